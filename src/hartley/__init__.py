@@ -1,0 +1,124 @@
+"""Deterministic privacy: measure exactly what a release of data tells about a secret.
+
+Every public name is imported on first use, so that ``import hartley`` stays quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "hartley.ranges.relation": ("ROW", "Relation"),
+    "hartley.ranges.partition": ("OverlapPartition", "overlap_partition"),
+    "hartley.ranges.relatedness": ("are_unrelated", "is_markov_chain"),
+    "hartley.ranges.distribution": ("Channel", "JointDistribution"),
+    "hartley.measures.entropy": ("conditional_entropy", "hartley_entropy", "relative_disarray"),
+    "hartley.measures.leakage": (
+        "information_transmission",
+        "nonstochastic_information",
+        "nonstochastic_leakage",
+        "symmetric_leakage",
+    ),
+    "hartley.measures.maximin": ("maximin_information",),
+    "hartley.measures.guessing": (
+        "WorstAttribute",
+        "guessing_leakage",
+        "maximal_guessing_leakage",
+        "worst_attribute",
+    ),
+    "hartley.measures.identifiability": ("identifiability", "maximal_leakage_within"),
+    "hartley.measures.capacity": ("zero_error_capacity_bound",),
+    "hartley.measures.maximal": ("maximal_leakage",),
+    "hartley.measures.mutual": ("mutual_information",),
+    "hartley.measures.hypothesis": ("HypothesisAnalysis", "analyse_hypothesis"),
+    "hartley.engines.sources": ("open_table",),
+    "hartley.datasets.people": ("people",),
+    "hartley.studies.audit": ("AuditReport", "audit"),
+    "hartley.reports": ("plot", "write_html"),
+    "hartley.errors": (
+        "ColumnError",
+        "EngineError",
+        "HartleyError",
+        "InputError",
+        "OptionError",
+        "TableError",
+        "UndefinedMeasure",
+    ),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = ["__version__", *sorted(_HOME_OF)]  # noqa: PLE0604 - the names are all text
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name from its home on first use."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'hartley' has no attribute '{name}'")
+    value = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if TYPE_CHECKING:
+    from hartley.datasets.people import people as people
+    from hartley.engines.sources import open_table as open_table
+    from hartley.errors import (
+        ColumnError as ColumnError,
+        EngineError as EngineError,
+        HartleyError as HartleyError,
+        InputError as InputError,
+        OptionError as OptionError,
+        TableError as TableError,
+        UndefinedMeasure as UndefinedMeasure,
+    )
+    from hartley.measures.capacity import zero_error_capacity_bound as zero_error_capacity_bound
+    from hartley.measures.entropy import (
+        conditional_entropy as conditional_entropy,
+        hartley_entropy as hartley_entropy,
+        relative_disarray as relative_disarray,
+    )
+    from hartley.measures.guessing import (
+        WorstAttribute as WorstAttribute,
+        guessing_leakage as guessing_leakage,
+        maximal_guessing_leakage as maximal_guessing_leakage,
+        worst_attribute as worst_attribute,
+    )
+    from hartley.measures.hypothesis import (
+        HypothesisAnalysis as HypothesisAnalysis,
+        analyse_hypothesis as analyse_hypothesis,
+    )
+    from hartley.measures.identifiability import (
+        identifiability as identifiability,
+        maximal_leakage_within as maximal_leakage_within,
+    )
+    from hartley.measures.leakage import (
+        information_transmission as information_transmission,
+        nonstochastic_information as nonstochastic_information,
+        nonstochastic_leakage as nonstochastic_leakage,
+        symmetric_leakage as symmetric_leakage,
+    )
+    from hartley.measures.maximal import maximal_leakage as maximal_leakage
+    from hartley.measures.maximin import maximin_information as maximin_information
+    from hartley.measures.mutual import mutual_information as mutual_information
+    from hartley.ranges.distribution import (
+        Channel as Channel,
+        JointDistribution as JointDistribution,
+    )
+    from hartley.ranges.partition import (
+        OverlapPartition as OverlapPartition,
+        overlap_partition as overlap_partition,
+    )
+    from hartley.ranges.relatedness import (
+        are_unrelated as are_unrelated,
+        is_markov_chain as is_markov_chain,
+    )
+    from hartley.ranges.relation import ROW as ROW, Relation as Relation
+    from hartley.reports import plot as plot, write_html as write_html
+    from hartley.studies.audit import AuditReport as AuditReport, audit as audit

@@ -1,0 +1,147 @@
+"""The command ``hartley audit``."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import Annotated, Any
+
+import typer
+
+from hartley.cli.output import Format, console, print_json, progress_bar, wants_json
+from hartley.errors import OptionError
+
+
+def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+    table: Annotated[
+        list[str],
+        typer.Argument(metavar="TABLE...", help="Parquet or CSV files; several make one table."),
+    ],
+    secret: Annotated[
+        list[str],
+        typer.Option(
+            "--secret",
+            metavar="COL[,COL]",
+            help="The secret columns, or ROW for the record itself.",
+        ),
+    ],
+    released: Annotated[
+        list[str],
+        typer.Option("--released", metavar="COL[,COL]", help="The columns that are released."),
+    ],
+    bins: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--bins", metavar="COL=STEP", help="Release a numeric column in bins of this width."
+        ),
+    ] = None,
+    missing: Annotated[
+        str,
+        typer.Option(
+            "--missing",
+            metavar="drop|value",
+            help="Drop rows with a missing value, or make it one.",
+        ),
+    ] = "drop",
+    hypothesis: Annotated[
+        str | None,
+        typer.Option(
+            "--hypothesis",
+            metavar="CONDITION",
+            help='Also ask what can be decided about the secret, for example "age >= 50".',
+        ),
+    ] = None,
+    sweep: Annotated[
+        str | None,
+        typer.Option(
+            "--sweep",
+            metavar="COL=LOW:HIGH[:BY]",
+            help="The privacy-utility curve for these steps of a released column.",
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Also write a report that a browser shows."),
+    ] = None,
+    null: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--null", metavar="TEXT", help="Text that marks a missing value in CSV files."
+        ),
+    ] = None,
+    names: Annotated[
+        str | None,
+        typer.Option(
+            "--names", metavar="COL,COL,...", help="Names for CSV files without a header line."
+        ),
+    ] = None,
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(
+            "--memory-limit", metavar="SIZE", help="Spill to disk above this, for example 1GB."
+        ),
+    ] = None,
+    json: Format = None,
+) -> None:
+    """Measure, exactly, what released columns of a TABLE tell about secret ones.
+
+    [dim]Example: hartley audit people.parquet --secret diagnosis --released age,sex
+    --bins age=10 --sweep age=1:50 --html audit.html[/dim]
+    """
+    from hartley.engines.sources import open_table
+    from hartley.ranges.relation import ROW
+    from hartley.reports import write_html
+    from hartley.reports.terminal import print_audit
+    from hartley.studies.audit import audit
+
+    opened = open_table(
+        table[0] if len(table) == 1 else table,
+        null=null or (),
+        names=split_columns([names]) if names else None,
+    )
+    hidden = split_columns(secret)
+    record = hidden == ["ROW"] and "ROW" not in opened.columns
+    with progress_bar({"count": "Counting pairs", "sweep": "Sweeping steps"}) as progress:
+        report = audit(
+            opened,
+            secret=ROW if record else hidden,
+            released=split_columns(released),
+            bins=dict(split_setting(text, "--bins", "COL=STEP") for text in bins or ()),
+            missing=missing,
+            hypothesis=hypothesis,
+            sweep=dict([split_setting(sweep, "--sweep", "COL=1:50")]) if sweep else None,
+            memory_limit=memory_limit,
+            progress=progress,
+        )
+    written = write_html(report, html) if html else None
+    if wants_json(json):
+        content: dict[str, Any] = report.to_dict()
+        print_json(content | ({"html": str(written)} if written else {}))
+        return
+    print_audit(report, console())
+    if written:
+        typer.echo(f"Report: {written}")
+
+
+def split_columns(texts: list[str]) -> list[str]:
+    """Split lists of columns at their commas.
+
+    Example:
+        >>> split_columns(["age,sex", "region"])
+        ['age', 'sex', 'region']
+    """
+    return [name.strip() for text in texts for name in text.split(",") if name.strip()]
+
+
+def split_setting(text: str, option: str, form: str) -> tuple[str, str]:
+    """Split a setting at its last equals sign.
+
+    Example:
+        >>> split_setting("age=10", "--bins", "COL=STEP")
+        ('age', '10')
+    """
+    column, equals, value = text.rpartition("=")
+    if not (column.strip() and equals and value.strip()):
+        raise OptionError(
+            f"The option {option} {text} is not of the form {form}", hint=f"write {option} {form}"
+        )
+    return column.strip(), value.strip()

@@ -1,0 +1,119 @@
+"""The command ``hartley doctor``."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+import typer
+
+from hartley.cli.output import Format, console, print_json, wants_json
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    state: str
+    """ok, absent (an optional part) or broken."""
+    found: str
+    hint: str
+
+
+def doctor_command(json: Format = None) -> None:
+    """Say what is installed, which engines answer, and what to install for what is missing."""
+    checks = examine()
+    broken = any(check.state == "broken" for check in checks)
+    if wants_json(json):
+        print_json({"healthy": not broken, "checks": [asdict(check) for check in checks]})
+    else:
+        _print(checks)
+    if broken:
+        raise typer.Exit(1)
+
+
+def examine() -> list[Check]:
+    """Look at everything that Hartley can use."""
+    needed = ["hartley", "duckdb", "ibis-framework", "numpy", "scipy", "numba", "pyarrow"]
+    return [
+        Check("python", "ok", platform.python_version(), ""),
+        *(_package(name, required=True, extra="") for name in needed),
+        _package("polars", required=False, extra="pip install polars, to pass Polars tables"),
+        _duckdb(),
+        _postgres(),
+        _spark(),
+    ]
+
+
+def _package(name: str, *, required: bool, extra: str) -> Check:
+    try:
+        return Check(name, "ok", version(name), "")
+    except PackageNotFoundError:
+        if required:
+            return Check(name, "broken", "not installed", "pip install --force-reinstall hartley")
+        return Check(name, "absent", "not installed", extra)
+
+
+def _duckdb() -> Check:
+    """Ask the embedded engine a question."""
+    try:
+        from hartley.engines.sources import connect
+
+        (answer,) = connect().con.execute("SELECT 6 * 7").fetchone()
+    except Exception as error:  # noqa: BLE001 - whatever it is, the engine does not answer
+        return Check(
+            "engine duckdb",
+            "broken",
+            f"does not answer ({type(error).__name__})",
+            "pip install 'duckdb>=1.4,<1.5' 'ibis-framework[duckdb]>=12,<13'",
+        )
+    state = "ok" if answer == 42 else "broken"
+    return Check("engine duckdb", state, f"answers (DuckDB {version('duckdb')})", "")
+
+
+def _postgres() -> Check:
+    found = _package("psycopg", required=False, extra="pip install 'hartley[postgres]'")
+    told = f"client {found.found}; a server is reached through your Ibis connection"
+    return Check(
+        "engine postgres", found.state, told if found.state == "ok" else found.found, found.hint
+    )
+
+
+def _spark() -> Check:
+    found = _package("pyspark", required=False, extra="pip install 'hartley[spark]'")
+    if found.state != "ok":
+        return Check("engine spark", found.state, found.found, found.hint)
+    java = shutil.which("java")
+    if java is None:
+        return Check(
+            "engine spark",
+            "absent",
+            f"PySpark {found.found}, no Java",
+            "install Java 17 or newer, on Debian apt-get install openjdk-17-jre-headless",
+        )
+    asked = subprocess.run(  # noqa: S603 - the java found on the PATH
+        [java, "-version"], capture_output=True, text=True, check=False, timeout=60
+    )
+    lines = (asked.stderr or asked.stdout).splitlines()
+    return Check(
+        "engine spark", "ok", f"PySpark {found.found}, {lines[0] if lines else 'Java'}", ""
+    )
+
+
+def _print(checks: list[Check]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    marks = {"ok": "[green]ok[/green]", "absent": "[yellow]absent[/yellow]"}
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name in ("what", "state", "found", "to do"):
+        table.add_column(name)
+    for check in checks:
+        table.add_row(
+            check.name, marks.get(check.state, "[red]broken[/red]"), check.found, check.hint
+        )
+    console().print(table)

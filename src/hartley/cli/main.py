@@ -1,0 +1,70 @@
+"""All commands, and what happens when one fails."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.metadata import version as installed_version
+from typing import Annotated
+
+import typer
+
+from hartley.cli.audit import audit_command
+from hartley.cli.doctor import doctor_command
+from hartley.cli.sample import sample_command
+from hartley.errors import HartleyError, InputError
+
+app = typer.Typer(
+    name="hartley",
+    help="Deterministic privacy: measure exactly what a release of data tells about a secret.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("audit")(audit_command)
+app.command("sample")(sample_command)
+app.command("doctor")(doctor_command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"hartley {installed_version('hartley')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Deterministic privacy: measure exactly what a release of data tells about a secret."""
+
+
+def main() -> None:
+    """Run a command; exit with 0 done, 2 the user's mistake, 1 anything else."""
+    try:
+        app()
+    except HartleyError as error:
+        _fail(str(error), 2 if isinstance(error, InputError) else 1)
+    except KeyboardInterrupt:
+        _fail("Interrupted; hint: nothing was left half-written", 1)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:
+        if os.environ.get("HARTLEY_DEBUG"):
+            raise
+        _fail(
+            f"Something went wrong inside Hartley ({type(error).__name__}); "
+            "hint: run again with HARTLEY_DEBUG=1 to see where, and report it",
+            1,
+        )
+
+
+def _fail(message: str, code: int) -> None:
+    typer.secho(f"Error: {message}", err=True, fg=typer.colors.RED if sys.stderr.isatty() else None)
+    sys.exit(code)

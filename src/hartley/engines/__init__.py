@@ -1,0 +1,1 @@
+"""WHERE THE DATA LIVES: the only room that imports Ibis and DuckDB."""

@@ -1,0 +1,94 @@
+"""A table on some engine, known by its columns, its rows never leaving the engine one by one."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from hartley.errors import ColumnError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Kind(StrEnum):
+    """What sort of values a column holds."""
+
+    INTEGER = "integer"
+    REAL = "real"
+    TEXT = "text"
+    BOOLEAN = "boolean"
+    TIME = "time"
+    EMPTY = "empty"
+    NESTED = "nested"
+
+    @property
+    def numeric(self) -> bool:
+        """Whether a step can divide the values."""
+        return self in (Kind.INTEGER, Kind.REAL)
+
+
+@dataclass(frozen=True)
+class Table:
+    """An Ibis table expression and the name by which messages speak of it."""
+
+    expression: Any
+    name: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(self.expression.columns)
+
+    @property
+    def backend(self) -> Any:
+        """The connection that holds the data."""
+        return self.expression.get_backend()
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine: duckdb, postgres or pyspark."""
+        return str(self.backend.name)
+
+    def kind(self, column: str) -> Kind:
+        """Return what sort of values a column holds."""
+        dtype = self.expression.schema()[column]
+        for kind, holds in (
+            (Kind.INTEGER, dtype.is_integer()),
+            (Kind.REAL, dtype.is_floating() or dtype.is_decimal()),
+            (Kind.TEXT, dtype.is_string() or dtype.is_binary() or dtype.is_uuid()),
+            (Kind.BOOLEAN, dtype.is_boolean()),
+            (Kind.TIME, dtype.is_temporal()),
+            (Kind.EMPTY, dtype.is_null()),
+        ):
+            if holds:
+                return kind
+        return Kind.NESTED
+
+    def require(self, columns: Iterable[str]) -> None:
+        """Refuse a column that is not there or that holds no plain values."""
+        for column in columns:
+            if column not in self.columns:
+                raise ColumnError(
+                    f"Column '{column}' is not in {self.name}",
+                    hint=_nearest(column, self.columns),
+                )
+            if self.kind(column) is Kind.NESTED:
+                raise ColumnError(
+                    f"Column '{column}' of {self.name} holds lists or records, not plain values",
+                    hint="unnest it first, or choose another column",
+                )
+
+
+def _nearest(column: str, columns: tuple[str, ...]) -> str:
+    """Suggest the column that was probably meant."""
+    lower = {name.lower(): name for name in columns}
+    close = difflib.get_close_matches(column.lower(), lower, n=1)
+    if close:
+        return f"did you mean '{lower[close[0]]}'?"
+    if all(name.startswith("column") and name[6:].isdigit() for name in columns):
+        return "the file has no header line, so name its columns with --names or names="
+    shown = ", ".join(columns[:12]) + (", ..." if len(columns) > 12 else "")
+    return f"the columns are {shown}"

@@ -1,0 +1,232 @@
+"""The columns that a question is about, cleaned, binned and profiled on their engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hartley.engines.table import Kind, Table
+from hartley.errors import ColumnError, EngineError, HartleyError, OptionError, TableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from fractions import Fraction
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+LARGEST_DOUBLE = 1.7976931348623157e308
+LARGEST_BIN = 2**50
+"""Bins up to here are found exactly: every edge is one correctly rounded quotient of integers."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a view: where it comes from and what is known of its values."""
+
+    name: str
+    kind: Kind
+    step: Fraction | None
+    low: Any
+    high: Any
+    missing: int
+    """Rows in which the value is missing, before any are dropped."""
+
+    def midpoint(self, number: int) -> float | int:
+        """Return what stands for a number: itself, or the middle of the bin of that number."""
+        if self.step is None:
+            return number
+        return (2 * number + 1) * self.step.numerator / (2 * self.step.denominator)
+
+
+@dataclass(frozen=True)
+class View:
+    """A projection ``c0, c1, ...`` of a table, its rows counted, its missing rows dealt with."""
+
+    table: Table
+    expression: Any
+    columns: tuple[Column, ...]
+    rows: int
+    dropped: int
+    keeps_missing: bool
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine that holds the rows."""
+        return self.table.engine
+
+
+def prepare(
+    table: Table,
+    columns: Sequence[str],
+    *,
+    steps: Sequence[Fraction | None] | None = None,
+    missing: str = "drop",
+) -> View:
+    """Return the named columns, ready to be counted.
+
+    NaN counts as missing. A column with a step becomes the number of its bin: value v lies in bin
+    k when k*step <= v < (k+1)*step, every edge being the double nearest to the exact product, so
+    that all engines agree and 0.3 lies in the fourth bin of step 0.1.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> from hartley.engines.sources import open_table
+        >>> table = open_table({"chol": [204, 209, 211, None]})
+        >>> view = prepare(table, ["chol"], steps=[Fraction(10)])
+        >>> view.rows, view.dropped, view.expression.c0.to_pyarrow().to_pylist()
+        (3, 1, [20, 20, 21])
+    """
+    if missing not in ("drop", "value"):
+        raise OptionError(
+            f"The treatment of missing values '{missing}' is unknown",
+            hint="choose 'drop' or 'value'",
+        )
+    table.require(columns)
+    steps = steps or [None] * len(columns)
+    for name, step in zip(columns, steps, strict=True):
+        if step is not None:
+            _check_bins(table, name)
+    profile = _profile(table, columns)
+    found = tuple(
+        Column(
+            name=name,
+            kind=table.kind(name),
+            step=step,
+            low=profile.get(f"low{i}"),
+            high=profile.get(f"high{i}"),
+            missing=int(profile[f"missing{i}"] or 0),
+        )
+        for i, (name, step) in enumerate(zip(columns, steps, strict=True))
+    )
+    rows = int(profile["kept"] or 0) if missing == "drop" else int(profile["rows"])
+    _check_profile(table, found, profile, rows)
+    expression = table.expression.select(
+        **{f"c{i}": _binned(table, column) for i, column in enumerate(found)}
+    )
+    if missing == "drop":
+        expression = expression.drop_null()
+    dropped = int(profile["rows"]) - rows
+    return View(table, expression, found, rows, dropped, keeps_missing=missing == "value")
+
+
+def bin_numbers(values: Any, step: Fraction) -> NDArray[np.int64]:
+    """Return the bin of each number, by the same rule as on the engine.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> bin_numbers([0.3, -0.05, 7], Fraction(1, 10))
+        array([ 3, -1, 70])
+    """
+    import numpy as np
+
+    value = np.asarray(values, dtype=np.float64)
+    p, q = float(step.numerator), float(step.denominator)
+    guess = np.floor(value * q / p)
+    guess -= value < guess * p / q
+    guess += value >= (guess + 1) * p / q
+    return guess.astype(np.int64)
+
+
+def run(table: Table, action: Callable[[], Any]) -> Any:
+    """Run a query; what the engine says may hold private values, so only its kind is told."""
+    try:
+        return action()
+    except HartleyError:
+        raise
+    except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
+        raise EngineError(
+            f"The engine {table.engine} could not read {table.name} ({type(error).__name__})",
+            hint="check that the table is complete and that the engine answers (hartley doctor)",
+        ) from None
+
+
+def _clean(table: Table, name: str) -> Any:
+    """Return a column with NaN turned into a missing value."""
+    column = table.expression[name]
+    return column.nullif(float("nan")) if column.type().is_floating() else column
+
+
+def _binned(table: Table, column: Column) -> Any:
+    """Return a column as it is counted: its values, or the numbers of its bins."""
+    import ibis
+
+    value = _clean(table, column.name)
+    if column.step is None:
+        return value
+    value = value.cast("float64")
+    p, q = float(column.step.numerator), float(column.step.denominator)
+    guess = (value * q / p).floor()
+    return ibis.cases(
+        (value < guess * p / q, guess - 1),
+        (value >= (guess + 1) * p / q, guess + 1),
+        else_=guess,
+    ).cast("int64")
+
+
+def _profile(table: Table, columns: Sequence[str]) -> dict[str, Any]:
+    """Count the rows and what is missing, and find the least and the largest numbers."""
+    import ibis
+
+    expression = table.expression
+    present = ibis.literal(value=True)
+    measured: dict[str, Any] = {}
+    for i, name in enumerate(columns):
+        value = _clean(table, name)
+        present = present & value.notnull()
+        measured[f"missing{i}"] = value.isnull().sum()
+        if table.kind(name).numeric:
+            measured[f"low{i}"], measured[f"high{i}"] = value.min(), value.max()
+    query = expression.aggregate(rows=expression.count(), kept=present.sum(), **measured)
+    found: dict[str, Any] = run(table, query.to_pyarrow).to_pylist()[0]
+    return found
+
+
+def _check_bins(table: Table, name: str) -> None:
+    """Refuse to bin what is not a number."""
+    kind = table.kind(name)
+    if not kind.numeric and kind is not Kind.EMPTY:
+        raise ColumnError(
+            f"Column '{name}' of {table.name} holds {kind} values, not numbers, "
+            "and cannot be binned",
+            hint="convert it to numbers first; text that marks a missing value can be named "
+            "with --null or null=",
+        )
+
+
+def _check_profile(
+    table: Table, columns: tuple[Column, ...], profile: Mapping[str, Any], rows: int
+) -> None:
+    if profile["rows"] == 0:
+        raise TableError(f"{table.name} has no rows", hint="pass a table with at least one row")
+    for column in columns:
+        if column.missing == profile["rows"]:
+            raise ColumnError(
+                f"Column '{column.name}' of {table.name} holds nothing but missing values",
+                hint="choose another column",
+            )
+    if rows == 0:
+        raise ColumnError(
+            f"No row of {table.name} has a value in all of the columns "
+            + ", ".join(f"'{column.name}'" for column in columns),
+            hint="keep missing values as a value of their own with missing='value'",
+        )
+    for column in columns:
+        if column.step is not None:
+            _check_range(table, column)
+
+
+def _check_range(table: Table, column: Column) -> None:
+    """Refuse bins that could not be told apart exactly."""
+    if max(abs(float(column.low)), abs(float(column.high))) > LARGEST_DOUBLE:
+        raise ColumnError(
+            f"Column '{column.name}' of {table.name} holds infinite values, which lie in no bin",
+            hint="clip or remove them first",
+        )
+    assert column.step is not None
+    reach = max(abs(column.low), abs(column.high)) * column.step.denominator
+    if max(reach, column.step.numerator, column.step.denominator) > LARGEST_BIN:
+        raise OptionError(
+            f"The step for column '{column.name}' is too fine for exact bins over its range",
+            hint="choose a larger step or one with fewer decimals",
+        )

@@ -1,0 +1,63 @@
+"""Every exception that Hartley raises on purpose.
+
+::
+
+    HartleyError
+    ├── InputError            the user's mistake; the command line exits with 2
+    │   ├── TableError        a table that cannot be read, is empty, or is no table
+    │   ├── ColumnError       a column that is missing, doubled, or of the wrong kind
+    │   └── OptionError       a step, a base, a hypothesis or another argument that makes no sense
+    ├── UndefinedMeasure      a number that the theory does not define for this range
+    └── EngineError           the engine or an optional package failed or is absent
+
+Every message is one sentence that names the culprit and ends with a hint. No message ever
+carries a value taken from the data.
+"""
+
+from __future__ import annotations
+
+
+class HartleyError(Exception):
+    """A problem, stated in one sentence, and a hint what to do about it.
+
+    Example:
+        >>> print(HartleyError("Column 'agee' is not in people.csv", hint="did you mean 'age'?"))
+        Column 'agee' is not in people.csv; hint: did you mean 'age'?
+    """
+
+    def __init__(self, problem: str, *, hint: str) -> None:
+        super().__init__(f"{problem}; hint: {hint}")
+        self.problem = problem
+        self.hint = hint
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.problem, self.hint)
+
+
+class InputError(HartleyError):
+    """The user's mistake."""
+
+
+class TableError(InputError):
+    """A table that cannot be read, is empty, or is no table."""
+
+
+class ColumnError(InputError):
+    """A column that is missing, doubled, or of the wrong kind."""
+
+
+class OptionError(InputError):
+    """An argument that makes no sense."""
+
+
+class UndefinedMeasure(HartleyError):  # noqa: N818 - reads as what it says: the measure is undefined
+    """A number that the theory does not define for this range."""
+
+
+class EngineError(HartleyError):
+    """The engine or an optional package failed or is absent."""
+
+
+def _rebuild(kind: type[HartleyError], problem: str, hint: str) -> HartleyError:
+    """Rebuild an error that travelled between processes."""
+    return kind(problem, hint=hint)

@@ -1,0 +1,112 @@
+"""Exact numbers: logarithms of ratios of integers, steps as rationals, outward rounding."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from numbers import Rational
+
+from hartley.errors import OptionError
+
+LARGEST_EXACT_INTEGER = 2**53
+"""Every integer up to this size is a double, exactly."""
+
+
+def log_ratio(numerator: int, denominator: int = 1, *, base: float = 2) -> float:
+    r"""Return the logarithm of a ratio of integers, accurate to a few units in the last place.
+
+    .. math:: \log_b (n / d)
+
+    The integers may be of any size. A ratio near one loses nothing to cancellation, a ratio of
+    zero is minus infinity and a denominator of zero is plus infinity, as the papers agree.
+    An integer power of two is exact in base 2. Constant time for machine-sized integers.
+
+    Example:
+        >>> log_ratio(8), log_ratio(1, 4), log_ratio(0, 3), log_ratio(3, 0)
+        (3.0, -2.0, -inf, inf)
+        >>> log_ratio(2**4000 * 3, 2**4000)
+        1.584962500721156
+    """
+    check_base(base)
+    if numerator < 0 or denominator < 0 or numerator == denominator == 0:
+        raise OptionError(
+            f"The ratio {numerator}/{denominator} has no logarithm",
+            hint="sizes of ranges are counts, and at least one of the two is positive",
+        )
+    if numerator == 0:
+        return -math.inf
+    if denominator == 0:
+        return math.inf
+    ratio = Fraction(numerator, denominator)
+    if Fraction(1, 2) < ratio < 2:
+        return _change_base(math.log1p(float(ratio - 1)), base, natural=True)
+    return _change_base(_log2(ratio.numerator) - _log2(ratio.denominator), base, natural=False)
+
+
+def _log2(number: int) -> float:
+    """Return the base-2 logarithm of a positive integer of any size."""
+    excess = max(number.bit_length() - 1000, 0)
+    return math.log2(number >> excess) + excess
+
+
+def _change_base(value: float, base: float, *, natural: bool) -> float:
+    """Turn a natural or a base-2 logarithm into one of the wanted base."""
+    if natural:
+        return value if base == math.e else value / math.log(base)
+    return value if base == 2 else value / math.log2(base)
+
+
+def in_base(bits: float, base: float) -> float:
+    """Turn a number of bits into the unit of another base.
+
+    Example:
+        >>> in_base(1.0, 4)
+        0.5
+    """
+    check_base(base)
+    return _change_base(bits, base, natural=False)
+
+
+def round_up(value: float) -> float:
+    """Return the next double above, so that a computed upper bound stays one.
+
+    Example:
+        >>> round_up(1.0) > 1.0
+        True
+    """
+    return math.nextafter(value, math.inf)
+
+
+def check_base(base: float) -> None:
+    """Refuse a base in which a logarithm would not measure information."""
+    if not (math.isfinite(base) and base > 1):
+        raise OptionError(
+            f"The logarithm base {base} is not larger than 1",
+            hint="use base=2 for bits, base=math.e for nats or base=10 for decimal digits",
+        )
+
+
+def parse_step(step: object, *, column: str) -> Fraction:
+    """Return a step as the rational number that the user wrote.
+
+    Text and floats are read as decimals, so 0.1 means one tenth and not the nearest double.
+
+    Example:
+        >>> parse_step("0.1", column="height"), parse_step(2.5, column="height")
+        (Fraction(1, 10), Fraction(5, 2))
+    """
+    try:
+        if isinstance(step, bool):
+            raise TypeError  # noqa: TRY301 - one place turns every bad step into one sentence
+        value = Fraction(step) if isinstance(step, (str, Rational)) else Fraction(repr(float(step)))  # type: ignore[arg-type]
+    except (TypeError, ValueError, ZeroDivisionError):
+        raise OptionError(
+            f"The step for column '{column}' is not a number",
+            hint="write a positive number, for example 10 or 0.5",
+        ) from None
+    if value <= 0:
+        raise OptionError(
+            f"The step for column '{column}' is {step}, not a positive number",
+            hint="write a positive number, for example 10 or 0.5",
+        )
+    return value

@@ -1,0 +1,1 @@
+"""HOT LOOPS: the only room that imports numba; compiled on first use and cached."""

@@ -1,0 +1,91 @@
+"""Connected components of a bipartite graph given by its edges."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numba
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@numba.njit(nogil=True, cache=True)
+def find_root(parent: NDArray[np.int32], node: int) -> int:
+    """Return the root of a node and halve its path on the way."""
+    while parent[node] != node:
+        parent[node] = parent[parent[node]]
+        node = parent[node]
+    return node
+
+
+@numba.njit(nogil=True, cache=True)
+def join(parent: NDArray[np.int32], one: int, other: int) -> int:
+    """Join two trees under the smaller root and return it: labels do not depend on the order."""
+    one = find_root(parent, one)
+    other = find_root(parent, other)
+    if other < one:
+        one, other = other, one
+    parent[other] = one
+    return one
+
+
+@numba.njit(nogil=True, cache=True)
+def join_edges(
+    parent: NDArray[np.int32],
+    first: NDArray[np.int32],
+    secrets: NDArray[np.int64],
+    released: NDArray[np.int64],
+) -> None:
+    """Join every secret with the first secret seen beside the same released value.
+
+    Only secrets are nodes: a released value is the memory of one of its secrets, -1 before.
+    """
+    for i in range(secrets.size):
+        other = first[released[i]]
+        if other < 0:
+            first[released[i]] = secrets[i]
+        elif parent[secrets[i]] != parent[other] or parent[other] != other:
+            join(parent, secrets[i], other)
+
+
+@numba.njit(nogil=True, cache=True)
+def merge_forests(parent: NDArray[np.int32], other: NDArray[np.int32]) -> None:
+    """Join in the first forest whatever the second one has joined."""
+    for node in range(parent.size):
+        if other[node] != node:
+            join(parent, node, other[node])
+
+
+@numba.njit(nogil=True, cache=True)
+def number_trees(parent: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return for every node the number of its tree, trees numbered by their smallest node."""
+    labels = np.empty(parent.size, np.int32)
+    trees = 0
+    for node in range(parent.size):
+        root = find_root(parent, node)
+        if root == node:  # the root is the smallest node of its tree
+            labels[node] = trees
+            trees += 1
+        else:
+            labels[node] = labels[root]
+    return labels
+
+
+def component_labels(
+    secrets: NDArray[np.int64], released: NDArray[np.int64], sizes: tuple[int, int]
+) -> NDArray[np.int32]:
+    """Return the component of every secret, given the edges and the sizes of both sides.
+
+    Near-linear in the number of edges; one 32-bit integer a secret and a released value.
+
+    Example:
+        >>> edges = np.array([0, 1, 2]), np.array([0, 0, 1])
+        >>> component_labels(*edges, (3, 2))
+        array([0, 0, 1], dtype=int32)
+    """
+    parent = np.arange(sizes[0], dtype=np.int32)
+    first = np.full(sizes[1], -1, dtype=np.int32)
+    join_edges(parent, first, secrets, released)
+    return number_trees(parent)

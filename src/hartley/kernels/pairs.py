@@ -1,0 +1,327 @@
+"""Count distinct pairs of integer codes without ever sorting or storing the pairs.
+
+A row is packed into one integer, released code above secret code. Batches of rows are split by
+the high bits of the released code as they arrive; every part then fits the cache, where a
+counting sort groups it by released code and a stamp array finds the distinct secrets of each
+group. Memory is four bytes a row where the low bits fit, plus arrays over the two ranges.
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numba
+import numpy as np
+
+from hartley.kernels.components import find_root, join_edges, merge_forests, number_trees
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LARGEST_PART = 4096
+PENDING = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What one pass over all pairs has counted, by code; codes that never occur have zero rows."""
+
+    secret_rows: NDArray[np.int64]
+    released_rows: NDArray[np.int64]
+    secrets_seen: NDArray[np.int64]
+    """Distinct secrets beside each released code."""
+    released_seen: NDArray[np.int64]
+    """Distinct released codes beside each secret."""
+    labels: NDArray[np.int32]
+    """Tree of each secret code."""
+    first_secret: NDArray[np.int32]
+    """One secret of each released code, -1 where there is none."""
+    row_bits: float
+    """Sum over the pairs of count * log2(count)."""
+    peak_share: float
+    """Sum over the released codes of the largest count(pair) / count(secret)."""
+
+
+def bits_for(width: int) -> int:
+    """Return how many bits hold the codes below a width."""
+    return max(int(width - 1).bit_length(), 1)
+
+
+def bytes_needed(rows: int, secrets: int, released: int, *, threads: int = 2) -> int:
+    """Return about how much memory a tally of so many rows and codes takes."""
+    key = 4 if _Layout(secrets, released).narrow else 8
+    return rows * key + (16 + 20 * threads) * secrets + 32 * released
+
+
+class _Layout:
+    """Where the bits of a packed pair are cut."""
+
+    def __init__(self, secrets: int, released: int) -> None:
+        self.secret_bits = bits_for(secrets)
+        released_bits = bits_for(released)
+        spare = max(32 - self.secret_bits, 0)
+        few_parts = max(released_bits - bits_for(LARGEST_PART), 0)
+        self.low_bits = max(min(released_bits, spare, 10), few_parts)
+        self.narrow = self.secret_bits + self.low_bits <= 32
+        self.shift = self.secret_bits + self.low_bits
+        self.parts = ((released - 1) >> self.low_bits) + 1
+
+
+class PairTally:
+    """Take packed pairs batch by batch, then count them in parallel.
+
+    A pair is packed as ``released << secret_bits | secret``; the result does not depend on the
+    number of threads.
+
+    Example:
+        >>> tally = PairTally(secrets=3, released=2)
+        >>> tally.add(np.array([0b0_00, 0b0_01, 0b0_01, 0b1_10]))
+        >>> result = tally.finish()
+        >>> result.secrets_seen, result.labels
+        (array([2, 1]), array([0, 0, 1], dtype=int32))
+    """
+
+    def __init__(self, *, secrets: int, released: int, threads: int = 2) -> None:
+        self._layout = _Layout(secrets, released)
+        self._secrets, self._released, self._threads = secrets, released, threads
+        self._secret_rows = np.zeros(1 << self._layout.secret_bits, np.int64)
+        self._chunks: list[Future[tuple[NDArray[np.unsignedinteger], NDArray[np.int64]]]] = []
+        self._splitter = ThreadPoolExecutor(1, thread_name_prefix="hartley-split")
+
+    @property
+    def secret_bits(self) -> int:
+        """How many low bits of a packed pair hold the secret."""
+        return self._layout.secret_bits
+
+    def add(self, keys: NDArray[np.int64]) -> None:
+        """Take a batch of packed pairs; it is split in the background."""
+        if len(self._chunks) >= PENDING:
+            self._chunks[-PENDING].result()  # keep no more than a few unsplit batches in memory
+        self._chunks.append(self._splitter.submit(self._split, keys))
+
+    def _split(
+        self, keys: NDArray[np.int64]
+    ) -> tuple[NDArray[np.unsignedinteger], NDArray[np.int64]]:
+        out: NDArray[np.unsignedinteger] = np.empty(
+            keys.size, np.dtype("uint32" if self._layout.narrow else "uint64")
+        )
+        offsets = np.zeros(self._layout.parts + 1, np.int64)
+        _split_keys(keys, self._layout.shift, out, offsets, self._secret_rows)
+        return out, offsets
+
+    def finish(self) -> Tally:
+        """Count everything that was added."""
+        chunks = [chunk.result() for chunk in self._chunks]
+        self._splitter.shutdown()
+        self._chunks = []
+        layout = self._layout
+        by_released = _ReleasedArrays(layout.parts << layout.low_bits, layout.parts)
+        with ThreadPoolExecutor(self._threads, thread_name_prefix="hartley-count") as pool:
+            workers = [
+                pool.submit(self._count_parts, chunks, by_released, worker)
+                for worker in range(self._threads)
+            ]
+            results = [worker.result() for worker in workers]
+        parent, released_seen = results[0]
+        for other_parent, other_seen in results[1:]:
+            merge_forests(parent, other_parent)
+            released_seen += other_seen
+        return Tally(
+            secret_rows=self._secret_rows[: self._secrets],
+            released_rows=by_released.rows[: self._released],
+            secrets_seen=by_released.seen[: self._released],
+            released_seen=released_seen[: self._secrets],
+            labels=number_trees(parent)[: self._secrets],
+            first_secret=by_released.first[: self._released],
+            row_bits=math.fsum(by_released.row_bits),
+            peak_share=math.fsum(by_released.peak),
+        )
+
+    def _count_parts(
+        self,
+        chunks: list[tuple[NDArray[np.unsignedinteger], NDArray[np.int64]]],
+        arrays: _ReleasedArrays,
+        worker: int,
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Count every part of one worker; parts are disjoint, so the arrays are shared."""
+        layout = self._layout
+        width = 1 << layout.secret_bits
+        parent = np.arange(width, dtype=np.int32)
+        released_seen = np.zeros(width, np.int64)
+        stamp = np.zeros(width, np.int32)
+        count = np.zeros(width, np.int64)
+        for part in range(worker, layout.parts, self._threads):
+            keys = np.concatenate([out[at[part] : at[part + 1]] for out, at in chunks])
+            here = slice(part << layout.low_bits, (part + 1) << layout.low_bits)
+            arrays.row_bits[part] = _count_part(
+                keys,
+                layout.secret_bits,
+                here.start,
+                (arrays.rows[here], arrays.seen[here], arrays.first[here], arrays.peak[here]),
+                (self._secret_rows, released_seen, parent, stamp, count),
+            )
+        return parent, released_seen
+
+
+class _ReleasedArrays:
+    """Arrays over the released codes, shared by the workers."""
+
+    def __init__(self, width: int, parts: int) -> None:
+        self.rows = np.zeros(width, np.int64)
+        self.seen = np.zeros(width, np.int64)
+        self.first = np.full(width, -1, np.int32)
+        self.peak = np.zeros(width, np.float64)
+        self.row_bits = np.zeros(parts, np.float64)
+
+
+@numba.njit(nogil=True, cache=True)
+def _split_keys(
+    keys: NDArray[np.int64],
+    shift: int,
+    out: NDArray[np.unsignedinteger],
+    offsets: NDArray[np.int64],
+    secret_rows: NDArray[np.int64],
+) -> None:
+    """Place every key in its part, without the bits that name the part; count the secrets."""
+    for i in range(keys.size):
+        offsets[(keys[i] >> shift) + 1] += 1
+    for part in range(offsets.size - 1):
+        offsets[part + 1] += offsets[part]
+    place = offsets[:-1].copy()
+    low = (1 << shift) - 1
+    secret = secret_rows.size - 1
+    for i in range(keys.size):
+        key = keys[i]
+        part = key >> shift
+        out[place[part]] = key & low
+        place[part] += 1
+        secret_rows[key & secret] += 1
+
+
+@numba.njit(nogil=True, cache=True)
+def _count_part(  # noqa: C901 - one pass over the cache, all that is counted at once
+    keys: NDArray[np.unsignedinteger],
+    secret_bits: int,
+    base: int,
+    released: tuple[NDArray, NDArray, NDArray, NDArray],  # type: ignore[type-arg]  # mixed kinds
+    secrets: tuple[NDArray, NDArray, NDArray, NDArray, NDArray],  # type: ignore[type-arg]  # mixed kinds
+) -> float:
+    """Count the distinct pairs of one part and return its sum of count * log2(count)."""
+    rows, seen, first, peak = released
+    secret_rows, released_seen, parent, stamp, count = secrets
+    mask = (1 << secret_bits) - 1
+    for i in range(keys.size):
+        rows[np.int64(keys[i]) >> secret_bits] += 1
+    place = np.cumsum(rows) - rows
+    grouped = np.empty(keys.size, np.int32)
+    for i in range(keys.size):
+        key = np.int64(keys[i])
+        grouped[place[key >> secret_bits]] = key & mask
+        place[key >> secret_bits] += 1
+    row_bits = 0.0
+    end = 0
+    for code in range(rows.size):
+        start, end = end, end + rows[code]
+        if start == end:
+            continue
+        tag = base + code + 1
+        distinct = start
+        for i in range(start, end):
+            secret = grouped[i]
+            if stamp[secret] != tag:
+                stamp[secret] = tag
+                count[secret] = 1
+                grouped[distinct] = secret  # never ahead of i: the front holds the distinct ones
+                distinct += 1
+            else:
+                count[secret] += 1
+        seen[code] = distinct - start
+        first[code] = grouped[start]
+        root = find_root(parent, grouped[start])
+        best = 0.0
+        for i in range(start, distinct):
+            secret = grouped[i]
+            times = count[secret]
+            released_seen[secret] += 1
+            if times > 1:
+                row_bits += times * np.log2(times)
+            best = max(best, times / secret_rows[secret])
+            if parent[secret] != root:
+                other = find_root(parent, secret)
+                if other < root:
+                    parent[root] = other
+                    root = other
+                elif root < other:
+                    parent[other] = root
+        peak[code] = best
+    return row_bits
+
+
+class PairCounter:
+    """Take distinct pairs with their counts, as an engine streams them, in two passes.
+
+    The first pass counts rows and joins components; the second, over the same pairs in any
+    order, finds the largest share. Memory is a few integers a code, however many pairs there are.
+
+    Example:
+        >>> counter = PairCounter(secrets=3, released=2)
+        >>> pairs = np.array([0, 1, 2]), np.array([0, 0, 1]), np.array([1, 2, 1])
+        >>> counter.add(*pairs)
+        >>> counter.add_shares(*pairs)
+        >>> counter.finish().secrets_seen
+        array([2, 1])
+    """
+
+    def __init__(self, *, secrets: int, released: int) -> None:
+        self._secret_rows = np.zeros(secrets, np.int64)
+        self._released_rows = np.zeros(released, np.int64)
+        self._secrets_seen = np.zeros(released, np.int64)
+        self._released_seen = np.zeros(secrets, np.int64)
+        self._parent = np.arange(secrets, dtype=np.int32)
+        self._first = np.full(released, -1, np.int32)
+        self._peak = np.zeros(released, np.float64)
+        self._row_bits: list[float] = []
+
+    def add(
+        self, secrets: NDArray[np.int64], released: NDArray[np.int64], counts: NDArray[np.int64]
+    ) -> None:
+        """Take distinct pairs in the first pass."""
+        _count_rows(secrets, counts, self._secret_rows, self._released_seen)
+        _count_rows(released, counts, self._released_rows, self._secrets_seen)
+        join_edges(self._parent, self._first, secrets, released)
+        self._row_bits.append(float(counts @ np.log2(counts)))
+
+    def add_shares(
+        self, secrets: NDArray[np.int64], released: NDArray[np.int64], counts: NDArray[np.int64]
+    ) -> None:
+        """Take the same pairs again in the second pass."""
+        np.maximum.at(self._peak, released, counts / self._secret_rows[secrets])
+
+    def finish(self) -> Tally:
+        """Return what was counted."""
+        return Tally(
+            secret_rows=self._secret_rows,
+            released_rows=self._released_rows,
+            secrets_seen=self._secrets_seen,
+            released_seen=self._released_seen,
+            labels=number_trees(self._parent),
+            first_secret=self._first,
+            row_bits=math.fsum(self._row_bits),
+            peak_share=math.fsum(self._peak),
+        )
+
+
+@numba.njit(nogil=True, cache=True)
+def _count_rows(
+    codes: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    seen: NDArray[np.int64],
+) -> None:
+    """Add counts to the rows of their codes and one to what each code was seen beside."""
+    for i in range(codes.size):
+        rows[codes[i]] += counts[i]
+        seen[codes[i]] += 1

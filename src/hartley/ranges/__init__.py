@@ -1,0 +1,1 @@
+"""WHAT COULD BE TRUE: ranges of uncertain variables, and their relations."""

@@ -1,0 +1,120 @@
+"""Results in a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hartley.studies.audit import rounded_up, shown
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from hartley.studies.audit import AuditReport
+
+SHOWN_NARROWINGS = 5
+SHOWN_STEPS = 12
+
+
+def print_audit(report: AuditReport, console: Console) -> None:
+    """Print an audit: the headline, every measure, and what narrows the secret most."""
+    from rich.markup import escape
+
+    console.print()
+    console.print(f"[bold]{escape(report.headline)}[/bold]")
+    console.print(
+        f"{escape(report.table)}: {report.rows:,} rows, {report.secret_values:,} secrets, "
+        f"{report.released_values:,} released values, {report.pairs:,} pairs",
+        style="dim",
+    )
+    for note in report.notes:
+        console.print(f"• {escape(note)}", style="dim")
+    console.print()
+    _print_findings(report, console)
+    _print_narrowest(report, console)
+    console.print(f"[bold]Worst attribute.[/bold] {escape(report.worst_attribute)}")
+    if report.hypothesis is not None:
+        console.print(
+            f"[bold]Hypothesis.[/bold] {escape(report.hypothesis.sentence)} "
+            f"Privacy against it: {report.hypothesis.privacy:.4f} {report.unit}."
+        )
+    if report.sweep:
+        _print_sweep(report, console)
+    console.print()
+
+
+def _print_findings(report: AuditReport, console: Console) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("measure", no_wrap=True)
+    table.add_column("", no_wrap=True, style="dim")
+    table.add_column(report.unit, justify="right", no_wrap=True)
+    table.add_column("what it means")
+    for finding in report.findings:
+        mark = "" if finding.certainty == "exact" else f" [dim]({finding.certainty})[/dim]"
+        table.add_row(
+            finding.title, finding.symbol, f"{finding.value:.4f}", finding.sentence + mark
+        )
+    console.print(table)
+    console.print()
+
+
+def _print_narrowest(report: AuditReport, console: Console) -> None:
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(
+        title="Released values that narrow the secret most",
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+    )
+    table.add_column(escape(", ".join(report.released)))
+    for name in ("secrets left", "rows", f"{report.unit} told"):
+        table.add_column(name, justify="right")
+    for narrowing in report.narrowest[:SHOWN_NARROWINGS]:
+        table.add_row(
+            escape(shown(narrowing.released)),
+            f"{narrowing.secrets_left:,}",
+            f"{narrowing.rows:,}",
+            rounded_up(narrowing.bits),
+        )
+    console.print(table)
+    console.print()
+
+
+def _print_sweep(report: AuditReport, console: Console) -> None:
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(
+        title=f"Privacy against utility: {escape(report.sweep_column or '')} in coarser steps",
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+    )
+    for name in ("step", "distortion", "values", "L⋆", "L₀", "I⋆", "L̃⋆", "I"):
+        table.add_column(name, justify="right")
+    every = -(-len(report.sweep) // SHOWN_STEPS)
+    for place, point in enumerate(report.sweep):
+        if place % every and place != len(report.sweep) - 1:
+            continue
+        table.add_row(
+            point.step,
+            f"{point.distortion:.4g}",
+            f"{point.released_values:,}",
+            f"{point.maximal_guessing_leakage:.3f}",
+            f"{point.nonstochastic_leakage:.3f}",
+            f"{point.maximin_information:.3f}",
+            f"{point.maximal_leakage:.3f}",
+            f"{point.mutual_information:.3f}",
+        )
+    console.print()
+    console.print(table)

@@ -1,0 +1,330 @@
+"""Audit a table: what a released column tells about a secret one."""
+
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.errors import ColumnError
+from hartley.exact import log_ratio
+from hartley.measures.guessing import worst_attribute
+from hartley.measures.hypothesis import analyse_hypothesis
+from hartley.ranges.relation import ROW, Relation, RowType
+from hartley.studies.findings import Finding, find_all
+from hartley.studies.sweep import Sweep, SweepPoint, sweep_steps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    Progress = Callable[[str, float], None]
+    """Told what is being done and which share of it is done."""
+
+NARROWEST = 10
+
+
+@dataclass(frozen=True)
+class Narrowing:
+    """A released value and how far it narrows the secret."""
+
+    released: Any
+    secrets_left: int
+    rows: int
+    bits: float
+
+
+@dataclass(frozen=True)
+class HypothesisFinding:
+    """What can be decided about a hypothesis from the release."""
+
+    hypothesis: str
+    decide_true: int
+    decide_false: int
+    ambiguous: int
+    performance_bound: float
+    privacy: float
+    sentence: str
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """Everything that an audit found, in numbers and in plain sentences.
+
+    Values that could point at a person do not appear: of the secret side there are only counts.
+    """
+
+    table: str
+    secret: tuple[str, ...]
+    released: tuple[str, ...]
+    bins: dict[str, str]
+    missing: str
+    rows: int
+    rows_dropped: int
+    secret_values: int
+    released_values: int
+    pairs: int
+    base: float
+    findings: tuple[Finding, ...]
+    narrowest: tuple[Narrowing, ...]
+    worst_attribute: str
+    hypothesis: HypothesisFinding | None
+    sweep: tuple[SweepPoint, ...]
+    sweep_column: str | None
+    notes: tuple[str, ...]
+
+    @property
+    def headline(self) -> str:
+        """The audit in one sentence."""
+        leak, total = (
+            rounded_up(self[name].value) for name in ("nonstochastic_leakage", "hartley_entropy")
+        )
+        left = self.narrowest[0].secrets_left
+        secret, released = _listed(self.secret), _listed(self.released)
+        if left == self.secret_values:
+            return f"{released} tells nothing about {secret}: every value stays possible."
+        return (
+            f"{released} can tell up to {leak} of the {total} {self.unit} of {secret}: "
+            f"at worst {left:,} of {self.secret_values:,} values stay{'s' * (left == 1)} possible."
+        )
+
+    @property
+    def unit(self) -> str:
+        """What the numbers count."""
+        return {2: "bits", math.e: "nats", 10: "digits"}.get(self.base, f"log{self.base:g} units")
+
+    def __getitem__(self, name: str) -> Finding:
+        return next(finding for finding in self.findings if finding.name == name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values, ready for JSON; infinity becomes text."""
+        head = {"format": 1, "headline": self.headline, "unit": self.unit}
+        return head | {name: _plain(value) for name, value in asdict(self).items()}
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(finding.title)}</td><td>{html.escape(finding.symbol)}</td>"
+            f"<td style='text-align:right'>{finding.value:.4f}</td>"
+            f"<td style='text-align:left'>{html.escape(finding.sentence)}</td></tr>"
+            for finding in self.findings
+        )
+        return (
+            f"<p><b>{html.escape(self.headline)}</b></p><table><thead><tr><th>Measure</th>"
+            f"<th></th><th>{self.unit}</th><th>Meaning</th></tr></thead><tbody>{rows}</tbody>"
+            "</table>"
+        )
+
+
+def audit(  # noqa: PLR0913 - each is one choice of the user's
+    table: object,
+    *,
+    secret: str | Sequence[str] | RowType,
+    released: str | Sequence[str],
+    bins: Mapping[str, object] | None = None,
+    missing: str = "drop",
+    hypothesis: str | None = None,
+    sweep: Mapping[str, str | Sequence[object]] | None = None,
+    base: float = 2,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> AuditReport:
+    """Measure what released columns tell about secret ones.
+
+    Args:
+        table: whatever ``Relation.from_table`` reads, or a table already open.
+        secret: the column or columns that should stay secret, or ``hartley.ROW``.
+        released: the column or columns that are released.
+        bins: for numeric columns, the width of the bins in which they are released.
+        missing: "drop" leaves out rows with a missing value, "value" makes missing a value.
+        hypothesis: a condition over the secret columns, such as "age >= 50".
+        sweep: for one released numeric column the steps to try, as "1:50" or as a list.
+        base: of the logarithms; 2 counts bits.
+        memory_limit: above this, for example "1GB", the engine counts and spills to disk.
+        progress: told what is being done and which share of it.
+
+    Example:
+        >>> people = {"age": [31, 32, 47, 48], "sex": ["F", "F", "M", "M"]}
+        >>> report = audit(people, secret="age", released="sex")
+        >>> print(report.headline)
+        sex can tell up to 1.00 of the 2.00 bits of age: at worst 2 of 4 values stay possible.
+        >>> report["maximin_information"].value
+        1.0
+    """
+    from hartley.engines.sources import open_table
+
+    opened = open_table(table)
+    wish = Sweep.parse(sweep)
+
+    def relate(steps: dict[str, object]) -> Relation:
+        return Relation.from_table(
+            opened,
+            secret=secret,
+            released=released,
+            bins=steps,
+            missing=missing,
+            memory_limit=memory_limit,
+        )
+
+    relation = relate(dict(bins or {}))
+    _check_sweep(relation, wish)
+    summary = relation.compute(None if progress is None else lambda share: progress("count", share))
+    if summary.secrets == 1 and secret is not ROW:
+        raise ColumnError(
+            f"The secret '{_listed(relation.secret_names)}' holds one value only, so there is "
+            "nothing to tell about it",
+            hint="choose another secret",
+        )
+    findings, notes = find_all(relation, base=base)
+    points: tuple[SweepPoint, ...] = ()
+    if wish is not None:
+        others = {name: step for name, step in (bins or {}).items() if name != wish.column}
+        points = sweep_steps(
+            lambda steps: relate(others | steps), wish, base=base, progress=progress
+        )
+    view = relation.view
+    assert view is not None
+    return AuditReport(
+        table=opened.name,
+        secret=relation.secret_names,
+        released=relation.released_names,
+        bins={name: str(step) for name, step in (bins or {}).items()},
+        missing=missing,
+        rows=summary.rows,
+        rows_dropped=view.dropped,
+        secret_values=summary.secrets,
+        released_values=summary.released,
+        pairs=summary.pairs,
+        base=base,
+        findings=findings,
+        narrowest=_narrowest(relation, base),
+        worst_attribute=_worst(relation),
+        hypothesis=None if hypothesis is None else _test(relation, hypothesis, base),
+        sweep=points,
+        sweep_column=None if wish is None else wish.column,
+        notes=(*_notes(relation), *notes),
+    )
+
+
+def _check_sweep(relation: Relation, wish: Sweep | None) -> None:
+    if wish is not None and wish.column not in relation.released_names:
+        raise ColumnError(
+            f"The sweep names column '{wish.column}', which is not released",
+            hint=f"sweep one of {', '.join(relation.released_names)}",
+        )
+
+
+def _narrowest(relation: Relation, base: float) -> tuple[Narrowing, ...]:
+    """Return the released values that leave fewest secrets possible, the rarest rows first."""
+    summary = relation.summary
+    order = np.lexsort((summary.released_rows, summary.secret_sizes))[:NARROWEST]
+    values = relation.released_values.take(order)
+    return tuple(
+        Narrowing(
+            released=value,
+            secrets_left=int(summary.secret_sizes[code]),
+            rows=int(summary.released_rows[code]),
+            bits=log_ratio(summary.secrets, int(summary.secret_sizes[code]), base=base),
+        )
+        for code, value in zip(order.tolist(), values, strict=True)
+    )
+
+
+def _worst(relation: Relation) -> str:
+    """Describe the attribute that leaks most, without naming a secret."""
+    worst = worst_attribute(relation)
+    if worst.merged_count == relation.summary.secrets:
+        return "No attribute of the secret is narrowed at all."
+    if worst.merged_count == 1:
+        return (
+            f"The secret itself: the release of {shown(worst.released)} leaves one of its "
+            f"{worst.values:,} values possible."
+        )
+    return (
+        f"An attribute with {worst.values:,} values: whether the secret is among the "
+        f"{worst.merged_count:,} that the release of {shown(worst.released)} leaves possible, and "
+        "otherwise which one it is. That release gives it away in one trial."
+    )
+
+
+def _test(relation: Relation, hypothesis: str, base: float) -> HypothesisFinding:
+    found = analyse_hypothesis(relation, hypothesis, base=base)
+    counts = found.counts
+    decided, outputs = counts["true"] + counts["false"], sum(counts.values())
+    if decided == 0:
+        sentence = f"No released value decides whether {hypothesis}."
+    else:
+        sentence = (
+            f"{decided:,} of {outputs:,} released values decide for certain whether {hypothesis}: "
+            f"{counts['true']:,} prove it, {counts['false']:,} refute it."
+        )
+    return HypothesisFinding(
+        hypothesis,
+        counts["true"],
+        counts["false"],
+        counts["ambiguous"],
+        found.performance_bound,
+        found.privacy,
+        sentence,
+    )
+
+
+def _notes(relation: Relation) -> list[str]:
+    """Say what a reader should know about how the numbers came about."""
+    view, summary = relation.view, relation.summary
+    notes = []
+    if view is not None and view.dropped:
+        rows = "row was" if view.dropped == 1 else "rows were"
+        notes.append(f"{view.dropped:,} {rows} left out because a value is missing.")
+    if summary.released == 1:
+        notes.append(
+            f"The released side '{_listed(relation.released_names)}' holds one value only, so it "
+            "tells nothing; hint: check that this is the column you mean to release."
+        )
+    if relation.note:
+        notes.append(relation.note)
+    return notes
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    *first, last = ("the record" if name == "ROW" else name for name in names)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def rounded_up(value: float) -> str:
+    """Show a leakage with two decimals, rounded up, so that "up to" stays true.
+
+    Example:
+        >>> rounded_up(2.5849625), rounded_up(3.0)
+        ('2.59', '3.00')
+    """
+    return f"{math.ceil(Fraction(value) * 100) / 100:.2f}" if math.isfinite(value) else str(value)
+
+
+def shown(value: object) -> str:
+    """Show a released value as people write it.
+
+    Example:
+        >>> shown((17.5, "F", None))
+        '17.5, F, missing'
+    """
+    if isinstance(value, tuple):
+        return ", ".join(map(shown, value))
+    if isinstance(value, float):
+        return f"{value:g}" if abs(value) < 1e6 else f"{value:,.0f}"
+    return "missing" if value is None else str(value)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - nested plain values
+    """Turn nested values into what JSON holds."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)
