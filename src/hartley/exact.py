@@ -37,23 +37,21 @@ def log_ratio(numerator: int, denominator: int = 1, *, base: float = 2) -> float
         return -math.inf
     if denominator == 0:
         return math.inf
-    ratio = Fraction(numerator, denominator)
-    if Fraction(1, 2) < ratio < 2:
-        return _change_base(math.log1p(float(ratio - 1)), base, natural=True)
-    return _change_base(_log2(ratio.numerator) - _log2(ratio.denominator), base, natural=False)
+    if numerator < 2 * denominator and denominator < 2 * numerator:
+        near_one = math.log1p((numerator - denominator) / denominator)
+        return near_one if base == math.e else near_one / math.log(base)
+    try:
+        ratio = numerator / denominator  # correctly rounded, whatever the size of the integers
+    except OverflowError:
+        ratio = 0.0
+    return in_base(math.log2(ratio) if ratio > 1e-300 else _log2(numerator, denominator), base)
 
 
-def _log2(number: int) -> float:
-    """Return the base-2 logarithm of a positive integer of any size."""
-    excess = max(number.bit_length() - 1000, 0)
-    return math.log2(number >> excess) + excess
-
-
-def _change_base(value: float, base: float, *, natural: bool) -> float:
-    """Turn a natural or a base-2 logarithm into one of the wanted base."""
-    if natural:
-        return value if base == math.e else value / math.log(base)
-    return value if base == 2 else value / math.log2(base)
+def _log2(numerator: int, denominator: int) -> float:
+    """Return the base-2 logarithm of a ratio that no double holds."""
+    excess = [max(number.bit_length() - 64, 0) for number in (numerator, denominator)]
+    mantissas = math.log2((numerator >> excess[0]) / (denominator >> excess[1]))
+    return mantissas + (excess[0] - excess[1])
 
 
 def in_base(bits: float, base: float) -> float:
@@ -64,7 +62,7 @@ def in_base(bits: float, base: float) -> float:
         0.5
     """
     check_base(base)
-    return _change_base(bits, base, natural=False)
+    return bits if base == 2 else bits / math.log2(base)
 
 
 def round_up(value: float) -> float:

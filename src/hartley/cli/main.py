@@ -47,7 +47,7 @@ def _options(
 def main() -> None:
     """Run a command; exit with 0 done, 2 the user's mistake, 1 anything else."""
     try:
-        app()
+        app(prog_name="hartley")
     except HartleyError as error:
         _fail(str(error), 2 if isinstance(error, InputError) else 1)
     except KeyboardInterrupt:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.engines.view import Column, View
-    from hartley.kernels.pairs import Tally
 
     Progress = Callable[[float], None]
     """Told the share of the work that is done."""
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 WIDEST_CODE = 2**26
 """Integers spread over more than this many values are numbered by the engine instead."""
 
-DEFAULT_MEMORY = 2_000_000_000
 BATCH = 1_000_000
 
 _serial = itertools.count()
@@ -48,14 +46,42 @@ class Coding:
     values: Any = None
 
 
-@dataclass(frozen=True)
-class CodedTally:
-    """A tally by code, what the codes mean and whether the engine had to spill."""
+class CodedRows:
+    """Two integer columns, ``secret`` and ``released``, on the engine; valid while it is open."""
 
-    tally: Tally
-    secret: Coding
-    released: Coding
-    spilled: bool
+    def __init__(self, view: View, codes: Any, secret: Coding, released: Coding) -> None:
+        self._view, self._codes = view, codes
+        self.secret, self.released = secret, released
+
+    def packed(
+        self, secret_bits: int, progress: Progress | None = None
+    ) -> Iterator[NDArray[np.int64]]:
+        """Stream every row as one integer, the released code above the secret one."""
+        key = self._codes.released * (1 << secret_bits) + self._codes.secret
+        for (keys,) in _stream(self._codes.select(key=key), self._view.rows, progress):
+            yield keys
+
+    @contextmanager
+    def grouped(self) -> Iterator[GroupedCodes]:
+        """Group the rows on the engine, which spills to disk where memory is short."""
+        backend = self._view.table.backend
+        name = f"hartley_pairs_{os.getpid()}_{next(_serial)}"
+        try:
+            yield GroupedCodes(backend.create_table(name, obj=_grouped(self._codes), temp=True))
+        finally:
+            backend.drop_table(name, force=True)
+
+
+class GroupedCodes:
+    """The distinct pairs of codes and their counts, in a temporary table."""
+
+    def __init__(self, pairs: Any) -> None:
+        self._pairs = pairs
+        self._total = int(pairs.count().to_pyarrow().as_py())
+
+    def stream(self, progress: Progress | None = None) -> Iterator[tuple[NDArray[np.int64], ...]]:
+        """Stream secret codes, released codes and counts; may be called again."""
+        return _stream(self._pairs, self._total, progress)
 
 
 def distinct_counts(view: View) -> Any:
@@ -71,29 +97,39 @@ def distinct_counts(view: View) -> Any:
     return run(view.table, _grouped(view.expression).to_pyarrow)
 
 
-def tally_pairs(
+@contextmanager
+def coded_rows(
     view: View,
     secret_at: Sequence[int],
     released_at: Sequence[int],
-    *,
     memory_limit: int | None = None,
-    progress: Progress | None = None,
-) -> CodedTally:
-    """Count the pairs of a large DuckDB table, given which columns make up each side.
+) -> Iterator[CodedRows]:
+    """Turn both sides of a DuckDB table into integer codes, given the columns of each side.
 
-    Both sides become integer codes on the engine. Where the packed rows fit in memory they stream
-    through the kernel; otherwise the engine groups them, spilling to disk, and only the distinct
-    pairs stream by. Memory then grows with the two ranges alone.
+    One column of integers that lie close together is its own code. Other values are numbered in
+    a temporary table and joined: exact, whatever their type.
     """
-    from hartley.kernels.pairs import bytes_needed
-
-    sides = {"secret": secret_at, "released": released_at}
-    with _engine_limit(view, memory_limit), _coded(view, sides) as (codes, secret, released):
-        widths = secret.width, released.width
-        spilled = bytes_needed(view.rows, *widths) > (memory_limit or DEFAULT_MEMORY)
-        count = _count_by_engine if spilled else _count_by_kernel
-        tally = run(view.table, lambda: count(view, codes, widths, progress))
-    return CodedTally(tally, secret, released, spilled)
+    with _engine_limit(view, memory_limit):
+        rows, codings, made = view.expression, {}, []
+        sides = {"secret": secret_at, "released": released_at}
+        try:
+            for side, at in sides.items():
+                coding = _integer_coding([view.columns[i] for i in at], view)
+                if coding is None:
+                    name = f"hartley_{side}_{os.getpid()}_{next(_serial)}"
+                    made.append(name)
+                    coding, rows = _join_numbers(view, rows, side, at, name)
+                codings[side] = coding
+            codes = {
+                side: rows[f"{side}_code"]
+                if codings[side].low is None
+                else _integer_code(rows[f"c{at[0]}"], codings[side])
+                for side, at in sides.items()
+            }
+            yield CodedRows(view, rows.select(**codes), codings["secret"], codings["released"])
+        finally:
+            for name in made:
+                view.table.backend.drop_table(name, force=True)
 
 
 def parse_memory(limit: int | str | None) -> int | None:
@@ -124,36 +160,6 @@ def _grouped(rows: Any) -> Any:
 # --- codes ----------------------------------------------------------------------------------
 
 
-@contextmanager
-def _coded(view: View, sides: dict[str, Sequence[int]]) -> Iterator[tuple[Any, Coding, Coding]]:
-    """Give a table of two integer columns, ``secret`` and ``released``, and what they mean."""
-    rows, codings, made = view.expression, {}, []
-    try:
-        for side, at in sides.items():
-            coding = _integer_coding([view.columns[i] for i in at], view)
-            if coding is None:
-                name = f"hartley_{side}_{os.getpid()}_{next(_serial)}"
-                made.append(name)
-                coding = run(view.table, lambda: _number_values(view, at, name))  # noqa: B023 - run now
-                numbered = view.table.backend.table(name).rename(
-                    **{f"{side}_code": "code"}, **{f"{side}_{i}": f"c{i}" for i in at}
-                )
-                rows = rows.join(
-                    numbered, [rows[f"c{i}"].identical_to(numbered[f"{side}_{i}"]) for i in at]
-                )
-            codings[side] = coding
-        codes = {
-            side: rows[f"{side}_code"]
-            if codings[side].low is None
-            else _integer_code(rows[f"c{at[0]}"], codings[side])
-            for side, at in sides.items()
-        }
-        yield rows.select(**codes), codings["secret"], codings["released"]
-    finally:
-        for name in made:
-            view.table.backend.drop_table(name, force=True)
-
-
 def _integer_coding(columns: Sequence[Column], view: View) -> Coding | None:
     """Return a coding by the integers themselves, where one column of few integers allows it."""
     column = columns[0]
@@ -174,66 +180,22 @@ def _integer_code(value: Any, coding: Coding) -> Any:
     return code.fill_null(coding.width - 1) if coding.holes else code
 
 
-def _number_values(view: View, at: Sequence[int], name: str) -> Coding:
-    """Number the distinct values of some columns, in their order, in a temporary table."""
+def _join_numbers(
+    view: View, rows: Any, side: str, at: Sequence[int], name: str
+) -> tuple[Coding, Any]:
+    """Number the distinct values of some columns, in their order, and join the numbers."""
     import ibis
 
     distinct = view.expression.select([f"c{i}" for i in at]).distinct()
-    numbered = distinct.mutate(
-        code=ibis.row_number().over(order_by=[distinct[f"c{i}"] for i in at]).cast("int64")
-    )
-    made = view.table.backend.create_table(name, obj=numbered, temp=True)
-    values = made.order_by("code").to_pyarrow()
-    columns = tuple(view.columns[i] for i in at)
-    return Coding(columns, values.num_rows, values=values.drop_columns(["code"]))
+    code = ibis.row_number().over(order_by=[distinct[f"c{i}"] for i in at]).cast("int64")
+    made = view.table.backend.create_table(name, obj=distinct.mutate(code=code), temp=True)
+    values = made.order_by("code").to_pyarrow().drop_columns(["code"])
+    numbered = made.rename(**{f"{side}_code": "code"}, **{f"{side}_{i}": f"c{i}" for i in at})
+    joined = rows.join(numbered, [rows[f"c{i}"].identical_to(numbered[f"{side}_{i}"]) for i in at])
+    return Coding(tuple(view.columns[i] for i in at), values.num_rows, values=values), joined
 
 
-# --- counting -------------------------------------------------------------------------------
-
-
-def _count_by_kernel(
-    view: View,
-    codes: Any,
-    widths: tuple[int, int],
-    progress: Progress | None,
-) -> Tally:
-    """Stream every row, packed into one integer, through the kernel."""
-    from hartley.kernels.pairs import PairTally
-
-    tally = PairTally(secrets=widths[0], released=widths[1])
-    packed = codes.select(key=codes.released * (1 << tally.secret_bits) + codes.secret)
-    for (keys,) in _stream(packed, view.rows, progress):
-        tally.add(keys)
-    return tally.finish()
-
-
-def _count_by_engine(
-    view: View,
-    codes: Any,
-    widths: tuple[int, int],
-    progress: Progress | None,
-) -> Tally:
-    """Group on the engine, which spills to disk, and stream the distinct pairs twice."""
-    from hartley.kernels.pairs import PairCounter
-
-    backend = view.table.backend
-    name = f"hartley_pairs_{os.getpid()}_{next(_serial)}"
-    pairs = backend.create_table(name, obj=_grouped(codes), temp=True)
-    try:
-        counter = PairCounter(secrets=widths[0], released=widths[1])
-        total = int(pairs.count().to_pyarrow().as_py())
-        for add, begin in ((counter.add, 0.0), (counter.add_shares, 0.5)):
-            told = None if progress is None else _scaled(progress, begin)
-            for secrets, released, counts in _stream(pairs, total, told):
-                add(secrets, released, counts)
-    finally:
-        backend.drop_table(name, force=True)
-    return counter.finish()
-
-
-def _scaled(progress: Progress, begin: float) -> Progress:
-    """Report one half of the work as a part of the whole."""
-    return lambda share: progress(begin + share / 2)
+# --- streams --------------------------------------------------------------------------------
 
 
 def _stream(

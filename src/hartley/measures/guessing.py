@@ -29,7 +29,7 @@ def guessing_leakage(
     .. math:: L(U \to Y) = \log_2 \frac{|[U]|}{\min_y |[U|y]|}, \qquad U = g(X)
 
     Trials that a brute-force guesser needs without the release, over those that remain after the
-    most telling released value (Ding and Farokhi 2021, Definition 1). Without an attribute the
+    most telling released value (Farokhi and Ding 2021, Definition 1). Without an attribute the
     secret itself is guessed, and the leakage is that of ``nonstochastic_leakage``. Exact.
     Linear in the number of released values; with an attribute, one sort of the distinct pairs.
 
@@ -58,7 +58,7 @@ def maximal_guessing_leakage(relation: Relation, *, base: float = 2) -> float:
     .. math:: L_\star(X \to Y) = \max_U L(U \to Y)
         = \log_2 \bigl(|[X]| - \min_y |[X|y]| + 1\bigr)
 
-    Ding and Farokhi 2021, Proposition 4. For unrelated pairs of variables it is super-additive,
+    Farokhi and Ding 2021, Proposition 4. For unrelated pairs of variables it is super-additive,
     not additive as Proposition 3(e) there says (corrected). Exact. Linear in the number of
     released values.
 
@@ -119,7 +119,7 @@ def worst_attribute(relation: Relation, *, base: float = 2) -> WorstAttribute:
     .. math:: g(x) = u^* \text{ for } x \in [X|y^*], \quad g(x) = x \text{ otherwise}, \qquad
         y^* \in \arg\min_y |[X|y]|
 
-    Ding and Farokhi 2021, eq. 17; it attains the maximal guessing leakage. Of several released
+    Farokhi and Ding 2021, eq. 17; it attains the maximal guessing leakage. Of several released
     values with the fewest secrets the first is taken. Exact. Linear in the number of released
     values.
 

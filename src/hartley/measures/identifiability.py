@@ -22,7 +22,7 @@ def identifiability(
 
     .. math:: \epsilon = L(U \to Y), \qquad |[U|y]| \ge |[U]| \, 2^{-\epsilon} \quad \forall y
 
-    Ding and Farokhi 2021, Definition 3. Exact. Costs what ``guessing_leakage`` costs.
+    Farokhi and Ding 2021, Definition 3. Exact. Costs what ``guessing_leakage`` costs.
 
     Example:
         >>> from hartley import Relation
@@ -37,7 +37,7 @@ def maximal_leakage_within(secrets: int, budget: float, *, base: float = 2) -> f
 
     .. math:: L_\star \le \log_2 \bigl(|[X]| - \lceil |[X]| \, 2^{-\epsilon} \rceil + 1\bigr)
 
-    Corollary 5 of Ding and Farokhi 2021, tightened: a conditional range has a whole number of
+    Corollary 5 of Farokhi and Ding 2021, tightened: a conditional range has a whole number of
     values. A bound, attained by some release for every number of secrets; where rounding leaves
     doubt the larger value is given. Constant time.
 

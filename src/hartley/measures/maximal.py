@@ -20,7 +20,7 @@ def maximal_leakage(
 
     .. math:: \tilde L_\star(X \to Y) = \log_2 \sum_y \max_x P(y|x)
 
-    Issa, Wagner and Kamath 2020; Ding and Farokhi 2021, Definition 4. From a relation, the
+    Issa, Wagner and Kamath 2020; Farokhi and Ding 2021, Definition 4. From a relation, the
     probabilities are the relative frequencies of its rows. It lies between the maximin
     information and the smaller of both Hartley entropies; that it is below the maximin
     information, as Section VI there says, is wrong (corrected). Rounded to double precision.

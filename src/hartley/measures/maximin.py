@@ -17,7 +17,7 @@ def maximin_information(relation: Relation, *, base: float = 2) -> float:
 
     The number of classes of the overlap partition (Nair 2013; Farokhi 2019, eq. 9). It is the
     largest attribute of the secret that the released value always gives away at the first guess
-    (Ding and Farokhi 2021, Proposition 6). Symmetric. Exact. Near-linear in the number of
+    (Farokhi and Ding 2021, Proposition 6). Symmetric. Exact. Near-linear in the number of
     distinct pairs.
 
     Example:

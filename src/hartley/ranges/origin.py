@@ -15,8 +15,9 @@ from hartley.ranges.values import RecordValues, Values, coded_values, encode_arr
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hartley.engines.counting import CodedTally, Progress
+    from hartley.engines.counting import Progress
     from hartley.engines.view import View
+    from hartley.ranges.tally import CodedTally
 
 TALLY_FROM = 1_000_000
 """DuckDB tables with more rows than this stream through the kernel and list no pairs."""
@@ -128,7 +129,7 @@ class TableOrigin(Origin):
 
     @cached_property
     def _tally(self) -> CodedTally:
-        from hartley.engines.counting import tally_pairs
+        from hartley.ranges.tally import tally_pairs
 
         return tally_pairs(
             self.view, *self._at, memory_limit=self._memory_limit, progress=self._progress

@@ -20,7 +20,7 @@ def print_audit(report: AuditReport, console: Console) -> None:
     from rich.markup import escape
 
     console.print()
-    console.print(f"[bold]{escape(report.headline)}[/bold]")
+    console.print(f"[bold]{escape(report.headline)}[/bold]", soft_wrap=True)
     console.print(
         f"{escape(report.table)}: {report.rows:,} rows, {report.secret_values:,} secrets, "
         f"{report.released_values:,} released values, {report.pairs:,} pairs",

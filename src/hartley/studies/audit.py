@@ -84,11 +84,13 @@ class AuditReport:
         )
         left = self.narrowest[0].secrets_left
         secret, released = _listed(self.secret), _listed(self.released)
+        noun = "record" if self.secret == ("ROW",) else "value"
         if left == self.secret_values:
-            return f"{released} tells nothing about {secret}: every value stays possible."
+            tell = "tells" if len(self.released) == 1 else "tell"
+            return f"{released} {tell} nothing about {secret}: every {noun} stays possible."
         return (
             f"{released} can tell up to {leak} of the {total} {self.unit} of {secret}: "
-            f"at worst {left:,} of {self.secret_values:,} values stay{'s' * (left == 1)} possible."
+            f"at worst {left:,} of {self.secret_values:,} {noun}s stay{'s' * (left == 1)} possible."
         )
 
     @property

@@ -73,6 +73,10 @@ class Sweep:
         ((column, steps),) = wish.items()
         if isinstance(steps, str):
             return cls(column, _parse_range(column, steps))
+        if not steps:
+            raise OptionError(
+                f"The sweep of column '{column}' has no step", hint="write for example 1:50"
+            )
         return cls(column, tuple(parse_step(step, column=column) for step in steps))
 
 
@@ -121,9 +125,9 @@ def sweep_steps(
     numbers = np.array([np.nan if v is None else float(v) for v in columns[at]])
     points: list[SweepPoint] = []
     for step, relation in _relations(open_relation, plain, sweep, numbers, at):
+        points.append(_measure(relation, step, _distortion(numbers, step), base))
         if progress is not None:
             progress("sweep", len(points) / len(sweep.steps))
-        points.append(_measure(relation, step, _distortion(numbers, step), base))
     return tuple(points)
 
 

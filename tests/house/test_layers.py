@@ -1,0 +1,107 @@
+"""Which room may import which, and no cycles."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "src" / "hartley"
+
+MAY_IMPORT = {
+    "errors": set(),
+    "exact": {"errors"},
+    "kernels": {"errors", "exact"},
+    "engines": {"errors", "exact"},
+    "ranges": {"errors", "exact", "kernels", "engines"},
+    "measures": {"errors", "exact", "kernels", "engines", "ranges"},
+    "datasets": {"errors", "exact", "engines", "ranges"},
+    "studies": {"errors", "exact", "kernels", "engines", "ranges", "measures", "datasets"},
+    "reports": {"errors", "studies"},
+}
+OWNERS = {
+    "numba": {"kernels"},
+    "ibis": {"engines"},
+    "duckdb": {"engines"},
+    "sqlglot": {"engines"},
+    "matplotlib": {"reports"},
+    "jinja2": {"reports"},
+    "typer": {"cli"},
+}
+MODULES = sorted(
+    path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE or path.stem != "__init__"
+)
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} uses a relative import"
+            found.add(node.module)
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_a_room_imports_only_what_it_may(path):
+    room = room_of(path)
+    ours = {name for name in imports_of(path) if name.split(".")[0] == "hartley"}
+    assert "hartley" not in ours, "nothing inside the package imports its front door"
+    rooms = {name.split(".")[1] for name in ours} - {room}
+    if room != "cli":
+        assert rooms <= MAY_IMPORT[room]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_a_heavy_package_is_imported_in_its_own_room(path):
+    for package, rooms in OWNERS.items():
+        if any(name.split(".")[0] == package for name in imports_of(path)):
+            assert room_of(path) in rooms
+
+
+def test_modules_import_each_other_without_cycles():
+    known = {name_of(path) for path in MODULES}
+    graph = nx.DiGraph()
+    for path in MODULES:
+        tree = ast.parse(path.read_text())
+        for guarded in [node for node in ast.walk(tree) if isinstance(node, ast.If)]:
+            if ast.unparse(guarded.test) == "TYPE_CHECKING":
+                guarded.body = [ast.Pass()]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                targets = {node.module, *(f"{node.module}.{a.name}" for a in node.names)}
+                graph.add_edges_from((name_of(path), target) for target in targets & known)
+    graph.remove_edges_from(nx.selfloop_edges(graph))
+    assert graph.number_of_edges() > 40
+    assert list(nx.simple_cycles(graph)) == []
+
+
+def test_every_room_is_in_the_table_and_none_is_empty():
+    rooms = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name[0] != "_"}
+    assert rooms <= MAY_IMPORT.keys() | {"cli"}
+    for room in rooms:
+        assert [path for path in (PACKAGE / room).rglob("*.py") if path.stem != "__init__"], room
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    code = (
+        "import sys, hartley; "
+        "print([m for m in ('numpy','pandas','duckdb','ibis','numba','matplotlib','typer')"
+        " if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

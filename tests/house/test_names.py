@@ -1,0 +1,88 @@
+"""Every public name exists, is documented and has an example; every command is documented."""
+
+import ast
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+import hartley
+from hartley.cli.main import app
+
+ROOT = Path(__file__).parents[2]
+NAMES = sorted(set(hartley.__all__) - {"__version__", "ROW"})
+COMMANDS = typer.main.get_command(app).commands
+
+
+def test_the_lazy_names_are_the_typed_names():
+    tree = ast.parse((ROOT / "src/hartley/__init__.py").read_text())
+    typed = {
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hartley.")
+        for alias in node.names
+    }
+    assert typed == set(hartley.__all__) - {"__version__"}
+    assert set(dir(hartley)) == set(hartley.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'measure_everything'"):
+        hartley.measure_everything  # noqa: B018 - the access is what is tested
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_public_name_is_documented(name):
+    value = getattr(hartley, name)
+    first = (inspect.getdoc(value) or "").split("\n")[0]
+    assert first.endswith((".", ":"))
+    reference = (ROOT / "docs/reference.md").read_text()
+    assert f"| `{name}` | {first} |" in reference
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if inspect.isfunction(getattr(hartley, name))]
+)
+def test_a_public_function_has_an_example(name):
+    assert ">>>" in inspect.getdoc(getattr(hartley, name))
+
+
+MEASURES = [
+    name
+    for name in NAMES
+    if getattr(getattr(hartley, name), "__module__", "").startswith("hartley.measures")
+    and inspect.isfunction(getattr(hartley, name))
+]
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_a_measure_states_formula_source_certainty_and_cost(name):
+    text = " ".join(inspect.getdoc(getattr(hartley, name)).split())
+    assert ".. math::" in text
+    assert re.search(r"(Hartley|Farokhi|Nair|Shannon|Issa)[^.]* (19|20)\d\d|Corollary", text)
+    assert re.search(r"\bExact\b|\bbound\b|Rounded to double precision", text)
+    assert re.search(r"Linear|Near-linear|Constant time|Grows|One pass|Costs", text)
+    assert "base" in inspect.signature(getattr(hartley, name)).parameters
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_a_command_and_its_options_are_documented(name):
+    text = (ROOT / "docs/commands.md").read_text()
+    section = text.split(f"## hartley {name}\n")[1].split("\n## ")[0]
+    for parameter in COMMANDS[name].params:
+        for option in parameter.opts if parameter.param_type_name == "option" else ():
+            if option not in ("--json", "-h", "--help"):
+                assert f"`{option}" in section
+    assert COMMANDS[name].help
+
+
+def test_no_drawer_without_a_name():
+    bad = {"utils", "helpers", "common", "misc", "manager"}
+    assert not [path for path in (ROOT / "src").rglob("*.py") if path.stem in bad]
+
+
+def test_files_hold_no_address_of_a_package_registry():
+    for path in ("constraints.txt", "pyproject.toml", "Makefile", ".ci/run"):
+        assert "://" not in (ROOT / path).read_text()

@@ -1,0 +1,110 @@
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+import hartley
+from hartley.reports.document import render_html
+from hartley.reports.plots import figure_svg
+
+VOID = {"meta", "br", "img", "input", "link", "hr", "path", "use"}
+
+
+@pytest.fixture(scope="module")
+def report():
+    return hartley.audit(
+        hartley.people(300),
+        secret="diagnosis",
+        released=["age", "sex"],
+        bins={"age": 10},
+        sweep={"age": "1:10"},
+        hypothesis="diagnosis = 'none'",
+    )
+
+
+class Outline(HTMLParser):
+    """Collect what a page links to and check that its tags are nested."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.links, self.text = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in VOID:
+            self.open.append(tag)
+        self.links += [value for name, value in attrs if name in ("src", "href") and value]
+
+    def handle_startendtag(self, tag, attrs):
+        pass
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_the_page_is_well_formed_and_needs_no_other_file(report):
+    page = render_html(report)
+    outline = Outline()
+    outline.feed(page)
+    assert outline.open == []
+    assert outline.links == []
+    assert "@import" not in page
+    assert not re.search(r"url\((?!#)", page)
+
+
+def test_the_page_holds_every_finding_and_the_curve(report):
+    outline = Outline()
+    outline.feed(render_html(report))
+    text = " ".join(outline.text)
+    for finding in report.findings:
+        assert finding.title in text
+        assert finding.sentence in text
+        assert f"{finding.value:.4f}" in text
+    assert report.hypothesis.sentence in text
+    assert "largest distortion of age" in text
+
+
+def test_the_page_escapes_what_comes_from_the_table():
+    name = "<script>alert(1)</script>"
+    table = {name: ["<b>", "<i>", "<u>"], "age": [1, 2, 2]}
+    page = render_html(hartley.audit(table, secret="age", released=name))
+    assert "<script>" not in page
+    assert "<b>&lt;" not in page.replace("<b>&lt;script", "")
+    assert "&lt;i&gt;" in page or "&lt;b&gt;" in page
+
+
+def test_the_page_is_made_for_phones_and_printers(report):
+    page = render_html(report)
+    assert 'name="viewport"' in page
+    assert "@media print" in page
+    assert "@media (max-width" in page
+
+
+def test_the_same_report_gives_the_same_bytes(report):
+    assert render_html(report) == render_html(report)
+
+
+def test_a_plot_with_a_sweep_draws_a_line_a_measure(report):
+    axes = hartley.plot(report).axes[0]
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert len(labels) == 5
+    line = next(line for line in axes.lines if line.get_label() == labels[0])
+    assert list(line.get_xdata()) == sorted(point.distortion for point in report.sweep)
+
+
+def test_a_plot_without_a_sweep_draws_a_bar_a_measure():
+    report = hartley.audit({"x": [1, 2, 3], "y": [1, 1, 2]}, secret="x", released="y")
+    figure = hartley.plot(report)
+    assert len(figure.axes[0].patches) == len(report.findings)
+    assert figure_svg(figure).startswith("<svg")
+
+
+def test_a_report_of_an_unrelated_release_can_be_drawn_and_written(tmp_path):
+    table = {"x": [1, 1, 2, 2], "y": [1, 2, 1, 2]}
+    report = hartley.audit(table, secret="x", released="y", sweep={"y": [1, 2]})
+    path = hartley.write_html(report, tmp_path / "audit.html")
+    assert "tells nothing" in path.read_text()
+    assert list(tmp_path.iterdir()) == [path]
