@@ -64,12 +64,12 @@ class CodedRows:
     @contextmanager
     def grouped(self) -> Iterator[GroupedCodes]:
         """Group the rows on the engine, which spills to disk where memory is short."""
-        backend = self._view.table.backend
         name = f"hartley_pairs_{os.getpid()}_{next(_serial)}"
+        grouped = _grouped(self._codes)
         try:
-            yield GroupedCodes(backend.create_table(name, obj=_grouped(self._codes), temp=True))
+            yield GroupedCodes(self._view.table.backend.create_table(name, obj=grouped, temp=True))
         finally:
-            backend.drop_table(name, force=True)
+            _drop(self._view, name)
 
 
 class GroupedCodes:
@@ -129,7 +129,7 @@ def coded_rows(
             yield CodedRows(view, rows.select(**codes), codings["secret"], codings["released"])
         finally:
             for name in made:
-                view.table.backend.drop_table(name, force=True)
+                _drop(view, name)
 
 
 def parse_memory(limit: int | str | None) -> int | None:
@@ -152,6 +152,11 @@ def parse_memory(limit: int | str | None) -> int | None:
         ) from None
 
 
+def _drop(view: View, name: str) -> None:
+    """Drop a temporary table of ours; Ibis 12 writes this statement without the name."""
+    view.table.backend.con.execute(f'DROP TABLE IF EXISTS temp.main."{name}"')
+
+
 def _grouped(rows: Any) -> Any:
     """Return the query for the distinct rows and their counts."""
     return rows.group_by([rows[name] for name in rows.columns]).aggregate(n=rows.count())
@@ -169,7 +174,7 @@ def _integer_coding(columns: Sequence[Column], view: View) -> Coding | None:
     if column.step is not None:
         low, high = bin_numbers([low, high], column.step).tolist()
     holes = view.keeps_missing and column.missing > 0
-    if high - low >= WIDEST_CODE:
+    if high - low >= WIDEST_CODE or high >= 2**63:
         return None
     return Coding((column,), high - low + 1 + holes, low=low, holes=holes)
 

@@ -7,7 +7,6 @@ import glob
 import gzip
 import os
 import tempfile
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -248,8 +247,15 @@ def _mixed(name: str) -> ColumnError:
 
 
 def _refuse_doubled(names: Iterable[str], table: str) -> None:
-    doubled = [name for name, times in Counter(names).items() if times > 1]
-    if doubled:
-        raise ColumnError(
-            f"Two columns of {table} are named '{doubled[0]}'", hint="rename one of them"
-        )
+    """Refuse names that are equal, or that the engine takes for equal: it ignores their case."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.get(name.lower())
+        seen[name.lower()] = name
+        if other is not None:
+            called = (
+                f"'{name}'" if name == other else f"'{other}' and '{name}', case aside the same"
+            )
+            raise ColumnError(
+                f"Two columns of {table} are named {called}", hint="rename one of them"
+            )

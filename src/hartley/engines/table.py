@@ -77,8 +77,9 @@ class Table:
                 )
             if self.kind(column) is Kind.NESTED:
                 raise ColumnError(
-                    f"Column '{column}' of {self.name} holds lists or records, not plain values",
-                    hint="unnest it first, or choose another column",
+                    f"Column '{column}' of {self.name} holds lists, records or durations, not "
+                    "plain values",
+                    hint="convert it to text or numbers first, or choose another column",
                 )
 
 
