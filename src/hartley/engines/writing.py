@@ -1,0 +1,216 @@
+"""Write a mapped table to a file: streamed, and whole or not at all."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tempfile
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hartley.engines.column_map import MapCounts, refuse_met
+from hartley.engines.rules import Formula
+from hartley.errors import EngineError, HartleyError, InputError, OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from hartley.engines.column_map import MappedTable
+
+    Progress = Callable[[float], None]
+    """Told the share of the rows that is written."""
+
+PARQUET_ENDINGS = (".parquet", ".pq", ".parq")
+CSV_ENDINGS = (".csv",)
+BATCH = 100_000
+"""Rows that are fetched and written at a time where the engine does not write itself."""
+
+
+def write_table(
+    mapped: MappedTable, path: str | os.PathLike[str], *, progress: Progress | None = None
+) -> MapCounts:
+    """Write a mapped table as Parquet or CSV, by the ending of the path, and say what it met.
+
+    The rows are streamed, in memory that does not grow with their number. The file appears under
+    its name when it is complete and not before: an error or an interruption leaves nothing. The
+    embedded engine writes Parquet itself, on all processors; everything else goes through one
+    writer, so that the text of a CSV file is the same from every engine.
+
+    Args:
+        mapped: the table, from ``apply_map``.
+        path: the file to write; one that is there is replaced.
+        progress: told the share of the rows that is written.
+
+    Example:
+        >>> from hartley.engines.column_map import UniformCells, apply_map
+        >>> from hartley.engines.sources import open_table
+        >>> mapped = apply_map(open_table({"age": [17, 30]}), [UniformCells("age", 0, 100, 10)])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     counts = write_table(mapped, Path(folder, "ages.csv"))
+        ...     print(counts.rows, Path(folder, "ages.csv").read_text().split())
+        2 ['"age"', '15', '35']
+    """
+    target = Path(path)
+    form = _form(target)
+    counts = mapped.counts
+    with whole_file(target) as half:
+        try:
+            if mapped.table.engine == "duckdb" and form == "parquet":
+                rows, nulls = _copy(mapped, half)
+            else:
+                rows, nulls = _stream(mapped, half, form, counts.rows, progress)
+        except HartleyError:
+            raise
+        except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
+            if str(error) == "Query interrupted":  # how DuckDB passes Ctrl-C on
+                raise KeyboardInterrupt from None
+            raise EngineError(
+                f"The engine {mapped.table.engine} could not write {target.name} "
+                f"({type(error).__name__})",
+                hint="check that the disk has room and that the engine answers (hartley doctor)",
+            ) from None
+        found = _settle(mapped, counts, rows, nulls)
+    if progress is not None:
+        progress(1.0)
+    return found
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a name beside a file to write to, and move it into place when all went well.
+
+    Example:
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with whole_file(Path(folder, "note.txt")) as half:
+        ...         _ = half.write_text("done")
+        ...     print(Path(folder, "note.txt").read_text(), len(os.listdir(folder)))
+        done 1
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise InputError(f"{target} is a folder, not a file", hint="add the name of a file")
+    try:
+        handle, name = tempfile.mkstemp(
+            prefix=f".{target.name}.", suffix=".part", dir=target.parent
+        )
+    except OSError:
+        raise InputError(
+            f"The file {target} cannot be written",
+            hint="check that its folder exists and may be written to",
+        ) from None
+    half = Path(name)
+    os.close(handle)
+    try:
+        yield half
+        mask = os.umask(0)
+        os.umask(mask)
+        half.chmod(0o666 & ~mask)
+        half.replace(target)
+    except OSError:
+        raise InputError(
+            f"The file {target} cannot be written", hint="check that the disk has room"
+        ) from None
+    finally:
+        half.unlink(missing_ok=True)
+
+
+def _form(target: Path) -> str:
+    name = target.name.lower()
+    if name.endswith(PARQUET_ENDINGS):
+        return "parquet"
+    if name.endswith(CSV_ENDINGS):
+        return "csv"
+    raise OptionError(
+        f"The ending of {target.name} names no format that can be written",
+        hint="end the name with .parquet or .csv",
+    )
+
+
+def _settle(mapped: MappedTable, counts: MapCounts, rows: int, nulls: list[int]) -> MapCounts:
+    """Count where formulas are undefined, which shows in what was written, and check the rest."""
+    columns = []
+    for rule, counted, null in zip(mapped.rules, counts.columns, nulls, strict=True):
+        undefined = null - counted.missing
+        if rows != counts.rows or undefined < 0 or (undefined and not isinstance(rule, Formula)):
+            raise EngineError(
+                f"{mapped.table.name} changed while it was released",
+                hint="release a copy or a snapshot of it",
+            )
+        columns.append(replace(counted, undefined=undefined))
+        refuse_met(rule, columns[-1], strict=mapped.strict)
+    return MapCounts(rows, tuple(columns))
+
+
+# --- ways to write ----------------------------------------------------------------------------
+
+
+def _copy(mapped: MappedTable, half: Path) -> tuple[int, list[int]]:
+    """Let the embedded engine write Parquet; what it wrote stands in the foot of the file."""
+    import pyarrow.parquet as pq
+
+    expression = mapped.expression
+    expression.limit(0).to_pyarrow()  # so that Ibis registers the lists of the map
+    name = str(half).replace("'", "''")
+    backend = mapped.table.backend
+    query = backend.compile(expression)
+    backend.con.execute(f"COPY ({query}) TO '{name}' (FORMAT parquet, USE_TMP_FILE false)")
+    foot = pq.read_metadata(half)
+    groups = [foot.row_group(group) for group in range(foot.num_row_groups)]
+    nulls = [
+        sum(group.column(column).statistics.null_count for group in groups)
+        for column in range(foot.num_columns)
+    ]
+    return foot.num_rows, nulls
+
+
+def _stream(
+    mapped: MappedTable, half: Path, form: str, total: int, progress: Progress | None
+) -> tuple[int, list[int]]:
+    """Fetch batch after batch and write each."""
+    import pyarrow as pa
+
+    schema = mapped.expression.schema().to_pyarrow().remove_metadata()
+    rows, nulls = 0, [0] * len(schema)
+    with _writer(half, form, schema) as writer:
+        for batch in _batches(mapped):
+            table = pa.Table.from_batches([batch]).cast(schema)
+            writer.write_table(table)
+            rows += table.num_rows
+            nulls = [
+                count + column.null_count
+                for count, column in zip(nulls, table.columns, strict=True)
+            ]
+            if progress is not None:
+                progress(rows / total)
+    return rows, nulls
+
+
+def _writer(half: Path, form: str, schema: Any) -> Any:
+    import pyarrow.csv as pc
+    import pyarrow.parquet as pq
+
+    if form == "parquet":
+        return pq.ParquetWriter(half, schema)
+    return pc.CSVWriter(half, schema, write_options=pc.WriteOptions(quoting_style="needed"))
+
+
+def _batches(mapped: MappedTable) -> Iterator[Any]:
+    if mapped.table.engine == "pyspark":
+        return _spark_batches(mapped)
+    batches: Iterator[Any] = mapped.expression.to_pyarrow_batches(chunk_size=BATCH)
+    return batches
+
+
+def _spark_batches(mapped: MappedTable) -> Iterator[Any]:
+    """Fetch a partition at a time, where Ibis would fetch all rows at once."""
+    import pyarrow as pa
+
+    backend = mapped.table.backend
+    session = backend._session  # noqa: SLF001 - Ibis offers no other way to it
+    frame = session.sql(backend.compile(mapped.expression))
+    kind = mapped.expression.schema().as_struct().to_pyarrow()
+    rows = frame.toLocalIterator()
+    while batch := list(itertools.islice(rows, BATCH)):
+        yield pa.RecordBatch.from_struct_array(pa.array(batch, type=kind))

@@ -1,0 +1,1 @@
+"""WHAT IS PROMISED: certificates, recomputed from the finished policy."""

@@ -1,0 +1,358 @@
+"""Measures of continuous ranges: a box cut into cells, and intervals of outputs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from hartley.errors import OptionError, UndefinedMeasure
+from hartley.exact import log_ratio, round_up
+from hartley.ranges.ball import slab_corners, smallest_ball
+from hartley.ranges.box import Interval, IntervalUnion
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hartley.ranges.cells import CutBox
+    from hartley.ranges.volume import Volume
+
+MOST_SIDES = 6
+"""The corners of a cell, and the balls through some of them, are listed up to this dimension."""
+
+
+def hartley_entropy(cut: CutBox, *, base: float = 2) -> float:
+    r"""Return how uncertain the secret is before anything is released: the volume of the box.
+
+    .. math:: h_0(X) = \log_2 \mu([X])
+
+    Farokhi 2019, eq. 1. Exact. Constant time.
+
+    Example:
+        >>> from hartley.ranges.box import Box
+        >>> from hartley.ranges.cells import CutBox
+        >>> hartley_entropy(CutBox(Box.cube(-2, 2, size=2), "(x1 + x2) / 2", [-2, 0, 2]))
+        4.0
+    """
+    return log_ratio(cut.total.numerator, cut.total.denominator, base=base)
+
+
+def conditional_entropy(cut: CutBox, *, base: float = 2) -> float:
+    r"""Return how uncertain the secret is after the release, in the best case for privacy.
+
+    .. math:: h_0(X|Y) = \max_y \log_2 \mu([X|y])
+
+    Farokhi 2019, eq. 2, with the maximum that discrete outputs need. Exact where the volumes
+    are, else a bound: never above the truth. Costs the volumes of the cells.
+
+    Example:
+        >>> from hartley.ranges.box import Box
+        >>> from hartley.ranges.cells import CutBox
+        >>> conditional_entropy(CutBox(Box.cube(-2, 2, size=2), "(x1 + x2) / 2", [-2, 0, 2]))
+        3.0
+    """
+    return _left(cut.largest, base)
+
+
+def relative_disarray(cut: CutBox, *, base: float = 2) -> float:
+    r"""Return how uncertain the secret is after the release, in the worst case for privacy.
+
+    .. math:: d_0(X|Y) = \min_y \log_2 \mu([X|y])
+
+    Farokhi 2019, eq. 5. Minus infinity where some output leaves no volume. Exact where the
+    volumes are, else a bound: never above the truth. Costs the volumes of the cells.
+
+    Example:
+        >>> from hartley.ranges.box import Box
+        >>> from hartley.ranges.cells import CutBox
+        >>> relative_disarray(CutBox(Box.cube(-2, 2, size=2), "(x1 + x2) / 2", [-2, -1, 0, 1, 2]))
+        1.0
+    """
+    return _left(cut.smallest, base)
+
+
+def nonstochastic_information(cut: CutBox, *, base: float = 2) -> float:
+    r"""Return how far every output narrows the secret, at least.
+
+    .. math:: I_0(X;Y) = h_0(X) - h_0(X|Y)
+
+    Farokhi 2019, eq. 3. Exact where the volumes are, else a bound: never below the truth. Costs
+    the volumes of the cells.
+
+    Example:
+        >>> from hartley.ranges.box import Box
+        >>> from hartley.ranges.cells import CutBox
+        >>> nonstochastic_information(CutBox(Box.cube(-2, 2, size=2), "(x1 + x2) / 2", [-2, 0, 2]))
+        1.0
+    """
+    return _narrowed(cut.total, cut.largest, base)
+
+
+def nonstochastic_leakage(cut: CutBox, *, base: float = 2) -> float:
+    r"""Return how far the most telling output narrows the secret.
+
+    .. math:: L_0(X;Y) = h_0(X) - d_0(X|Y)
+
+    Farokhi 2019, eq. 6. Infinite where some output leaves no volume. Exact where the volumes
+    are, else a bound: never below the truth. Costs the volumes of the cells.
+
+    Example:
+        >>> from hartley.ranges.box import Box
+        >>> from hartley.ranges.cells import CutBox
+        >>> quarters = CutBox(Box.cube(-2, 2, size=2), "(x1 + x2) / 2", [-2, -1, 0, 1, 2])
+        >>> nonstochastic_leakage(quarters)
+        3.0
+    """
+    return _narrowed(cut.total, cut.smallest, base)
+
+
+def maximin_information(cut: CutBox, *, base: float = 2) -> float:
+    r"""Return the information that both sides can always agree on: the number of outputs.
+
+    .. math:: I_\star(X;Y) = \log_2 |[Y]|
+
+    Nair 2013; Farokhi 2019, eq. 9: the cells of a function are disjoint, so every output is a
+    class of its own. Exact, or a bound never below the truth where it is undecided whether the
+    query reaches a cell. Linear in the number of cells.
+
+    Example:
+        >>> from hartley.ranges.box import Box
+        >>> from hartley.ranges.cells import CutBox
+        >>> maximin_information(CutBox(Box.cube(-2, 2, size=2), "(x1 + x2) / 2", [-2, -1, 0, 1, 2]))
+        2.0
+    """
+    return log_ratio(len(cut.outputs), base=base)
+
+
+def information_transmission(cut: CutBox) -> float:
+    """Refuse: the joint range of a continuous and a discrete side has no volume."""
+    raise UndefinedMeasure(
+        f"The information transmission from a box to {len(cut.cells)} cells is undefined, since "
+        "pairs of a continuous and a discrete value have no volume",
+        hint="use nonstochastic_leakage or maximin_information",
+    )
+
+
+def _left(volume: Volume, base: float) -> float:
+    if volume.exact:
+        return log_ratio(volume.low.numerator, volume.low.denominator, base=base)
+    return volume.log(base)[0]
+
+
+def _narrowed(total: Fraction, volume: Volume, base: float) -> float:
+    if volume.low == 0:
+        return math.inf
+    ratio = total / volume.low
+    found = log_ratio(ratio.numerator, ratio.denominator, base=base)
+    return found if volume.exact else round_up(found)
+
+
+# --- what an adversary's estimate is worth -------------------------------------------------------
+
+
+def largest_error_bound(cut: CutBox) -> float:
+    r"""Return a bound below which no estimator's largest error over all outputs can be.
+
+    .. math:: d_{\max}(X, \hat X(Y)) \ge \frac{\Gamma(n/2 + 1)^{1/n}}{\sqrt\pi}\,
+        2^{h_0(X|Y)/n}
+
+    Farokhi 2019, Theorem II.1: the radius of a ball as large as the largest cell. A bound,
+    rounded down. Costs the volumes of the cells.
+
+    Example:
+        >>> from hartley.ranges.box import Box
+        >>> from hartley.ranges.cells import CutBox
+        >>> round(largest_error_bound(CutBox(Box.cube(0, 1, size=1), "x1", [0, "0.5", 1])), 9)
+        0.25
+    """
+    return _ball_radius(cut, cut.largest)
+
+
+def smallest_error_bound(cut: CutBox) -> float:
+    r"""Return a bound below which the largest error of an estimator is for no output.
+
+    .. math:: d_{\min}(X, \hat X(Y)) \ge \frac{\Gamma(n/2 + 1)^{1/n}}{\sqrt\pi}\,
+        2^{d_0(X|Y)/n}
+
+    Farokhi 2019, Theorem II.2: the radius of a ball as large as the smallest cell. A bound,
+    rounded down. Costs the volumes of the cells.
+
+    Example:
+        >>> from hartley.ranges.box import Box
+        >>> from hartley.ranges.cells import CutBox
+        >>> round(smallest_error_bound(CutBox(Box.cube(0, 1, size=1), "x1", [0, "0.2", 1])), 9)
+        0.1
+    """
+    return _ball_radius(cut, cut.smallest)
+
+
+def _ball_radius(cut: CutBox, volume: Volume) -> float:
+    if volume.low == 0:
+        return 0.0
+    sides = len(cut.box.names)
+    nats = volume.log(math.e)[0]
+    radius = math.exp((math.lgamma(sides / 2 + 1) + nats) / sides) / math.sqrt(math.pi)
+    return radius * (1 - 1e-12)  # exp and lgamma are accurate to far more digits
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The best guess of the secret given an output, and how far off it can be."""
+
+    centre: Mapping[str, Fraction]
+    squared_error: Fraction
+
+    @property
+    def error(self) -> float:
+        """The largest distance between the guess and a secret that is still possible."""
+        return math.sqrt(self.squared_error)
+
+
+def best_estimator(cut: CutBox, cell: int) -> Estimate:
+    r"""Return the guess that minimises the largest possible distance from the secret.
+
+    .. math:: \hat X(y) = \arg\min_c \max_{x \in [X|y]} \|x - c\|_2
+
+    The centre of the smallest ball around the cell, which lies in the cell since that is convex,
+    as Farokhi 2019, Assumption II.1 asks. Exact, for linear queries over at most six variables:
+    the ball of the corners of a polytope. Grows as n 2^n.
+
+    Example:
+        >>> from hartley.ranges.box import Box
+        >>> from hartley.ranges.cells import CutBox
+        >>> mean_of_two = CutBox(Box.cube(-2, 2, size=2), "(x1 + x2) / 2", [-2, -1, 0, 1, 2])
+        >>> guess = best_estimator(mean_of_two, 0)
+        >>> {name: str(value) for name, value in guess.centre.items()}, str(guess.squared_error)
+        ({'x1': '-1', 'x2': '-1'}, '2')
+    """
+    form = cut.query.linear()
+    names = cut.box.names
+    if form is None or len(names) > MOST_SIDES:
+        raise OptionError(
+            "The best estimator is known for linear queries of a few variables only",
+            hint=f"use up to {MOST_SIDES} variables, or bound its error by smallest_error_bound",
+        )
+    if cell not in cut.outputs:
+        raise OptionError(
+            f"Cell {cell} is not an output", hint=f"there are {len(cut.cells)} cells, from 0 on"
+        )
+    part = cut.cells[cell].intersect(cut.query_range)
+    assert part is not None  # an output meets the range
+    coefficients, constant = form
+    slab = Interval(part.low - constant, part.high - constant)
+    weights = [coefficients.get(name, Fraction(0)) for name in names]
+    centre, square = smallest_ball(slab_corners(cut.box, weights, slab))
+    return Estimate(dict(zip(names, centre, strict=True)), square)
+
+
+def largest_error(cut: CutBox) -> float:
+    r"""Return the largest error of the best estimator: dmax.
+
+    .. math:: d_{\max} = \max_y \min_c \max_{x \in [X|y]} \|x - c\|_2
+
+    Farokhi 2019, eq. 4. Exact, for linear queries over at most six variables; else bound it by
+    ``largest_error_bound``. Costs one smallest ball an output.
+
+    Example:
+        >>> from hartley.ranges.box import Box
+        >>> from hartley.ranges.cells import CutBox
+        >>> largest_error(CutBox(Box.cube(0, 1, size=1), "x1", [0, "0.2", 1]))
+        0.4
+    """
+    return math.sqrt(max(best_estimator(cut, k).squared_error for k in cut.outputs))
+
+
+def smallest_error(cut: CutBox) -> float:
+    r"""Return the error of the best estimator for the most telling output: dmin.
+
+    .. math:: d_{\min} = \min_y \min_c \max_{x \in [X|y]} \|x - c\|_2
+
+    Farokhi 2019, eq. 7, with the minimum that discrete outputs need. Exact, for linear queries
+    over at most six variables; else bound it by ``smallest_error_bound``. Costs one smallest
+    ball an output.
+
+    Example:
+        >>> from hartley.ranges.box import Box
+        >>> from hartley.ranges.cells import CutBox
+        >>> smallest_error(CutBox(Box.cube(0, 1, size=1), "x1", [0, "0.2", 1]))
+        0.1
+    """
+    return math.sqrt(min(best_estimator(cut, k).squared_error for k in cut.outputs))
+
+
+# --- hypotheses ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class IntervalAnalysis:
+    """What can be decided about a hypothesis from an output in a union of intervals."""
+
+    true_outputs: IntervalUnion
+    """Where the output can lie when the hypothesis is true."""
+    false_outputs: IntervalUnion
+    """Where the output can lie when it is false."""
+    base: float
+
+    @property
+    def outputs(self) -> IntervalUnion:
+        """Where the output can lie."""
+        return IntervalUnion.of([*self.true_outputs, *self.false_outputs])
+
+    @property
+    def ambiguous(self) -> Fraction:
+        """The measure of the outputs that leave the hypothesis open."""
+        return self.true_outputs.intersect(self.false_outputs).length
+
+    @property
+    def deciding(self) -> Fraction:
+        """The measure of the outputs that decide it: of the symmetric difference."""
+        return self.outputs.length - self.ambiguous
+
+    @property
+    def performance_bound(self) -> float:
+        """The best performance of any test: the logarithm of the measure of what decides."""
+        return log_ratio(self.deciding.numerator, self.deciding.denominator, base=self.base)
+
+    @property
+    def privacy(self) -> float:
+        """Priv: how far the deciding outputs fall short of all; infinite if none decides.
+
+        Warning: it measures outputs, so it can be made large by stretching undecided ones.
+        """
+        if not self.deciding:
+            return math.inf
+        ratio = self.outputs.length / self.deciding
+        return log_ratio(ratio.numerator, ratio.denominator, base=self.base)
+
+
+def analyse_intervals(
+    true_outputs: IntervalUnion, false_outputs: IntervalUnion, *, base: float = 2
+) -> IntervalAnalysis:
+    r"""Return what a continuous output lets anybody decide about a hypothesis.
+
+    .. math:: \mathcal P(T) \le \log \mu([Y|p_0] \,\Delta\, [Y|p_1]), \qquad
+        \mathrm{Priv} = h_0(Y) - \log \mu([Y|p_0] \,\Delta\, [Y|p_1])
+
+    Farokhi 2021, Theorem 2 and eq. 9; consistent tests attain the bound, so it is never strict
+    (corrected). Exact. Grows as the product of the numbers of intervals.
+
+    Args:
+        true_outputs: where the output can lie when the hypothesis is true.
+        false_outputs: where it can lie when it is false.
+        base: of the logarithm.
+
+    Example:
+        >>> short = IntervalUnion.of([Interval(90, 160)])
+        >>> tall = IntervalUnion.of([Interval(140, 260)])
+        >>> found = analyse_intervals(short, tall, base=math.e)
+        >>> int(found.deciding), int(found.ambiguous), round(-found.privacy, 6)
+        (150, 20, -0.125163)
+    """
+    for outputs, state in ((true_outputs, "true"), (false_outputs, "false")):
+        if not outputs.length:
+            raise OptionError(
+                f"No output of positive measure remains when the hypothesis is {state}",
+                hint="state one that can be true and can be false",
+            )
+    return IntervalAnalysis(true_outputs, false_outputs, base)

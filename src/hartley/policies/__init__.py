@@ -1,0 +1,1 @@
+"""HOW TO RELEASE: policies, and how to find the best one."""

@@ -1,0 +1,315 @@
+"""A policy saved as a readable, versioned file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from types import NoneType
+from typing import TYPE_CHECKING, Any
+
+from hartley.engines.writing import whole_file
+from hartley.errors import HartleyError, InputError
+from hartley.policies.columns import (
+    CutColumn,
+    KeptColumn,
+    LineColumn,
+    MergedColumn,
+    QuantizedColumn,
+)
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping
+    from fractions import Fraction
+
+    from hartley.engines.rules import Rule
+    from hartley.policies.columns import ColumnPolicy
+
+FORMAT = 1
+FIELDS = {
+    "quantizer": (("low", "high", "levels"), ("rule",)),
+    "cuts": (("edges", "values"), ()),
+    "merging": (("groups", "labels"), ("other",)),
+    "stretch": (("line", "reach", "low", "high"), ()),
+    "blur": (("line", "reach", "low", "high"), ()),
+    "keep": ((), ("low", "high")),
+}
+"""For every kind of column the fields that it needs and those that it may have."""
+WIDEST_LINE = 96
+
+
+@dataclass(frozen=True)
+class PolicyDocument:
+    """How the columns of a table are released; a column that is not named is not released.
+
+    Example:
+        >>> from hartley.policies.quantizer import UniformQuantizer
+        >>> heights = QuantizedColumn("height", UniformQuantizer(100, 250, 150))
+        >>> policy = PolicyDocument((heights, KeptColumn("sex")), title="Heights by sex")
+        >>> print(policy.to_toml())  # doctest: +ELLIPSIS
+        # What is released of each column; a column that is not named here is not released.
+        format = 1
+        title = "Heights by sex"
+        <BLANKLINE>
+        [[columns]]
+        name = "height"
+        kind = "quantizer"
+        low = "100"
+        high = "250"
+        levels = 150
+        rule = "corrected"
+        <BLANKLINE>
+        [[columns]]
+        name = "sex"
+        kind = "keep"
+        <BLANKLINE>
+        >>> PolicyDocument.from_toml(policy.to_toml()) == policy
+        True
+    """
+
+    columns: tuple[ColumnPolicy, ...]
+    title: str | None = None
+    design: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """What the policy was designed for: text, whole numbers, truth values and lists of them."""
+    format: int = FORMAT
+
+    def __post_init__(self) -> None:
+        names = [column.name for column in self.columns]
+        if not names:
+            raise InputError("The policy releases no column", hint="name at least one")
+        doubled = [
+            name for name in names if [other.lower() for other in names].count(name.lower()) > 1
+        ]
+        if doubled:
+            raise InputError(
+                f"The policy names column '{doubled[0]}' twice, case aside",
+                hint="give every column one policy",
+            )
+        object.__setattr__(self, "design", dict(self.design))
+        self._check_lines()
+        self.to_toml()
+
+    def _check_lines(self) -> None:
+        """A line over other columns needs their ranges, or nothing is known about its band."""
+        for column in self.columns:
+            for name in column.expression.names if isinstance(column, LineColumn) else ():
+                if name not in self.ranges:
+                    raise InputError(
+                        f"The line of column '{column.name}' depends on '{name}', which has no "
+                        "declared range",
+                        hint=f"add column '{name}' with low and high, for example of kind keep",
+                    )
+
+    @property
+    def ranges(self) -> dict[str, tuple[Fraction, Fraction]]:
+        """The ranges that the policy is made for, by column."""
+        return {column.name: column.range for column in self.columns if column.range is not None}
+
+    def to_map(self) -> tuple[Rule, ...]:
+        """Return what an engine executes, one rule a column."""
+        return tuple(column.to_rule() for column in self.columns)
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 fingerprint of what the policy says, however its file is laid out."""
+        text = json.dumps(self._content(), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+    def _content(self) -> dict[str, Any]:
+        """Return everything that the policy says, as plain values."""
+        head = {"title": self.title} if self.title is not None else {}
+        columns = [
+            {"name": column.name, "kind": column.kind} | column.to_fields()
+            for column in self.columns
+        ]
+        design = {"design": dict(self.design)} if self.design else {}
+        return {"format": self.format} | head | design | {"columns": columns}
+
+    # --- files ------------------------------------------------------------------------------
+
+    def to_toml(self) -> str:
+        """Return the policy as the text of a file."""
+        content = self._content()
+        columns, design = content.pop("columns"), content.pop("design", {})
+        lines = [
+            "# What is released of each column; a column that is not named here is not released."
+        ]
+        lines += _fields(content)
+        for head, fields in [("[design]", design)] * bool(design) + [
+            ("[[columns]]", column) for column in columns
+        ]:
+            lines += ["", head, *_fields(fields)]
+        return "\n".join(lines) + "\n"
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the policy to a file, whole or not at all."""
+        with whole_file(path) as half:
+            half.write_text(self.to_toml(), encoding="utf-8", newline="\n")
+        return Path(path)
+
+    @classmethod
+    def from_toml(cls, text: str, *, name: str = "the policy") -> PolicyDocument:
+        """Read a policy from the text of a file, which messages call by a name."""
+        try:
+            content = tomllib.loads(text, parse_float=Decimal)
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(
+                f"{_sentence(name)} is not TOML: {error}", hint="mend that place"
+            ) from None
+        return _read(content, name)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> PolicyDocument:
+        """Read a policy from a file."""
+        try:
+            text = Path(path).read_bytes().decode("utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise InputError(
+                f"The policy file {path} cannot be read", hint="check that it is there and is text"
+            ) from None
+        return cls.from_toml(text, name=f"the policy file {path}")
+
+
+def file_digest(path: str | os.PathLike[str]) -> str:
+    """Return the SHA-256 fingerprint of every byte of a file.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile() as file:
+        ...     file_digest(file.name)[:8]
+        'e3b0c442'
+    """
+    try:
+        with Path(path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        raise InputError(f"The file {path} cannot be read", hint="check the path") from None
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def _read(content: dict[str, Any], name: str) -> PolicyDocument:
+    """Turn the content of a file into a policy, or say which place makes no sense."""
+    place = _sentence(name)
+    if content.get("format") != FORMAT or isinstance(content.get("format"), bool):
+        told = f"has format {content['format']}" if "format" in content else "names no format"
+        raise InputError(f"{place} {told}", hint=f"this version reads format = {FORMAT}")
+    unknown = [key for key in content if key not in ("format", "title", "design", "columns")]
+    if unknown:
+        raise InputError(
+            f"{place} has the unknown field '{unknown[0]}'",
+            hint="the fields are format, title, [design] and [[columns]]",
+        )
+    title, design = content.get("title"), content.get("design", {})
+    if not isinstance(title, (str, NoneType)) or not isinstance(design, dict):
+        raise InputError(
+            f"{place} has a title or a design of the wrong form",
+            hint='write title = "..." and a section [design]',
+        )
+    columns = content.get("columns")
+    if not isinstance(columns, list) or not all(isinstance(column, dict) for column in columns):
+        raise InputError(f"{place} has no columns", hint="write a section [[columns]] for each")
+    try:
+        read = tuple(_read_column(column, number) for number, column in enumerate(columns, 1))
+        return PolicyDocument(read, title, {key: _as_text(item) for key, item in design.items()})
+    except HartleyError as error:
+        problem = error.problem[0].lower() + error.problem[1:]
+        raise InputError(f"{place} is refused: {problem}", hint=error.hint) from None
+
+
+def _read_column(fields: dict[str, Any], number: int) -> ColumnPolicy:
+    name, kind = fields.get("name"), fields.get("kind")
+    if not isinstance(name, str) or not name:
+        raise InputError(f"Column {number} has no name", hint='write name = "..."')
+    place = f"Column {number} ('{name}')"
+    if not isinstance(kind, str) or kind not in FIELDS:
+        told = "has no kind" if kind is None else f"has the unknown kind {kind!r}"
+        raise InputError(f"{place} {told}", hint=f"the kinds are {', '.join(FIELDS)}")
+    needed, allowed = FIELDS[kind]
+    given = {key: value for key, value in fields.items() if key not in ("name", "kind")}
+    missing = [key for key in needed if key not in given]
+    if missing:
+        raise InputError(
+            f"{place} has no '{missing[0]}'", hint=f"a {kind} needs {', '.join(needed)}"
+        )
+    unknown = [key for key in given if key not in (*needed, *allowed)]
+    if unknown:
+        raise InputError(
+            f"{place} has the unknown field '{unknown[0]}'",
+            hint=f"a {kind} has {', '.join(('name', 'kind', *needed, *allowed))}",
+        )
+    return _build_column(name, kind, given, place)
+
+
+def _build_column(name: str, kind: str, given: dict[str, Any], place: str) -> ColumnPolicy:
+    readers: dict[str, Callable[..., ColumnPolicy]] = {
+        "quantizer": QuantizedColumn.read,
+        "cuts": CutColumn.read,
+        "merging": MergedColumn.read,
+        "keep": KeptColumn.read,
+    }
+    try:
+        if kind in readers:
+            return readers[kind](name, **given)
+        return LineColumn.read("stretch" if kind == "stretch" else "blur", name, **given)
+    except HartleyError as error:
+        problem = error.problem[0].lower() + error.problem[1:]
+        raise InputError(f"{place} makes no sense: {problem}", hint=error.hint) from None
+
+
+def _as_text(value: object) -> object:
+    """Keep numbers that are not whole as the text that they are written as."""
+    if isinstance(value, list):
+        return [_as_text(item) for item in value]
+    return str(value) if isinstance(value, Decimal) else value
+
+
+def _sentence(name: str) -> str:
+    return name[0].upper() + name[1:]
+
+
+# --- writing ------------------------------------------------------------------------------------
+
+
+def _fields(fields: Mapping[str, Any]) -> list[str]:
+    return [f"{_key(name)} = {_value(value)}" for name, value in fields.items()]
+
+
+def _key(name: str) -> str:
+    bare = name.isascii() and name.replace("_", "a").replace("-", "a").isalnum()
+    return name if bare else _value(name)
+
+
+def _value(value: object) -> str:
+    """Return a value as TOML writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int) and -(2**63) <= value < 2**63:
+        return str(value)
+    if isinstance(value, str) and not any(0xD800 <= ord(letter) <= 0xDFFF for letter in value):
+        # JSON escapes as TOML does, save for one control character.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, (list, tuple)):
+        return _array([_value(item) for item in value])
+    raise InputError(
+        f"A {type(value).__name__} cannot stand in a policy file",
+        hint="write numbers that are not whole as text",
+    )
+
+
+def _array(items: list[str]) -> str:
+    """Return a list on one line, or wrapped where it is long."""
+    if sum(len(item) + 2 for item in items) <= WIDEST_LINE - 20:
+        return f"[{', '.join(items)}]"
+    lines, current = [], ""
+    for item in items:
+        if current and len(current) + len(item) + 2 > WIDEST_LINE:
+            lines.append(current)
+            current = ""
+        current += f" {item}," if current else f"  {item},"
+    return "\n".join(["[", *lines, current, "]"])

@@ -1,0 +1,192 @@
+"""Intervals with exact ends, unions of intervals, and boxes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from hartley.errors import OptionError
+from hartley.exact import parse_number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+
+@dataclass(frozen=True)
+class Interval:
+    """All numbers between two exact ends, each of which belongs to it or not.
+
+    Example:
+        >>> reading = Interval(0, "0.5", high_closed=False)
+        >>> reading.length, 0.25 in reading, Fraction(1, 2) in reading
+        (Fraction(1, 2), True, False)
+        >>> print(reading)
+        [0, 1/2)
+    """
+
+    low: Fraction
+    high: Fraction
+    low_closed: bool = True
+    high_closed: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            object.__setattr__(
+                self, name, parse_number(getattr(self, name), name=f"the {name} end")
+            )
+        if self.high < self.low or (self.high == self.low and not self.is_closed):
+            raise OptionError(
+                f"The interval {self} holds no number",
+                hint="write the smaller end first, and close both ends of a single point",
+            )
+
+    @classmethod
+    def of(cls, ends: Any) -> Interval:  # noqa: ANN401 - an interval or two ends
+        """Return an interval as it is, or the closed one between two ends."""
+        if isinstance(ends, Interval):
+            return ends
+        try:
+            low, high = ends
+        except (TypeError, ValueError):
+            raise OptionError(
+                "A range is not given by two ends", hint="write for example range = [100, 250]"
+            ) from None
+        return cls(low, high)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether both ends belong to the interval."""
+        return self.low_closed and self.high_closed
+
+    @property
+    def length(self) -> Fraction:
+        """The measure of the interval."""
+        return self.high - self.low
+
+    @property
+    def middle(self) -> Fraction:
+        """The point half way between the ends."""
+        return (self.low + self.high) / 2
+
+    def __contains__(self, number: object) -> bool:
+        value = parse_number(number, name="the number")
+        return (self.low < value or (self.low_closed and value == self.low)) and (
+            value < self.high or (self.high_closed and value == self.high)
+        )
+
+    def intersect(self, other: Interval) -> Interval | None:
+        """Return what two intervals share, or None."""
+        low, low_open = max((self.low, not self.low_closed), (other.low, not other.low_closed))
+        high, high_closed = min((self.high, self.high_closed), (other.high, other.high_closed))
+        if high < low or (high == low and (low_open or not high_closed)):
+            return None
+        return Interval(low, high, not low_open, high_closed)
+
+    def __str__(self) -> str:
+        left, right = "[" if self.low_closed else "(", "]" if self.high_closed else ")"
+        return f"{left}{self.low}, {self.high}{right}"
+
+
+@dataclass(frozen=True)
+class IntervalUnion:
+    """Disjoint intervals in order, no two of which touch in a point that belongs to one of them.
+
+    Example:
+        >>> both = IntervalUnion.of([Interval(0, 2), Interval(1, 3), Interval(5, 6)])
+        >>> print(both, both.length)
+        [0, 3] ∪ [5, 6] 4
+    """
+
+    parts: tuple[Interval, ...]
+
+    @classmethod
+    def of(cls, intervals: Iterable[Interval]) -> IntervalUnion:
+        """Join intervals that overlap or touch."""
+        merged: list[Interval] = []
+        for new in sorted(intervals, key=lambda part: (part.low, not part.low_closed)):
+            last = merged[-1] if merged else None
+            if (
+                last is None
+                or new.low > last.high
+                or (new.low == last.high and not (new.low_closed or last.high_closed))
+            ):
+                merged.append(new)
+                continue
+            high, closed = max((last.high, last.high_closed), (new.high, new.high_closed))
+            merged[-1] = Interval(last.low, high, last.low_closed, closed)
+        return cls(tuple(merged))
+
+    @property
+    def length(self) -> Fraction:
+        """The measure of the union."""
+        return sum((part.length for part in self.parts), Fraction(0))
+
+    def __contains__(self, number: object) -> bool:
+        return any(number in part for part in self.parts)
+
+    def __iter__(self) -> Iterator[Interval]:
+        return iter(self.parts)
+
+    def intersect(self, other: IntervalUnion) -> IntervalUnion:
+        """Return what two unions share."""
+        shared = (one.intersect(two) for one in self.parts for two in other.parts)
+        return IntervalUnion.of(part for part in shared if part is not None)
+
+    def __str__(self) -> str:
+        return " ∪ ".join(map(str, self.parts)) if self.parts else "∅"  # noqa: RUF001 - unions
+
+
+@dataclass(frozen=True)
+class Box:
+    """A product of closed intervals, one a named variable: what somebody's data could be.
+
+    Example:
+        >>> people = Box({"height": (100, 250), "weight": (30, 200)})
+        >>> people.volume
+        Fraction(25500, 1)
+    """
+
+    sides: Mapping[str, Interval]
+
+    def __post_init__(self) -> None:
+        sides = {name: Interval.of(ends) for name, ends in self.sides.items()}
+        if not sides:
+            raise OptionError("A box has no side", hint="give every variable a range")
+        object.__setattr__(self, "sides", sides)
+
+    @classmethod
+    def cube(cls, low: object, high: object, *, size: int, name: str = "x") -> Box:
+        """Return equal sides for x1, x2, ..., one a person.
+
+        Example:
+            >>> list(Box.cube(0, 1, size=3).sides)
+            ['x1', 'x2', 'x3']
+        """
+        if size < 1:
+            raise OptionError(f"A box of {size} sides does not exist", hint="ask for at least one")
+        side = Interval.of((low, high))
+        return cls({f"{name}{i}": side for i in range(1, size + 1)})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables, in order."""
+        return tuple(self.sides)
+
+    @property
+    def volume(self) -> Fraction:
+        """The Lebesgue measure of the box."""
+        product = Fraction(1)
+        for side in self.sides.values():
+            product *= side.length
+        return product
+
+    def __getitem__(self, name: str) -> Interval:
+        if name not in self.sides:
+            raise OptionError(
+                f"The box has no variable '{name}'", hint=f"it has {', '.join(self.sides)}"
+            )
+        return self.sides[name]
+
+    def __str__(self) -> str:
+        return " × ".join(f"{name} ∈ {side}" for name, side in self.sides.items())  # noqa: RUF001

@@ -1,0 +1,209 @@
+"""Measures of a box cut into cells, and of intervals of outputs."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from hartley.errors import OptionError, UndefinedMeasure
+from hartley.measures import continuous
+from hartley.measures.continuous import (
+    analyse_intervals,
+    best_estimator,
+    largest_error,
+    largest_error_bound,
+    smallest_error,
+    smallest_error_bound,
+)
+from hartley.measures.entropy import conditional_entropy, hartley_entropy, relative_disarray
+from hartley.measures.leakage import (
+    information_transmission,
+    nonstochastic_information,
+    nonstochastic_leakage,
+)
+from hartley.measures.maximin import maximin_information
+from hartley.ranges.ball import slab_corners
+from hartley.ranges.box import Box, Interval, IntervalUnion
+from hartley.ranges.cells import CutBox
+from hartley.ranges.expression import variables
+
+SQUARE = Box.cube(-2, 2, size=2)
+QUARTERS = CutBox(SQUARE, "(x1 + x2) / 2", [-2, -1, 0, 1, 2])
+ELLIPSES = CutBox(SQUARE, "x1**2 + 2*x2**2", [0, 1, 12], gap=1e-3)
+
+
+def test_measures_of_a_cut_are_those_of_its_volumes():
+    assert hartley_entropy(QUARTERS) == 4
+    assert conditional_entropy(QUARTERS) == pytest.approx(math.log2(6))
+    assert relative_disarray(QUARTERS) == 1
+    assert nonstochastic_information(QUARTERS) == pytest.approx(math.log2(16 / 6))
+    assert nonstochastic_leakage(QUARTERS) == 3
+    assert maximin_information(QUARTERS) == 2
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        hartley_entropy,
+        conditional_entropy,
+        relative_disarray,
+        nonstochastic_information,
+        nonstochastic_leakage,
+        maximin_information,
+    ],
+)
+def test_bases_convert(measure):
+    assert measure(QUARTERS, base=math.e) == pytest.approx(measure(QUARTERS) * math.log(2))
+    assert measure(QUARTERS) == getattr(continuous, measure.__name__)(QUARTERS)
+
+
+def test_certified_leakage_is_never_below_and_what_is_left_never_above_the_truth():
+    # An ellipse of area pi/sqrt(2) in a square of area 16.
+    inner = math.pi / math.sqrt(2)
+    assert relative_disarray(ELLIPSES) <= math.log2(inner)
+    assert conditional_entropy(ELLIPSES) <= math.log2(16 - inner)
+    assert nonstochastic_leakage(ELLIPSES) >= math.log2(16 / inner)
+    assert nonstochastic_information(ELLIPSES) >= math.log2(16 / (16 - inner))
+    assert nonstochastic_leakage(ELLIPSES) == pytest.approx(math.log2(16 / inner), rel=1e-3)
+    assert not ELLIPSES.smallest.exact
+
+
+def test_an_output_that_gives_a_point_away_leaks_without_bound():
+    corner = CutBox(SQUARE, "(x1 + x2) / 2", [-2, 2, 3])
+    assert relative_disarray(corner) == -math.inf
+    assert nonstochastic_leakage(corner) == math.inf
+    assert smallest_error_bound(corner) == 0
+    assert smallest_error(corner) == 0
+
+
+def test_one_cell_leaks_nothing():
+    whole = CutBox(SQUARE, "x1*x2", [-4, 4])
+    assert nonstochastic_leakage(whole) == maximin_information(whole) == 0
+
+
+def test_information_transmission_is_undefined():
+    with pytest.raises(UndefinedMeasure, match="no volume"):
+        information_transmission(QUARTERS)
+
+
+def test_leakage_about_ten_thousand_people_is_finite():
+    cut = CutBox(
+        Box.cube(100, 250, size=10_000),
+        lambda *x: sum(x) / len(x),
+        [100 + Fraction(150 * k, 100) for k in range(101)],
+    )
+    assert len(cut.outputs) == 100
+    # The outermost of 100 cells: S <= 100 for a sum of 10,000 uniform variables, about 100^n / n!.
+    leading = (math.lgamma(10_001) - 10_000 * math.log(100)) / math.log(2)
+    assert leading < nonstochastic_leakage(cut) < leading * 1.001
+
+
+# --- estimators ----------------------------------------------------------------------------------
+
+weights = st.lists(st.integers(-3, 3).filter(bool), min_size=1, max_size=4)
+
+
+@settings(max_examples=40, deadline=None)
+@given(weights, st.integers(1, 5))
+def test_the_ball_bound_never_exceeds_the_error_of_the_best_estimator(weights, levels):
+    names = [f"x{i}" for i in range(len(weights))]
+    query = sum(w * v for w, v in zip(weights, variables(*names), strict=True))
+    low, high = sum(min(w, 0) for w in weights), sum(max(w, 0) for w in weights)
+    edges = [low + Fraction((high - low) * k, levels) for k in range(levels + 1)]
+    cut = CutBox(Box(dict.fromkeys(names, (0, 1))), query, edges)
+    assert 0 < smallest_error_bound(cut) <= smallest_error(cut)
+    assert largest_error_bound(cut) <= largest_error(cut)
+    assert smallest_error(cut) <= largest_error(cut)
+
+
+guesses = st.lists(
+    st.fractions(min_value=-1, max_value=2, max_denominator=16), min_size=3, max_size=3
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.integers(-3, 3), min_size=1, max_size=3).filter(any),
+    st.integers(1, 4),
+    st.lists(guesses, min_size=1, max_size=5),
+)
+def test_no_guess_is_better_than_the_best_estimator(weights, levels, others):
+    names = [f"x{i}" for i in range(len(weights))]
+    query = sum(w * v for w, v in zip(weights, variables(*names), strict=True))
+    low, high = sum(min(w, 0) for w in weights), sum(max(w, 0) for w in weights)
+    edges = [low + Fraction((high - low) * k, levels) for k in range(levels + 1)]
+    box = Box(dict.fromkeys(names, (0, 1)))
+    cut = CutBox(box, query, edges)
+    for cell in cut.outputs:
+        guess = best_estimator(cut, cell)
+        slab = Interval(edges[cell], edges[cell + 1])
+        corners = slab_corners(box, [Fraction(w) for w in weights], slab)
+
+        def worst(centre, corners=corners):
+            return max(sum((a - b) ** 2 for a, b in zip(c, centre, strict=False)) for c in corners)
+
+        assert worst(guess.centre.values()) == guess.squared_error
+        assert all(worst(other) >= guess.squared_error for other in others)
+
+
+def test_the_bound_is_attained_in_one_dimension():
+    cut = CutBox(Box.cube(0, 1, size=1), "x1", [0, "0.25", 1])
+    assert smallest_error_bound(cut) == pytest.approx(0.125)
+    assert smallest_error(cut) == 0.125
+    assert largest_error_bound(cut) == pytest.approx(largest_error(cut)) == pytest.approx(0.375)
+
+
+def test_a_variable_that_the_query_ignores_stays_unknown():
+    cut = CutBox(SQUARE, "x1", [-2, 0, 2])
+    guess = best_estimator(cut, 0)
+    assert guess.centre == {"x1": -1, "x2": 0}
+    assert guess.squared_error == 5
+
+
+@pytest.mark.parametrize(
+    ("cut", "cell", "what"),
+    [
+        (ELLIPSES, 0, "linear queries of a few variables only"),
+        (CutBox(Box.cube(0, 1, size=7), "x1 + x7", [0, 2]), 0, "linear queries of a few"),
+        (QUARTERS, 4, "Cell 4 is not an output"),
+        (QUARTERS, -1, "Cell -1 is not an output"),
+    ],
+)
+def test_estimators_that_are_not_known_are_refused(cut, cell, what):
+    with pytest.raises(OptionError, match=what):
+        best_estimator(cut, cell)
+
+
+# --- hypotheses ----------------------------------------------------------------------------------
+
+ends = st.tuples(st.integers(0, 12), st.integers(1, 4)).map(lambda e: Interval(e[0], e[0] + e[1]))
+unions = st.lists(ends, min_size=1, max_size=4)
+
+
+@given(unions, unions)
+def test_an_analysis_of_intervals_counts_unit_cells(true, false):
+    found = analyse_intervals(IntervalUnion.of(true), IntervalUnion.of(false))
+    cells = [
+        {k for part in parts for k in range(int(part.low), int(part.high))}
+        for parts in (true, false)
+    ]
+    deciding = len(cells[0] ^ cells[1])
+    assert found.deciding == deciding
+    assert found.ambiguous == len(cells[0] & cells[1])
+    assert found.outputs.length == len(cells[0] | cells[1])
+    if deciding:
+        assert found.performance_bound == pytest.approx(math.log2(deciding))
+        assert found.privacy == pytest.approx(math.log2(len(cells[0] | cells[1]) / deciding))
+    else:
+        assert found.performance_bound == -math.inf
+        assert found.privacy == math.inf
+
+
+@pytest.mark.parametrize("empty", [IntervalUnion(()), IntervalUnion.of([Interval(3, 3)])])
+def test_a_hypothesis_that_is_never_true_or_never_false_is_refused(empty):
+    some = IntervalUnion.of([Interval(0, 1)])
+    with pytest.raises(OptionError, match="hypothesis is true"):
+        analyse_intervals(empty, some)
+    with pytest.raises(OptionError, match="hypothesis is false"):
+        analyse_intervals(some, empty)
