@@ -38,8 +38,8 @@ def maximal_leakage_within(secrets: int, budget: float, *, base: float = 2) -> f
     .. math:: L_\star \le \log_2 \bigl(|[X]| - \lceil |[X]| \, 2^{-\epsilon} \rceil + 1\bigr)
 
     Corollary 5 of Farokhi and Ding 2021, tightened: a conditional range has a whole number of
-    values. A bound, attained by some release for every number of secrets; where rounding leaves
-    doubt the larger value is given. Constant time.
+    values. A bound, attained by some release for every number of secrets; the budget is taken as
+    a rounded number, so where that leaves doubt the larger value is given. Constant time.
 
     Example:
         >>> maximal_leakage_within(3, 1.0)
@@ -51,8 +51,8 @@ def maximal_leakage_within(secrets: int, budget: float, *, base: float = 2) -> f
             "A budget needs at least one secret and no negative number",
             hint="pass the number of secrets and a budget of 0 or more",
         )
-    # The smallest conditional range that the budget allows; its share is rounded down, so that
-    # the bound is never too small.
-    share = math.nextafter(math.nextafter(base**-budget, 0.0), 0.0)
+    # A budget is a logarithm that was rounded: a hair more is granted, so that the bound is
+    # never too small for the release that the budget comes from.
+    share = base ** -(budget + 1e-13 * (1 + budget))
     smallest = max(math.ceil(secrets * Fraction(share)), 1)
     return log_ratio(secrets - smallest + 1, base=base)
