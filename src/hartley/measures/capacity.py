@@ -31,8 +31,9 @@ def zero_error_capacity_bound(relation: Relation, *, base: float = 2) -> float:
     Shannon's fractional packing bound (Farokhi 2019, Noiseless Privacy, Proposition 2, which it
     sharpens: it is at most the symmetric leakage, maximised over sub-alphabets). A bound, never
     below the truth: the dual solution of the linear programme is made feasible in exact integers
-    and its logarithm rounded up, that of a whole number to the nearest double. With more than 100,000 distinct pairs a cheaper cover is used, which
-    is looser. Grows like one sparse linear programme.
+    and its logarithm rounded up, that of a whole number to the nearest double. With more than
+    100,000 distinct pairs a cheaper cover is used, which is looser. Grows like one sparse linear
+    programme.
 
     Example:
         >>> from hartley import Relation
