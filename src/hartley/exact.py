@@ -86,24 +86,38 @@ def check_base(base: float) -> None:
         )
 
 
-def parse_step(step: object, *, column: str) -> Fraction:
-    """Return a step as the rational number that the user wrote.
+def parse_number(number: object, *, name: str) -> Fraction:
+    """Return a number as the rational that the user wrote.
 
     Text and floats are read as decimals, so 0.1 means one tenth and not the nearest double.
+
+    Example:
+        >>> parse_number(0.1, name="the error"), parse_number("2.5e2", name="the error")
+        (Fraction(1, 10), Fraction(250, 1))
+    """
+    try:
+        if isinstance(number, bool):
+            raise TypeError  # noqa: TRY301 - one place turns everything bad into one sentence
+        if isinstance(number, Rational):
+            return Fraction(int(number.numerator), int(number.denominator))
+        if isinstance(number, str):
+            return Fraction(number)
+        return Fraction(repr(float(number)))  # type: ignore[arg-type]  # refused below
+    except (TypeError, ValueError, ZeroDivisionError):
+        raise OptionError(
+            f"{name[0].upper()}{name[1:]} is not a number",
+            hint="write a number, for example 10 or 0.5",
+        ) from None
+
+
+def parse_step(step: object, *, column: str) -> Fraction:
+    """Return a step as the positive rational number that the user wrote.
 
     Example:
         >>> parse_step("0.1", column="height"), parse_step(2.5, column="height")
         (Fraction(1, 10), Fraction(5, 2))
     """
-    try:
-        if isinstance(step, bool):
-            raise TypeError  # noqa: TRY301 - one place turns every bad step into one sentence
-        value = Fraction(step) if isinstance(step, (str, Rational)) else Fraction(repr(float(step)))  # type: ignore[arg-type]
-    except (TypeError, ValueError, ZeroDivisionError):
-        raise OptionError(
-            f"The step for column '{column}' is not a number",
-            hint="write a positive number, for example 10 or 0.5",
-        ) from None
+    value = parse_number(step, name=f"the step for column '{column}'")
     if value <= 0:
         raise OptionError(
             f"The step for column '{column}' is {step}, not a positive number",

@@ -139,17 +139,20 @@ def parse_memory(limit: int | str | None) -> int | None:
         >>> parse_memory("2.5GB"), parse_memory(10**9), parse_memory(None)
         (2500000000, 1000000000, None)
     """
-    if limit is None or isinstance(limit, int):
-        return limit
+    if limit is None:
+        return None
     units = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "B": 1}
-    text = limit.strip().upper()
+    text = str(limit).strip().upper()
     unit = next((unit for unit in units if text.endswith(unit)), "")
     try:
-        return int(float(text.removesuffix(unit)) * units.get(unit, 1))
+        size = int(float(text.removesuffix(unit)) * units.get(unit, 1))
     except (ValueError, OverflowError):
+        size = 0
+    if size < 1:
         raise OptionError(
             f"The memory limit '{limit}' is not a size", hint="write for example 2GB or 500MB"
-        ) from None
+        )
+    return size
 
 
 def _drop(view: View, name: str) -> None:
@@ -224,7 +227,9 @@ def _engine_limit(view: View, memory_limit: int | None) -> Iterator[None]:
         yield
         return
     connection = view.table.backend.con
-    (before,) = connection.execute("SELECT current_setting('memory_limit')").fetchone()
+    (shown,) = connection.execute("SELECT current_setting('memory_limit')").fetchone()
+    size, unit = shown.split()
+    before = f"{float(size) + 0.05:.2f} {unit}"  # what is shown was cut after one decimal
     connection.execute(f"SET memory_limit = '{max(memory_limit // 10**6, 100)}MB'")
     try:
         yield

@@ -132,7 +132,7 @@ class Relation:
         """
         try:
             secret, released = zip(*pairs, strict=True)
-        except ValueError:
+        except (TypeError, ValueError):
             raise TableError(
                 "The list of pairs is empty or holds something that is no pair",
                 hint="pass pairs (secret, released), at least one",

@@ -1,0 +1,158 @@
+"""Open Parquet and CSV files as one table."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import gzip
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hartley.engines.embedded import connect
+from hartley.engines.table import Table, refuse_doubled
+from hartley.errors import InputError, TableError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PARQUET_ENDINGS = (".parquet", ".pq", ".parq")
+SEPARATORS = ",;\t|"
+
+
+def open_files(
+    sources: Sequence[str | os.PathLike[str]],
+    null: str | Sequence[str],
+    names: Sequence[str] | None,
+) -> Table:
+    """Open files, all Parquet or all CSV; nothing is read yet beyond what their columns need."""
+    paths = [path for source in sources for path in _matching(source)]
+    name = Path(paths[0]).name + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
+    parquet = {_is_parquet(path) for path in paths}
+    if len(parquet) > 1:
+        raise TableError(
+            f"The files {name} are partly Parquet and partly CSV", hint="pass files of one format"
+        )
+    is_parquet = parquet.pop()
+    try:
+        expression = _read_parquet(paths) if is_parquet else _read_csv(paths, null, names)
+    except InputError:
+        raise
+    except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
+        raise _unreadable(name, type(error).__name__, is_parquet=is_parquet) from None
+    return Table(expression, name, surely_named=is_parquet or names is not None)
+
+
+def _matching(source: str | os.PathLike[str]) -> list[str]:
+    """Return the readable files that a path or a pattern names."""
+    text = os.fspath(source)
+    pattern = glob.has_magic(text) and not Path(text).exists()
+    paths = sorted(glob.glob(text)) if pattern else [text]  # noqa: PTH207 - also absolute patterns
+    if not paths:
+        raise TableError(f"No file matches {text}", hint="check the pattern and the folder")
+    for path in paths:
+        if Path(path).is_dir():
+            raise TableError(
+                f"{path} is a folder, not a file",
+                hint=f"name its files, for example {path}/*.parquet",
+            )
+        if not Path(path).exists():
+            raise TableError(f"There is no file {path}", hint="check the spelling and the folder")
+        if not os.access(path, os.R_OK):
+            raise TableError(f"The file {path} may not be read", hint="check its permissions")
+        if Path(path).stat().st_size == 0:
+            raise TableError(f"The file {path} is empty", hint="pass a file with a header and rows")
+    return paths
+
+
+def _is_parquet(path: str) -> bool:
+    if path.lower().endswith(PARQUET_ENDINGS):
+        return True
+    with Path(path).open("rb") as file:
+        return file.read(4) == b"PAR1"
+
+
+def _literal(path: str) -> str:
+    """Return a path that the engine does not take for a pattern."""
+    return glob.escape(path)
+
+
+def _read_parquet(paths: list[str]) -> Any:
+    import pyarrow.parquet as pq
+
+    for path in paths:
+        refuse_doubled(pq.read_schema(path).names, Path(path).name)
+    return connect().read_parquet([_literal(path) for path in paths])
+
+
+@dataclass(frozen=True)
+class _Dialect:
+    """How a CSV file is written, as the engine finds by reading all of it."""
+
+    delimiter: str
+    quote: str
+    has_header: bool
+    columns: int
+
+
+def _read_csv(paths: list[str], null: str | Sequence[str], names: Sequence[str] | None) -> Any:
+    """Read CSV files; the whole file decides the types, so that none fails half-way."""
+    marks = ["", *([null] if isinstance(null, str) else null)]
+    options: dict[str, Any] = {"nullstr": marks, "sample_size": -1}
+    files = [_literal(path) for path in paths]
+    backend = connect()
+    if names:
+        refuse_doubled(names, "the names")
+        return backend.read_csv(files, **options, header=False, names=list(names))
+    dialects = [_sniff(backend, path, marks) for path in paths]
+    for path, dialect in zip(paths, dialects, strict=True):
+        _check_header(path, dialect)
+    if len({dialect.has_header for dialect in dialects}) > 1:
+        raise TableError(
+            "Some of the files have a header line and some have none", hint="give all of them one"
+        )
+    return backend.read_csv(files, **options, header=dialects[0].has_header)
+
+
+def _sniff(backend: Any, path: str, marks: list[str]) -> _Dialect:
+    """Ask the engine how a file is written."""
+    query = (
+        "SELECT Delimiter, Quote, HasHeader, len(Columns) "
+        "FROM sniff_csv(?, sample_size = -1, nullstr = ?)"
+    )
+    return _Dialect(*backend.con.execute(query, [_literal(path), marks]).fetchone())
+
+
+def _check_header(path: str, dialect: _Dialect) -> None:
+    """Refuse doubled names, which the engine would rename, and lines of different lengths."""
+    fields = _first_line(path, dialect)
+    alone = len(fields) == 1 and any(separator in fields[0] for separator in SEPARATORS)
+    if alone or len(fields) != dialect.columns:
+        raise TableError(
+            f"The lines of {Path(path).name} have different numbers of fields",
+            hint="check for stray quotes and separators",
+        )
+    if dialect.has_header:
+        refuse_doubled(fields, Path(path).name)
+
+
+def _first_line(path: str, dialect: _Dialect) -> list[str]:
+    """Return the fields of the first line."""
+    opener: Any = gzip.open if path.endswith(".gz") else open
+    with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+        quote = dialect.quote if len(dialect.quote) == 1 else '"'
+        return next(csv.reader(file, delimiter=dialect.delimiter, quotechar=quote))
+
+
+def _unreadable(name: str, error: str, *, is_parquet: bool) -> TableError:
+    """Say that a file cannot be read, without a word of what stands in it."""
+    if is_parquet:
+        return TableError(
+            f"The file {name} is not a readable Parquet file",
+            hint="check that it was written completely, or rename it to .csv if it is text",
+        )
+    return TableError(
+        f"The file {name} is not a readable CSV file ({error})",
+        hint="check that every line has the same number of fields and that the text is UTF-8",
+    )
