@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,7 +11,6 @@ from typing import Any
 import networkx as nx
 import pytest
 from hypothesis import HealthCheck, settings
-from xdist.scheduler import LoadGroupScheduling
 
 settings.register_profile(
     "hartley",
@@ -22,22 +20,6 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],  # likewise
 )
 settings.load_profile("hartley")
-
-
-class EngineScheduling(LoadGroupScheduling):
-    """Send all tests of an engine to one worker, so that every server starts once.
-
-    The tests carry ``xdist_group`` marks, but xdist 3.8 hands them on through a private name that
-    pytest 9.2 has changed; so the engine is also read off the test's own name.
-    """
-
-    def _split_scope(self, nodeid: str) -> str:
-        engine = re.search(r"contracts/.*\[(duckdb|postgres|spark)[-\]]", nodeid)
-        return engine[1] if engine else super()._split_scope(nodeid)
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> EngineScheduling | None:
-    return EngineScheduling(config, log) if config.getoption("dist") == "loadgroup" else None
 
 
 def in_order(value: Any) -> tuple[Any, ...]:

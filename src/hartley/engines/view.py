@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LARGEST_DOUBLE = 1.7976931348623157e308
+TINY = 1e-200
+"""Numbers closer to zero lie beside it whatever the step; PostgreSQL would refuse to scale them."""
+
 LARGEST_BIN = 2**50
 """Bins up to here are found exactly: every edge is one correctly rounded quotient of integers."""
 
@@ -156,8 +159,9 @@ def _binned(table: Table, column: Column) -> Any:
         return value
     value = value.cast("float64")
     p, q = float(column.step.numerator), float(column.step.denominator)
-    guess = (value * q / p).floor()
+    guess = (value * q / p).floor().cast("float64")  # Spark would go on in decimals
     return ibis.cases(
+        ((value > -TINY) & (value < TINY), (value < 0).ifelse(-1.0, 0.0)),
         (value < guess * p / q, guess - 1),
         (value >= (guess + 1) * p / q, guess + 1),
         else_=guess,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
@@ -156,6 +157,10 @@ class Relation:
             >>> Relation.from_pairs([(1, "a"), (2, "a")]).swap().secret_range
             ['a']
         """
+        return self._swapped
+
+    @cached_property
+    def _swapped(self) -> Relation:
         return Relation(self._origin.swap())
 
     def joint(self) -> Relation:
