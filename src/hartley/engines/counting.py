@@ -27,6 +27,8 @@ WIDEST_CODE = 2**26
 """Integers spread over more than this many values are numbered by the engine instead."""
 
 BATCH = 1_000_000
+LEAST_MEMORY = 200
+"""Megabytes below which the engine cannot group a large table, even by spilling."""
 
 _serial = itertools.count()
 
@@ -230,7 +232,7 @@ def _engine_limit(view: View, memory_limit: int | None) -> Iterator[None]:
     (shown,) = connection.execute("SELECT current_setting('memory_limit')").fetchone()
     size, unit = shown.split()
     before = f"{float(size) + 0.05:.2f} {unit}"  # what is shown was cut after one decimal
-    connection.execute(f"SET memory_limit = '{max(memory_limit // 10**6, 100)}MB'")
+    connection.execute(f"SET memory_limit = '{max(memory_limit // 10**6, LEAST_MEMORY)}MB'")
     try:
         yield
     finally:

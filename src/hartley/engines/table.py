@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.errors import ColumnError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 
 class Kind(StrEnum):
@@ -31,6 +31,16 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
+class Span:
+    """The least and the largest of a column of integers, its rows, and how many have a value."""
+
+    low: int
+    high: int
+    rows: int
+    present: int
+
+
+@dataclass(frozen=True)
 class Table:
     """An Ibis table expression and the name by which messages speak of it."""
 
@@ -38,6 +48,9 @@ class Table:
     name: str
     surely_named: bool = True
     """Whether the names are names; the first line of a CSV file may be a record in truth."""
+
+    known_span: Callable[[str], Span | None] = lambda _: None
+    """What the files themselves record of a column of integers, if they do."""
 
     @property
     def columns(self) -> tuple[str, ...]:

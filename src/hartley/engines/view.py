@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -98,11 +100,11 @@ def prepare(
             step=step,
             low=profile.get(f"low{i}"),
             high=profile.get(f"high{i}"),
-            missing=int(profile[f"missing{i}"] or 0),
+            missing=int(profile[f"missing{i}"]),
         )
         for i, (name, step) in enumerate(zip(columns, steps, strict=True))
     )
-    rows = int(profile["kept"] or 0) if missing == "drop" else int(profile["rows"])
+    rows = int(profile["kept"]) if missing == "drop" else int(profile["rows"])
     _check_profile(table, found, profile, rows)
     expression = table.expression.select(
         **{f"c{i}": _binned(table, column) for i, column in enumerate(found)}
@@ -169,20 +171,34 @@ def _binned(table: Table, column: Column) -> Any:
 
 
 def _profile(table: Table, columns: Sequence[str]) -> dict[str, Any]:
-    """Count the rows and what is missing, and find the least and the largest numbers."""
-    import ibis
+    """Count the rows and what is missing, and find the least and the largest numbers.
 
+    What the files record is taken from there; the engine reads the rest, once.
+    """
     expression = table.expression
-    present = ibis.literal(value=True)
-    measured: dict[str, Any] = {}
+    found: dict[str, Any] = {}
+    asked: dict[str, Any] = {}
     for i, name in enumerate(columns):
+        span = table.known_span(name)
+        if span is not None:
+            found |= {f"low{i}": span.low, f"high{i}": span.high, f"present{i}": span.present}
+            found["rows"] = span.rows
+            continue
         value = _clean(table, name)
-        present = present & value.notnull()
-        measured[f"missing{i}"] = value.isnull().sum()
+        asked[f"present{i}"] = value.count()
         if table.kind(name).numeric:
-            measured[f"low{i}"], measured[f"high{i}"] = value.min(), value.max()
-    query = expression.aggregate(rows=expression.count(), kept=present.sum(), **measured)
-    found: dict[str, Any] = run(table, query.to_pyarrow).to_pylist()[0]
+            asked |= {f"low{i}": value.min(), f"high{i}": value.max()}
+    if asked or not found:
+        query = expression.aggregate(rows=expression.count(), **asked)
+        found |= run(table, query.to_pyarrow).to_pylist()[0]
+    missing = [found["rows"] - found[f"present{i}"] for i in range(len(columns))]
+    found |= {f"missing{i}": count for i, count in enumerate(missing)}
+    found["kept"] = found["rows"]
+    if any(missing):  # rare enough for a second look
+        present = functools.reduce(
+            operator.and_, (_clean(table, name).notnull() for name in columns)
+        )
+        found["kept"] = run(table, expression.filter(present).count().to_pyarrow).as_py()
     return found
 
 

@@ -40,14 +40,15 @@ def join_edges(
 ) -> None:
     """Join every secret with the first secret seen beside the same released value.
 
-    Only secrets are nodes: a released value is the memory of one of its secrets, -1 before.
+    Only secrets are nodes: a released value is the memory of one of its secrets, kept as its
+    number plus one, so that zero, which fresh memory holds anyway, means none.
     """
     for i in range(secrets.size):
-        other = first[released[i]]
+        one, other = secrets[i], first[released[i]] - 1
         if other < 0:
-            first[released[i]] = secrets[i]
-        elif parent[secrets[i]] != parent[other] or parent[other] != other:
-            join(parent, secrets[i], other)
+            first[released[i]] = one + 1
+        elif parent[one] != parent[other]:
+            join(parent, one, other)
 
 
 @numba.njit(nogil=True, cache=True)
@@ -64,12 +65,11 @@ def number_trees(parent: NDArray[np.int32]) -> NDArray[np.int32]:
     labels = np.empty(parent.size, np.int32)
     trees = 0
     for node in range(parent.size):
-        root = find_root(parent, node)
-        if root == node:  # the root is the smallest node of its tree
+        if parent[node] == node:
             labels[node] = trees
             trees += 1
         else:
-            labels[node] = labels[root]
+            labels[node] = labels[parent[node]]  # a parent is smaller, so it has its number
     return labels
 
 
@@ -86,6 +86,6 @@ def component_labels(
         array([0, 0, 1], dtype=int32)
     """
     parent = np.arange(sizes[0], dtype=np.int32)
-    first = np.full(sizes[1], -1, dtype=np.int32)
+    first = np.zeros(sizes[1], dtype=np.int32)
     join_edges(parent, first, secrets, released)
     return number_trees(parent)

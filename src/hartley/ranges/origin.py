@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hartley.engines.view import View
     from hartley.ranges.tally import CodedTally
 
-TALLY_FROM = 1_000_000
+TALLY_FROM = 200_000
 """DuckDB tables with more rows than this stream through the kernel and list no pairs."""
 
 LARGEST_LIST = 50_000_000

@@ -221,7 +221,10 @@ def _check_sweep(relation: Relation, wish: Sweep | None) -> None:
 def _narrowest(relation: Relation, base: float) -> tuple[Narrowing, ...]:
     """Return the released values that leave fewest secrets possible, the rarest rows first."""
     summary = relation.summary
-    order = np.lexsort((summary.released_rows, summary.secret_sizes))[:NARROWEST]
+    key = summary.secret_sizes * (summary.rows + 1) + summary.released_rows
+    last = min(NARROWEST, key.size) - 1
+    order = np.flatnonzero(key <= np.partition(key, last)[last])
+    order = order[np.argsort(key[order], kind="stable")][:NARROWEST]
     values = relation.released_values.take(order)
     return tuple(
         Narrowing(

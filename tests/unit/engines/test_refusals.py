@@ -102,7 +102,7 @@ def test_parquet_damaged_in_the_middle_is_an_engine_error(tmp_path, refused):
     content = path.read_bytes()
     path.write_bytes(content[:20] + bytes(2000) + content[2020:])
     with refused(EngineError, "hurt.parquet", "duckdb"):
-        relate(path)
+        relate(path).compute()
 
 
 def test_a_folder_is_refused(tmp_path, refused):
