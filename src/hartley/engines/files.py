@@ -122,49 +122,86 @@ class _Dialect:
 
     delimiter: str
     quote: str
+    escape: str
+    comment: str
+    skip: int
     has_header: bool
-    columns: int
+    columns: list[dict[str, str]]
+    date_format: str | None
+    time_format: str | None
 
 
 def _read_csv(paths: list[str], null: str | Sequence[str], names: Sequence[str] | None) -> Any:
-    """Read CSV files; the whole file decides the types, so that none fails half-way."""
+    """Read CSV files; each is read whole once to find its types, so that none fails half-way."""
     marks = ["", *([null] if isinstance(null, str) else null)]
-    options: dict[str, Any] = {"nullstr": marks, "sample_size": -1}
-    files = [_literal(path) for path in paths]
     backend = connect()
-    if names:
-        refuse_doubled(names, "the names")
-        return backend.read_csv(files, **options, header=False, names=list(names))
-    dialects = [_sniff(backend, path, marks) for path in paths]
-    for path, dialect in zip(paths, dialects, strict=True):
-        _check_header(path, dialect)
-    if len({dialect.has_header for dialect in dialects}) > 1:
+    parts, headers = [], set()
+    for path in paths:
+        dialect = _sniff(backend, path, marks, headless=names is not None)
+        _check_fields(path, dialect, names)
+        columns = list(names or (column["name"] for column in dialect.columns))
+        headers.add((dialect.has_header, frozenset(columns)))
+        parts.append(_select(path, dialect, columns, marks))
+    if len(headers) > 1:
         raise TableError(
-            "Some of the files have a header line and some have none", hint="give all of them one"
+            "The files do not have the same columns", hint="give all of them the same header line"
         )
-    return backend.read_csv(files, **options, header=dialects[0].has_header)
+    backend.con.execute("CREATE TEMP VIEW hartley_source AS " + " UNION ALL BY NAME ".join(parts))
+    return backend.table("hartley_source")
 
 
-def _sniff(backend: Any, path: str, marks: list[str]) -> _Dialect:
+def _select(path: str, dialect: _Dialect, columns: Sequence[str], marks: list[str]) -> str:
+    """Return the query for one file; nothing is left for the engine to guess a second time."""
+    types = [column["type"] for column in dialect.columns]
+    pairs = (f"{_text(name)}: {_text(kind)}" for name, kind in zip(columns, types, strict=True))
+    options = {
+        "auto_detect": "false",
+        "columns": "{" + ", ".join(pairs) + "}",
+        "delim": _text(dialect.delimiter),
+        "quote": _text(dialect.quote),
+        "escape": _text(dialect.escape),
+        "comment": _text(dialect.comment),
+        "skip": str(dialect.skip),
+        "header": str(dialect.has_header).lower(),
+        "nullstr": f"[{', '.join(map(_text, marks))}]",
+    }
+    forms = {"dateformat": dialect.date_format, "timestampformat": dialect.time_format}
+    options |= {name: _text(form) for name, form in forms.items() if form}
+    settings = ", ".join(f"{name} = {value}" for name, value in options.items())
+    return f"SELECT * FROM read_csv({_text(_literal(path))}, {settings})"  # noqa: S608 - quoted
+
+
+def _text(value: str) -> str:
+    """Return text as the engine writes it."""
+    return "'" + ("" if value == "(empty)" else value).replace("'", "''") + "'"
+
+
+def _sniff(backend: Any, path: str, marks: list[str], *, headless: bool) -> _Dialect:
     """Ask the engine how a file is written."""
     query = (
-        "SELECT Delimiter, Quote, HasHeader, len(Columns) "
-        "FROM sniff_csv(?, sample_size = -1, nullstr = ?)"
+        "SELECT Delimiter, Quote, Escape, Comment, SkipRows, HasHeader, Columns, DateFormat, "
+        "TimestampFormat FROM sniff_csv(?, sample_size = -1, nullstr = ?)"
     )
+    if headless:
+        query = query.replace("nullstr = ?", "nullstr = ?, header = false")
     return _Dialect(*backend.con.execute(query, [_literal(path), marks]).fetchone())
 
 
-def _check_header(path: str, dialect: _Dialect) -> None:
+def _check_fields(path: str, dialect: _Dialect, names: Sequence[str] | None) -> None:
     """Refuse doubled names, which the engine would rename, and lines of different lengths."""
     fields = _first_line(path, dialect)
     alone = len(fields) == 1 and any(separator in fields[0] for separator in SEPARATORS)
-    if alone or len(fields) != dialect.columns:
+    if alone or len(fields) != len(dialect.columns):
         raise TableError(
             f"The lines of {Path(path).name} have different numbers of fields",
             hint="check for stray quotes and separators",
         )
-    if dialect.has_header:
-        refuse_doubled(fields, Path(path).name)
+    if names is not None and len(names) != len(fields):
+        raise TableError(
+            f"The file {Path(path).name} has {len(fields)} columns, not {len(names)}",
+            hint="give a name for every column",
+        )
+    refuse_doubled(names or (fields if dialect.has_header else ()), Path(path).name)
 
 
 def _first_line(path: str, dialect: _Dialect) -> list[str]:
