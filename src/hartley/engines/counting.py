@@ -59,8 +59,16 @@ class CodedRows:
         self, secret_bits: int, progress: Progress | None = None
     ) -> Iterator[NDArray[np.int64]]:
         """Stream every row as one integer, the released code above the secret one."""
-        key = self._codes.released * (1 << secret_bits) + self._codes.secret
-        for (keys,) in _stream(self._codes.select(key=key), self._view.rows, progress):
+        codes = self._codes
+        inside = (
+            (codes.secret >= 0)
+            & (codes.secret < self.secret.width)
+            & (codes.released >= 0)
+            & (codes.released < self.released.width)
+        )
+        # A code outside, of a table that changed meanwhile, becomes a key that is refused.
+        key = inside.ifelse(codes.released * (1 << secret_bits) + codes.secret, -1)
+        for (keys,) in _stream(codes.select(key=key), self._view.rows, progress):
             yield keys
 
     @contextmanager
@@ -179,7 +187,7 @@ def _integer_coding(columns: Sequence[Column], view: View) -> Coding | None:
     if column.step is not None:
         low, high = bin_numbers([low, high], column.step).tolist()
     holes = view.keeps_missing and column.missing > 0
-    if high - low >= WIDEST_CODE or high >= 2**63:
+    if high - low >= min(WIDEST_CODE, max(4 * view.rows, 2**16)) or high >= 2**63:
         return None
     return Coding((column,), high - low + 1 + holes, low=low, holes=holes)
 

@@ -12,13 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.engines.embedded import connect
 from hartley.engines.table import Span, Table, refuse_doubled
-from hartley.errors import InputError, TableError
+from hartley.errors import ColumnError, InputError, TableError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PARQUET_ENDINGS = (".parquet", ".pq", ".parq")
 SEPARATORS = ",;\t|"
+QUOTE = '"'
+_KINDS = {
+    "BIGINT": "int64",
+    "DOUBLE": "float64",
+    "BOOLEAN": "boolean",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp",
+}
 
 
 def open_files(
@@ -36,14 +44,27 @@ def open_files(
         )
     is_parquet = parquet.pop()
     try:
-        expression = _read_parquet(paths) if is_parquet else _read_csv(paths, null, names)
+        if is_parquet:
+            return Table(
+                _read_parquet(paths),
+                name,
+                known_span=lambda column: _recorded_span(paths, column),
+                blunt=_blunt(paths),
+            )
+        texts, types = _read_csv(paths, null, names)
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
         raise _unreadable(name, type(error).__name__, is_parquet=is_parquet) from None
-    if is_parquet:
-        return Table(expression, name, known_span=lambda column: _recorded_span(paths, column))
-    return Table(expression, name, surely_named=names is not None)
+    typed = texts.select(
+        **{
+            column: texts[column] if kind == "VARCHAR" else texts[column].try_cast(_KINDS[kind])
+            for column, kind in types.items()
+            if kind in _KINDS
+        },
+        **{column: texts[column] for column, kind in types.items() if kind not in _KINDS},
+    ).select(list(types))
+    return Table(typed, name, surely_named=names is not None, texts=texts)
 
 
 def _matching(source: str | os.PathLike[str]) -> list[str]:
@@ -81,11 +102,48 @@ def _literal(path: str) -> str:
 
 
 def _read_parquet(paths: list[str]) -> Any:
+    """Read Parquet files of one schema: the engine would cast the later ones to the first."""
     import pyarrow.parquet as pq
 
+    first = pq.read_schema(paths[0])
     for path in paths:
-        refuse_doubled(pq.read_schema(path).names, Path(path).name)
-    return connect().read_parquet([_literal(path) for path in paths])
+        schema = pq.read_schema(path)
+        refuse_doubled(schema.names, Path(path).name)
+        if set(schema.names) != set(first.names):
+            raise TableError(
+                f"The files {Path(paths[0]).name} and {Path(path).name} have different columns",
+                hint="pass files with the same columns",
+            )
+        for column in schema.names:
+            if schema.field(column).type != first.field(column).type:
+                raise ColumnError(
+                    f"Column '{column}' has different types in {Path(paths[0]).name} and "
+                    f"{Path(path).name}",
+                    hint="convert it to one type first",
+                )
+    files = [_literal(path) for path in paths]
+    return connect().read_parquet(files, hive_partitioning=False)
+
+
+def _blunt(paths: list[str]) -> dict[str, str]:
+    """Return the columns that the engine would read less finely than they are written."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = pq.read_metadata(paths[0])
+    found = {
+        field.name: "times finer than a microsecond"
+        for field in file.schema.to_arrow_schema()
+        if (pa.types.is_timestamp(field.type) and field.type.unit == "ns" and field.type.tz)
+        or (pa.types.is_time(field.type) and field.type.unit == "ns")
+    }
+    for i in range(len(file.schema)):
+        column = file.schema.column(i)
+        if column.physical_type == "INT96":
+            found[column.path] = "times finer than a microsecond"
+        if column.logical_type.type == "DECIMAL" and column.precision > 38:
+            found[column.path] = "decimals of more than 38 digits"
+    return found
 
 
 def _recorded_span(paths: list[str], column: str) -> Span | None:
@@ -102,7 +160,8 @@ def _recorded_span(paths: list[str], column: str) -> Span | None:
         schema = file.schema.to_arrow_schema()
         if column not in schema.names or not pa.types.is_signed_integer(schema.field(column).type):
             return None
-        place = file.schema.names.index(column)
+        paths_inside = [file.schema.column(i).path for i in range(len(file.schema))]
+        place = paths_inside.index(column)  # a leaf of a record may have the same name
         groups = (file.row_group(i).column(place) for i in range(file.num_row_groups))
         found += [(group.num_values, group.statistics) for group in groups]
     if not found or not all(
@@ -121,70 +180,78 @@ class _Dialect:
     """How a CSV file is written, as the engine finds by reading all of it."""
 
     delimiter: str
-    quote: str
-    escape: str
-    comment: str
     skip: int
     has_header: bool
     columns: list[dict[str, str]]
-    date_format: str | None
-    time_format: str | None
 
 
-def _read_csv(paths: list[str], null: str | Sequence[str], names: Sequence[str] | None) -> Any:
-    """Read CSV files; each is read whole once to find its types, so that none fails half-way."""
+def _read_csv(
+    paths: list[str], null: str | Sequence[str], names: Sequence[str] | None
+) -> tuple[Any, dict[str, str]]:
+    """Return CSV files with every column as its text, and the types that the texts seem to have.
+
+    Text is what a file holds: 007 is not 7 there. Quotes are the usual ones and nothing is a
+    comment, so that no record vanishes.
+    """
     marks = ["", *([null] if isinstance(null, str) else null)]
     backend = connect()
-    parts, headers = [], set()
+    parts, guesses = [], []
     for path in paths:
         dialect = _sniff(backend, path, marks, headless=names is not None)
         _check_fields(path, dialect, names)
         columns = list(names or (column["name"] for column in dialect.columns))
-        headers.add((dialect.has_header, frozenset(columns)))
+        guesses.append(
+            {name: found["type"] for name, found in zip(columns, dialect.columns, strict=True)}
+        )
         parts.append(_select(path, dialect, columns, marks))
-    if len(headers) > 1:
+    if any(guess.keys() != guesses[0].keys() for guess in guesses):
         raise TableError(
             "The files do not have the same columns", hint="give all of them the same header line"
         )
-    backend.con.execute("CREATE TEMP VIEW hartley_source AS " + " UNION ALL BY NAME ".join(parts))
-    return backend.table("hartley_source")
+    backend.con.execute("CREATE TEMP VIEW hartley_text AS " + " UNION ALL BY NAME ".join(parts))
+    types = {name: _common({guess[name] for guess in guesses}) for name in guesses[0]}
+    return backend.table("hartley_text"), types
+
+
+def _common(types: set[str]) -> str:
+    """Return a type that can hold what several files have in one column."""
+    if len(types) == 1:
+        return types.pop()
+    return "DOUBLE" if types <= {"BIGINT", "DOUBLE"} else "VARCHAR"
 
 
 def _select(path: str, dialect: _Dialect, columns: Sequence[str], marks: list[str]) -> str:
     """Return the query for one file; nothing is left for the engine to guess a second time."""
-    types = [column["type"] for column in dialect.columns]
-    pairs = (f"{_text(name)}: {_text(kind)}" for name, kind in zip(columns, types, strict=True))
     options = {
         "auto_detect": "false",
-        "columns": "{" + ", ".join(pairs) + "}",
+        "columns": "{" + ", ".join(f"{_text(name)}: 'VARCHAR'" for name in columns) + "}",
         "delim": _text(dialect.delimiter),
-        "quote": _text(dialect.quote),
-        "escape": _text(dialect.escape),
-        "comment": _text(dialect.comment),
+        "quote": _text(QUOTE),
+        "escape": _text(QUOTE),
+        "comment": "''",
         "skip": str(dialect.skip),
         "header": str(dialect.has_header).lower(),
         "nullstr": f"[{', '.join(map(_text, marks))}]",
+        "hive_partitioning": "false",
     }
-    forms = {"dateformat": dialect.date_format, "timestampformat": dialect.time_format}
-    options |= {name: _text(form) for name, form in forms.items() if form}
     settings = ", ".join(f"{name} = {value}" for name, value in options.items())
     return f"SELECT * FROM read_csv({_text(_literal(path))}, {settings})"  # noqa: S608 - quoted
 
 
 def _text(value: str) -> str:
     """Return text as the engine writes it."""
-    return "'" + ("" if value == "(empty)" else value).replace("'", "''") + "'"
+    return "'" + value.replace("'", "''") + "'"
 
 
 def _sniff(backend: Any, path: str, marks: list[str], *, headless: bool) -> _Dialect:
     """Ask the engine how a file is written."""
     query = (
-        "SELECT Delimiter, Quote, Escape, Comment, SkipRows, HasHeader, Columns, DateFormat, "
-        "TimestampFormat FROM sniff_csv(?, sample_size = -1, nullstr = ?)"
+        "SELECT Delimiter, SkipRows, HasHeader, Columns FROM sniff_csv(?, sample_size = -1, "
+        "nullstr = ?, quote = ?, escape = ?, comment = '')"
     )
     if headless:
-        query = query.replace("nullstr = ?", "nullstr = ?, header = false")
-    return _Dialect(*backend.con.execute(query, [_literal(path), marks]).fetchone())
+        query = query.replace("comment = ''", "comment = '', header = false")
+    return _Dialect(*backend.con.execute(query, [_literal(path), marks, QUOTE, QUOTE]).fetchone())
 
 
 def _check_fields(path: str, dialect: _Dialect, names: Sequence[str] | None) -> None:
@@ -194,7 +261,7 @@ def _check_fields(path: str, dialect: _Dialect, names: Sequence[str] | None) -> 
     if alone or len(fields) != len(dialect.columns):
         raise TableError(
             f"The lines of {Path(path).name} have different numbers of fields",
-            hint="check for stray quotes and separators",
+            hint="check for stray quotes, separators and lines above the header",
         )
     if names is not None and len(names) != len(fields):
         raise TableError(
@@ -208,8 +275,7 @@ def _first_line(path: str, dialect: _Dialect) -> list[str]:
     """Return the fields of the first line."""
     opener: Any = gzip.open if path.endswith(".gz") else open
     with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-        quote = dialect.quote if len(dialect.quote) == 1 else '"'
-        return next(csv.reader(file, delimiter=dialect.delimiter, quotechar=quote))
+        return next(csv.reader(file, delimiter=dialect.delimiter, quotechar=QUOTE))
 
 
 def _unreadable(name: str, error: str, *, is_parquet: bool) -> TableError:

@@ -10,6 +10,7 @@ from hartley.engines.embedded import connect
 from hartley.engines.files import open_files
 from hartley.engines.table import Table, refuse_doubled
 from hartley.errors import ColumnError, TableError
+from hartley.exact import LARGEST_EXACT_INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,7 +45,7 @@ def open_table(
     if isinstance(source, Mapping):
         return _open_arrow(_arrow_from_columns(source.items(), "the dict"), "the dict")
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "collect"):
-        name = f"the {type(source).__name__}"
+        name = "the table" if type(source).__module__.startswith("pyarrow") else "the data frame"
         return _open_arrow(_arrow_from_frame(source, name), name)
     if (
         isinstance(source, Sequence)
@@ -67,17 +68,31 @@ def _open_ibis(source: Any) -> Table:
 
 def _open_arrow(arrow: Any, name: str) -> Table:
     """Hand an Arrow table to the embedded engine, which reads it where it lies."""
-    import pyarrow as pa
-
     refuse_doubled(arrow.column_names, name)
     if not arrow.column_names:
         raise TableError(f"{name.capitalize()} has no columns", hint="pass a table that has some")
     for i, field in enumerate(arrow.schema):
-        if pa.types.is_float16(field.type):  # which the engine does not know
-            arrow = arrow.set_column(i, field.name, arrow.column(i).cast(pa.float32()))
+        finer = _engine_type(field.type)
+        if finer is not None:
+            arrow = arrow.set_column(i, field.name, arrow.column(i).cast(finer))
     backend = connect()
     backend.con.register("hartley_source", arrow)
     return Table(backend.table("hartley_source"), name)
+
+
+def _engine_type(kind: Any) -> Any:
+    """Return the type in which the engine can hold all of a column that it would cut or refuse."""
+    import pyarrow as pa
+
+    if pa.types.is_float16(kind):
+        return pa.float32()
+    if pa.types.is_timestamp(kind) and kind.unit == "ns" and kind.tz:
+        return pa.timestamp("ns")
+    if pa.types.is_time(kind) and kind.unit == "ns":
+        return pa.int64()
+    if pa.types.is_date64(kind):
+        return pa.timestamp("ms")
+    return pa.string() if pa.types.is_decimal256(kind) else None
 
 
 def _arrow_from_columns(columns: Iterable[tuple[Any, Any]], table: str) -> Any:
@@ -99,6 +114,8 @@ def _arrow_column(name: str, values: Any) -> Any:
     import pyarrow as pa
 
     try:
+        if isinstance(values, (list, tuple)) and _are_mixed(values):
+            raise TypeError  # noqa: TRY301 - one place turns everything bad into one sentence
         return values if isinstance(values, pa.ChunkedArray) else pa.array(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         raise ColumnError(
@@ -107,12 +124,23 @@ def _arrow_column(name: str, values: Any) -> Any:
         ) from None
 
 
+def _are_mixed(values: Sequence[Any]) -> bool:
+    """Tell whether a list holds different types, which Arrow would take for one."""
+    types = set(map(type, values)) - {type(None)}
+    exact = types == {int, float} and all(
+        abs(value) <= LARGEST_EXACT_INTEGER for value in values if type(value) is int
+    )
+    return len(types) > 1 and not exact
+
+
 def _arrow_from_frame(frame: Any, table: str) -> Any:
     """Turn a data frame of any library into Arrow; column by column where that fails."""
     import pyarrow as pa
 
     if hasattr(frame, "collect"):  # a lazy Polars frame
         frame = frame.collect()
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
     if isinstance(frame, pa.Table):
         return frame
     names = list(getattr(frame, "columns", ()))

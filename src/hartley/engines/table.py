@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import ColumnError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
 
 class Kind(StrEnum):
@@ -52,6 +53,13 @@ class Table:
     known_span: Callable[[str], Span | None] = lambda _: None
     """What the files themselves record of a column of integers, if they do."""
 
+    texts: Any = None
+    """The columns of CSV files as they are written; the expression then holds what they mean."""
+    blunt: Mapping[str, str] = field(default_factory=dict)
+    """Columns that the engine would read less finely than they are, and what they hold."""
+    lock: threading.RLock = field(default_factory=threading.RLock, compare=False, repr=False)
+    """One connection serves one thread at a time."""
+
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns, in order."""
@@ -90,6 +98,12 @@ class Table:
                     f"Column '{column}' is not in {self.name}",
                     hint=self._nearest(column),
                 )
+            if column in self.blunt:
+                raise ColumnError(
+                    f"Column '{column}' of {self.name} holds {self.blunt[column]}, which the "
+                    "engine would cut off",
+                    hint="convert it to text or whole numbers first",
+                )
             if self.kind(column) is Kind.NESTED:
                 raise ColumnError(
                     f"Column '{column}' of {self.name} holds lists, records or durations, not "
@@ -106,7 +120,7 @@ class Table:
         if not self.surely_named:
             return (
                 "look at the header line of the file; if it has none, name its columns with "
-                "--names or names="
+                "--names or open_table(..., names=)"
             )
         shown = ", ".join(self.columns[:12]) + (", ..." if len(self.columns) > 12 else "")
         return f"the columns are {shown}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.table import Kind, Table
@@ -89,6 +89,9 @@ def prepare(
         )
     table.require(columns)
     steps = steps or [None] * len(columns)
+    table = _as_written(
+        table, [name for name, step in zip(columns, steps, strict=True) if not step]
+    )
     for name, step in zip(columns, steps, strict=True):
         if step is not None:
             _check_bins(table, name)
@@ -136,20 +139,74 @@ def bin_numbers(values: Any, step: Fraction) -> NDArray[np.int64]:
 def run(table: Table, action: Callable[[], Any]) -> Any:
     """Run a query; what the engine says may hold private values, so only its kind is told."""
     try:
-        return action()
+        with table.lock:
+            return action()
     except HartleyError:
         raise
-    except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
+    except Exception as error:  # noqa: BLE001 - every failure of the engine, in one sentence
+        if "interrupt" in str(error).lower():
+            raise KeyboardInterrupt from None
+        if "OutOfMemory" in type(error).__name__:
+            raise EngineError(
+                f"The engine {table.engine} ran out of memory over {table.name}",
+                hint="give a larger memory limit, or bin a column",
+            ) from None
+        if table.texts is not None:
+            raise TableError(
+                f"The file {table.name} cannot be read to its end ({type(error).__name__})",
+                hint="check that all lines have the same number of fields and are UTF-8 text",
+            ) from None
+        # What the engine says may hold private values, so only its kind is told.
         raise EngineError(
             f"The engine {table.engine} could not read {table.name} ({type(error).__name__})",
             hint="check that the table is complete and that the engine answers (hartley doctor)",
         ) from None
 
 
+def _as_written(table: Table, columns: Sequence[str]) -> Table:
+    """Keep the text of a CSV column wherever its numbers or times would merge different texts.
+
+    Counted, not guessed: as many distinct values as texts, and none lost.
+    """
+    typed = [
+        name for name in columns if table.texts is not None and table.kind(name) is not Kind.TEXT
+    ]
+    if not typed:
+        return table
+    asked: dict[str, Any] = {}
+    for i, name in enumerate(typed):
+        text, value = table.texts[name], table.expression[name]
+        asked |= {f"texts{i}": text.nunique(), f"present{i}": text.count()}
+        meant = table.texts[name].try_cast(value.type())
+        asked |= {f"values{i}": meant.nunique(), f"kept{i}": meant.count()}
+    found = run(table, table.texts.aggregate(**asked).to_pyarrow).to_pylist()[0]
+    merged = {
+        name
+        for i, name in enumerate(typed)
+        if found[f"texts{i}"] != found[f"values{i}"] or found[f"present{i}"] != found[f"kept{i}"]
+    }
+    if not merged:
+        return table
+    expression = table.texts.select(
+        **{
+            name: table.texts[name]
+            if name in merged or table.kind(name) is Kind.TEXT
+            else table.texts[name].try_cast(table.expression[name].type())
+            for name in table.columns
+        }
+    )
+    return replace(table, expression=expression)
+
+
 def _clean(table: Table, name: str) -> Any:
     """Return a column with NaN turned into a missing value."""
+    import ibis
+
     column = table.expression[name]
-    return column.nullif(float("nan")) if column.type().is_floating() else column
+    if not column.type().is_floating():
+        return column
+    # Not nullif(NaN): DuckDB folds that away, because the records of a file name no NaN.
+    return column.isnan().ifelse(ibis.null(column.type()), column)
 
 
 def _binned(table: Table, column: Column) -> Any:
@@ -210,7 +267,7 @@ def _check_bins(table: Table, name: str) -> None:
             f"Column '{name}' of {table.name} holds {kind} values, not numbers, "
             "and cannot be binned",
             hint="convert it to numbers first; text that marks a missing value can be named "
-            "with --null or null=",
+            "with --null or open_table(..., null=)",
         )
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numba
 import numpy as np
+
+from hartley.kernels import compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def find_root(parent: NDArray[np.int32], node: int) -> int:
     """Return the root of a node and halve its path on the way."""
     while parent[node] != node:
@@ -20,7 +21,7 @@ def find_root(parent: NDArray[np.int32], node: int) -> int:
     return node
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def join(parent: NDArray[np.int32], one: int, other: int) -> int:
     """Join two trees under the smaller root and return it: labels do not depend on the order."""
     one = find_root(parent, one)
@@ -31,7 +32,7 @@ def join(parent: NDArray[np.int32], one: int, other: int) -> int:
     return one
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def join_edges(
     parent: NDArray[np.int32],
     first: NDArray[np.int32],
@@ -51,7 +52,7 @@ def join_edges(
             join(parent, one, other)
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def merge_forests(parent: NDArray[np.int32], other: NDArray[np.int32]) -> None:
     """Join in the first forest whatever the second one has joined."""
     for node in range(parent.size):
@@ -59,7 +60,7 @@ def merge_forests(parent: NDArray[np.int32], other: NDArray[np.int32]) -> None:
             join(parent, node, other[node])
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def number_trees(parent: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return for every node the number of its tree, trees numbered by their smallest node."""
     labels = np.empty(parent.size, np.int32)

@@ -13,10 +13,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numba
 import numpy as np
 
 from hartley.errors import EngineError
+from hartley.kernels import compiled
 from hartley.kernels.components import join_edges, merge_forests, number_trees
 
 if TYPE_CHECKING:
@@ -52,6 +52,11 @@ class Tally:
     """Sum over the released codes of the largest count(pair) / count(secret)."""
 
 
+def table_changed() -> EngineError:
+    """Return the refusal of codes that the table did not have when it was looked at first."""
+    return EngineError("The table changed while it was being counted", hint="count it again")
+
+
 def bits_for(width: int) -> int:
     """Return how many bits hold the codes below a width."""
     return max(int(width - 1).bit_length(), 1)
@@ -59,8 +64,9 @@ def bits_for(width: int) -> int:
 
 def bytes_needed(rows: int, secrets: int, released: int, *, threads: int = 2) -> int:
     """Return about how much memory a tally of so many rows and codes takes."""
-    key = 4 if _Layout(secrets, released).narrow else 8
-    return rows * key + (16 + 32 * threads) * secrets + 32 * released
+    layout = _Layout(secrets, released)
+    key = 4 if layout.narrow else 8
+    return rows * key + (16 + 32 * threads) * (1 << layout.secret_bits) + 32 * released
 
 
 class _Layout:
@@ -117,7 +123,7 @@ class PairTally:
         )
         offsets = np.zeros(self._layout.parts + 1, np.int64)
         if not _split_keys(keys, self._layout.shift, out, offsets, self._secret_rows):
-            raise EngineError("The table changed while it was being counted", hint="count it again")
+            raise table_changed()
         return out, offsets
 
     def finish(self) -> Tally:
@@ -186,7 +192,7 @@ class _ReleasedArrays:
         self.peaks = np.zeros(parts, np.float64)
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def _split_keys(
     keys: NDArray[np.int64],
     shift: int,
@@ -218,7 +224,7 @@ def _split_keys(
     return True
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def _root(secrets: NDArray[np.int32], node: int) -> int:
     """Return the root of a secret and halve its path on the way."""
     while secrets[node, PARENT] != node:
@@ -227,7 +233,7 @@ def _root(secrets: NDArray[np.int32], node: int) -> int:
     return node
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def _group(
     keys: NDArray[np.unsignedinteger], secret_bits: int, rows: NDArray[np.int64]
 ) -> NDArray[np.int32]:
@@ -244,7 +250,7 @@ def _group(
     return grouped
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def _count_part(  # noqa: PLR0913, PLR0917 - one pass over the cache counts all at once
     keys: NDArray[np.unsignedinteger],
     secret_bits: int,
@@ -318,6 +324,9 @@ class PairCounter:
         self, secrets: NDArray[np.int64], released: NDArray[np.int64], counts: NDArray[np.int64]
     ) -> None:
         """Take distinct pairs in the first pass."""
+        for codes, width in ((secrets, self._parent.size), (released, self._first.size)):
+            if codes.size and (codes.min() < 0 or codes.max() >= width):
+                raise table_changed()
         _count_rows(secrets, counts, self._secret_rows, self._released_seen)
         _count_rows(released, counts, self._released_rows, self._secrets_seen)
         join_edges(self._parent, self._first, secrets, released)
@@ -343,7 +352,7 @@ class PairCounter:
         )
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def _count_rows(
     codes: NDArray[np.int64],
     counts: NDArray[np.int64],

@@ -162,7 +162,7 @@ def test_files_of_two_formats_are_refused(tmp_path, refused):
 def test_files_with_different_columns_are_refused(tmp_path, refused):
     pq.write_table(pa.table(GOOD), tmp_path / "one.parquet")
     pq.write_table(pa.table({"age": [1], "work": [MARKER]}), tmp_path / "two.parquet")
-    with refused(EngineError, "one.parquet"):
+    with refused(TableError, "one.parquet"):
         relate([tmp_path / "one.parquet", tmp_path / "two.parquet"])
 
 
@@ -186,7 +186,7 @@ def doubled_parquet(folder):
     [
         (doubled_csv, "twice.csv"),
         (doubled_parquet, "t.parquet"),
-        (lambda _: pa.table([[1], [MARKER], [2]], names=["age", "job", "age"]), "Table"),
+        (lambda _: pa.table([[1], [MARKER], [2]], names=["age", "job", "age"]), "the table"),
         (lambda _: pd.DataFrame([[1, MARKER, 2]], columns=["age", "job", "age"]), "data frame"),
     ],
     ids=["CSV", "Parquet", "Arrow", "pandas"],

@@ -46,7 +46,8 @@ def test_the_bound_lies_between_certain_secrets_and_both_ranges(drawn):
     bound = zero_error_capacity_bound(relation)
     assert math.log2(independent_secrets(drawn)) <= bound
     assert maximin_information(relation) <= bound
-    assert bound <= math.log2(min(relation.summary.secrets, relation.summary.released))
+    smaller = min(relation.summary.secrets, relation.summary.released)
+    assert bound <= math.log2(smaller) + 1e-12
 
 
 @given(pairs)
@@ -58,8 +59,10 @@ def test_the_bound_is_the_value_of_the_programme(drawn):
 @given(pairs)
 def test_the_bound_is_the_same_from_either_side_where_one_determines_the_other(drawn):
     function = Relation.from_pairs([(x, y) for x, y in dict(drawn).items()])
-    assert zero_error_capacity_bound(function) == maximin_information(function)
-    assert zero_error_capacity_bound(function.swap()) == maximin_information(function)
+    for relation in (function, function.swap()):
+        bound = zero_error_capacity_bound(relation)
+        assert bound >= maximin_information(function)
+        assert bound == pytest.approx(maximin_information(function), abs=1e-12)
 
 
 @settings(max_examples=30)
@@ -70,7 +73,8 @@ def test_the_cheaper_cover_is_looser_but_still_a_bound(drawn):
         patch.setattr(capacity, "LARGEST_PROGRAMME", 0)
         loose = zero_error_capacity_bound(relation)
     assert zero_error_capacity_bound(relation) <= loose
-    assert loose <= math.log2(min(relation.summary.secrets, relation.summary.released))
+    smaller = min(relation.summary.secrets, relation.summary.released)
+    assert loose <= math.log2(smaller) + 1e-12
 
 
 def test_the_pentagon_carries_at_most_five_halves():
