@@ -17,6 +17,16 @@ carries a value taken from the data.
 from __future__ import annotations
 
 
+def printable(text: str) -> str:
+    r"""Show control characters as escapes, so that no name or value can steer a terminal.
+
+    Example:
+        >>> print(printable("age" + chr(27)))
+        age\x1b
+    """
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 class HartleyError(Exception):
     """A problem, stated in one sentence, and a hint what to do about it.
 
@@ -26,9 +36,8 @@ class HartleyError(Exception):
     """
 
     def __init__(self, problem: str, *, hint: str) -> None:
-        super().__init__(f"{problem}; hint: {hint}")
-        self.problem = problem
-        self.hint = hint
+        self.problem, self.hint = printable(problem), printable(hint)
+        super().__init__(f"{self.problem}; hint: {self.hint}")
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.problem, self.hint)

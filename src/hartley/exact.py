@@ -101,7 +101,7 @@ def round_up(logarithm: float) -> float:
 
 def check_base(base: float) -> None:
     """Refuse a base in which a logarithm would not measure information."""
-    if not (math.isfinite(base) and base > 1):
+    if not isinstance(base, (int, float)) or not (math.isfinite(base) and base > 1):
         raise OptionError(
             f"The logarithm base {base} is not larger than 1",
             hint="use base=2 for bits, base=math.e for nats or base=10 for decimal digits",
@@ -122,10 +122,11 @@ def parse_number(number: object, *, name: str) -> Fraction:
             raise TypeError  # noqa: TRY301 - one place turns everything bad into one sentence
         if isinstance(number, Rational):
             return Fraction(int(number.numerator), int(number.denominator))
-        if isinstance(number, str):
-            return Fraction(number)
-        return Fraction(repr(float(number)))  # type: ignore[arg-type]  # refused below
-    except (TypeError, ValueError, ZeroDivisionError):
+        text = number if isinstance(number, str) else repr(float(number))  # type: ignore[arg-type]  # refused below
+        if "/" not in text and abs(Decimal(text.strip()).adjusted()) > 400:
+            raise ValueError  # noqa: TRY301 - a number that nobody means, and that takes for ever
+        return Fraction(text)
+    except (TypeError, ValueError, ZeroDivisionError, ArithmeticError):
         raise OptionError(
             f"{name[0].upper()}{name[1:]} is not a number",
             hint="write a number, for example 10 or 0.5",

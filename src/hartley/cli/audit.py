@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path  # noqa: TC003 - typer reads the annotations
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hartley.cli.output import Format, console, print_json, progress_bar, wants_json
 from hartley.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -96,19 +99,21 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     opened = open_table(
         table[0] if len(table) == 1 else table,
         null=null or (),
-        names=split_columns([names]) if names else None,
+        names=split_columns([names], ()) if names else None,
     )
-    hidden = split_columns(secret)
+    if html is not None:
+        check_output(html, table)
+    hidden = split_columns(secret, opened.columns)
     record = hidden == ["ROW"] and "ROW" not in opened.columns
     with progress_bar({"count": "Counting pairs", "sweep": "Sweeping steps"}) as progress:
         report = audit(
             opened,
             secret=ROW if record else hidden,
-            released=split_columns(released),
-            bins=dict(split_setting(text, "--bins", "COL=STEP") for text in bins or ()),
+            released=split_columns(released, opened.columns),
+            bins=split_settings(bins or [], "--bins", "COL=STEP"),
             missing=missing,
             hypothesis=hypothesis,
-            sweep=dict([split_setting(sweep, "--sweep", "COL=1:50")]) if sweep else None,
+            sweep=split_settings([sweep], "--sweep", "COL=1:50") if sweep else None,
             memory_limit=memory_limit,
             progress=progress,
         )
@@ -122,26 +127,51 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.echo(f"Report: {written}")
 
 
-def split_columns(texts: list[str]) -> list[str]:
-    """Split lists of columns at their commas.
-
-    Example:
-        >>> split_columns(["age,sex", "region"])
-        ['age', 'sex', 'region']
-    """
-    return [name.strip() for text in texts for name in text.split(",") if name.strip()]
-
-
-def split_setting(text: str, option: str, form: str) -> tuple[str, str]:
-    """Split a setting at its last equals sign.
-
-    Example:
-        >>> split_setting("age=10", "--bins", "COL=STEP")
-        ('age', '10')
-    """
-    column, equals, value = text.rpartition("=")
-    if not (column.strip() and equals and value.strip()):
+def check_output(path: Path, inputs: list[str]) -> None:
+    """Refuse, before any work, a report that would overwrite a table or has no folder."""
+    if any(Path(name).exists() and path.exists() and path.samefile(name) for name in inputs):
         raise OptionError(
-            f"The option {option} {text} is not of the form {form}", hint=f"write {option} {form}"
+            f"The report {path} would overwrite the table", hint="give it another name"
         )
-    return column.strip(), value.strip()
+    if not path.absolute().parent.is_dir():
+        raise OptionError(
+            f"The folder of the report {path} does not exist", hint="create it, or choose another"
+        )
+
+
+def split_columns(texts: list[str], columns: Sequence[str]) -> list[str]:
+    """Split lists of columns at their commas, except names of columns that hold some.
+
+    Example:
+        >>> split_columns(["age,sex", "income, gross"], ["age", "sex", "income, gross"])
+        ['age', 'sex', 'income, gross']
+    """
+    return [
+        name
+        for text in texts
+        for name in ([text] if text in columns else map(str.strip, text.split(",")))
+        if name
+    ]
+
+
+def split_settings(texts: list[str], option: str, form: str) -> dict[str, str]:
+    """Split settings at their last equals sign.
+
+    Example:
+        >>> split_settings(["age=10"], "--bins", "COL=STEP")
+        {'age': '10'}
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        column, equals, value = text.rpartition("=")
+        if not (column.strip() and equals and value.strip()):
+            raise OptionError(
+                f"The option {option} {text} is not of the form {form}",
+                hint=f"write {option} {form}",
+            )
+        if column.strip() in found:
+            raise OptionError(
+                f"The option {option} names column '{column.strip()}' twice", hint="name it once"
+            )
+        found[column.strip()] = value.strip()
+    return found

@@ -61,7 +61,7 @@ def _package(name: str, *, required: bool, extra: str) -> Check:
 def _duckdb() -> Check:
     """Ask the embedded engine a question."""
     try:
-        from hartley.engines.sources import connect
+        from hartley.engines.embedded import connect
 
         (answer,) = connect().con.execute("SELECT 6 * 7").fetchone()
     except Exception as error:  # noqa: BLE001 - whatever it is, the engine does not answer

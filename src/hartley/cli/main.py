@@ -11,6 +11,7 @@ import typer
 
 from hartley.cli.audit import audit_command
 from hartley.cli.doctor import doctor_command
+from hartley.cli.output import is_terminal
 from hartley.cli.sample import sample_command
 from hartley.errors import HartleyError, InputError
 
@@ -46,16 +47,22 @@ def _options(
 
 def main() -> None:
     """Run a command; exit with 0 done, 2 the user's mistake, 1 anything else."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal that lacks a sign shows another one
+            stream.reconfigure(errors="replace")
     try:
-        app(prog_name="hartley")
+        code = app(prog_name="hartley", standalone_mode=False)
     except HartleyError as error:
         _fail(str(error), 2 if isinstance(error, InputError) else 1)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         _fail("Interrupted; hint: nothing was left half-written", 1)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
+        if hasattr(error, "show") and hasattr(error, "exit_code"):  # a word that is no option
+            error.show()
+            sys.exit(error.exit_code)
         if os.environ.get("HARTLEY_DEBUG"):
             raise
         _fail(
@@ -63,8 +70,10 @@ def main() -> None:
             "hint: run again with HARTLEY_DEBUG=1 to see where, and report it",
             1,
         )
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 def _fail(message: str, code: int) -> None:
-    typer.secho(f"Error: {message}", err=True, fg=typer.colors.RED if sys.stderr.isatty() else None)
+    plain = os.environ.get("NO_COLOR") or not is_terminal(sys.stderr)
+    typer.secho(f"Error: {message}", err=True, fg=None if plain else typer.colors.RED)
     sys.exit(code)

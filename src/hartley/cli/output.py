@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -26,7 +26,12 @@ Format = Annotated[
 
 def wants_json(choice: bool | None) -> bool:
     """Decide between JSON and text: as asked, else JSON when piped."""
-    return not sys.stdout.isatty() if choice is None else choice
+    return not is_terminal(sys.stdout) if choice is None else choice
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Tell whether somebody looks at a stream; a closed one is nobody's."""
+    return stream is not None and not stream.closed and stream.isatty()
 
 
 def print_json(content: Any) -> None:  # noqa: ANN401 - nested plain values
@@ -38,13 +43,13 @@ def console() -> Console:
     """Return a console for text; where there is no terminal, one of a steady width."""
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else 110, highlight=False, soft_wrap=False)
+    return Console(width=None if is_terminal(sys.stdout) else 110, highlight=False, soft_wrap=False)
 
 
 @contextmanager
 def progress_bar(titles: dict[str, str]) -> Iterator[Callable[[str, float], None] | None]:
     """Give a function that shows a bar a kind of work; nothing where nobody looks."""
-    if not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield None
         return
     from rich.console import Console

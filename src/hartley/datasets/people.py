@@ -37,6 +37,8 @@ def people(rows: int = 5000, *, seed: int = 1928) -> Any:  # noqa: ANN401 - a py
 
     if rows < 1:
         raise OptionError(f"A table of {rows} people cannot be made", hint="ask for at least one")
+    if seed < 0:
+        raise OptionError(f"The seed {seed} is negative", hint="give 0 or a larger whole number")
     draw = np.random.default_rng(seed)
     age = np.clip(np.round(18 + 72 * draw.beta(1.3, 1.9, rows)), 18, 95).astype(np.int64)
     female = draw.random(rows) < 0.51

@@ -67,7 +67,8 @@ def evaluate_condition(text: str, columns: Mapping[str, Sequence[Any]]) -> NDArr
             raise _refused(text, f"uses {type(node).__name__.lower()}")
         if isinstance(node, exp.Column) and node.name not in columns:
             raise OptionError(
-                f"The condition '{text}' names '{node.name}', which is no secret column",
+                f"The condition '{' '.join(text.split())}' names '{node.name}', which is no secret "
+                "column",
                 hint=f"the columns are {', '.join(columns)}",
             )
     table = open_table({name: list(values) for name, values in columns.items()})
@@ -85,6 +86,6 @@ def evaluate_condition(text: str, columns: Mapping[str, Sequence[Any]]) -> NDArr
 
 def _refused(text: str, why: str) -> OptionError:
     return OptionError(
-        f"The condition '{text}' {why}",
+        f"The condition '{' '.join(text.split())}' {why}",
         hint="compare columns with values, for example age >= 50 and sex = 'F'",
     )

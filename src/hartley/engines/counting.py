@@ -27,6 +27,8 @@ WIDEST_CODE = 2**26
 """Integers spread over more than this many values are numbered by the engine instead."""
 
 BATCH = 1_000_000
+LEAST_MEMORY = 200
+"""Megabytes below which the engine cannot group a large table, even by spilling."""
 
 _serial = itertools.count()
 
@@ -57,8 +59,16 @@ class CodedRows:
         self, secret_bits: int, progress: Progress | None = None
     ) -> Iterator[NDArray[np.int64]]:
         """Stream every row as one integer, the released code above the secret one."""
-        key = self._codes.released * (1 << secret_bits) + self._codes.secret
-        for (keys,) in _stream(self._codes.select(key=key), self._view.rows, progress):
+        codes = self._codes
+        inside = (
+            (codes.secret >= 0)
+            & (codes.secret < self.secret.width)
+            & (codes.released >= 0)
+            & (codes.released < self.released.width)
+        )
+        # A code outside, of a table that changed meanwhile, becomes a key that is refused.
+        key = inside.ifelse(codes.released * (1 << secret_bits) + codes.secret, -1)
+        for (keys,) in _stream(codes.select(key=key), self._view.rows, progress):
             yield keys
 
     @contextmanager
@@ -139,17 +149,20 @@ def parse_memory(limit: int | str | None) -> int | None:
         >>> parse_memory("2.5GB"), parse_memory(10**9), parse_memory(None)
         (2500000000, 1000000000, None)
     """
-    if limit is None or isinstance(limit, int):
-        return limit
+    if limit is None:
+        return None
     units = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "B": 1}
-    text = limit.strip().upper()
+    text = str(limit).strip().upper()
     unit = next((unit for unit in units if text.endswith(unit)), "")
     try:
-        return int(float(text.removesuffix(unit)) * units.get(unit, 1))
+        size = int(float(text.removesuffix(unit)) * units.get(unit, 1))
     except (ValueError, OverflowError):
+        size = 0
+    if size < 1:
         raise OptionError(
             f"The memory limit '{limit}' is not a size", hint="write for example 2GB or 500MB"
-        ) from None
+        )
+    return size
 
 
 def _drop(view: View, name: str) -> None:
@@ -174,7 +187,7 @@ def _integer_coding(columns: Sequence[Column], view: View) -> Coding | None:
     if column.step is not None:
         low, high = bin_numbers([low, high], column.step).tolist()
     holes = view.keeps_missing and column.missing > 0
-    if high - low >= WIDEST_CODE or high >= 2**63:
+    if high - low >= min(WIDEST_CODE, max(4 * view.rows, 2**16)) or high >= 2**63:
         return None
     return Coding((column,), high - low + 1 + holes, low=low, holes=holes)
 
@@ -224,8 +237,10 @@ def _engine_limit(view: View, memory_limit: int | None) -> Iterator[None]:
         yield
         return
     connection = view.table.backend.con
-    (before,) = connection.execute("SELECT current_setting('memory_limit')").fetchone()
-    connection.execute(f"SET memory_limit = '{max(memory_limit // 10**6, 100)}MB'")
+    (shown,) = connection.execute("SELECT current_setting('memory_limit')").fetchone()
+    size, unit = shown.split()
+    before = f"{float(size) + 0.05:.2f} {unit}"  # what is shown was cut after one decimal
+    connection.execute(f"SET memory_limit = '{max(memory_limit // 10**6, LEAST_MEMORY)}MB'")
     try:
         yield
     finally:

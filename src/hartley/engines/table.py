@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import ColumnError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
 
 class Kind(StrEnum):
@@ -31,11 +32,33 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
+class Span:
+    """The least and the largest of a column of integers, its rows, and how many have a value."""
+
+    low: int
+    high: int
+    rows: int
+    present: int
+
+
+@dataclass(frozen=True)
 class Table:
     """An Ibis table expression and the name by which messages speak of it."""
 
     expression: Any
     name: str
+    surely_named: bool = True
+    """Whether the names are names; the first line of a CSV file may be a record in truth."""
+
+    known_span: Callable[[str], Span | None] = lambda _: None
+    """What the files themselves record of a column of integers, if they do."""
+
+    texts: Any = None
+    """The columns of CSV files as they are written; the expression then holds what they mean."""
+    blunt: Mapping[str, str] = field(default_factory=dict)
+    """Columns that the engine would read less finely than they are, and what they hold."""
+    lock: threading.RLock = field(default_factory=threading.RLock, compare=False, repr=False)
+    """One connection serves one thread at a time."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -73,7 +96,13 @@ class Table:
             if column not in self.columns:
                 raise ColumnError(
                     f"Column '{column}' is not in {self.name}",
-                    hint=_nearest(column, self.columns),
+                    hint=self._nearest(column),
+                )
+            if column in self.blunt:
+                raise ColumnError(
+                    f"Column '{column}' of {self.name} holds {self.blunt[column]}, which the "
+                    "engine would cut off",
+                    hint="convert it to text or whole numbers first",
                 )
             if self.kind(column) is Kind.NESTED:
                 raise ColumnError(
@@ -82,14 +111,31 @@ class Table:
                     hint="convert it to text or numbers first, or choose another column",
                 )
 
+    def _nearest(self, column: str) -> str:
+        """Suggest the column that was probably meant."""
+        lower = {name.lower(): name for name in self.columns}
+        close = difflib.get_close_matches(column.lower(), lower, n=1)
+        if close:
+            return f"did you mean '{lower[close[0]]}'?"
+        if not self.surely_named:
+            return (
+                "look at the header line of the file; if it has none, name its columns with "
+                "--names or open_table(..., names=)"
+            )
+        shown = ", ".join(self.columns[:12]) + (", ..." if len(self.columns) > 12 else "")
+        return f"the columns are {shown}"
 
-def _nearest(column: str, columns: tuple[str, ...]) -> str:
-    """Suggest the column that was probably meant."""
-    lower = {name.lower(): name for name in columns}
-    close = difflib.get_close_matches(column.lower(), lower, n=1)
-    if close:
-        return f"did you mean '{lower[close[0]]}'?"
-    if all(name.startswith("column") and name[6:].isdigit() for name in columns):
-        return "the file has no header line, so name its columns with --names or names="
-    shown = ", ".join(columns[:12]) + (", ..." if len(columns) > 12 else "")
-    return f"the columns are {shown}"
+
+def refuse_doubled(names: Iterable[str], table: str) -> None:
+    """Refuse names that are equal, or that the engine takes for equal: it ignores their case."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.get(name.lower())
+        seen[name.lower()] = name
+        if other is not None:
+            called = (
+                f"'{name}'" if name == other else f"'{other}' and '{name}', case aside the same"
+            )
+            raise ColumnError(
+                f"Two columns of {table} are named {called}", hint="rename one of them"
+            )

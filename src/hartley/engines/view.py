@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+import operator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.table import Kind, Table
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LARGEST_DOUBLE = 1.7976931348623157e308
+TINY = 1e-200
+"""Numbers closer to zero lie beside it whatever the step; PostgreSQL would refuse to scale them."""
+
 LARGEST_BIN = 2**50
 """Bins up to here are found exactly: every edge is one correctly rounded quotient of integers."""
 
@@ -84,6 +89,9 @@ def prepare(
         )
     table.require(columns)
     steps = steps or [None] * len(columns)
+    table = _as_written(
+        table, [name for name, step in zip(columns, steps, strict=True) if not step]
+    )
     for name, step in zip(columns, steps, strict=True):
         if step is not None:
             _check_bins(table, name)
@@ -95,11 +103,11 @@ def prepare(
             step=step,
             low=profile.get(f"low{i}"),
             high=profile.get(f"high{i}"),
-            missing=int(profile[f"missing{i}"] or 0),
+            missing=int(profile[f"missing{i}"]),
         )
         for i, (name, step) in enumerate(zip(columns, steps, strict=True))
     )
-    rows = int(profile["kept"] or 0) if missing == "drop" else int(profile["rows"])
+    rows = int(profile["kept"]) if missing == "drop" else int(profile["rows"])
     _check_profile(table, found, profile, rows)
     expression = table.expression.select(
         **{f"c{i}": _binned(table, column) for i, column in enumerate(found)}
@@ -131,20 +139,74 @@ def bin_numbers(values: Any, step: Fraction) -> NDArray[np.int64]:
 def run(table: Table, action: Callable[[], Any]) -> Any:
     """Run a query; what the engine says may hold private values, so only its kind is told."""
     try:
-        return action()
+        with table.lock:
+            return action()
     except HartleyError:
         raise
-    except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
+    except Exception as error:  # noqa: BLE001 - every failure of the engine, in one sentence
+        if "interrupt" in str(error).lower():
+            raise KeyboardInterrupt from None
+        if "OutOfMemory" in type(error).__name__:
+            raise EngineError(
+                f"The engine {table.engine} ran out of memory over {table.name}",
+                hint="give a larger memory limit, or bin a column",
+            ) from None
+        if table.texts is not None:
+            raise TableError(
+                f"The file {table.name} cannot be read to its end ({type(error).__name__})",
+                hint="check that all lines have the same number of fields and are UTF-8 text",
+            ) from None
+        # What the engine says may hold private values, so only its kind is told.
         raise EngineError(
             f"The engine {table.engine} could not read {table.name} ({type(error).__name__})",
             hint="check that the table is complete and that the engine answers (hartley doctor)",
         ) from None
 
 
+def _as_written(table: Table, columns: Sequence[str]) -> Table:
+    """Keep the text of a CSV column wherever its numbers or times would merge different texts.
+
+    Counted, not guessed: as many distinct values as texts, and none lost.
+    """
+    typed = [
+        name for name in columns if table.texts is not None and table.kind(name) is not Kind.TEXT
+    ]
+    if not typed:
+        return table
+    asked: dict[str, Any] = {}
+    for i, name in enumerate(typed):
+        text, value = table.texts[name], table.expression[name]
+        asked |= {f"texts{i}": text.nunique(), f"present{i}": text.count()}
+        meant = table.texts[name].try_cast(value.type())
+        asked |= {f"values{i}": meant.nunique(), f"kept{i}": meant.count()}
+    found = run(table, table.texts.aggregate(**asked).to_pyarrow).to_pylist()[0]
+    merged = {
+        name
+        for i, name in enumerate(typed)
+        if found[f"texts{i}"] != found[f"values{i}"] or found[f"present{i}"] != found[f"kept{i}"]
+    }
+    if not merged:
+        return table
+    expression = table.texts.select(
+        **{
+            name: table.texts[name]
+            if name in merged or table.kind(name) is Kind.TEXT
+            else table.texts[name].try_cast(table.expression[name].type())
+            for name in table.columns
+        }
+    )
+    return replace(table, expression=expression)
+
+
 def _clean(table: Table, name: str) -> Any:
     """Return a column with NaN turned into a missing value."""
+    import ibis
+
     column = table.expression[name]
-    return column.nullif(float("nan")) if column.type().is_floating() else column
+    if not column.type().is_floating():
+        return column
+    # Not nullif(NaN): DuckDB folds that away, because the records of a file name no NaN.
+    return column.isnan().ifelse(ibis.null(column.type()), column)
 
 
 def _binned(table: Table, column: Column) -> Any:
@@ -156,8 +218,9 @@ def _binned(table: Table, column: Column) -> Any:
         return value
     value = value.cast("float64")
     p, q = float(column.step.numerator), float(column.step.denominator)
-    guess = (value * q / p).floor()
+    guess = (value * q / p).floor().cast("float64")  # Spark would go on in decimals
     return ibis.cases(
+        ((value > -TINY) & (value < TINY), (value < 0).ifelse(-1.0, 0.0)),
         (value < guess * p / q, guess - 1),
         (value >= (guess + 1) * p / q, guess + 1),
         else_=guess,
@@ -165,20 +228,34 @@ def _binned(table: Table, column: Column) -> Any:
 
 
 def _profile(table: Table, columns: Sequence[str]) -> dict[str, Any]:
-    """Count the rows and what is missing, and find the least and the largest numbers."""
-    import ibis
+    """Count the rows and what is missing, and find the least and the largest numbers.
 
+    What the files record is taken from there; the engine reads the rest, once.
+    """
     expression = table.expression
-    present = ibis.literal(value=True)
-    measured: dict[str, Any] = {}
+    found: dict[str, Any] = {}
+    asked: dict[str, Any] = {}
     for i, name in enumerate(columns):
+        span = table.known_span(name)
+        if span is not None:
+            found |= {f"low{i}": span.low, f"high{i}": span.high, f"present{i}": span.present}
+            found["rows"] = span.rows
+            continue
         value = _clean(table, name)
-        present = present & value.notnull()
-        measured[f"missing{i}"] = value.isnull().sum()
+        asked[f"present{i}"] = value.count()
         if table.kind(name).numeric:
-            measured[f"low{i}"], measured[f"high{i}"] = value.min(), value.max()
-    query = expression.aggregate(rows=expression.count(), kept=present.sum(), **measured)
-    found: dict[str, Any] = run(table, query.to_pyarrow).to_pylist()[0]
+            asked |= {f"low{i}": value.min(), f"high{i}": value.max()}
+    if asked or not found:
+        query = expression.aggregate(rows=expression.count(), **asked)
+        found |= run(table, query.to_pyarrow).to_pylist()[0]
+    missing = [found["rows"] - found[f"present{i}"] for i in range(len(columns))]
+    found |= {f"missing{i}": count for i, count in enumerate(missing)}
+    found["kept"] = found["rows"]
+    if any(missing):  # rare enough for a second look
+        present = functools.reduce(
+            operator.and_, (_clean(table, name).notnull() for name in columns)
+        )
+        found["kept"] = run(table, expression.filter(present).count().to_pyarrow).as_py()
     return found
 
 
@@ -190,7 +267,7 @@ def _check_bins(table: Table, name: str) -> None:
             f"Column '{name}' of {table.name} holds {kind} values, not numbers, "
             "and cannot be binned",
             hint="convert it to numbers first; text that marks a missing value can be named "
-            "with --null or null=",
+            "with --null or open_table(..., null=)",
         )
 
 

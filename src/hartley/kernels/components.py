@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numba
 import numpy as np
+
+from hartley.kernels import compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def find_root(parent: NDArray[np.int32], node: int) -> int:
     """Return the root of a node and halve its path on the way."""
     while parent[node] != node:
@@ -20,7 +21,7 @@ def find_root(parent: NDArray[np.int32], node: int) -> int:
     return node
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def join(parent: NDArray[np.int32], one: int, other: int) -> int:
     """Join two trees under the smaller root and return it: labels do not depend on the order."""
     one = find_root(parent, one)
@@ -31,7 +32,7 @@ def join(parent: NDArray[np.int32], one: int, other: int) -> int:
     return one
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def join_edges(
     parent: NDArray[np.int32],
     first: NDArray[np.int32],
@@ -40,17 +41,18 @@ def join_edges(
 ) -> None:
     """Join every secret with the first secret seen beside the same released value.
 
-    Only secrets are nodes: a released value is the memory of one of its secrets, -1 before.
+    Only secrets are nodes: a released value is the memory of one of its secrets, kept as its
+    number plus one, so that zero, which fresh memory holds anyway, means none.
     """
     for i in range(secrets.size):
-        other = first[released[i]]
+        one, other = secrets[i], first[released[i]] - 1
         if other < 0:
-            first[released[i]] = secrets[i]
-        elif parent[secrets[i]] != parent[other] or parent[other] != other:
-            join(parent, secrets[i], other)
+            first[released[i]] = one + 1
+        elif parent[one] != parent[other]:
+            join(parent, one, other)
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def merge_forests(parent: NDArray[np.int32], other: NDArray[np.int32]) -> None:
     """Join in the first forest whatever the second one has joined."""
     for node in range(parent.size):
@@ -58,18 +60,17 @@ def merge_forests(parent: NDArray[np.int32], other: NDArray[np.int32]) -> None:
             join(parent, node, other[node])
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def number_trees(parent: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return for every node the number of its tree, trees numbered by their smallest node."""
     labels = np.empty(parent.size, np.int32)
     trees = 0
     for node in range(parent.size):
-        root = find_root(parent, node)
-        if root == node:  # the root is the smallest node of its tree
+        if parent[node] == node:
             labels[node] = trees
             trees += 1
         else:
-            labels[node] = labels[root]
+            labels[node] = labels[parent[node]]  # a parent is smaller, so it has its number
     return labels
 
 
@@ -86,6 +87,6 @@ def component_labels(
         array([0, 0, 1], dtype=int32)
     """
     parent = np.arange(sizes[0], dtype=np.int32)
-    first = np.full(sizes[1], -1, dtype=np.int32)
+    first = np.zeros(sizes[1], dtype=np.int32)
     join_edges(parent, first, secrets, released)
     return number_trees(parent)

@@ -13,16 +13,23 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numba
 import numpy as np
 
-from hartley.kernels.components import find_root, join_edges, merge_forests, number_trees
+from hartley.errors import EngineError
+from hartley.kernels import compiled
+from hartley.kernels.components import join_edges, merge_forests, number_trees
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LARGEST_PART = 4096
 PENDING = 4
+
+STAMP, COUNT, PARENT, SEEN, ROWS, RECORD = 0, 1, 2, 3, 4, 8
+"""Columns of the record that is kept of a secret: half a cache line, touched as one."""
+
+MOST_ROWS = 2**31 - 1
+"""Counts of a record are 32-bit integers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,11 @@ class Tally:
     """Sum over the released codes of the largest count(pair) / count(secret)."""
 
 
+def table_changed() -> EngineError:
+    """Return the refusal of codes that the table did not have when it was looked at first."""
+    return EngineError("The table changed while it was being counted", hint="count it again")
+
+
 def bits_for(width: int) -> int:
     """Return how many bits hold the codes below a width."""
     return max(int(width - 1).bit_length(), 1)
@@ -52,8 +64,9 @@ def bits_for(width: int) -> int:
 
 def bytes_needed(rows: int, secrets: int, released: int, *, threads: int = 2) -> int:
     """Return about how much memory a tally of so many rows and codes takes."""
-    key = 4 if _Layout(secrets, released).narrow else 8
-    return rows * key + (16 + 20 * threads) * secrets + 32 * released
+    layout = _Layout(secrets, released)
+    key = 4 if layout.narrow else 8
+    return rows * key + (16 + 32 * threads) * (1 << layout.secret_bits) + 32 * released
 
 
 class _Layout:
@@ -109,7 +122,8 @@ class PairTally:
             keys.size, np.dtype("uint32" if self._layout.narrow else "uint64")
         )
         offsets = np.zeros(self._layout.parts + 1, np.int64)
-        _split_keys(keys, self._layout.shift, out, offsets, self._secret_rows)
+        if not _split_keys(keys, self._layout.shift, out, offsets, self._secret_rows):
+            raise table_changed()
         return out, offsets
 
     def finish(self) -> Tally:
@@ -125,10 +139,11 @@ class PairTally:
                 for worker in range(self._threads)
             ]
             results = [worker.result() for worker in workers]
-        parent, released_seen = results[0]
-        for other_parent, other_seen in results[1:]:
-            merge_forests(parent, other_parent)
-            released_seen += other_seen
+        parent = np.ascontiguousarray(results[0][:, PARENT])
+        released_seen = results[0][:, SEEN].astype(np.int64)
+        for other in results[1:]:
+            merge_forests(parent, np.ascontiguousarray(other[:, PARENT]))
+            released_seen += other[:, SEEN]
         return Tally(
             secret_rows=self._secret_rows[: self._secrets],
             released_rows=by_released.rows[: self._released],
@@ -137,7 +152,7 @@ class PairTally:
             labels=number_trees(parent)[: self._secrets],
             first_secret=by_released.first[: self._released],
             row_bits=math.fsum(by_released.row_bits),
-            peak_share=math.fsum(by_released.peak),
+            peak_share=math.fsum(by_released.peaks),
         )
 
     def _count_parts(
@@ -145,49 +160,56 @@ class PairTally:
         chunks: list[tuple[NDArray[np.unsignedinteger], NDArray[np.int64]]],
         arrays: _ReleasedArrays,
         worker: int,
-    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    ) -> NDArray[np.int32]:
         """Count every part of one worker; parts are disjoint, so the arrays are shared."""
         layout = self._layout
-        width = 1 << layout.secret_bits
-        parent = np.arange(width, dtype=np.int32)
-        released_seen = np.zeros(width, np.int64)
-        stamp = np.zeros(width, np.int32)
-        count = np.zeros(width, np.int64)
+        secrets = np.zeros((1 << layout.secret_bits, RECORD), np.int32)
+        secrets[:, PARENT] = np.arange(secrets.shape[0])
+        secrets[:, ROWS] = self._secret_rows
         for part in range(worker, layout.parts, self._threads):
             keys = np.concatenate([out[at[part] : at[part + 1]] for out, at in chunks])
             here = slice(part << layout.low_bits, (part + 1) << layout.low_bits)
-            arrays.row_bits[part] = _count_part(
+            arrays.row_bits[part], arrays.peaks[part] = _count_part(
                 keys,
                 layout.secret_bits,
                 here.start,
-                (arrays.rows[here], arrays.seen[here], arrays.first[here], arrays.peak[here]),
-                (self._secret_rows, released_seen, parent, stamp, count),
+                arrays.rows[here],
+                arrays.seen[here],
+                arrays.first[here],
+                secrets,
             )
-        return parent, released_seen
+        return secrets
 
 
 class _ReleasedArrays:
-    """Arrays over the released codes, shared by the workers."""
+    """Arrays over the released codes and over the parts, shared by the workers."""
 
     def __init__(self, width: int, parts: int) -> None:
         self.rows = np.zeros(width, np.int64)
         self.seen = np.zeros(width, np.int64)
         self.first = np.full(width, -1, np.int32)
-        self.peak = np.zeros(width, np.float64)
         self.row_bits = np.zeros(parts, np.float64)
+        self.peaks = np.zeros(parts, np.float64)
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def _split_keys(
     keys: NDArray[np.int64],
     shift: int,
     out: NDArray[np.unsignedinteger],
     offsets: NDArray[np.int64],
     secret_rows: NDArray[np.int64],
-) -> None:
-    """Place every key in its part, without the bits that name the part; count the secrets."""
+) -> bool:
+    """Place every key in its part, without the bits that name the part; count the secrets.
+
+    A key outside all parts is refused: it would be written outside of the arrays.
+    """
+    parts = offsets.size - 1
     for i in range(keys.size):
-        offsets[(keys[i] >> shift) + 1] += 1
+        part = keys[i] >> shift
+        if part < 0 or part >= parts:
+            return False
+        offsets[part + 1] += 1
     for part in range(offsets.size - 1):
         offsets[part + 1] += offsets[part]
     place = offsets[:-1].copy()
@@ -199,65 +221,78 @@ def _split_keys(
         out[place[part]] = key & low
         place[part] += 1
         secret_rows[key & secret] += 1
+    return True
 
 
-@numba.njit(nogil=True, cache=True)
-def _count_part(  # noqa: C901 - one pass over the cache, all that is counted at once
-    keys: NDArray[np.unsignedinteger],
-    secret_bits: int,
-    base: int,
-    released: tuple[NDArray, NDArray, NDArray, NDArray],  # type: ignore[type-arg]  # mixed kinds
-    secrets: tuple[NDArray, NDArray, NDArray, NDArray, NDArray],  # type: ignore[type-arg]  # mixed kinds
-) -> float:
-    """Count the distinct pairs of one part and return its sum of count * log2(count)."""
-    rows, seen, first, peak = released
-    secret_rows, released_seen, parent, stamp, count = secrets
-    mask = (1 << secret_bits) - 1
+@compiled
+def _root(secrets: NDArray[np.int32], node: int) -> int:
+    """Return the root of a secret and halve its path on the way."""
+    while secrets[node, PARENT] != node:
+        secrets[node, PARENT] = secrets[secrets[node, PARENT], PARENT]
+        node = secrets[node, PARENT]
+    return node
+
+
+@compiled
+def _group(
+    keys: NDArray[np.unsignedinteger], secret_bits: int, rows: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """Return the secrets of a part grouped by released code, and count the rows of each."""
     for i in range(keys.size):
         rows[np.int64(keys[i]) >> secret_bits] += 1
     place = np.cumsum(rows) - rows
     grouped = np.empty(keys.size, np.int32)
+    mask = (1 << secret_bits) - 1
     for i in range(keys.size):
         key = np.int64(keys[i])
         grouped[place[key >> secret_bits]] = key & mask
         place[key >> secret_bits] += 1
-    row_bits = 0.0
-    end = 0
+    return grouped
+
+
+@compiled
+def _count_part(  # noqa: PLR0913, PLR0917 - one pass over the cache counts all at once
+    keys: NDArray[np.unsignedinteger],
+    secret_bits: int,
+    base: int,
+    rows: NDArray[np.int64],
+    seen: NDArray[np.int64],
+    first: NDArray[np.int32],
+    secrets: NDArray[np.int32],
+) -> tuple[float, float]:
+    """Count the distinct pairs of one part; return its row bits and the sum of its peaks."""
+    grouped = _group(keys, secret_bits, rows)
+    row_bits, peaks, end = 0.0, 0.0, 0
     for code in range(rows.size):
         start, end = end, end + rows[code]
         if start == end:
             continue
-        tag = base + code + 1
-        distinct = start
+        distinct, root, fewest = start, _root(secrets, grouped[start]), np.int64(1) << 62
         for i in range(start, end):
             secret = grouped[i]
-            if stamp[secret] != tag:
-                stamp[secret] = tag
-                count[secret] = 1
-                grouped[distinct] = secret  # never ahead of i: the front holds the distinct ones
-                distinct += 1
-            else:
-                count[secret] += 1
-        seen[code] = distinct - start
-        first[code] = grouped[start]
-        root = find_root(parent, grouped[start])
-        best = 0.0
-        for i in range(start, distinct):
-            secret = grouped[i]
-            times = count[secret]
-            released_seen[secret] += 1
-            if times > 1:
-                row_bits += times * np.log2(times)
-            best = max(best, times / secret_rows[secret])
-            if parent[secret] != root:
-                other = find_root(parent, secret)
-                if other < root:
-                    parent[root] = other
-                    root = other
-                elif root < other:
-                    parent[other] = root
-        peak[code] = best
-    return row_bits
+            if secrets[secret, STAMP] == base + code + 1:
+                secrets[secret, COUNT] += 1
+                continue
+            secrets[secret, STAMP] = base + code + 1
+            secrets[secret, COUNT] = 1
+            secrets[secret, SEEN] += 1
+            fewest = min(fewest, secrets[secret, ROWS])
+            if secrets[secret, PARENT] != root:
+                other = _root(secrets, secret)
+                secrets[max(root, other), PARENT] = min(root, other)
+                root = min(root, other)
+            grouped[distinct] = secret  # never ahead of i: the front holds the distinct ones
+            distinct += 1
+        seen[code], first[code] = distinct - start, grouped[start]
+        best = 1.0 / fewest  # of the pairs that occur once; the others follow
+        if distinct < end:
+            for i in range(start, distinct):
+                times = secrets[grouped[i], COUNT]
+                if times > 1:
+                    row_bits += times * np.log2(times)
+                    best = max(best, times / secrets[grouped[i], ROWS])
+        peaks += best
+    return row_bits, peaks
 
 
 class PairCounter:
@@ -281,7 +316,7 @@ class PairCounter:
         self._secrets_seen = np.zeros(released, np.int64)
         self._released_seen = np.zeros(secrets, np.int64)
         self._parent = np.arange(secrets, dtype=np.int32)
-        self._first = np.full(released, -1, np.int32)
+        self._first = np.zeros(released, np.int32)
         self._peak = np.zeros(released, np.float64)
         self._row_bits: list[float] = []
 
@@ -289,6 +324,9 @@ class PairCounter:
         self, secrets: NDArray[np.int64], released: NDArray[np.int64], counts: NDArray[np.int64]
     ) -> None:
         """Take distinct pairs in the first pass."""
+        for codes, width in ((secrets, self._parent.size), (released, self._first.size)):
+            if codes.size and (codes.min() < 0 or codes.max() >= width):
+                raise table_changed()
         _count_rows(secrets, counts, self._secret_rows, self._released_seen)
         _count_rows(released, counts, self._released_rows, self._secrets_seen)
         join_edges(self._parent, self._first, secrets, released)
@@ -308,13 +346,13 @@ class PairCounter:
             secrets_seen=self._secrets_seen,
             released_seen=self._released_seen,
             labels=number_trees(self._parent),
-            first_secret=self._first,
+            first_secret=self._first - 1,
             row_bits=math.fsum(self._row_bits),
             peak_share=math.fsum(self._peak),
         )
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def _count_rows(
     codes: NDArray[np.int64],
     counts: NDArray[np.int64],

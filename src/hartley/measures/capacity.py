@@ -31,7 +31,7 @@ def zero_error_capacity_bound(relation: Relation, *, base: float = 2) -> float:
     Shannon's fractional packing bound (Farokhi 2019, Noiseless Privacy, Proposition 2, which it
     sharpens: it is at most the symmetric leakage, maximised over sub-alphabets). A bound, never
     below the truth: the dual solution of the linear programme is made feasible in exact integers
-    and its logarithm rounded up, that of a whole number to the nearest double. With more than
+    and its logarithm rounded up, except that of a power of two, which is exact. With more than
     100,000 distinct pairs a cheaper cover is used, which is looser. Grows like one sparse linear
     programme.
 
@@ -44,13 +44,18 @@ def zero_error_capacity_bound(relation: Relation, *, base: float = 2) -> float:
     summary = relation.summary
     if summary.pairs in (summary.secrets, summary.released):
         # One side is a function of the other: only the classes can be told apart.
-        return log_ratio(summary.classes, base=base)
+        return _upper(Fraction(summary.classes), base)
     best = Fraction(min(summary.secrets, summary.released))
     if summary.pairs <= LARGEST_PROGRAMME:
         best = min(best, _programme(relation.pairs()))
-    if best.denominator == 1:
-        return log_ratio(int(best), base=base)
-    return round_up(log_ratio(best.numerator, best.denominator, base=base))
+    return _upper(best, base)
+
+
+def _upper(packing: Fraction, base: float) -> float:
+    """Return the logarithm of a packing number, exact for one and for two, else rounded up."""
+    logarithm = log_ratio(packing.numerator, packing.denominator, base=base)
+    exact = packing.denominator == 1 and base == 2 and packing.numerator.bit_count() == 1
+    return logarithm if exact or packing == 1 else round_up(logarithm)
 
 
 def _programme(pairs: Pairs) -> Fraction:

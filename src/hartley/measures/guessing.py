@@ -153,4 +153,10 @@ def attribute_codes(relation: Relation, attribute: Attribute) -> NDArray[np.int6
         images = [attribute[secret] for secret in secrets]
     else:
         images = [attribute(secret) for secret in secrets]
-    return encode_list(images, "attribute")[0]
+    try:
+        return encode_list(images, "attribute")[0]
+    except TypeError:
+        raise OptionError(
+            "The values of the attribute cannot be compared",
+            hint="let it give numbers, text or tuples, not lists or sets",
+        ) from None

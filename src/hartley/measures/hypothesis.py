@@ -123,6 +123,12 @@ def _truth(relation: Relation, hypothesis: Hypothesis) -> NDArray[np.bool_]:
         from hartley.engines.condition import evaluate_condition
 
         names = relation.secret_names
+        binned = relation.binned_secrets
+        if binned:
+            raise OptionError(
+                f"The hypothesis is about '{binned[0]}', which is known in bins only",
+                hint="leave the secret unbinned",
+            )
         rows = [(secret,) for secret in secrets] if len(names) == 1 else secrets
         return evaluate_condition(
             hypothesis, dict(zip(names, zip(*rows, strict=True), strict=True))

@@ -48,7 +48,9 @@ def _from_counts(relation: Relation) -> float:
     """Return the bits of the relative frequencies, from sums of count * log2(count) alone."""
     summary = relation.summary
     sides = (
-        float(np.sum(rows * np.log2(rows))) for rows in (summary.secret_rows, summary.released_rows)
+        # Of records every count is one, and no array of them is made.
+        0.0 if rows.strides == (0,) else float(np.sum(rows * np.log2(rows)))
+        for rows in (summary.secret_rows, summary.released_rows)
     )
     bits = (summary.row_bits - sum(sides)) / summary.rows + math.log2(summary.rows)
     return min(max(bits, 0.0), math.log2(min(summary.secrets, summary.released)))

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 
     from hartley.engines.counting import Progress
     from hartley.engines.view import View
-    from hartley.ranges.tally import CodedTally
 
-TALLY_FROM = 1_000_000
+TALLY_FROM = 200_000
 """DuckDB tables with more rows than this stream through the kernel and list no pairs."""
 
 LARGEST_LIST = 50_000_000
@@ -128,18 +127,13 @@ class TableOrigin(Origin):
         return self.view.engine == "duckdb" and self.view.rows > TALLY_FROM
 
     @cached_property
-    def _tally(self) -> CodedTally:
+    def _tallied(self) -> tuple[Summary, tuple[Values, Values]]:
         from hartley.ranges.tally import tally_pairs
 
-        return tally_pairs(
+        found = tally_pairs(
             self.view, *self._at, memory_limit=self._memory_limit, progress=self._progress
         )
-
-    @cached_property
-    def _tallied(self) -> tuple[Summary, tuple[Values, Values]]:
-        found = self._tally
         summary, secrets, released = Summary.of_tally(found.tally)
-        del self.__dict__["_tally"]  # its arrays over all codes are no longer needed
         if found.spilled:
             self.note = (
                 "The rows did not fit in the memory limit, so the engine counted the pairs and "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
@@ -13,7 +15,7 @@ from hartley.ranges.summary import Pairs, Summary
 from hartley.ranges.values import JointValues, Values, encode_list
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from hartley.engines.counting import Progress
     from hartley.engines.view import View
@@ -100,6 +102,8 @@ class Relation:
         opened = open_table(table)
         hidden = [] if isinstance(secret, RowType) else _column_list(secret, "secret")
         shown = _column_list(released, "released")
+        if not isinstance(bins or {}, Mapping):
+            raise OptionError("The bins are no table of steps", hint='write bins={"age": 10}')
         steps = {name: parse_step(step, column=name) for name, step in (bins or {}).items()}
         for name in steps:
             if name not in (*hidden, *shown):
@@ -116,11 +120,12 @@ class Relation:
             ],
             missing=missing,
         )
+        limit = parse_memory(memory_limit)
         if not hidden:
             return cls(RecordOrigin(view))
         split = len(hidden)
         sides = range(split), range(split, split + len(shown))
-        return cls(TableOrigin(view, *sides, parse_memory(memory_limit)))
+        return cls(TableOrigin(view, *sides, limit))
 
     @classmethod
     def from_pairs(cls, pairs: Iterable[tuple[Any, Any]]) -> Relation:
@@ -132,7 +137,7 @@ class Relation:
         """
         try:
             secret, released = zip(*pairs, strict=True)
-        except ValueError:
+        except (TypeError, ValueError):
             raise TableError(
                 "The list of pairs is empty or holds something that is no pair",
                 hint="pass pairs (secret, released), at least one",
@@ -156,6 +161,10 @@ class Relation:
             >>> Relation.from_pairs([(1, "a"), (2, "a")]).swap().secret_range
             ['a']
         """
+        return self._swapped
+
+    @cached_property
+    def _swapped(self) -> Relation:
         return Relation(self._origin.swap())
 
     def joint(self) -> Relation:
@@ -234,6 +243,11 @@ class Relation:
         return self._origin.names[1]
 
     @property
+    def binned_secrets(self) -> tuple[str, ...]:
+        """The columns of the secret side that are given in bins."""
+        return self.secret_values.binned
+
+    @property
     def rows(self) -> int:
         """How many rows the relation was counted from."""
         return self.summary.rows
@@ -284,7 +298,13 @@ class Relation:
 
 def _column_list(columns: str | Sequence[str], side: str) -> list[str]:
     """Return the names of the columns of one side."""
-    names = [columns] if isinstance(columns, str) else list(columns)
+    names = [columns] if isinstance(columns, str) else columns
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        raise OptionError(
+            f"The {side} side is not given by names of columns",
+            hint="pass a name or a list of names, or hartley.ROW as the secret",
+        )
+    names = list(names)
     if not names:
         raise OptionError(f"The {side} side has no column", hint="name at least one")
     doubled = next((name for name in names if names.count(name) > 1), None)

@@ -43,13 +43,15 @@ def tally_pairs(
     groups them, spilling to disk, and only the distinct pairs stream by. Memory then grows with
     the two ranges alone.
     """
-    from hartley.kernels.pairs import bytes_needed
+    from hartley.kernels.pairs import MOST_ROWS, bytes_needed, table_changed
 
     def count() -> CodedTally:
         with coded_rows(view, secret_at, released_at, memory_limit) as rows:
             needed = bytes_needed(view.rows, rows.secret.width, rows.released.width)
-            spilled = needed > (memory_limit or DEFAULT_MEMORY)
+            spilled = needed > (memory_limit or DEFAULT_MEMORY) or view.rows > MOST_ROWS
             tally = _count_grouped(rows, progress) if spilled else _count_packed(rows, progress)
+            if int(tally.secret_rows.sum()) != view.rows:
+                raise table_changed()
             return CodedTally(tally, rows.secret, rows.released, spilled)
 
     counted: CodedTally = run(view.table, count)

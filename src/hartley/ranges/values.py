@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,8 @@ class Values(ABC):
     """The values of one side, by code."""
 
     names: tuple[str, ...]
+    binned: tuple[str, ...] = ()
+    """The columns that are given in bins."""
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -47,7 +50,7 @@ class Values(ABC):
     def code(self, value: object) -> int:
         """Return the code of a value."""
         try:
-            return self._codes[value]
+            return self._codes[_identity(value)]
         except (KeyError, TypeError):
             raise OptionError(
                 f"The value asked for is not in the range of {' and '.join(self.names)}",
@@ -56,7 +59,7 @@ class Values(ABC):
 
     @cached_property
     def _codes(self) -> dict[Any, int]:
-        return {value: code for code, value in enumerate(self.all())}
+        return {_identity(value): code for code, value in enumerate(self.all())}
 
     def numbers(self) -> NDArray[np.float64]:
         """Return the values as numbers, where they are."""
@@ -111,6 +114,7 @@ class ArrowValues(Values):
     def __init__(self, table: Any, columns: Sequence[Column]) -> None:
         self._table, self._columns = table, tuple(columns)
         self.names = tuple(column.name for column in columns)
+        self.binned = tuple(column.name for column in columns if column.step is not None)
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
@@ -135,6 +139,7 @@ class IntegerValues(Values):
     def __init__(self, coding: Coding, present: NDArray[np.int64]) -> None:
         (self._column,) = coding.columns
         self.names = (self._column.name,)
+        self.binned = self.names if self._column.step is not None else ()
         self._low = coding.low or 0
         self._missing = coding.width - 1 if coding.holes else -1
         self._present = present
@@ -180,16 +185,26 @@ def coded_values(coding: Coding, present: NDArray[np.int64]) -> Values:
 def encode_list(values: Iterable[Any], name: str) -> tuple[NDArray[np.int64], ListedValues]:
     """Number the distinct values of a list in the order of their first appearance."""
     values = list(values)
-    distinct = list(dict.fromkeys(values))
-    number = {value: code for code, value in enumerate(distinct)}
-    codes = np.fromiter(map(number.__getitem__, values), np.int64, len(values))
-    return codes, ListedValues(distinct, (name,))
+    keys = list(map(_identity, values))
+    distinct = dict(zip(reversed(keys), reversed(values), strict=True))  # the first of equals stays
+    number = {key: code for code, key in enumerate(dict.fromkeys(keys))}
+    codes = np.fromiter(map(number.__getitem__, keys), np.int64, len(keys))
+    return codes, ListedValues([distinct[key] for key in number], (name,))
+
+
+def _identity(value: Any) -> Any:
+    """Return a key under which values are the same: True is not 1, and NaN is itself."""
+    if isinstance(value, tuple):
+        return tuple(map(_identity, value))
+    if isinstance(value, (bool, np.bool_)):
+        return bool, bool(value)
+    if isinstance(value, Number) and value != value:  # noqa: PLR0124 - only NaN differs from itself
+        return float, "NaN"
+    return value
 
 
 def encode_arrow(table: Any, columns: Sequence[Column]) -> tuple[NDArray[np.int64], ArrowValues]:
     """Number the distinct rows of an Arrow table in their order."""
-    import pyarrow.compute as pc
-
     codes = np.zeros(table.num_rows, np.int64)
     for column in table.columns:
         single, size = _encode_column(column)
@@ -198,7 +213,7 @@ def encode_arrow(table: Any, columns: Sequence[Column]) -> tuple[NDArray[np.int6
     values = table.take(first)
     for i, column in enumerate(values.columns):
         if _is_floating(column):  # minus zero is zero
-            values = values.set_column(i, values.field(i), pc.add(column, 0.0))
+            values = values.set_column(i, values.field(i), _without_minus_zero(column))
     return codes, ArrowValues(values, columns)
 
 
@@ -207,11 +222,18 @@ def _encode_column(column: Any) -> tuple[NDArray[np.int64], int]:
     import pyarrow.compute as pc
 
     if _is_floating(column):
-        column = pc.add(column, 0.0)
+        column = _without_minus_zero(column)
     distinct = pc.unique(column)
     distinct = distinct.take(pc.array_sort_indices(distinct))
     codes = pc.index_in(column, value_set=distinct)
     return codes.to_numpy().astype(np.int64), len(distinct)
+
+
+def _without_minus_zero(column: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.add(column, pa.scalar(0.0, column.type))
 
 
 def _is_floating(column: Any) -> bool:

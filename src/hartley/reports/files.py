@@ -17,7 +17,11 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
         ...     print(write_whole(Path(folder) / "note.txt", "done").read_text())
         done
     """
-    target = Path(path)
+    target = Path(path).resolve()  # a link stays a link
+    if target.exists() and not target.is_file():
+        raise InputError(
+            f"{target} is not a file that can be written", hint="give the name of a plain file"
+        )
     data = content.encode() if isinstance(content, str) else content
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -44,4 +48,4 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-    return target
+    return Path(path)

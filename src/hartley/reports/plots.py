@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
+from hartley.studies.audit import rounded_up
+
 if TYPE_CHECKING:
     from hartley.studies.audit import AuditReport
     from hartley.studies.sweep import SweepPoint
@@ -32,6 +34,7 @@ STYLE: dict[Any, Any] = {
     "ytick.color": INK,
     "text.color": INK,
     "svg.fonttype": "none",
+    "text.parse_math": False,  # a column may be called $x$
     "svg.hashsalt": "hartley",
 }
 
@@ -77,7 +80,7 @@ def _draw_curve(axes: Any, report: AuditReport) -> None:  # noqa: ANN401 - untyp
     total = report["hartley_entropy"].value
     axes.axhline(total, color=PALE, linewidth=1.2)
     axes.annotate(
-        f"all of the secret: {total:.2f} {report.unit}",
+        f"all of the secret: {rounded_up(total)} {report.unit}",
         (0.995, total),
         xycoords=("axes fraction", "data"),
         xytext=(0, 4),
@@ -95,17 +98,20 @@ def _draw_curve(axes: Any, report: AuditReport) -> None:  # noqa: ANN401 - untyp
             color=colour,
             linestyle=style,
             linewidth=max(3.6 - rank, 1.6),
+            marker="." if len(points) < 120 else None,
+            markersize=5,
             solid_capstyle="round",
         )
-    axes.set_xlabel(f"largest distortion of {report.sweep_column} {_steps(points)}")
+    axes.set_xlabel(f"largest distortion of {report.sweep_column} {_steps(report.sweep)}")
     axes.set_ylabel(f"what the release tells ({report.unit})")
     axes.set_ylim(bottom=-0.02 * total, top=1.12 * total)
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, max(points[-1].distortion, 1e-9) * 1.03)
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=8.5)
 
 
-def _steps(points: list[SweepPoint]) -> str:
-    return f"(steps {points[0].step} to {points[-1].step})"
+def _steps(points: tuple[SweepPoint, ...]) -> str:
+    ordered = sorted((point.step for point in points), key=float)
+    return f"(steps {ordered[0]} to {ordered[-1]})"
 
 
 def _draw_bars(axes: Any, report: AuditReport) -> None:  # noqa: ANN401 - untyped
@@ -121,7 +127,7 @@ def _draw_bars(axes: Any, report: AuditReport) -> None:  # noqa: ANN401 - untype
     largest = max(finding.value for finding in shown)
     for place, finding in enumerate(shown):
         axes.annotate(
-            f"{finding.value:.2f}",
+            rounded_up(finding.value),
             (finding.value, place),
             xytext=(4, 0),
             textcoords="offset points",

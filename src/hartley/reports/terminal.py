@@ -53,9 +53,7 @@ def _print_findings(report: AuditReport, console: Console) -> None:
     table.add_column("what it means")
     for finding in report.findings:
         mark = "" if finding.certainty == "exact" else f" [dim]({finding.certainty})[/dim]"
-        table.add_row(
-            finding.title, finding.symbol, f"{finding.value:.4f}", finding.sentence + mark
-        )
+        table.add_row(finding.title, finding.symbol, finding.shown, finding.sentence + mark)
     console.print(table)
     console.print()
 

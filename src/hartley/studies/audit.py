@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.errors import ColumnError
+from hartley.errors import ColumnError, OptionError, printable
 from hartley.exact import log_ratio
 from hartley.measures.guessing import worst_attribute
 from hartley.measures.hypothesis import analyse_hypothesis
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     """Told what is being done and which share of it is done."""
 
 NARROWEST = 10
+LONGEST_SHOWN = 80
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class AuditReport:
 
     table: str
     secret: tuple[str, ...]
+    secret_is_record: bool
     released: tuple[str, ...]
     bins: dict[str, str]
     missing: str
@@ -83,8 +85,9 @@ class AuditReport:
             rounded_up(self[name].value) for name in ("nonstochastic_leakage", "hartley_entropy")
         )
         left = self.narrowest[0].secrets_left
-        secret, released = _listed(self.secret), _listed(self.released)
-        noun = "record" if self.secret == ("ROW",) else "value"
+        secret = "the record" if self.secret_is_record else _listed(self.secret)
+        released = _listed(self.released)
+        noun = "record" if self.secret_is_record else "value"
         if left == self.secret_values:
             tell = "tells" if len(self.released) == 1 else "tell"
             return f"{released} {tell} nothing about {secret}: every {noun} stays possible."
@@ -99,7 +102,13 @@ class AuditReport:
         return {2: "bits", math.e: "nats", 10: "digits"}.get(self.base, f"log{self.base:g} units")
 
     def __getitem__(self, name: str) -> Finding:
-        return next(finding for finding in self.findings if finding.name == name)
+        for finding in self.findings:
+            if finding.name == name:
+                return finding
+        raise OptionError(
+            f"The report has no measure '{name}'",
+            hint=f"it has {', '.join(finding.name for finding in self.findings)}",
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; infinity becomes text."""
@@ -109,7 +118,7 @@ class AuditReport:
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><td>{html.escape(finding.title)}</td><td>{html.escape(finding.symbol)}</td>"
-            f"<td style='text-align:right'>{finding.value:.4f}</td>"
+            f"<td style='text-align:right'>{finding.shown}</td>"
             f"<td style='text-align:left'>{html.escape(finding.sentence)}</td></tr>"
             for finding in self.findings
         )
@@ -173,12 +182,11 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
     relation = relate(dict(bins or {}))
     _check_sweep(relation, wish)
     summary = relation.compute(None if progress is None else lambda share: progress("count", share))
-    if summary.secrets == 1 and secret is not ROW:
-        raise ColumnError(
-            f"The secret '{_listed(relation.secret_names)}' holds one value only, so there is "
-            "nothing to tell about it",
-            hint="choose another secret",
-        )
+    if summary.secrets == 1:
+        what = f"'{_listed(relation.secret_names)}' holds one value only, so there is nothing to "
+        if secret is ROW:
+            what = "is the record, of which the table holds one only, so there is nothing left to "
+        raise ColumnError(f"The secret {what}tell about it", hint="choose another secret")
     findings, notes = find_all(relation, base=base)
     points: tuple[SweepPoint, ...] = ()
     if wish is not None:
@@ -191,6 +199,7 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
     return AuditReport(
         table=opened.name,
         secret=relation.secret_names,
+        secret_is_record=secret is ROW,
         released=relation.released_names,
         bins={name: str(step) for name, step in (bins or {}).items()},
         missing=missing,
@@ -221,7 +230,10 @@ def _check_sweep(relation: Relation, wish: Sweep | None) -> None:
 def _narrowest(relation: Relation, base: float) -> tuple[Narrowing, ...]:
     """Return the released values that leave fewest secrets possible, the rarest rows first."""
     summary = relation.summary
-    order = np.lexsort((summary.released_rows, summary.secret_sizes))[:NARROWEST]
+    key = summary.secret_sizes * (summary.rows + 1) + summary.released_rows
+    last = min(NARROWEST, key.size) - 1
+    order = np.flatnonzero(key <= np.partition(key, last)[last])
+    order = order[np.argsort(key[order], kind="stable")][:NARROWEST]
     values = relation.released_values.take(order)
     return tuple(
         Narrowing(
@@ -291,7 +303,9 @@ def _notes(relation: Relation) -> list[str]:
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    *first, last = ("the record" if name == "ROW" else name for name in names)
+    if len(names) > 5:
+        return f"the {len(names)} columns {shown(names[0])} to {shown(names[-1])}"
+    *first, last = map(shown, names)
     return f"{', '.join(first)} and {last}" if first else last
 
 
@@ -315,8 +329,10 @@ def shown(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(map(shown, value))
     if isinstance(value, float):
-        return f"{value:g}" if abs(value) < 1e6 else f"{value:,.0f}"
-    return "missing" if value is None else str(value)
+        whole = value.is_integer() and abs(value) < 1e15
+        return f"{int(value):,}" if whole else repr(value)
+    text = "missing" if value is None else printable(str(value))
+    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - nested plain values

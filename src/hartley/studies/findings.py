@@ -32,6 +32,15 @@ class Finding:
     """Exact; an upper bound; or an estimate from the frequencies of the rows."""
     sentence: str
 
+    @property
+    def shown(self) -> str:
+        """The value with four decimals: what may leak rounded up, what is left rounded down."""
+        if not math.isfinite(self.value):
+            return str(self.value)
+        left = self.name in ("conditional_entropy", "relative_disarray")
+        cut = (math.floor if left else math.ceil)(Fraction(self.value) * 10_000)
+        return f"{cut / 10_000:.4f}"
+
 
 def find_all(relation: Relation, *, base: float = 2) -> tuple[tuple[Finding, ...], list[str]]:
     """Return every measure of a relation, and notes on how they were computed."""
@@ -166,7 +175,11 @@ def find_all(relation: Relation, *, base: float = 2) -> tuple[tuple[Finding, ...
             maximal_leakage(relation, base=base),
             "estimate",
             "If people were drawn at random, one guess at any function of the secret would succeed "
-            f"at most {_times(summary.peak_share, 1, math.ceil)} as often with the release.",
+            + (
+                f"at most {_times(summary.peak_share, 1, math.ceil)} as often with the release."
+                if summary.peak_share > 1
+                else "no more often with the release."
+            ),
         ),
         Finding(
             "mutual_information",

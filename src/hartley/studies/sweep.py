@@ -73,6 +73,7 @@ class Sweep:
         ((column, steps),) = wish.items()
         if isinstance(steps, str):
             return cls(column, _parse_range(column, steps))
+        steps = list(steps)
         if not steps:
             raise OptionError(
                 f"The sweep of column '{column}' has no step", hint="write for example 1:50"
@@ -118,7 +119,8 @@ def sweep_steps(
         base: of the logarithms.
         progress: told which share of the steps is done.
     """
-    open_relation({sweep.column: min(sweep.steps)})  # refuses what cannot be binned
+    for step in {min(sweep.steps), max(sweep.steps, key=lambda step: step.denominator)}:
+        open_relation({sweep.column: step})  # refuses what cannot be binned
     plain = open_relation({})
     at = plain.released_names.index(sweep.column)
     columns = plain.released_values.columns()

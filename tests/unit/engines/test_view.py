@@ -1,0 +1,143 @@
+"""Columns are cleaned, binned and profiled as the conventions say."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from hartley.engines.sources import open_table
+from hartley.engines.table import Kind
+from hartley.engines.view import LARGEST_BIN, Column, bin_numbers, prepare, run
+from hartley.errors import EngineError, OptionError
+
+STEPS = [
+    Fraction(step) for step in ("1", "10", "0.1", "2.5", "0.3", "1/3", "7/11", "0.001", "1000")
+]
+
+
+def edge(number: int, step: Fraction) -> float:
+    return float(number * step)
+
+
+def exact_bin(value: float, step: Fraction) -> int:
+    """Return the bin by the rule itself, in exact numbers."""
+    number = math.floor(Fraction(value) / step)
+    candidates = [k for k in range(number - 2, number + 3) if edge(k, step) <= value]
+    return max(k for k in candidates if value < edge(k + 1, step))
+
+
+steps = st.one_of(
+    st.sampled_from(STEPS),
+    st.builds(Fraction, st.integers(1, 10**6), st.integers(1, 10**6)),
+)
+
+
+def near_edges(step: Fraction, reach: int) -> tuple[list[float], list[int]]:
+    """Return numbers on, right below and right above edges, and the bins that they lie in."""
+    values, bins = [], []
+    for number in range(-reach, reach):
+        value = edge(number, step)
+        below, above = math.nextafter(value, -math.inf), math.nextafter(value, math.inf)
+        values += [below, value, above]
+        bins += [number - 1, number, number]
+    return values, bins
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_numbers_on_and_beside_edges_lie_in_the_bin_of_the_rule(step):
+    values, bins = near_edges(step, 3000)
+    assert bin_numbers(values, step).tolist() == bins
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_the_engine_bins_numbers_on_and_beside_edges_by_the_same_rule(step):
+    values, bins = near_edges(step, 3000)
+    view = prepare(open_table({"x": values}), ["x"], steps=[step])
+    assert view.expression.c0.to_pyarrow().to_pylist() == bins
+
+
+@given(steps, st.lists(st.floats(-1e6, 1e6), min_size=1))
+def test_any_numbers_lie_in_the_bin_of_the_rule(step, values):
+    assert bin_numbers(values, step).tolist() == [exact_bin(value, step) for value in values]
+
+
+def test_the_largest_bins_that_are_allowed_are_exact():
+    step = Fraction(1, 3)
+    high = LARGEST_BIN // 3
+    values = [float(high - k) + part / 3 for k in range(4, 40) for part in range(3)]
+    view = prepare(open_table({"x": values}), ["x"], steps=[step])
+    assert view.expression.c0.to_pyarrow().to_pylist() == [exact_bin(v, step) for v in values]
+    with pytest.raises(OptionError, match="too fine"):
+        prepare(open_table({"x": [float(high + 1)]}), ["x"], steps=[step])
+
+
+def test_three_tenths_lie_in_the_fourth_bin_of_a_tenth():
+    assert bin_numbers([0.3, 0.1 + 0.2, 0.29999999999999993], Fraction(1, 10)).tolist() == [3, 3, 2]
+
+
+@given(steps, st.integers(-(10**6), 10**6))
+def test_the_midpoint_is_the_double_nearest_to_the_middle_of_the_bin(step, number):
+    column = Column("x", Kind.REAL, step, low=0, high=1, missing=0)
+    assert column.midpoint(number) == float((number + Fraction(1, 2)) * step)
+
+
+def test_a_number_without_a_step_stands_for_itself():
+    (column,) = prepare(open_table({"x": [3, 5]}), ["x"]).columns
+    assert column.midpoint(4) == 4
+
+
+@pytest.mark.parametrize(
+    ("missing", "rows", "dropped", "kept"),
+    [("drop", 2, 3, [1.5, -2.0]), ("value", 5, 0, [1.5, None, None, -2.0, 7.0])],
+)
+def test_nan_and_nothing_are_missing_alike(missing, rows, dropped, kept):
+    table = open_table({"x": [1.5, math.nan, None, -2.0, 7.0], "y": ["a", "b", "c", "d", None]})
+    view = prepare(table, ["x", "y"], missing=missing)
+    assert (view.rows, view.dropped) == (rows, dropped)
+    assert view.expression.c0.to_pyarrow().to_pylist() == kept
+    assert [column.missing for column in view.columns] == [2, 1]
+    assert (view.columns[0].low, view.columns[0].high) == (-2.0, 7.0)
+    assert view.keeps_missing == (missing == "value")
+
+
+def test_a_missing_number_lies_in_no_bin():
+    table = open_table({"x": [1.5, math.nan, None]})
+    view = prepare(table, ["x"], steps=[Fraction(1)], missing="value")
+    assert view.expression.c0.to_pyarrow().to_pylist() == [1, None, None]
+
+
+def test_integers_and_reals_share_their_bins():
+    table = open_table({"whole": [-1, 0, 9, 10], "real": [-1.0, 0.0, 9.0, 10.0]})
+    view = prepare(table, ["whole", "real"], steps=[Fraction(5, 2), Fraction(5, 2)])
+    whole, real = view.expression.to_pyarrow().columns
+    assert whole.to_pylist() == real.to_pylist() == [-1, 0, 3, 4]
+
+
+def test_what_an_engine_says_is_never_repeated(refused):
+    def fail() -> None:
+        raise ValueError("Could not convert string 'SECRET-7741' to 987654321")
+
+    table = open_table({"x": [1]})
+    with refused(EngineError, "duckdb", "the dict", "ValueError"):
+        run(table, fail)
+
+
+def test_our_own_errors_pass_through_unchanged():
+    error = OptionError("A problem", hint="a hint")
+
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(OptionError) as caught:
+        run(open_table({"x": [1]}), fail)
+    assert caught.value is error
+
+
+def test_numpy_numbers_are_binned_like_python_ones():
+    values = np.array([0.3, 0.7, -0.1])
+    assert bin_numbers(values, Fraction(1, 10)).dtype == np.int64
+    assert bin_numbers(values, Fraction(1, 10)).tolist() == [3, 7, -1]

@@ -1,0 +1,122 @@
+"""Every measure takes a base, means bits without one and refuses what is none."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, strategies as st
+
+from hartley import (
+    OptionError,
+    Relation,
+    analyse_hypothesis,
+    guessing_leakage,
+    maximal_leakage,
+    maximal_leakage_within,
+    mutual_information,
+    worst_attribute,
+)
+
+CHANNEL = [[0.9, 0.1], [0.2, 0.8]]
+JOINT = [[0.4, 0.1], [0.1, 0.4]]
+VOTES = Relation.from_pairs(
+    [((a, b, c), a + b + c >= 2) for a in (0, 1) for b in (0, 1) for c in (0, 1)]
+)
+BAD = [1, 0, -2, 0.5, math.nan, math.inf]
+
+pairs = st.lists(st.tuples(st.integers(0, 5), st.sampled_from("abcd")), min_size=1, max_size=20)
+
+OTHERS = {
+    "guessing an attribute": lambda base: guessing_leakage(VOTES, sum, base=base),
+    "worst attribute": lambda base: worst_attribute(VOTES, base=base).leakage,
+    "channel": lambda base: maximal_leakage(CHANNEL, base=base),
+    "joint distribution": lambda base: mutual_information(JOINT, base=base),
+    "budget": lambda base: maximal_leakage_within(10, math.log(2, base), base=base),
+    "hypothesis": lambda base: analyse_hypothesis(VOTES, sum_is_not_one, base=base).privacy,
+    "performance": lambda base: (
+        analyse_hypothesis(VOTES, lambda vote: sum(vote) >= 2, base=base).performance_bound
+    ),
+}
+
+
+def sum_is_not_one(vote):
+    return sum(vote) != 1
+
+
+@given(pairs, st.sampled_from([math.e, 10, 4, 1.25]))
+def test_measures_in_another_base_are_bits_in_other_units(measures_of, drawn, base):
+    relation = Relation.from_pairs(drawn)
+    bits = measures_of(relation)
+    expected = {name: value * math.log(2) / math.log(base) for name, value in bits.items()}
+    assert measures_of(relation, base=base) == pytest.approx(expected, rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("base", [math.e, 10, 4])
+@pytest.mark.parametrize("measure", OTHERS.values(), ids=OTHERS.keys())
+def test_other_numbers_in_another_base_are_bits_in_other_units(measure, base):
+    assert measure(2) != 0
+    assert measure(base) == pytest.approx(measure(2) * math.log(2) / math.log(base), rel=1e-12)
+
+
+@pytest.mark.parametrize("base", BAD)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "hartley_entropy",
+        "conditional_entropy",
+        "relative_disarray",
+        "nonstochastic_information",
+        "nonstochastic_leakage",
+        "symmetric_leakage",
+        "information_transmission",
+        "maximin_information",
+        "guessing_leakage",
+        "identifiability",
+        "maximal_guessing_leakage",
+        "mutual_information",
+        "maximal_leakage",
+        "zero_error_capacity_bound",
+    ],
+)
+def test_a_measure_refuses_a_base_that_measures_nothing(name, base):
+    import hartley
+
+    with pytest.raises(OptionError, match=r"base .* is not larger than 1; hint: "):
+        getattr(hartley, name)(VOTES, base=base)
+
+
+@pytest.mark.parametrize("base", BAD)
+@pytest.mark.parametrize("name", [name for name in OTHERS if name != "budget"])
+def test_other_numbers_refuse_a_base_that_measures_nothing(name, base):
+    with pytest.raises(OptionError, match=r"base .* is not larger than 1; hint: "):
+        OTHERS[name](base)
+
+
+@pytest.mark.parametrize("base", BAD)
+def test_a_budget_refuses_a_base_that_measures_nothing(base):
+    with pytest.raises(OptionError, match=r"base .* is not larger than 1; hint: "):
+        maximal_leakage_within(10, 1.0, base=base)
+
+
+def test_one_value_a_side_tells_nothing_in_any_measure(single, measures_of):
+    assert set(measures_of(single).values()) == {0.0}
+
+
+@given(st.integers(1, 40))
+def test_releasing_the_secret_itself_tells_all_of_it(measures_of, size):
+    numbers = measures_of(Relation.from_pairs([(x, -x) for x in range(size)]))
+    nothing = {"conditional_entropy", "relative_disarray"}
+    for name, value in numbers.items():
+        expected = 0.0 if name in nothing else math.log2(size)
+        assert value == pytest.approx(expected, rel=1e-12), name
+
+
+@given(st.integers(1, 12), st.integers(1, 12))
+def test_an_unrelated_release_tells_nothing(measures_of, secrets, released):
+    every = [(x, y) for x in range(secrets) for y in range(released)]
+    numbers = measures_of(Relation.from_pairs(every))
+    about_the_secret = {"hartley_entropy", "conditional_entropy", "relative_disarray"}
+    for name, value in numbers.items():
+        expected = math.log2(secrets) if name in about_the_secret else 0.0
+        assert value == pytest.approx(expected, abs=1e-12), name
