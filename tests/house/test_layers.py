@@ -17,8 +17,13 @@ MAY_IMPORT = {
     "engines": {"errors", "exact"},
     "ranges": {"errors", "exact", "kernels", "engines"},
     "measures": {"errors", "exact", "kernels", "engines", "ranges"},
+    "policies": {"errors", "exact", "kernels", "engines", "ranges", "measures"},
+    "guarantees": {"errors", "exact", "kernels", "engines", "ranges", "measures", "policies"},
     "datasets": {"errors", "exact", "engines", "ranges"},
-    "studies": {"errors", "exact", "kernels", "engines", "ranges", "measures", "datasets"},
+    "studies": {
+        *("errors", "exact", "kernels", "engines", "ranges", "measures"),
+        *("policies", "guarantees", "datasets"),
+    },
     "reports": {"errors", "studies"},
 }
 OWNERS = {

@@ -52,10 +52,10 @@ class Certificate:
         """Return the certificate in a few sentences."""
         text = [self.claim]
         if not self.sound:
-            text.append("Warning: the rule as printed does not keep its promise; do not rely on it.")
+            text.append("Warning: this does not keep what was promised; do not rely on it.")
         exactly = "The number is exact" if self.certainty == "exact" else "The number is a bound"
-        rule = ", corrected" if self.rule == "corrected" else ", as printed"
-        text.append(f"{exactly}, by {self.theorem}{rule if 'corrected' not in self.theorem else ''}.")
+        rule = "corrected" if self.rule == "corrected" else "as printed"
+        text.append(f"{exactly}, by {self.theorem}, {rule}.")
         if self.assumptions:
             text.append("It assumes that " + "; ".join(self.assumptions) + ".")
         return " ".join(text)

@@ -17,7 +17,6 @@ from hartley.guarantees.consequences import (
 from hartley.policies.allocation import Allocation
 from hartley.policies.blurring import LinePolicy, StretchPolicy
 from hartley.policies.calibration import cells_met
-from hartley.policies.optimal import CutQuantizer
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.ranges.cells import CutBox
 from hartley.ranges.expression import Expression, as_expression
@@ -25,6 +24,7 @@ from hartley.ranges.expression import Expression, as_expression
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from hartley.policies.optimal import CutQuantizer
     from hartley.ranges.box import Box
 
     Query = Expression | str | Callable[..., Any]
@@ -103,7 +103,7 @@ def _certify_answer(
     reach, person = _reach(expression, box, sensitivity)
     outputs = cells_met(policy.edges, reach)
     bits = log_ratio(outputs)
-    rule = getattr(policy, "rule", "corrected")
+    rule = policy.rule if isinstance(policy, UniformQuantizer) else "corrected"
     kept = outputs <= floor_power(budget) if budget is not None else rule == "corrected"
     consequences = of_noiseless_privacy(outputs, person)
     if expression is not None and box is not None and len(box.names) <= MOST_PEOPLE_CUT:
@@ -162,8 +162,8 @@ def _certify_line(policy: LinePolicy) -> Certificate:
         kind="hypothesis privacy",
         claim=(
             f"The {words} the band around {policy.hypothesis.column} = {policy.hypothesis.line}. "
-            f"It is {float(epsilon):.9g}-private: Priv = {max(privacy, 0.0):.6g} bits, and moves no "
-            f"value further than {policy.error}."
+            f"It is {float(epsilon):.9g}-private: Priv = {max(privacy, 0.0):.6g} bits, and moves "
+            f"no value further than {policy.error}."
         ),
         value=max(privacy, 0.0),
         unit="bits",
@@ -173,8 +173,7 @@ def _certify_line(policy: LinePolicy) -> Certificate:
         certainty="exact" if band.exact else "bound",
         assumptions=(
             INSIDE,
-            "only outputs are counted: Priv alone can be gamed by splitting outputs that decide "
-            "nothing",
+            "only outputs are counted, and splitting those that decide nothing raises Priv",
         ),
         consequences=of_hypothesis_privacy(
             float(epsilon), float(Fraction(1, 2) + (total - Fraction(band.high)) / (4 * total))
@@ -215,11 +214,11 @@ def verify_exhaustively(
             hint=f"give fewer people or values, up to {MOST_CASES:,} cases",
         )
     most = 0
-    for name in exact:
+    for name, values in exact.items():
         others = [other for other in exact if other != name]
         for fixed in product(*(exact[other] for other in others)):
             point = dict(zip(others, fixed, strict=True))
-            found = {policy.cell(expression.at(point | {name: v})) for v in exact[name]}
+            found = {policy.cell(expression.at(point | {name: v})) for v in values}
             most = max(most, len(found))
     return most
 

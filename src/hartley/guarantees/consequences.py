@@ -123,16 +123,14 @@ def of_cells(cut: CutBox) -> tuple[Consequence, ...]:
         Consequence(
             "reconstruction error",
             error,
-            f"Whoever reconstructs everybody's data from the answer errs by {_down(error)} at least, "
-            "whatever the answer is.",
+            "Whoever reconstructs everybody's data from the answer errs by "
+            f"{_down(error)} at least, whatever the answer is.",
             f"{A}, Theorem II.2",
         ),
     )
 
 
-def of_hypothesis_privacy(
-    epsilon: float, success: float | None
-) -> tuple[Consequence, ...]:
+def of_hypothesis_privacy(epsilon: float, success: float | None) -> tuple[Consequence, ...]:
     """Return what follows when a release is epsilon-private against a hypothesis."""
     found = []
     if epsilon > 0:
@@ -150,9 +148,9 @@ def of_hypothesis_privacy(
             Consequence(
                 "success of a test",
                 success,
-                f"Were both hypotheses equally likely and the outputs uniform under each, the best "
-                f"test would be right with probability {_down(success)} or more: this much is "
-                "not hidden.",
+                "Were both hypotheses equally likely and the outputs uniform under each, the "
+                f"best test would be right with probability {_down(success)} or more: this much "
+                "is not hidden.",
                 f"{D}, Theorem 3, corrected",
             )
         )

@@ -1,4 +1,4 @@
-"""Policies that make a hypothesis about somebody hard to test: stretch the truth around the line."""
+"""Policies that make a hypothesis about somebody hard to test."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ class LinePolicy:
         object.__setattr__(self, "reach", parse_number(self.reach, name="the error"))
         if self.reach <= 0:
             raise OptionError(
-                f"The error {self.reach} is not positive", hint="a policy that moves nothing hides nothing"
+                f"The error {self.reach} is not positive",
+                hint="a policy that moves nothing hides nothing",
             )
         missing = [n for n in (self.column, *self.hypothesis.line.names) if n not in self.box.sides]
         if missing:
@@ -92,9 +93,10 @@ class LinePolicy:
         (value,) = variables(self.column)
         side = self.box[self.column]
         line = self.hypothesis.line
-        outside = maximum(abs(value - line) - self.reach, maximum(side.low - line, line - side.high))
+        beyond = maximum(side.low - line, line - side.high)
+        outside = maximum(abs(value - line) - self.reach, beyond)
         # The query is never below -reach, so this interval is all that is not positive.
-        return volume(self.box, outside, Interval(-self.reach - 1, 0), gap=gap)
+        return volume(self.box, outside, Interval(-self.reach - 1, Fraction(0)), gap=gap)
 
 
 @dataclass(frozen=True)

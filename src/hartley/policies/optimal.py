@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     Query = Expression | str | Callable[..., Any]
 
 Objective = Literal["maximin", "leakage"]
+MOST_LEVELS = 100_000
+"""So many cells over a box are listed; their edges are looked for only of a twentieth of that."""
 MOST_RECORDS = 50_000_000
 """Up to so many records the limit of all policies is computed record by record."""
 
@@ -258,6 +260,11 @@ def _over_box(
     found = QueryRange.of(expression, box)
     low, high = found.low, found.high
     levels = max(1, math.ceil((high - low) / width))
+    if levels > (MOST_LEVELS if objective == "maximin" else MOST_LEVELS // 20):
+        raise OptionError(
+            f"So small an error takes {levels:,} cells",
+            hint="allow a larger error; UniformQuantizer.for_error lists no edges",
+        )
     if objective == "maximin" or levels == 1:
         edges = tuple(low + k * (high - low) / levels for k in range(levels + 1))
         share = Fraction(1) if objective == "leakage" else None

@@ -127,6 +127,11 @@ class Slots:
         candidates: int | None = None,
     ) -> Slots:
         """Cut a range evenly, and also into whole widths counted from either end."""
+        if candidates is not None and not (isinstance(candidates, int) and candidates > 0):
+            raise OptionError(
+                "The number of candidate edges is not a positive whole number",
+                hint="leave it out, or give for example 1000",
+            )
         used = Box({name: box[name] for name in expression.names})
         if used.volume == 0:
             raise OptionError(

@@ -225,6 +225,10 @@ def test_weights_that_are_no_counts_are_refused(weights):
         lambda: optimal_quantizer("3", SQUARE, 1),
         lambda: optimal_quantizer("1 / x1", SQUARE, 1),
         lambda: optimal_quantizer("log(x1)", SQUARE, 1),
+        lambda: optimal_quantizer(MEAN, SQUARE, "1e-9"),
+        lambda: optimal_quantizer(MEAN, SQUARE, "1e-4", "leakage"),
+        lambda: optimal_quantizer(MEAN, SQUARE, "0.1", "leakage", candidates=0),
+        lambda: optimal_quantizer(MEAN, SQUARE, "0.1", "leakage", candidates="many"),
         lambda: optimal_quantizer("x + y", Box({"x": (0, 9), "y": (1, 1)}), 1, "leakage"),
     ],
 )

@@ -1,0 +1,106 @@
+"""The stretch policy fibre by fibre, and the paper's own policy with its true privacy."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, strategies as st
+
+from hartley.errors import OptionError
+from hartley.policies.blurring import BlurringPolicy, StretchPolicy, Threshold
+from hartley.ranges.box import Box
+
+PEOPLE = Box({"weight": (0, 200), "height": (0, 250)})
+OBESE = Threshold.parse("weight >= 30 * (height/100)**2")
+EXAMPLE_3 = {
+    "0.05": 0.216321901,
+    "0.1": 0.101688002,
+    "0.2": 0.049624509,
+    "0.5": 0.019691746,
+    "1": 0.009852696,
+    "2": 0.004938200,
+    "5": 0.001982148,
+}
+HEIGHTS = st.fractions(min_value=0, max_value=250, max_denominator=50)
+REACHES = st.fractions(min_value=Fraction(1, 10), max_value=60, max_denominator=20)
+SHARES = st.fractions(min_value=0, max_value=1, max_denominator=100)
+
+
+def ends(policy, height):
+    line = 30 * (height / 100) ** 2
+    return max(line - policy.reach, 0), line, min(line + policy.reach, 200)
+
+
+def weight_of(policy, weight, height):
+    return policy.release({"weight": weight, "height": height})["weight"]
+
+
+@given(height=HEIGHTS, reach=REACHES, weight=st.fractions(0, 200, max_denominator=40))
+def test_no_value_moves_further_than_the_reach_or_leaves_its_range(height, reach, weight):
+    policy = StretchPolicy(OBESE, reach, PEOPLE)
+    moved = weight_of(policy, weight, height)
+    assert abs(moved - weight) <= reach
+    assert 0 <= moved <= 200
+
+
+@given(height=HEIGHTS, reach=REACHES, share=SHARES)
+def test_every_value_of_the_band_comes_from_either_side_of_the_line(height, reach, share):
+    policy = StretchPolicy(OBESE, reach, PEOPLE)
+    low, line, high = ends(policy, height)
+    if not low < line < high:
+        return
+    wanted = low + share * (high - low)
+    above = line + (wanted - low) * (high - line) / (high - low)
+    assert weight_of(policy, above, height) == wanted
+    below = low + (wanted - low) * (line - low) / (high - low)
+    if below < line:
+        assert weight_of(policy, below, height) == wanted
+
+
+@given(height=HEIGHTS, reach=REACHES, weight=st.fractions(0, 200, max_denominator=40))
+def test_values_outside_of_the_band_stay_and_show_their_side(height, reach, weight):
+    policy = StretchPolicy(OBESE, reach, PEOPLE)
+    low, line, high = ends(policy, height)
+    if low < line < high and low <= weight <= high:
+        return
+    assert weight_of(policy, weight, height) == weight
+
+
+@pytest.mark.parametrize("rho", EXAMPLE_3)
+def test_the_band_of_example_3_has_the_verified_volume(rho):
+    band = StretchPolicy(OBESE, 1 / Fraction(rho), PEOPLE).band(gap=1e-5)
+    total = PEOPLE.volume
+    low, high = (float(end / (total - end)) for end in (band.low, band.high))
+    assert low <= EXAMPLE_3[rho] + 5e-10
+    assert high >= EXAMPLE_3[rho] - 5e-10
+    assert high - low < 1e-4 * high
+
+
+def test_the_papers_policy_releases_the_line_for_everything_close_to_it():
+    policy = BlurringPolicy(OBESE, 5, PEOPLE)
+    assert weight_of(policy, Fraction(118), Fraction(200)) == 120
+    assert weight_of(policy, Fraction(126), Fraction(200)) == 126
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [("weight >= 2*height", "weight"), ("2*height <= weight", "weight"), ("x < y + 1", "x")],
+)
+def test_a_hypothesis_compares_a_column_with_others(text, column):
+    assert Threshold.parse(text).column == column
+
+
+@pytest.mark.parametrize("text", ["weight", "weight >= weight + 1", "weight/height >= 3", "a = b"])
+def test_another_hypothesis_is_refused_with_a_hint(text):
+    with pytest.raises(OptionError, match=r"; hint: write it as column >= expression"):
+        Threshold.parse(text)
+
+
+@pytest.mark.parametrize("reach", [0, -1, "nan"])
+def test_an_error_that_is_not_positive_is_refused(reach):
+    with pytest.raises(OptionError, match="; hint: "):
+        StretchPolicy(OBESE, reach, PEOPLE)
+
+
+def test_a_column_without_a_range_is_refused():
+    with pytest.raises(OptionError, match="'height', which has no declared range"):
+        StretchPolicy(OBESE, 5, Box({"weight": (0, 200)}))
