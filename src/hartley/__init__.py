@@ -34,6 +34,19 @@ _HOMES = {
     "hartley.measures.maximal": ("maximal_leakage",),
     "hartley.measures.mutual": ("mutual_information",),
     "hartley.measures.hypothesis": ("HypothesisAnalysis", "analyse_hypothesis"),
+    "hartley.ranges.box": ("Box", "Interval", "IntervalUnion"),
+    "hartley.ranges.cells": ("CutBox",),
+    "hartley.ranges.expression": ("parse_expression", "variables"),
+    "hartley.ranges.volume": ("Volume", "volume"),
+    "hartley.policies.allocation": ("Allocation", "allocate_bits"),
+    "hartley.policies.blurring": ("BlurringPolicy", "StretchPolicy", "Threshold"),
+    "hartley.policies.merging": ("CategoryMerging",),
+    "hartley.policies.optimal": ("CutQuantizer", "optimal_quantizer"),
+    "hartley.policies.quantizer": ("UniformQuantizer",),
+    "hartley.guarantees.certificate": ("Certificate",),
+    "hartley.guarantees.certify": ("certify", "verify_exhaustively"),
+    "hartley.policies.document": ("PolicyDocument",),
+    "hartley.studies.release": ("ReleaseReport", "release"),
     "hartley.engines.sources": ("open_table",),
     "hartley.datasets.people": ("people",),
     "hartley.studies.audit": ("AuditReport", "audit"),
@@ -78,6 +91,11 @@ if TYPE_CHECKING:
         TableError as TableError,
         UndefinedMeasure as UndefinedMeasure,
     )
+    from hartley.guarantees.certificate import Certificate as Certificate
+    from hartley.guarantees.certify import (
+        certify as certify,
+        verify_exhaustively as verify_exhaustively,
+    )
     from hartley.measures.capacity import zero_error_capacity_bound as zero_error_capacity_bound
     from hartley.measures.entropy import (
         conditional_entropy as conditional_entropy,
@@ -107,9 +125,28 @@ if TYPE_CHECKING:
     from hartley.measures.maximal import maximal_leakage as maximal_leakage
     from hartley.measures.maximin import maximin_information as maximin_information
     from hartley.measures.mutual import mutual_information as mutual_information
+    from hartley.policies.allocation import Allocation as Allocation, allocate_bits as allocate_bits
+    from hartley.policies.blurring import (
+        BlurringPolicy as BlurringPolicy,
+        StretchPolicy as StretchPolicy,
+        Threshold as Threshold,
+    )
+    from hartley.policies.document import PolicyDocument as PolicyDocument
+    from hartley.policies.merging import CategoryMerging as CategoryMerging
+    from hartley.policies.optimal import (
+        CutQuantizer as CutQuantizer,
+        optimal_quantizer as optimal_quantizer,
+    )
+    from hartley.policies.quantizer import UniformQuantizer as UniformQuantizer
+    from hartley.ranges.box import Box as Box, Interval as Interval, IntervalUnion as IntervalUnion
+    from hartley.ranges.cells import CutBox as CutBox
     from hartley.ranges.distribution import (
         Channel as Channel,
         JointDistribution as JointDistribution,
+    )
+    from hartley.ranges.expression import (
+        parse_expression as parse_expression,
+        variables as variables,
     )
     from hartley.ranges.partition import (
         OverlapPartition as OverlapPartition,
@@ -120,5 +157,7 @@ if TYPE_CHECKING:
         is_markov_chain as is_markov_chain,
     )
     from hartley.ranges.relation import ROW as ROW, Relation as Relation
+    from hartley.ranges.volume import Volume as Volume, volume as volume
     from hartley.reports import plot as plot, write_html as write_html
     from hartley.studies.audit import AuditReport as AuditReport, audit as audit
+    from hartley.studies.release import ReleaseReport as ReleaseReport, release as release
