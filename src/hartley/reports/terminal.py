@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 SHOWN_NARROWINGS = 5
 SHOWN_STEPS = 12
+NARROW = 72
 
 
 def print_audit(report: AuditReport, console: Console) -> None:
@@ -46,6 +47,12 @@ def _print_findings(report: AuditReport, console: Console) -> None:
     from rich import box
     from rich.table import Table
 
+    if console.width < NARROW:  # a table would leave no room for the sentences
+        for finding in report.findings:
+            console.print(f"[bold]{finding.title}: {finding.shown} {report.unit}[/bold]")
+            console.print(f"  {finding.sentence}")
+        console.print()
+        return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("measure", no_wrap=True)
     table.add_column("", no_wrap=True, style="dim")

@@ -108,3 +108,16 @@ def test_a_report_of_an_unrelated_release_can_be_drawn_and_written(tmp_path):
     path = hartley.write_html(report, tmp_path / "audit.html")
     assert "tells nothing" in path.read_text()
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_narrow_terminal_still_shows_every_number(report):
+    import io
+
+    from rich.console import Console
+
+    from hartley.reports.terminal import print_audit
+
+    out = io.StringIO()
+    print_audit(report, Console(file=out, width=40))
+    for finding in report.findings:
+        assert f"{finding.shown} bits" in " ".join(out.getvalue().split())
