@@ -42,14 +42,28 @@ def join_edges(
     """Join every secret with the first secret seen beside the same released value.
 
     Only secrets are nodes: a released value is the memory of one of its secrets, kept as its
-    number plus one, so that zero, which fresh memory holds anyway, means none.
+    number plus one, so that zero, which fresh memory holds anyway, means none. Indices are
+    unsigned, which spares a look at their sign for every edge.
     """
     for i in range(secrets.size):
-        one, other = secrets[i], first[released[i]] - 1
-        if other < 0:
-            first[released[i]] = one + 1
-        elif parent[one] != parent[other]:
-            join(parent, one, other)
+        one, place = np.uint64(secrets[i]), np.uint64(released[i])
+        held = first[place]
+        if held == 0:
+            first[place] = np.int32(one) + np.int32(1)
+            continue
+        other = np.uint64(held - 1)
+        above, beyond = np.uint64(parent[one]), np.uint64(parent[other])
+        if above == beyond:
+            continue
+        while above != one:
+            parent[one] = parent[above]
+            one = np.uint64(parent[above])
+            above = np.uint64(parent[one])
+        while beyond != other:
+            parent[other] = parent[beyond]
+            other = np.uint64(parent[beyond])
+            beyond = np.uint64(parent[other])
+        parent[max(one, other)] = np.int32(min(one, other))
 
 
 @compiled
