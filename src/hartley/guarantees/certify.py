@@ -7,12 +7,14 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError
-from hartley.exact import floor_power, log_ratio, parse_number
+from hartley.exact import floor_power, log_ratio, parse_number, round_up
 from hartley.guarantees.certificate import Certificate
 from hartley.guarantees.consequences import (
+    down,
     of_cells,
     of_hypothesis_privacy,
     of_noiseless_privacy,
+    up_bits,
 )
 from hartley.policies.allocation import Allocation
 from hartley.policies.blurring import LinePolicy, StretchPolicy
@@ -77,7 +79,7 @@ def _certify_record(outputs: int, columns: Sequence[str], budget: object) -> Cer
         kind="local noiseless privacy",
         claim=(
             f"Whatever a person's record is, its release takes one of at most {outputs:,} values: "
-            f"{_bits(bits)} about the person."
+            f"{up_bits(bits)} about the person."
         ),
         value=bits,
         unit="bits",
@@ -112,7 +114,7 @@ def _certify_answer(
         kind="noiseless privacy",
         claim=(
             f"Whatever one person's data is, the answer takes one of at most {outputs:,} values: "
-            f"{_bits(bits)} about anybody, and the answer is within {policy.error} of the truth."
+            f"{up_bits(bits)} about anybody, and the answer is within {policy.error} of the truth."
         ),
         value=bits,
         unit="bits",
@@ -138,8 +140,10 @@ def _reach(
     if expression is not None and box is not None:
         linear = expression.linear()
         if linear is not None:
-            moves = [(abs(c) * box[name].length, box[name].length) for name, c in linear[0].items()]
-            return max(moves, default=(Fraction(0), Fraction(0)))
+            lengths = {name: box[name].length for name in linear[0]}
+            moves = [abs(c) * lengths[name] for name, c in linear[0].items()]
+            # The person of the smallest range is the one whose value is estimated best.
+            return max(moves, default=Fraction(0)), min(lengths.values(), default=None)
     if sensitivity is None:
         raise OptionError(
             "How far one person can move this query is not known",
@@ -153,8 +157,10 @@ def _certify_line(policy: LinePolicy) -> Certificate:
     total, band = policy.box.volume, policy.band()
     hidden = Fraction(band.low) if isinstance(policy, StretchPolicy) else Fraction(0)
     epsilon = hidden / (total - hidden)
-    privacy = log_ratio(total.numerator, total.denominator) - log_ratio(
-        (total - hidden).numerator, (total - hidden).denominator
+    ratio = total / (total - hidden)
+    # What is promised is rounded down.
+    privacy = (
+        max(2 * log - round_up(log), 0.0) if (log := log_ratio(*ratio.as_integer_ratio())) else 0.0
     )
     sound = isinstance(policy, StretchPolicy)
     words = "policy stretches" if sound else "policy as printed collapses"
@@ -162,10 +168,10 @@ def _certify_line(policy: LinePolicy) -> Certificate:
         kind="hypothesis privacy",
         claim=(
             f"The {words} the band around {policy.hypothesis.column} = {policy.hypothesis.line}. "
-            f"It is {float(epsilon):.9g}-private: Priv = {max(privacy, 0.0):.6g} bits, and moves "
+            f"It is {down(float(epsilon))}-private: Priv = {down(privacy)} bits, and moves "
             f"no value further than {policy.error}."
         ),
-        value=max(privacy, 0.0),
+        value=privacy,
         unit="bits",
         theorem=f"{D}, Theorem 4",
         rule="corrected" if sound else "printed",
@@ -225,7 +231,3 @@ def verify_exhaustively(
 
 def _plain_box(box: Box) -> dict[str, list[str]]:
     return {name: [str(side.low), str(side.high)] for name, side in box.sides.items()}
-
-
-def _bits(value: float) -> str:
-    return f"{value:.4g} bit{'' if value == 1 else 's'}"

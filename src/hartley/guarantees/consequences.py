@@ -40,14 +40,14 @@ def of_noiseless_privacy(outputs: int, person: Fraction | None) -> tuple[Consequ
             "information leakage",
             bits,
             f"What the release tells about one person, I⋆(Xᵢ;Y) ≤ L₀ˢ(Xᵢ;Y) ≤ L₀(Y;Xᵢ), is at most "
-            f"{_bits(bits)}. This does not bound L₀(Xᵢ;Y): a single rare output may still narrow "
+            f"{up_bits(bits)}. This does not bound L₀(Xᵢ;Y): a single rare output may still narrow "
             "the person's value further.",
             f"{B}, Theorem 1",
         ),
         Consequence(
             "zero-error capacity",
             bits,
-            f"A stream of such answers carries at most {_bits(bits)} an answer about one person "
+            f"A stream of such answers carries at most {up_bits(bits)} an answer about one person "
             "without error.",
             f"{B}, Theorem 2",
         ),
@@ -63,7 +63,7 @@ def of_noiseless_privacy(outputs: int, person: Fraction | None) -> tuple[Consequ
             "stochastic maximal leakage",
             bits,
             f"Were the data random, its maximal leakage about one person would be at most "
-            f"{_bits(bits)}.",
+            f"{up_bits(bits)}.",
             f"{B}, Theorem 5",
         ),
         Consequence(
@@ -95,7 +95,7 @@ def _estimation(outputs: int, person: Fraction) -> tuple[Consequence, ...]:
             "estimation error",
             math.nextafter(absolute, 0.0),
             f"Whoever knows everybody else and thinks every value of a person equally likely errs "
-            f"by {_down(absolute)} on average at least, and by {_down(root)} in the root mean "
+            f"by {down(absolute)} on average at least, and by {down(root)} in the root mean "
             "square.",
             f"{B}, Theorem 4, corrected",
         ),
@@ -110,21 +110,21 @@ def of_cells(cut: CutBox) -> tuple[Consequence, ...]:
         Consequence(
             "maximin information",
             agreed,
-            f"The answer always tells {_bits(agreed)} about everybody's data together: which of "
+            f"The answer always tells {up_bits(agreed)} about everybody's data together: which of "
             f"{len(cut.outputs):,} cells it lies in.",
             f"{A}, Theorem IV.2",
         ),
         Consequence(
             "leakage",
             leaked,
-            f"The smallest cell narrows everybody's data together by {_bits(leaked)} at most.",
+            f"The smallest cell narrows everybody's data together by {up_bits(leaked)} at most.",
             f"{A}, Theorem IV.3",
         ),
         Consequence(
             "reconstruction error",
             error,
             "Whoever reconstructs everybody's data from the answer errs by "
-            f"{_down(error)} at least, whatever the answer is.",
+            f"{down(error)} at least, whatever the answer is.",
             f"{A}, Theorem II.2",
         ),
     )
@@ -139,7 +139,7 @@ def of_hypothesis_privacy(epsilon: float, success: float | None) -> tuple[Conseq
             Consequence(
                 "information leakage",
                 leak,
-                f"What the hypothesis tells about the output, L₀(Y;H), is at most {_bits(leak)}.",
+                f"What the hypothesis tells about the output, L₀(Y;H), is at most {up_bits(leak)}.",
                 f"{D}, Proposition 1, corrected",
             )
         )
@@ -149,7 +149,7 @@ def of_hypothesis_privacy(epsilon: float, success: float | None) -> tuple[Conseq
                 "success of a test",
                 success,
                 "Were both hypotheses equally likely and the outputs uniform under each, the "
-                f"best test would be right with probability {_down(success)} or more: this much "
+                f"best test would be right with probability {down(success)} or more: this much "
                 "is not hidden.",
                 f"{D}, Theorem 3, corrected",
             )
@@ -157,13 +157,13 @@ def of_hypothesis_privacy(epsilon: float, success: float | None) -> tuple[Conseq
     return tuple(found)
 
 
-def _bits(value: float) -> str:
+def up_bits(value: float) -> str:
     """Show a number of bits, rounded up."""
     shown = math.ceil(value * 1000) / 1000
     return f"{shown:g} bit{'' if shown == 1 else 's'}"
 
 
-def _down(value: float) -> str:
+def down(value: float) -> str:
     """Show a number with four digits, rounded down."""
     if value <= 0:
         return "0"
