@@ -128,3 +128,19 @@ def test_what_cannot_be_tried_or_known_is_refused():
         verify_exhaustively(UniformQuantizer(0, 1, 2), MEAN, {"x1": range(9999), "x2": range(9999)})
     with pytest.raises(OptionError, match="sensitivity="):
         certify(UniformQuantizer(0, 1, 2), query="x1*x2", box=TWO)
+
+
+def test_numbers_in_a_certificate_are_rounded_so_that_they_stay_true():
+    seven = certify(UniformQuantizer(0, 1, 7))  # log2 7 = 2.80735...
+    assert "2.808 bits" in seven.claim
+    stretch = certify(StretchPolicy(OBESE, 20, PEOPLE))
+    band = StretchPolicy(OBESE, 20, PEOPLE).band()
+    promised = float(stretch.claim.split("It is ")[1].split("-private")[0])
+    assert promised <= band.low / (PEOPLE.volume - band.low)
+
+
+def test_the_estimation_error_is_that_of_the_person_of_the_smallest_range():
+    box = Box({"x1": (0, 100), "x2": (0, 1)})
+    certificate = certify(UniformQuantizer(0, 101, 2), query="x1 + x2", box=box)
+    (error,) = (c for c in certificate.consequences if c.name == "estimation error")
+    assert error.value <= 1 / 8
