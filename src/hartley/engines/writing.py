@@ -26,6 +26,9 @@ PARQUET_ENDINGS = (".parquet", ".pq", ".parq")
 CSV_ENDINGS = (".csv",)
 BATCH = 100_000
 """Rows that are fetched and written at a time where the engine does not write itself."""
+UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+BYTES_PER_THREAD = 400_000_000
+"""What the embedded engine may use of memory to write, a thread."""
 
 
 def write_table(
@@ -154,8 +157,14 @@ def _copy(mapped: MappedTable, half: Path) -> tuple[int, list[int]]:
     expression.limit(0).to_pyarrow()  # so that Ibis registers the lists of the map
     name = str(half).replace("'", "''")
     backend = mapped.table.backend
-    query = backend.compile(expression)
-    backend.con.execute(f"COPY ({query}) TO '{name}' (FORMAT parquet, USE_TMP_FILE false)")
+    copy = f"COPY ({backend.compile(expression)}) TO '{name}' (FORMAT parquet, USE_TMP_FILE false)"
+    try:
+        with _limited(backend.con):
+            backend.con.execute(copy)
+    except Exception as error:
+        if type(error).__name__ != "OutOfMemoryException":
+            raise
+        backend.con.execute(copy)  # very wide rows: as much as the engine is allowed anyway
     foot = pq.read_metadata(half)
     groups = [foot.row_group(group) for group in range(foot.num_row_groups)]
     nulls = [
@@ -163,6 +172,31 @@ def _copy(mapped: MappedTable, half: Path) -> tuple[int, list[int]]:
         for column in range(foot.num_columns)
     ]
     return foot.num_rows, nulls
+
+
+@contextmanager
+def _limited(connection: Any) -> Iterator[None]:
+    """Hold the embedded engine to memory that depends on the processors, not on the rows.
+
+    To write rows in their order it keeps those that are ready too early, in all the memory that
+    it may use.
+    """
+    shown, threads, used = connection.execute(
+        "SELECT current_setting('memory_limit'), current_setting('threads'), "
+        "(SELECT sum(memory_usage_bytes) FROM duckdb_memory())"
+    ).fetchone()
+    size, unit = shown.split()
+    allowed = float(size) * 1024 ** UNITS.index(unit)
+    limit = int(used) + int(threads) * BYTES_PER_THREAD
+    if limit >= allowed:
+        yield
+        return
+    connection.execute(f"SET memory_limit = '{limit}B'")
+    try:
+        yield
+    finally:
+        # What is shown was cut after one decimal.
+        connection.execute(f"SET memory_limit = '{float(size) + 0.05:.2f} {unit}'")
 
 
 def _stream(

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hartley.engines import writing
-from hartley.engines.column_map import Formula, Keep, UniformCells, apply_map
+from hartley.engines.column_map import CutCells, Formula, Keep, UniformCells, apply_map
 from hartley.engines.sources import connect, open_table
 from hartley.engines.table import Table
 from hartley.engines.writing import whole_file, write_table
@@ -79,6 +79,18 @@ def test_rows_keep_their_order_in_a_large_file(tmp_path):
     rules = [Keep("i"), UniformCells("x", 0, size, 100)]
     write_table(apply_map(open_table(tmp_path / "in.parquet"), rules), tmp_path / "out.parquet")
     assert pq.read_table(tmp_path / "out.parquet")["i"].equals(numbered["i"])
+
+
+@pytest.mark.parametrize("share", [1, 10**6, 10**8, 10**12])
+def test_memory_is_limited_while_writing_and_not_afterwards(tmp_path, monkeypatch, share):
+    monkeypatch.setattr(writing, "BYTES_PER_THREAD", share)
+    table = open_table(pa.table({"x": pa.array(range(300_000), pa.float64())}))
+    limit = "SELECT current_setting('memory_limit')"
+    before = table.backend.con.execute(limit).fetchone()
+    for _ in range(3):
+        counts = write_table(apply_map(table, [Keep("x", 0, 10)]), tmp_path / "out.parquet")
+    assert counts.rows == pq.read_metadata(tmp_path / "out.parquet").num_rows == 300_000
+    assert table.backend.con.execute(limit).fetchone() == before
 
 
 def test_a_table_of_another_database_is_written_too(tmp_path):
@@ -238,8 +250,6 @@ def test_progress_ends_with_everything_written(table, tmp_path):
 
 
 def test_a_map_with_long_lists_is_written_too(tmp_path):
-    from hartley.engines.column_map import CutCells
-
     edges = tuple(Fraction(k) for k in range(201))
     rule = CutCells("x", edges, tuple(k + 0.5 for k in range(200)))
     table = open_table({"x": [float(k) / 2 for k in range(400)]})
