@@ -6,7 +6,8 @@
     ├── InputError            the user's mistake; the command line exits with 2
     │   ├── TableError        a table that cannot be read, is empty, or is no table
     │   ├── ColumnError       a column that is missing, doubled, or of the wrong kind
-    │   └── OptionError       a step, a base, a hypothesis or another argument that makes no sense
+    │   ├── OptionError       a step, a base, a hypothesis or another argument that makes no sense
+    │   └── CertificateError  a certificate that is none, or that does not hold for a policy
     ├── UndefinedMeasure      a number that the theory does not define for this range
     └── EngineError           the engine or an optional package failed or is absent
 
@@ -57,6 +58,10 @@ class ColumnError(InputError):
 
 class OptionError(InputError):
     """An argument that makes no sense."""
+
+
+class CertificateError(InputError):
+    """A certificate that is none, or that does not hold for a policy."""
 
 
 class UndefinedMeasure(HartleyError):  # noqa: N818 - reads as what it says: the measure is undefined

@@ -1,8 +1,8 @@
 """Farokhi 2019, Noiseless Privacy, on finite ranges.
 
 The statements are those that hold: Proposition 2 with the packing number between the capacity
-and the leakage, Theorem 3 sharpened to minus infinity or one bit, Theorem 6 for different and
-adaptively chosen queries.
+and the leakage, Theorem 3 sharpened to minus infinity or one bit, Theorem 4 with the density of
+one person given the others, Theorem 6 for different and adaptively chosen queries.
 """
 
 import math
@@ -284,3 +284,74 @@ def test_processing_the_output_keeps_the_budget(case, after):
     for before, later in zip(*ranges, strict=True):
         for measure in (maximin_information, symmetric_leakage, zero_error_capacity_bound):
             assert measure(Relation.from_pairs(later)) <= measure(Relation.from_pairs(before))
+
+
+# --- Theorem 4, corrected: an adversary with a prior --------------------------------------------
+
+
+def best_errors(pieces, labels):
+    """Return E|X - X^| and E(X - X^)^2 of the best estimators, on [0, 1] cut into equal pieces.
+
+    Each piece has a weight, its chance, spread evenly, and a label, which is what is released.
+    """
+    width = Fraction(1, len(pieces))
+    absolute = square = Fraction(0)
+    for label in set(labels):
+        parts = [
+            (k * width, weight)
+            for k, (weight, own) in enumerate(zip(pieces, labels, strict=True))
+            if own == label and weight
+        ]
+        if not parts:
+            continue
+        mass = sum(weight for _, weight in parts)
+        below = Fraction(0)
+        for start, weight in parts:  # the weighted median
+            if below + weight >= mass / 2:
+                median = start + width * (mass / 2 - below) / weight
+                break
+            below += weight
+        average = sum(weight * (start + width / 2) for start, weight in parts) / mass
+        for start, weight in parts:
+            a, b = start - median, start + width - median
+            spread = abs(a + b) / 2 if a * b >= 0 else (a * a + b * b) / (2 * width)
+            absolute += weight * spread
+            square += weight * ((start + width / 2 - average) ** 2 + width**2 / 12)
+    return absolute, square
+
+
+@given(
+    weights=st.lists(st.integers(1, 5), min_size=1, max_size=8),
+    outputs=st.integers(1, 4),
+    data=st.data(),
+)
+@settings(max_examples=150, deadline=None)
+def test_theorem_4_corrected_bounds_every_estimator_of_every_prior(weights, outputs, data):
+    # Any set of values may share an output: no connected sets are needed.
+    labels = [data.draw(st.integers(1, outputs)) for _ in weights]
+    chances = [Fraction(weight, sum(weights)) for weight in weights]
+    rho = min(chances) * len(chances)  # of the density of X on [0, 1]
+    absolute, square = best_errors(chances, labels)
+    assert absolute >= rho / (2 * 2 * outputs)  # p = 1
+    assert square >= rho / (3 * 4 * outputs**2)  # p = 2
+
+
+@pytest.mark.parametrize("outputs", [1, 2, 5])
+def test_theorem_4_corrected_is_attained_by_equal_cells_of_an_even_prior(outputs):
+    chances = [Fraction(1, outputs)] * outputs
+    assert best_errors(chances, range(outputs)) == (
+        Fraction(1, 4 * outputs),
+        Fraction(1, 12 * outputs**2),
+    )
+
+
+def test_erratum_theorem_4_as_printed_takes_the_density_of_everybody_for_that_of_one():
+    # X1 is even on [0, 1], X2 on [0, 1/1000]: their joint density is 1000. A constant release is
+    # 0-noiselessly private, and the printed bound asks for an error larger than the range.
+    rho, length, epsilon = 1000, 1, 0
+    printed = Fraction(rho * length**2, 2 ** (2 * 1 + 2)) / 2 ** (epsilon * 2)
+    best, _ = best_errors([Fraction(1)], [0])
+    assert printed > length > best == Fraction(1, 4)
+    # Odd powers without absolute values can be as negative as they like.
+    always_too_high = sum(Fraction(2 * k + 1, 20) - 5 for k in range(10)) / 10
+    assert always_too_high < 0 < Fraction(1, 16)

@@ -1,7 +1,7 @@
 """Farokhi 2021, Non-Stochastic Hypothesis Testing for Privacy, on finite ranges.
 
-The statements are those that hold: consistent tests attain the bound of Theorem 2, and
-Proposition 1 reads L0(Y;H) <= log(1 + 1/eps).
+The statements are those that hold: consistent tests attain the bound of Theorem 2, Theorem 3
+counts the half that guessing gives, and Proposition 1 reads L0(Y;H) <= log(1 + 1/eps).
 """
 
 import math
@@ -196,3 +196,30 @@ def test_chances_give_a_random_guesser_at_least_what_the_deciding_outputs_promis
     found = analyse_hypothesis(Relation.from_pairs(pairs), {0})
     deciding = found.counts["true"] + found.counts["false"]
     assert best >= Fraction(1, 2) + eps * deciding / 4
+
+
+@given(chances=CHANCES, prior=st.fractions(0, 1, max_denominator=12))
+@settings(max_examples=150, deadline=None)
+def test_theorem_3_corrected_holds_for_every_prior(chances, prior):
+    # The best success is at least 1/2 + (eps/2) (pi0 |Y0 without Y1| + pi1 |Y1 without Y0|).
+    totals = [sum(pair[h] for pair in chances) for h in (0, 1)]
+    assume(all(totals))
+    p = [[Fraction(pair[h], totals[h]) for pair in chances] for h in (0, 1)]
+    eps = min(chance for row in p for chance in row if chance)
+    weights = (prior, 1 - prior)
+    best = sum(max(weights[0] * here, weights[1] * there) for here, there in zip(*p, strict=True))
+    alone = [
+        sum(bool(own) and not other for own, other in zip(*q, strict=True)) for q in (p, p[::-1])
+    ]
+    assert best >= Fraction(1, 2) + eps / 2 * (weights[0] * alone[0] + weights[1] * alone[1])
+
+
+def test_erratum_theorem_3_as_printed_forgets_the_half_that_guessing_gives():
+    # Printed: the best success is at least (eps/2) |deciding|, and equal to the total variation.
+    half = Fraction(1, 2)
+    p = [[half, half, 0], [half, 0, half]]  # one open output, one that proves, one that refutes
+    eps, deciding = half, 2
+    best = sum(max(here, there) for here, there in zip(*p, strict=True)) / 2
+    variation = sum(abs(here - there) for here, there in zip(*p, strict=True)) / 2
+    assert best == Fraction(3, 4) == half + eps * deciding / 4  # the corrected bound is attained
+    assert eps * deciding / 2 == variation == half < best

@@ -169,6 +169,16 @@ def test_theorem_5_sharp_for_the_mean_of_five(bits, sharp, printed):
     assert most_outputs_telling(fifths, sharp + 1) > 2**bits
 
 
+def test_erratum_theorem_5_sharp_is_attained_only_where_nobody_outweighs_the_others():
+    # Of x1 + x2/10 in ten cells the formula allows ten outputs that tell; only four exist.
+    lopsided, even = [Fraction(1), Fraction(1, 10)], [Fraction(1), Fraction(1)]
+    assert (most_outputs_telling(lopsided, 10), outputs_telling(lopsided, 10)) == (4, 10)
+    assert most_outputs_telling(even, 10) == outputs_telling(even, 10) == 9
+    # So the levels that the rule allows stay sound, and more would be allowed.
+    assert levels_for_indistinguishability(lopsided, 2) == 4
+    assert most_outputs_telling(lopsided, 5) <= 4
+
+
 # --- Deterministic policies, Theorems IV.2 and IV.3 ---------------------------------------------
 
 

@@ -1,13 +1,20 @@
-"""A claim, its number, the theorem behind it, its assumptions, exact or bound."""
+"""A promise that can be saved, bound to a policy file, and checked against it."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+import math
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from hartley.errors import InputError, TableError
+from hartley.engines.writing import whole_file
+from hartley.errors import CertificateError, HartleyError
+from hartley.guarantees.documents import promise_document
+from hartley.guarantees.promise import Consequence, Promise
+from hartley.guarantees.saved import LARGEST, read_certificate
+from hartley.policies.document import PolicyDocument, file_digest
 
 if TYPE_CHECKING:
     import os
@@ -16,87 +23,142 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Consequence:
-    """Something that follows from a certified claim, with its number."""
-
-    name: str
-    value: float | None
-    sentence: str
-    theorem: str
-
-
-@dataclass(frozen=True)
-class Certificate:
+class Certificate(Promise):
     """What a finished policy promises: one claim, recomputed and never taken on trust.
 
     It prints as a short paragraph that a data-protection officer can read, and saves as JSON.
+    ``bind`` ties it to every byte of a policy file, and ``check`` computes all of it again.
+
+    Example:
+        >>> import tempfile
+        >>> from hartley.policies.columns import QuantizedColumn
+        >>> from hartley.policies.quantizer import UniformQuantizer
+        >>> ages = PolicyDocument((QuantizedColumn("age", UniformQuantizer(0, 100, 7)),))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = ages.save(Path(folder, "ages.toml"))
+        ...     certificate = Certificate.of(promise_document(ages)).bind(path)
+        ...     certificate.check(path)
+        ...     _ = path.write_text(path.read_text() + " ")
+        ...     certificate.check(path)
+        Traceback (most recent call last):
+            ...
+        hartley.errors.CertificateError: The certificate belongs to another policy file than ...
     """
 
-    kind: str
-    claim: str
-    value: float
-    unit: str
-    theorem: str
-    rule: Literal["corrected", "printed"]
-    sound: bool
-    """Whether the promise holds; a rule as printed in a paper may break it."""
-    certainty: Literal["exact", "bound"]
-    assumptions: tuple[str, ...]
-    consequences: tuple[Consequence, ...] = ()
-    parameters: dict[str, Any] = field(default_factory=dict)
-    """What the promise was computed from, so that it can be computed again."""
     policy_digest: str | None = None
     """The fingerprint of the policy file that the certificate belongs to."""
 
-    def paragraph(self) -> str:
-        """Return the certificate in a few sentences."""
-        text = [self.claim]
-        if not self.sound:
-            text.append("Warning: this does not keep what was promised; do not rely on it.")
-        exactly = "The number is exact" if self.certainty == "exact" else "The number is a bound"
-        rule = "corrected" if self.rule == "corrected" else "as printed"
-        text.append(f"{exactly}, by {self.theorem}, {rule}.")
-        if self.assumptions:
-            text.append("It assumes that " + "; ".join(self.assumptions) + ".")
-        return " ".join(text)
+    @classmethod
+    def of(cls, promise: Promise) -> Certificate:
+        """Turn a promise into a certificate."""
+        return cls(**{field.name: getattr(promise, field.name) for field in fields(Promise)})
 
-    def __str__(self) -> str:
-        return self.paragraph()
+    # --- files ------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the certificate as plain values, ready for JSON."""
-        return {"format": FORMAT, "paragraph": self.paragraph()} | asdict(self)
+        """Return the certificate as plain values, ready for JSON; infinity becomes text."""
+        content = {field.name: getattr(self, field.name) for field in fields(self)}
+        content["consequences"] = [
+            {field.name: _finite(getattr(one, field.name)) for field in fields(Consequence)}
+            for one in self.consequences
+        ]
+        content |= {"value": _finite(self.value), "assumptions": list(self.assumptions)}
+        return {"format": FORMAT, "paragraph": self.paragraph()} | content
 
     def to_json(self) -> str:
         """Return the certificate as JSON."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the certificate to a file, whole or not at all."""
+        with whole_file(path) as half:
+            half.write_text(self.to_json() + "\n", encoding="utf-8", newline="\n")
+        return Path(path)
 
     @classmethod
     def from_json(cls, text: str, *, name: str = "the certificate") -> Certificate:
         """Read a certificate; nothing in it is believed before it is checked."""
-        try:
-            content = json.loads(text)
-            if content.pop("format") != FORMAT:
-                raise InputError(
-                    f"{name} has a format that this version does not know",
-                    hint="use the version of Hartley that wrote it, or a newer one",
-                )
-            content.pop("paragraph", None)
-            content["consequences"] = tuple(Consequence(**c) for c in content["consequences"])
-            content["assumptions"] = tuple(content["assumptions"])
-            return cls(**content)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise TableError(
-                f"{name} is not a certificate", hint="pass a file that hartley has written"
-            ) from None
+        content = read_certificate(text, name)
+        paragraph = content.pop("paragraph")
+        certificate = cls(**content)
+        if certificate.paragraph() != paragraph:
+            raise CertificateError(
+                f"{name[0].upper()}{name[1:]} says in its paragraph what its fields do not say",
+                hint="somebody has edited it; certify the policy again",
+            )
+        return certificate
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Certificate:
         """Read a certificate from a file."""
         try:
-            text = Path(path).read_text("utf-8")
+            with Path(path).open("rb") as file:
+                text = file.read(LARGEST + 1).decode("utf-8")
         except (OSError, UnicodeDecodeError):
-            raise TableError(
+            raise CertificateError(
                 f"The certificate {path} cannot be read", hint="check the path and the file"
             ) from None
-        return cls.from_json(text, name=f"The file {path}")
+        return cls.from_json(text, name=f"the file {path}")
+
+    # --- policies ---------------------------------------------------------------------------
+
+    def bind(self, path: str | os.PathLike[str]) -> Certificate:
+        """Return the certificate tied to a policy file, every byte of it."""
+        return replace(self, policy_digest=file_digest(path))
+
+    def check(self, path: str | os.PathLike[str]) -> None:
+        """Verify that the certificate belongs to a policy file and that all it says holds.
+
+        The fingerprint covers every byte of the file. Everything else is computed again from the
+        policy; only the budget that it is held against is taken from the certificate, which says
+        it in its claim too.
+        """
+        try:
+            content = Path(path).read_bytes()
+        except OSError:
+            raise CertificateError(
+                f"The policy file {path} cannot be read", hint="check the path"
+            ) from None
+        if self.policy_digest is None:
+            raise CertificateError(
+                "The certificate belongs to no policy file",
+                hint="bind it to one when it is made: certify(policy).bind(path)",
+            )
+        if self.policy_digest != hashlib.sha256(content).hexdigest():
+            raise CertificateError(
+                f"The certificate belongs to another policy file than {path}",
+                hint="the policy was changed or mistaken; certify it again",
+            )
+        self._compare(self._recompute(content, path))
+
+    def _recompute(self, content: bytes, path: str | os.PathLike[str]) -> Promise:
+        try:
+            document = PolicyDocument.from_toml(
+                content.decode("utf-8"), name=f"the policy file {path}"
+            )
+            return promise_document(document, self.parameters.get("budget"))
+        except (HartleyError, UnicodeDecodeError) as error:
+            told = getattr(error, "problem", "it is not text")
+            raise CertificateError(
+                f"Nothing can be certified of the policy file {path}: {told}",
+                hint=getattr(error, "hint", "certify a policy that hartley has written"),
+            ) from None
+
+    def _compare(self, promise: Promise) -> None:
+        """Refuse whatever comes out differently when it is computed again."""
+        saved, found = self.to_dict(), Certificate.of(promise).to_dict()
+        for name in (field.name for field in fields(Promise)):
+            if json.dumps(saved[name], sort_keys=True) == json.dumps(found[name], sort_keys=True):
+                continue
+            raise CertificateError(
+                f"The {name} of the certificate {'do' if name.endswith('s') else 'does'} not hold: "
+                "computed from the policy, something else comes out",
+                hint="it was edited, or made by another version; certify the policy again",
+            )
+
+
+def _finite(value: object) -> object:
+    """Write infinite numbers, which JSON does not have, as text."""
+    if isinstance(value, float) and math.isinf(value):
+        return "infinity" if value > 0 else "-infinity"
+    return value

@@ -2,59 +2,77 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from hartley.errors import OptionError
-from hartley.exact import floor_power, log_ratio, parse_number, round_up
-from hartley.guarantees.certificate import Certificate
-from hartley.guarantees.consequences import (
-    down,
-    of_cells,
-    of_hypothesis_privacy,
-    of_noiseless_privacy,
-    up_bits,
+from hartley.errors import OptionError, printable
+from hartley.exact import parse_number
+from hartley.guarantees.answers import (
+    Answer,
+    of_query,
+    promise_answers,
+    promise_indistinguishability,
 )
+from hartley.guarantees.certificate import Certificate
+from hartley.guarantees.documents import promise_document
+from hartley.guarantees.exhaustive import verify_exhaustively
+from hartley.guarantees.leakage import promise_leakage
+from hartley.guarantees.lines import plain_box, promise_line
+from hartley.guarantees.reach import reach_of
+from hartley.guarantees.records import Output, promise_records
 from hartley.policies.allocation import Allocation
-from hartley.policies.blurring import LinePolicy, StretchPolicy
-from hartley.policies.calibration import cells_met
+from hartley.policies.blurring import LinePolicy
+from hartley.policies.document import PolicyDocument
+from hartley.policies.merging import CategoryMerging
+from hartley.policies.optimal import CutQuantizer
 from hartley.policies.quantizer import UniformQuantizer
-from hartley.ranges.cells import CutBox
+from hartley.ranges.enclosure import shown
 from hartley.ranges.expression import Expression, as_expression
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
+    from fractions import Fraction
 
-    from hartley.policies.optimal import CutQuantizer
+    from hartley.guarantees.promise import Promise
     from hartley.ranges.box import Box
+    from hartley.ranges.relation import Relation
 
     Query = Expression | str | Callable[..., Any]
+    Policy = (
+        PolicyDocument | UniformQuantizer | CutQuantizer | Allocation | CategoryMerging | LinePolicy
+    )
 
-B, D = "Farokhi 2019 (Noiseless Privacy)", "Farokhi 2021"
-OTHERS = "everybody else's data stays fixed while one person's varies over its whole range"
-INSIDE = "every value lies in its declared range, or is clamped to it first"
-MOST_PEOPLE_CUT = 10_000
-MOST_CASES = 5_000_000
+__all__ = ["certify", "verify_exhaustively"]
+
+MOST_SHOWN = 12
+"""The sides of a larger box are not listed in a certificate."""
 
 
-def certify(
-    policy: UniformQuantizer | CutQuantizer | Allocation | LinePolicy,
+def certify(  # noqa: PLR0913 - what is given beside each kind of policy
+    policy: Policy,
+    budget: object = None,
     *,
     query: Query | None = None,
     box: Box | None = None,
     sensitivity: object = None,
-    budget: object = None,
+    counted: Relation | Mapping[Any, int] | None = None,
+    against: Literal["knowing", "not knowing"] = "knowing",
 ) -> Certificate:
     """Return what a finished policy promises.
 
+    A policy file is certified from what it says alone. A policy that was built in Python says
+    less, so that the query or the ranges are given beside it.
+
     Args:
         policy: what releases.
+        budget: the bits that were asked for; whether the policy keeps to them is recomputed.
         query: the query whose answer a quantizer releases, over the people of ``box``; without
             one, the quantizer releases one person's own value.
         box: the declared range of every person's value.
-        sensitivity: how far one person's data can move the query, where it is not linear.
-        budget: the bits that were asked for; whether the policy keeps to them is recomputed.
+        sensitivity: how far one person's data can move the query, where that is not computed.
+        counted: for merged categories, the relation or the counts of records whose leakage is
+            certified; without them, the number of labels is.
+        against: somebody "knowing" everybody else's data (noiseless privacy), or "not knowing"
+            it (indistinguishability, of a linear query).
 
     Example:
         >>> from hartley.ranges.box import Box
@@ -62,172 +80,112 @@ def certify(
         >>> certify(quantizer, query="(x1 + x2)/2", box=Box.cube(0, 1, size=2)).value
         1.0
     """
-    if isinstance(policy, LinePolicy):
-        return _certify_line(policy)
-    if isinstance(policy, Allocation):
-        return _certify_record(policy.outputs, tuple(policy.levels), budget)
-    if query is None and sensitivity is None:
-        return _certify_record(policy.levels, ("the value",), budget)
-    return _certify_answer(policy, query, box, sensitivity, budget)
+    if isinstance(policy, PolicyDocument):
+        promise = promise_document(policy, budget)
+    elif isinstance(policy, LinePolicy):
+        promise = promise_line(policy)
+    elif isinstance(policy, CategoryMerging):
+        promise = _promise_merging(policy, counted, budget)
+    elif isinstance(policy, Allocation):
+        promise = _promise_allocation(policy, budget)
+    elif isinstance(policy, (UniformQuantizer, CutQuantizer)):
+        people = (
+            None if query is None else as_expression(query, () if box is None else box.names),
+            box,
+        )
+        promise = (
+            _promise_quantizer(policy, *people, sensitivity, budget)
+            if against == "knowing"
+            else _promise_indistinguishability(policy, *people, budget)
+        )
+    else:
+        raise OptionError(
+            f"A {type(policy).__name__} cannot be certified",
+            hint="pass a policy, or PolicyDocument.load(path)",
+        )
+    return Certificate.of(promise)
 
 
-def _certify_record(outputs: int, columns: Sequence[str], budget: object) -> Certificate:
-    """Certify a release of records one by one: local noiseless privacy."""
-    bits = log_ratio(outputs)
-    kept = budget is None or outputs <= floor_power(budget)
-    return Certificate(
-        kind="local noiseless privacy",
-        claim=(
-            f"Whatever a person's record is, its release takes one of at most {outputs:,} values: "
-            f"{up_bits(bits)} about the person."
-        ),
-        value=bits,
-        unit="bits",
-        theorem=f"{B}, Definition 2",
-        rule="corrected",
-        sound=kept,
-        certainty="exact",
-        assumptions=(INSIDE, f"nothing else is released of the record than {', '.join(columns)}"),
-        consequences=of_noiseless_privacy(outputs, None),
-        parameters={"budget": None if budget is None else str(budget)},
+def _promise_allocation(policy: Allocation, budget: object) -> Promise:
+    outputs = [Output(name, n, frozenset({name})) for name, n in policy.levels.items()]
+    lengths = {
+        name: column.range.length
+        for name, column in policy.columns.items()
+        if column.points is None  # of listed points not every number is possible
+    }
+    return promise_records(outputs, lengths, budget)
+
+
+def _promise_merging(
+    policy: CategoryMerging, counted: Relation | Mapping[Any, int] | None, budget: object
+) -> Promise:
+    if counted is not None:
+        return promise_leakage(policy, counted, budget)
+    output = Output(policy.column, len(policy.groups), frozenset({policy.column}))
+    return promise_records([output], {}, budget)
+
+
+def _promise_value(policy: UniformQuantizer | CutQuantizer, budget: object) -> Promise:
+    """Certify one person's own value, released in cells."""
+    length = policy.high - policy.low
+    count = len(set(policy.released)) if not isinstance(policy, UniformQuantizer) else policy.levels
+    name = "the value"
+    return promise_records(
+        [Output(name, count if length else 1, frozenset({name}))],
+        {name: length} if length else {},
+        budget,
     )
 
 
-def _certify_answer(
+def _promise_quantizer(
     policy: UniformQuantizer | CutQuantizer,
-    query: Query | None,
+    expression: Expression | None,
     box: Box | None,
     sensitivity: object,
     budget: object,
-) -> Certificate:
-    """Certify a quantized answer about many people: noiseless privacy of each of them."""
-    expression = None if query is None or box is None else as_expression(query, box.names)
-    reach, person = _reach(expression, box, sensitivity)
-    outputs = cells_met(policy.edges, reach)
-    bits = log_ratio(outputs)
-    rule = policy.rule if isinstance(policy, UniformQuantizer) else "corrected"
-    kept = outputs <= floor_power(budget) if budget is not None else rule == "corrected"
-    consequences = of_noiseless_privacy(outputs, person)
-    if expression is not None and box is not None and len(box.names) <= MOST_PEOPLE_CUT:
-        consequences += of_cells(CutBox(box, expression, policy.edges))
-    return Certificate(
-        kind="noiseless privacy",
-        claim=(
-            f"Whatever one person's data is, the answer takes one of at most {outputs:,} values: "
-            f"{up_bits(bits)} about anybody, and the answer is within {policy.error} of the truth."
-        ),
-        value=bits,
-        unit="bits",
-        theorem=f"{B}, Theorem 8",
-        rule=rule,
-        sound=kept,
-        certainty="bound",
-        assumptions=(OTHERS, INSIDE),
-        consequences=consequences,
-        parameters={
-            "query": None if expression is None else str(expression),
-            "box": None if box is None else _plain_box(box),
-            "sensitivity": str(reach),
-            "budget": None if budget is None else str(budget),
-        },
-    )
-
-
-def _reach(
-    expression: Expression | None, box: Box | None, sensitivity: object
-) -> tuple[Fraction, Fraction | None]:
-    """Return how far one person can move the query, and the length of that person's range."""
+) -> Promise:
+    """Certify one person's own value, or an answer about many people in which each is one."""
+    if expression is None and sensitivity is None:
+        return _promise_value(policy, budget)
+    person: Fraction | None = None
     if expression is not None and box is not None:
-        linear = expression.linear()
-        if linear is not None:
-            lengths = {name: box[name].length for name in linear[0]}
-            moves = [abs(c) * lengths[name] for name, c in linear[0].items()]
-            # The person of the smallest range is the one whose value is estimated best.
-            return max(moves, default=Fraction(0)), min(lengths.values(), default=None)
-    if sensitivity is None:
+        reach = reach_of(expression, box, sensitivity)
+        person = min((box[name].length for name in expression.names), default=None)
+    elif sensitivity is None:
         raise OptionError(
             "How far one person can move this query is not known",
-            hint="give sensitivity=, or a linear query with the ranges of its variables",
+            hint="give sensitivity=, or box= with the ranges of its variables",
         )
-    return parse_number(sensitivity, name="the sensitivity"), None
-
-
-def _certify_line(policy: LinePolicy) -> Certificate:
-    """Certify a policy against a hypothesis: how much volume leaves it open."""
-    total, band = policy.box.volume, policy.band()
-    hidden = Fraction(band.low) if isinstance(policy, StretchPolicy) else Fraction(0)
-    epsilon = hidden / (total - hidden)
-    ratio = total / (total - hidden)
-    # What is promised is rounded down.
-    privacy = (
-        max(2 * log - round_up(log), 0.0) if (log := log_ratio(*ratio.as_integer_ratio())) else 0.0
-    )
-    sound = isinstance(policy, StretchPolicy)
-    words = "policy stretches" if sound else "policy as printed collapses"
-    return Certificate(
-        kind="hypothesis privacy",
-        claim=(
-            f"The {words} the band around {policy.hypothesis.column} = {policy.hypothesis.line}. "
-            f"It is {down(float(epsilon))}-private: Priv = {down(privacy)} bits, and moves "
-            f"no value further than {policy.error}."
-        ),
-        value=privacy,
-        unit="bits",
-        theorem=f"{D}, Theorem 4",
-        rule="corrected" if sound else "printed",
-        sound=sound,
-        certainty="exact" if band.exact else "bound",
-        assumptions=(
-            INSIDE,
-            "only outputs are counted, and splitting those that decide nothing raises Priv",
-        ),
-        consequences=of_hypothesis_privacy(
-            float(epsilon), float(Fraction(1, 2) + (total - Fraction(band.high)) / (4 * total))
-        ),
+    else:
+        reach = parse_number(sensitivity, name="the sensitivity")
+        if reach < 0:
+            raise OptionError(
+                "The sensitivity is negative",
+                hint="it is how far one person's data can move the query",
+            )
+    asked = "the query" if expression is None else printable(shown(expression))
+    more = of_query(box, expression, policy) if expression is not None and box is not None else ()
+    return promise_answers(
+        [Answer(asked, policy, reach, person or None)],
+        budget,
+        more=more,
         parameters={
-            "hypothesis": f"{policy.hypothesis.column} >= {policy.hypothesis.line}",
-            "box": _plain_box(policy.box),
-            "error": str(policy.error),
+            "query": None if expression is None else asked,
+            "box": None if box is None or len(box.names) > MOST_SHOWN else plain_box(box),
+            "sensitivity": str(reach),
         },
     )
 
 
-def verify_exhaustively(
-    policy: UniformQuantizer | CutQuantizer, query: Query, people: Mapping[str, Sequence[object]]
-) -> int:
-    """Return how many outputs one person can really produce, by trying everything.
-
-    Every value of one person is tried beside every combination of the others'. Refused where
-    that is too much. Exact.
-
-    Example:
-        >>> quarters = UniformQuantizer(0, 1, 4)
-        >>> halves = [Fraction(k, 8) for k in range(9)]
-        >>> verify_exhaustively(quarters, "(x1 + x2)/2", {"x1": halves, "x2": halves})
-        3
-    """
-    exact = {
-        name: [parse_number(v, name=f"a value of '{name}'") for v in values]
-        for name, values in people.items()
-    }
-    expression = as_expression(query, exact)
-    cases = 1
-    for values in exact.values():
-        cases *= len(values)
-    if cases * len(exact) > MOST_CASES:
+def _promise_indistinguishability(
+    policy: UniformQuantizer | CutQuantizer,
+    expression: Expression | None,
+    box: Box | None,
+    budget: object,
+) -> Promise:
+    if not isinstance(policy, UniformQuantizer) or expression is None or box is None:
         raise OptionError(
-            f"Trying everything would take {cases * len(exact):,} cases",
-            hint=f"give fewer people or values, up to {MOST_CASES:,} cases",
+            "Indistinguishability needs equal cells, a linear query and the ranges of its people",
+            hint="give a UniformQuantizer, query= and box=",
         )
-    most = 0
-    for name, values in exact.items():
-        others = [other for other in exact if other != name]
-        for fixed in product(*(exact[other] for other in others)):
-            point = dict(zip(others, fixed, strict=True))
-            found = {policy.cell(expression.at(point | {name: v})) for v in values}
-            most = max(most, len(found))
-    return most
-
-
-def _plain_box(box: Box) -> dict[str, list[str]]:
-    return {name: [str(side.low), str(side.high)] for name, side in box.sides.items()}
+    return promise_indistinguishability(policy, expression, box, budget)

@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 import math
+import sys
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.exact import log_ratio, round_up
-from hartley.guarantees.certificate import Consequence
+from hartley.guarantees.promise import A, B, Consequence, D, down, few, up_bits
 from hartley.measures.continuous import (
     maximin_information,
     nonstochastic_leakage,
+    smallest_error,
     smallest_error_bound,
 )
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from hartley.ranges.cells import CutBox
 
-A = "Farokhi 2019"
-B = "Farokhi 2019 (Noiseless Privacy)"
-D = "Farokhi 2021"
+MOST_BALLS, MOST_CORNERED = 10_000, 3
+"""Up to so many cells, in so many dimensions, are measured one by one."""
 
 
-def of_noiseless_privacy(outputs: int, person: Fraction | None) -> tuple[Consequence, ...]:
+def of_noiseless_privacy(outputs: int, *errors: Consequence) -> tuple[Consequence, ...]:
     """Return what follows when one person's data can produce at most so many outputs.
 
     Args:
         outputs: the number N of outputs.
-        person: the length of the range of one person's value, where it is one number.
+        errors: what follows for whoever estimates the person's data, from ``estimation_error``.
 
     Example:
-        >>> [found.name for found in of_noiseless_privacy(4, None)][:2]
+        >>> [found.name for found in of_noiseless_privacy(4)][:2]
         ['information leakage', 'zero-error capacity']
     """
-    bits = log_ratio(outputs)
-    found = [
+    bits, twice = log_ratio(outputs), log_ratio(outputs**2)
+    return (
         Consequence(
             "information leakage",
             bits,
@@ -54,118 +54,177 @@ def of_noiseless_privacy(outputs: int, person: Fraction | None) -> tuple[Consequ
         Consequence(
             "hypothesis tests",
             1.0 if outputs > 1 else -math.inf,
-            "Whoever tests which of two values a person has, knowing everybody else, "
-            + ("decides or does not: 1 bit or nothing." if outputs > 1 else "never decides."),
+            "Whoever tests which of two given values a person has, knowing everything else, "
+            + (
+                "either decides it, which is 1 bit, or learns nothing."
+                if outputs > 1
+                else "learns nothing."
+            ),
             f"{B}, Theorem 3, sharpened",
         ),
-        *(_estimation(outputs, person) if person is not None else ()),
+        *errors,
         Consequence(
             "stochastic maximal leakage",
             bits,
             f"Were the data random, its maximal leakage about one person would be at most "
-            f"{up_bits(bits)}.",
+            f"{up_bits(bits)}, whatever its law.",
             f"{B}, Theorem 5",
         ),
         Consequence(
             "composition",
-            bits,
+            twice,
             "Another release about the same people adds its bits, whichever query it answers and "
-            "however it was chosen.",
+            f"however it was chosen: two like this one tell at most {up_bits(twice)} "
+            "about one person.",
             f"{B}, Theorem 6, also adaptive",
         ),
         Consequence(
             "post-processing",
             bits,
-            "Nothing that is computed from the release tells more.",
+            f"Whatever is computed from the release tells no more: at most {up_bits(bits)}.",
             f"{B}, Theorem 7",
-        ),
-    ]
-    return tuple(found)
-
-
-def _estimation(outputs: int, person: Fraction) -> tuple[Consequence, ...]:
-    """Return the error of whoever estimates a person's value, were it uniform before.
-
-    E|X - X^|^p >= rho mu^(p+1) / ((p+1) 2^p N^p); uniform means rho = 1/mu.
-    """
-    absolute = float(person / (4 * outputs))
-    root = float(person) / (2 * math.sqrt(3) * outputs)
-    return (
-        Consequence(
-            "estimation error",
-            math.nextafter(absolute, 0.0),
-            f"Whoever knows everybody else and thinks every value of a person equally likely errs "
-            f"by {down(absolute)} on average at least, and by {down(root)} in the root mean "
-            "square.",
-            f"{B}, Theorem 4, corrected",
         ),
     )
 
 
+def estimation_error(
+    length: Fraction, outputs: int, *, of: str = "a person's value"
+) -> Consequence:
+    r"""Return the error of whoever estimates a value of which all were equally likely before.
+
+    .. math:: E|X - \hat X|^p \ge \frac{\rho\,\mu^{p+1}}{(p+1)\,2^p N^p}, \qquad \rho = 1/\mu
+
+    Farokhi 2019 (Noiseless Privacy), Theorem 4, corrected: for any p > 0, with rho a lower bound
+    of the density of the value given everything else. Attained by N equal cells. The value is
+    that of p = 1, rounded down.
+
+    Example:
+        >>> estimation_error(Fraction(1), 2).value
+        0.125
+    """
+    absolute = length / (4 * outputs)
+    root = _below(length / (2 * outputs)) / math.sqrt(3) * (1 - 1e-15)
+    return Consequence(
+        "estimation error",
+        _below(absolute),
+        f"Whoever knows everything else and thinks every number in the range of {of} equally "
+        f"likely errs by {down(absolute)} on average at least, and by {down(root)} in the root "
+        "mean square.",
+        f"{B}, Theorem 4, corrected",
+    )
+
+
+def indistinguishability(telling: int) -> Consequence:
+    """Return what follows when so many outputs can tell one value of a person from another."""
+    return Consequence(
+        "indistinguishability",
+        log_ratio(telling),
+        f"To somebody who knows nothing about the others, {few(telling)} of the outputs can tell "
+        "one value of a person from another.",
+        f"{D}, Theorem 5, sharp",
+    )
+
+
 def of_cells(cut: CutBox) -> tuple[Consequence, ...]:
-    """Return what the cells of a quantized query tell about everybody's data together."""
+    """Return what the cells of a quantized query tell about all its data together.
+
+    Example:
+        >>> from hartley.ranges.box import Box
+        >>> from hartley.ranges.cells import CutBox
+        >>> cut = CutBox(Box.cube(-2, 2, size=2), "(x1 + x2)/2", (-2, -1, 0, 1, 2))
+        >>> [round(found.value, 6) for found in of_cells(cut)]
+        [2.0, 3.0, 1.414214]
+    """
     agreed, leaked = maximin_information(cut), nonstochastic_leakage(cut)
-    error = smallest_error_bound(cut)
+    error, source = _reconstruction(cut)
     return (
         Consequence(
             "maximin information",
             agreed,
-            f"The answer always tells {up_bits(agreed)} about everybody's data together: which of "
-            f"{len(cut.outputs):,} cells it lies in.",
+            f"The answer tells {up_bits(agreed)} about all the data together: in which of "
+            f"{len(cut.outputs):,} cells it lies.",
             f"{A}, Theorem IV.2",
         ),
         Consequence(
             "leakage",
             leaked,
-            f"The smallest cell narrows everybody's data together by {up_bits(leaked)} at most.",
+            "How far the most telling answer narrows all the data together is not bounded."
+            if math.isinf(leaked)
+            else "The most telling answer narrows all the data together by "
+            f"{up_bits(leaked)} at most.",
             f"{A}, Theorem IV.3",
         ),
         Consequence(
             "reconstruction error",
             error,
-            "Whoever reconstructs everybody's data from the answer errs by "
-            f"{down(error)} at least, whatever the answer is.",
-            f"{A}, Theorem II.2",
+            "Whoever reconstructs all the data from the answer may err by "
+            f"{down(error)} or more, whatever the answer is.",
+            f"{A}, {source}",
         ),
     )
 
 
-def of_hypothesis_privacy(epsilon: float, success: float | None) -> tuple[Consequence, ...]:
-    """Return what follows when a release is epsilon-private against a hypothesis."""
-    found = []
-    if epsilon > 0:
-        leak = round_up(math.log1p(1 / epsilon) / math.log(2))
-        found.append(
-            Consequence(
-                "information leakage",
-                leak,
-                f"What the hypothesis tells about the output, L₀(Y;H), is at most {up_bits(leak)}.",
-                f"{D}, Proposition 1, corrected",
-            )
-        )
-    if success is not None:
-        found.append(
-            Consequence(
-                "success of a test",
-                success,
-                "Were both hypotheses equally likely and the outputs uniform under each, the "
-                f"best test would be right with probability {down(success)} or more: this much "
-                "is not hidden.",
-                f"{D}, Theorem 3, corrected",
-            )
-        )
-    return tuple(found)
+def _reconstruction(cut: CutBox) -> tuple[float, str]:
+    """Return the smallest error of a reconstruction, exactly where that is quick, and its source.
+
+    Exact for linear queries of few variables, or of many that count alike; else the radius of a
+    ball as large as the smallest cell.
+    """
+    form = cut.query.linear()
+    if form is not None and len(cut.outputs) <= MOST_BALLS:
+        lengths = {side.length for side in cut.box.sides.values()}
+        weights = {abs(form[0].get(name, Fraction(0))) for name in cut.box.names}
+        if len(cut.box.names) <= MOST_CORNERED or len(lengths) == len(weights) == 1:
+            return smallest_error(cut) * (1 - 1e-15), "equation 7"
+    return smallest_error_bound(cut), "Theorem II.2"
 
 
-def up_bits(value: float) -> str:
-    """Show a number of bits, rounded up."""
-    shown = math.ceil(value * 1000) / 1000
-    return f"{shown:g} bit{'' if shown == 1 else 's'}"
+def of_hypothesis_privacy(epsilon: Fraction | None, deciding: Fraction) -> tuple[Consequence, ...]:
+    """Return what follows when a release is epsilon-private against a hypothesis.
+
+    Args:
+        epsilon: what was promised; None where nothing is decided at all.
+        deciding: the share of all that records could be whose release decides, at least.
+
+    Example:
+        >>> leakage, success, _ = of_hypothesis_privacy(Fraction(1), Fraction(1, 2))
+        >>> round(leakage.value, 9), success.value
+        (1.0, 0.625)
+    """
+    leak = 0.0 if epsilon is None else math.inf
+    if epsilon:
+        leak = round_up(log_ratio(*(1 + 1 / epsilon).as_integer_ratio()))
+    success = Fraction(1, 2) + deciding / 4
+    return (
+        Consequence(
+            "information leakage",
+            leak,
+            "What the hypothesis tells about the output, L₀(Y;H), is "
+            + ("not bounded by it." if math.isinf(leak) else f"at most {up_bits(leak)}."),
+            f"{D}, Proposition 1, corrected",
+        ),
+        Consequence(
+            "success of a test",
+            _below(success),
+            "Were both hypotheses equally likely and the data spread evenly under each, the best "
+            f"test would be right with probability {down(success)} or more: this much is not "
+            "hidden.",
+            f"{D}, Theorem 3, corrected",
+        ),
+        Consequence(
+            "limits of Priv",
+            None,
+            "Priv measures the volume of outputs: stretching those that decide nothing would raise "
+            "it and protect nobody, so it is no help to compare policies by Priv alone.",
+            f"{D}, equation 9",
+        ),
+    )
 
 
-def down(value: float) -> str:
-    """Show a number with four digits, rounded down."""
-    if value <= 0:
-        return "0"
-    scale = 10 ** (3 - math.floor(math.log10(value)))
-    return f"{math.floor(value * scale) / scale:g}"
+def _below(number: Fraction) -> float:
+    """Return a double that is not above an exact number."""
+    try:
+        nearest = float(number)
+    except OverflowError:
+        return sys.float_info.max
+    return nearest if Fraction(nearest) <= number else math.nextafter(nearest, -math.inf)

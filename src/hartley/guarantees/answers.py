@@ -1,0 +1,214 @@
+"""What is promised where one answer about many people is released: noiseless privacy of each."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from hartley.errors import OptionError, printable
+from hartley.exact import floor_power, log_ratio
+from hartley.guarantees.consequences import (
+    estimation_error,
+    indistinguishability,
+    of_cells,
+    of_noiseless_privacy,
+)
+from hartley.guarantees.promise import B, D, Promise, counted, exactly, few, up_bits, within
+from hartley.guarantees.records import INSIDE, budget_text, compare_budget
+from hartley.policies.calibration import cells_met, cells_reached, outputs_telling
+from hartley.policies.quantizer import UniformQuantizer
+from hartley.ranges.box import Box, Interval
+from hartley.ranges.cells import CutBox
+from hartley.ranges.enclosure import check_defined, range_of
+from hartley.ranges.expression import mean, total, variables
+from hartley.ranges.rational import natural_range
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hartley.guarantees.promise import Consequence
+    from hartley.policies.optimal import CutQuantizer
+    from hartley.policies.query import Aggregate
+    from hartley.ranges.expression import Expression
+
+    Quantizer = UniformQuantizer | CutQuantizer
+
+OTHERS = "everybody else's data stays fixed while one person's varies over its whole range"
+MOST_PEOPLE_CUT = 10_000
+"""Up to so many people the volumes of the cells are computed."""
+MOST_CELLS_CUT = 100_000
+"""Up to so many cells their volumes are compared."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A quantized answer, and how far one person can move it."""
+
+    query: str
+    quantizer: Quantizer
+    reach: Fraction
+    person: Fraction | None = None
+    """The length of the range of one person's value, where that is known."""
+
+    @property
+    def outputs(self) -> int:
+        """The most values that the answer takes while one person's data varies.
+
+        Farokhi 2019 (Noiseless Privacy), Theorem 8, corrected.
+        """
+        if isinstance(self.quantizer, UniformQuantizer):
+            length = self.quantizer.high - self.quantizer.low
+            return cells_reached(length, self.reach, self.quantizer.levels)
+        released = len(set(self.quantizer.released))
+        return min(released, cells_met(self.quantizer.edges, self.reach))
+
+    @property
+    def printed(self) -> bool:
+        """Whether the cells follow the rule as printed, which is unsound."""
+        return isinstance(self.quantizer, UniformQuantizer) and self.quantizer.rule == "printed"
+
+    @property
+    def accuracy(self) -> str:
+        """How far off the release is, as a sentence."""
+        low, high = exactly(self.quantizer.low), exactly(self.quantizer.high)
+        return (
+            f" Answers from {low} to {high} are released within {within(self.quantizer.error)} "
+            "of the truth."
+        )
+
+
+def promise_answers(
+    answers: Sequence[Answer],
+    budget: object,
+    *,
+    assumptions: tuple[str, ...] = (OTHERS, INSIDE),
+    more: tuple[Consequence, ...] = (),
+    parameters: dict[str, object] | None = None,
+) -> Promise:
+    """Certify answers about many people: of several, the outputs multiply (Theorem 6).
+
+    A bound: one person may be able to produce less.
+    """
+    outputs = math.prod(answer.outputs for answer in answers)
+    bits = log_ratio(outputs)
+    printed = any(answer.printed for answer in answers)
+    kept = not printed if budget is None else outputs <= floor_power(budget)
+    lengths = [answer.person for answer in answers if answer.person is not None]
+    # The person of the smallest range is the one whose value is estimated best.
+    errors = [estimation_error(min(lengths), outputs)] if lengths else []
+    asked = " and ".join(answer.query for answer in answers)
+    subject = f"answer to {asked} is" if len(answers) == 1 else f"answers to {asked} are"
+    return Promise(
+        kind="noiseless privacy",
+        claim=(
+            f"Whatever one person's data is, the {subject} one of at most "
+            f"{counted(outputs, 'value')}, even to somebody who knows everybody else's data: "
+            f"{up_bits(bits)} about anybody."
+            + compare_budget(budget, outputs)
+            + (answers[0].accuracy if len(answers) == 1 else "")
+        ),
+        value=bits,
+        unit="bits",
+        theorem=f"{B}, Theorem 8",
+        rule="printed" if printed else "corrected",
+        sound=kept,
+        certainty="bound",
+        assumptions=assumptions,
+        consequences=(*of_noiseless_privacy(outputs, *errors), *more),
+        parameters=(parameters or {}) | {"budget": budget_text(budget)},
+    )
+
+
+def answer_aggregate(
+    aggregate: Aggregate, quantizer: Quantizer, side: Interval, people: int
+) -> tuple[Answer, tuple[Consequence, ...]]:
+    """Return a mean or total over people of one range, and what its cells tell.
+
+    Everybody counts alike, so that no list of people is needed to know how far one moves the
+    answer; volumes are computed for some thousands of people only.
+    """
+    share = people if aggregate.function == "mean" else 1
+    text = f"{aggregate} over {counted(people, 'person').replace('persons', 'people')}"
+    answer = Answer(printable(text), quantizer, side.length / share, side.length)
+    ends = (people * side.low / share, people * side.high / share)
+    more: tuple[Consequence, ...] = ()
+    if people > MOST_PEOPLE_CUT or side.length == 0:
+        return answer, more
+    if _covers_exactly(quantizer, Interval(*ends)):
+        more += (indistinguishability(outputs_telling([Fraction(1)] * people, quantizer.levels)),)
+    box = Box.cube(side.low, side.high, size=people)
+    query = (mean if aggregate.function == "mean" else total)(variables(*box.names))
+    return answer, (*more, *of_query(box, query, quantizer))
+
+
+def of_query(box: Box, query: Expression, quantizer: Quantizer) -> tuple[Consequence, ...]:
+    """Return what the cells of a query tell about all its data together, where that is feasible."""
+    flat = not box.volume or quantizer.low == quantizer.high
+    if flat or len(box.names) > MOST_PEOPLE_CUT or quantizer.levels > MOST_CELLS_CUT:
+        return ()
+    check_defined(query, box)
+    ends = natural_range(query, box.sides)
+    if ends is None:
+        reached = range_of(query, box)
+        ends = (reached.low, reached.high)
+    edges = list(quantizer.edges)
+    # What lies outside the cells is clamped into the first and the last one.
+    edges[0], edges[-1] = min(edges[0], ends[0]), max(edges[-1], ends[1])
+    return of_cells(CutBox(box, query, tuple(edges)))
+
+
+def _covers_exactly(quantizer: Quantizer, reached: Interval) -> bool:
+    ends = (quantizer.low, quantizer.high)
+    return isinstance(quantizer, UniformQuantizer) and ends == (reached.low, reached.high)
+
+
+# --- indistinguishability -----------------------------------------------------------------------
+
+
+def promise_indistinguishability(
+    quantizer: UniformQuantizer, query: Expression, box: Box, budget: object
+) -> Promise:
+    """Certify how many outputs tell one value of a person from another.
+
+    Farokhi 2021, Theorem 5, sharp: with r = q |c|_inf / |c|_1 at most
+    min(q, floor(r) + ceil(r) - 1) of q equal cells over exactly the range of a linear query,
+    where c are the coefficients times the lengths of the ranges. Attained where nobody counts
+    for more than all others together (|c|_1 >= 2 |c|_inf); else a bound.
+    """
+    form = query.linear()
+    if form is None:
+        raise OptionError(
+            "Indistinguishability is certified for linear queries only",
+            hint="give a weighted sum of people's values, or certify noiseless privacy",
+        )
+    weights = [abs(by) * box[name].length for name, by in form[0].items()]
+    ends = [sorted((by * box[n].low, by * box[n].high)) for n, by in form[0].items()]
+    reached = Interval(form[1] + sum(e[0] for e in ends), form[1] + sum(e[1] for e in ends))
+    if not _covers_exactly(quantizer, reached):
+        raise OptionError(
+            f"The cells do not cover exactly the range {reached} of the query",
+            hint="use UniformQuantizer.for_indistinguishability",
+        )
+    telling = outputs_telling(weights, quantizer.levels)
+    attained = telling == 0 or sum(weights) >= 2 * max(weights)
+    return Promise(
+        kind="indistinguishability",
+        claim=(
+            f"To somebody who knows nothing about the others, {few(telling)} of the "
+            f"{counted(quantizer.levels, 'output')} can tell one value of a person from another"
+            f"{'' if telling == 0 else f': {up_bits(log_ratio(telling))}'}."
+            + compare_budget(budget, telling)
+            + Answer("", quantizer, Fraction(0)).accuracy
+        ),
+        value=log_ratio(telling),
+        unit="bits",
+        theorem=f"{D}, Theorem 5",
+        rule=quantizer.rule,
+        sound=budget is None or telling <= floor_power(budget),
+        certainty="exact" if attained else "bound",
+        assumptions=(INSIDE, "nothing is known about the data of the others but its ranges"),
+        consequences=of_query(box, query, quantizer),
+        parameters={"levels": quantizer.levels, "budget": budget_text(budget)},
+    )

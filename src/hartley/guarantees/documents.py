@@ -1,0 +1,198 @@
+"""What a policy file promises, recomputed from the file alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hartley.errors import InputError
+from hartley.exact import floor_power, parse_number
+from hartley.guarantees.answers import (
+    OTHERS,
+    Answer,
+    answer_aggregate,
+    of_query,
+    promise_answers,
+)
+from hartley.guarantees.hidden import promise_lines
+from hartley.guarantees.promise import counted, exactly
+from hartley.guarantees.reach import reach_bounds
+from hartley.guarantees.records import INSIDE, MISSING, count_outputs, outputs_of, promise_records
+from hartley.policies.columns import LineColumn, query_of
+from hartley.policies.query import Aggregate
+from hartley.ranges.box import Box, Interval
+from hartley.ranges.expression import Expression
+
+if TYPE_CHECKING:
+    from hartley.guarantees.promise import Consequence, Promise
+    from hartley.guarantees.records import Missing, Output
+    from hartley.policies.columns import CutColumn, QuantizedColumn
+    from hartley.policies.document import PolicyDocument
+
+    Quantizing = QuantizedColumn | CutColumn
+
+
+def promise_document(document: PolicyDocument, budget: object = None) -> Promise:
+    """Return what a policy file promises.
+
+    Everything is recomputed from the columns. Of the section [design] only what nobody could
+    compute is read, and named as an assumption: declared ranges, the number of people, the
+    sensitivity of a query, and the budget that the policy is held against.
+
+    Args:
+        document: the policy.
+        budget: the bits that were asked for; by default the ``bits`` of its design.
+    """
+    asked = document.design.get("bits") if budget is None else budget
+    if document.aggregates:
+        return _promise_aggregates(document, asked)
+    lines = [column for column in document.columns if isinstance(column, LineColumn)]
+    if lines:
+        return promise_lines(document, lines)
+    expressions = _expressions(document)
+    if "sensitivity" in document.design and len(expressions) == len(document.columns) == 1:
+        return _promise_moved(document, *expressions[0], asked)
+    return _promise_rows(document, expressions, asked)
+
+
+# --- records one by one -------------------------------------------------------------------------
+
+
+def _promise_rows(
+    document: PolicyDocument, expressions: list[tuple[Quantizing, Expression]], budget: object
+) -> Promise:
+    outputs = [outputs_of(column) for column in document.columns]
+    read = frozenset[str]().union(*(output.reads for output in outputs))
+    lengths = {name: high - low for name, (low, high) in document.ranges.items() if name in read}
+    more: list[Consequence] = []
+    for column, expression in expressions:
+        found = _cells(document, column, expression)
+        more += found if len(expressions) == 1 else _named(found, column.name)
+    return promise_records(
+        outputs,
+        {name: length for name, length in lengths.items() if length},
+        budget,
+        missing=_missing(outputs, budget),
+        more=tuple(more),
+    )
+
+
+def _missing(outputs: list[Output], budget: object) -> Missing:
+    """Count missing values, unless a budget is kept without them alone.
+
+    By default a release gives missing values out as missing. A budget that leaves no room for
+    that can be kept by a strict release, and then the promise says so.
+    """
+    if budget is None:
+        return "counted"
+    allowed = floor_power(budget)
+    with_missing, without = (
+        [size for size in count_outputs(outputs, missing).values() if size is not None]
+        for missing in ("counted", "refused")
+    )
+    strict = math.prod(without) <= allowed < math.prod(with_missing)
+    return "refused" if strict else "counted"
+
+
+def _expressions(document: PolicyDocument) -> list[tuple[Quantizing, Expression]]:
+    """Return the columns that quantize an expression over the columns of a row."""
+    found = []
+    for column in document.columns:
+        query = query_of(column)
+        if isinstance(query, Expression):
+            found.append((column, query))
+    return found  # type: ignore[return-value]  # only these columns have queries
+
+
+def _cells(
+    document: PolicyDocument, column: Quantizing, expression: Expression
+) -> tuple[Consequence, ...]:
+    """Return what the cells of an expression tell, where the ranges of its columns are known."""
+    ranges = document.ranges
+    if not expression.names or not all(name in ranges for name in expression.names):
+        return ()
+    box = Box({name: Interval(*ranges[name]) for name in expression.names})
+    return of_query(box, expression, column.quantizer)
+
+
+def _promise_moved(
+    document: PolicyDocument, column: Quantizing, expression: Expression, budget: object
+) -> Promise:
+    """Certify an answer that one person moves by no more than is declared."""
+    reach = parse_number(document.design["sensitivity"], name="the sensitivity of the design")
+    if reach < 0:
+        raise InputError(
+            "The sensitivity of the design is negative",
+            hint="it is how far one person's data can move the query",
+        )
+    ranges = document.ranges
+    if expression.names and all(name in ranges for name in expression.names):
+        # One column alone is no more than one person's data.
+        box = Box({name: Interval(*ranges[name]) for name in expression.names})
+        reach = max(reach, reach_bounds(expression, box)[0])
+    declared = f"one person's data moves {column.of} by {exactly(reach)} at most, as declared"
+    return promise_answers(
+        [Answer(str(column.of), column.quantizer, reach)],
+        budget,
+        assumptions=(declared, OTHERS, INSIDE, *MISSING["refused"][:1]),
+        more=_cells(document, column, expression),
+        parameters={"query": column.of, "sensitivity": str(reach), "missing": "refused"},
+    )
+
+
+# --- one answer for all -------------------------------------------------------------------------
+
+
+def _promise_aggregates(document: PolicyDocument, budget: object) -> Promise:
+    people = _people(document)
+    ranges, answers = document.ranges, []
+    more: list[Consequence] = []
+    read: dict[str, list[str]] = {}
+    for column in document.columns:
+        query = query_of(column)
+        assert isinstance(query, Aggregate)  # a policy mixes them with nothing else
+        if query.column not in ranges:
+            raise InputError(
+                f"The policy releases {query}, but declares no range of '{query.column}'",
+                hint=f'write in [design]: columns = {{{query.column} = ["100", "250"]}}',
+            )
+        side = Interval(*ranges[query.column])
+        answer, found = answer_aggregate(query, column.quantizer, side, people)  # type: ignore[union-attr]  # columns with queries have one
+        answers.append(answer)
+        more += found if len(document.columns) == 1 else _named(found, str(query))
+        read[query.column] = [str(side.low), str(side.high)]
+    table = (
+        f"the table has exactly {counted(people, 'row')}, one a person, no value is missing, and "
+        "the answer is exact before it is put into a cell"
+    )
+    return promise_answers(
+        answers,
+        budget,
+        assumptions=(OTHERS, INSIDE, table),
+        more=tuple(more),
+        parameters={
+            "queries": [str(query) for query in document.aggregates],
+            "people": people,
+            "ranges": read,
+            "missing": "ruled out",
+        },
+    )
+
+
+def _people(document: PolicyDocument) -> int:
+    people = document.design.get("people")
+    if isinstance(people, bool) or not isinstance(people, int) or people < 1:
+        raise InputError(
+            f"The policy releases {document.aggregates[0]}, but does not say over how many people",
+            hint="write for example people = 5000 in its section [design]",
+        )
+    return people
+
+
+def _named(found: tuple[Consequence, ...], of: str) -> tuple[Consequence, ...]:
+    """Tell what follows for one column from what follows for another."""
+    return tuple(
+        replace(one, name=f"{one.name} of {of}", sentence=f"About {of}: {one.sentence}")
+        for one in found
+    )

@@ -1,0 +1,137 @@
+"""Try everything, where that is little enough, to confirm what was certified."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from hartley.engines.column_map import apply_map
+from hartley.engines.sources import open_table
+from hartley.errors import InputError, OptionError
+from hartley.exact import parse_number
+from hartley.policies.columns import LineColumn, query_of
+from hartley.policies.document import PolicyDocument
+from hartley.policies.query import Aggregate
+from hartley.ranges.expression import as_expression, mean, total, variables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from fractions import Fraction
+
+    from hartley.policies.optimal import CutQuantizer
+    from hartley.policies.quantizer import UniformQuantizer
+    from hartley.ranges.expression import Expression
+
+    Query = Expression | str | Callable[..., Any]
+
+MOST_CASES = 5_000_000
+MOST_RECORDS = 1_000_000
+
+
+def verify_exhaustively(
+    policy: UniformQuantizer | CutQuantizer | PolicyDocument,
+    query: Query | None = None,
+    people: Mapping[str, Sequence[object]] | None = None,
+) -> int:
+    """Return how many outputs one person can really produce, by trying everything.
+
+    Of a quantized query, every value of one person is tried beside every combination of the
+    others'. Of a policy file that releases records, every combination of the given values of its
+    columns (None for a missing one) is released by the engine itself, and different releases are
+    counted; of one that releases a mean or total, every person takes every given value. Refused
+    where that is too much. Exact.
+
+    Args:
+        policy: what releases.
+        query: the query that a quantizer releases; a policy file has its own.
+        people: for every person, or for every column of a policy file, the values to try.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> from hartley.policies.quantizer import UniformQuantizer
+        >>> quarters = UniformQuantizer(0, 1, 4)
+        >>> halves = [Fraction(k, 8) for k in range(9)]
+        >>> verify_exhaustively(quarters, "(x1 + x2)/2", {"x1": halves, "x2": halves})
+        3
+        >>> from hartley.policies.columns import QuantizedColumn
+        >>> ages = PolicyDocument((QuantizedColumn("age", UniformQuantizer(0, 100, 4)),))
+        >>> verify_exhaustively(ages, people={"age": [*range(101), None]})
+        5
+    """
+    if not people:
+        raise OptionError("No values were given to try", hint="give people={name: [values]}")
+    if isinstance(policy, PolicyDocument):
+        return _try_document(policy, people)
+    if query is None:
+        raise OptionError("A quantizer is tried with a query", hint="give query=")
+    exact = {name: _exact(name, values) for name, values in people.items()}
+    return _try_people(policy, as_expression(query, exact), exact)
+
+
+def _exact(name: str, values: Sequence[object]) -> list[Fraction]:
+    return [parse_number(value, name=f"a value of '{name}'") for value in values]
+
+
+def _try_people(
+    policy: UniformQuantizer | CutQuantizer,
+    expression: Expression,
+    people: Mapping[str, Sequence[Fraction]],
+) -> int:
+    """Count the outputs of the person who can produce most of them."""
+    cases = math.prod(map(len, people.values()))
+    _refuse_too_many(cases * len(people), MOST_CASES)
+    most = 0
+    for name, values in people.items():
+        others = [other for other in people if other != name]
+        for fixed in product(*(people[other] for other in others)):
+            point = dict(zip(others, fixed, strict=True))
+            found = {policy.cell(expression.at(point | {name: v})) for v in values}
+            most = max(most, len(found))
+    return most
+
+
+def _try_document(document: PolicyDocument, values: Mapping[str, Sequence[object]]) -> int:
+    if any(isinstance(column, LineColumn) for column in document.columns):
+        raise OptionError(
+            "A policy against a hypothesis promises no number of outputs",
+            hint="its certificate measures volumes; try a policy that quantizes or merges",
+        )
+    if document.aggregates:
+        return _try_aggregates(document, values)
+    _refuse_too_many(math.prod(map(len, values.values())), MOST_RECORDS)
+    records = zip(*product(*values.values()), strict=True)
+    table = open_table(dict(zip(values, map(list, records), strict=True)))
+    released = apply_map(table, document.to_map())
+    return int(released.expression.distinct().count().to_pyarrow().as_py())
+
+
+def _try_aggregates(document: PolicyDocument, values: Mapping[str, Sequence[object]]) -> int:
+    """Count the answers that one person can produce to each query, and multiply."""
+    size = document.design.get("people")
+    if not isinstance(size, int) or size < 1:
+        raise InputError(
+            "The policy does not say over how many people it is", hint="write people in [design]"
+        )
+    outputs = 1
+    for column in document.columns:
+        query = query_of(column)
+        assert isinstance(query, Aggregate)  # a policy mixes them with nothing else
+        if query.column not in values:
+            raise OptionError(
+                f"There are no values of '{query.column}' to try", hint="give them in people="
+            )
+        tried = _exact(query.column, values[query.column])
+        _refuse_too_many(size * len(tried) ** min(size, 64), MOST_CASES)
+        everybody = {f"x{i}": tried for i in range(1, size + 1)}
+        function = mean if query.function == "mean" else total
+        outputs *= _try_people(column.quantizer, function(variables(*everybody)), everybody)  # type: ignore[union-attr]  # columns with queries have one
+    return outputs
+
+
+def _refuse_too_many(cases: int, most: int) -> None:
+    if cases > most:
+        raise OptionError(
+            f"Trying everything would take {cases:,} cases",
+            hint=f"give fewer people or values, up to {most:,} cases",
+        )

@@ -1,0 +1,215 @@
+"""What is promised where records are released one by one: local noiseless privacy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from hartley.errors import printable
+from hartley.exact import floor_power, log_ratio, parse_number
+from hartley.guarantees.consequences import estimation_error, of_noiseless_privacy
+from hartley.guarantees.promise import B, Promise, counted, exactly, up_bits
+from hartley.policies.columns import (
+    CutColumn,
+    LineColumn,
+    MergedColumn,
+    QuantizedColumn,
+)
+from hartley.ranges.expression import Expression
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from fractions import Fraction
+
+    from hartley.guarantees.promise import Consequence
+    from hartley.policies.columns import ColumnPolicy
+
+Missing = Literal["counted", "refused", "ruled out"]
+"""What becomes of a missing value: it is released as missing, which is one more output a column;
+a strict release refuses it; or a policy for numbers alone says nothing about it."""
+INSIDE = "every value lies in its declared range, or is clamped to it first"
+ROWS = "one row is one person, and neither the number nor the order of the rows tells anything"
+STRICT = (
+    "no value is missing: it holds for a strict release alone, and that a table was refused is not "
+    "counted"
+)
+MISSING: Mapping[Missing, tuple[str, ...]] = {
+    "counted": (
+        "a missing value is released as missing, which counts as one output a column",
+        ROWS,
+    ),
+    "refused": (STRICT, ROWS),
+    "ruled out": (),
+}
+
+
+@dataclass(frozen=True)
+class Output:
+    """In how many ways one column of a record can come out, missing values aside."""
+
+    name: str
+    count: int | None
+    """How many different values are released; None where they are not bounded."""
+    reads: frozenset[str]
+    """The columns of the table that it is computed from."""
+    computed: bool = False
+    """Whether it is a query, which may have no value where those columns have one."""
+
+
+def outputs_of(column: ColumnPolicy) -> Output:
+    """Return in how many ways a column of a policy can come out, whatever the record is.
+
+    Cells that are released alike count once. A column that is kept, or moved near a line, can
+    take any value; one whose range is a single number cannot.
+
+    Example:
+        >>> from hartley.policies.columns import MergedColumn
+        >>> outputs_of(MergedColumn("job", (("nurse", "doctor"), ("smith",)), ("a", "b"))).count
+        2
+    """
+    reads, count, computed = frozenset({column.name}), None, False
+    if isinstance(column, (QuantizedColumn, CutColumn)):
+        if isinstance(column.query, Expression):
+            reads, computed = frozenset(column.query.names), True
+        low, high = column.range
+        count = 1 if low == high else _released(column)
+    elif isinstance(column, MergedColumn):
+        count = len(column.to_rule().labels)
+    elif isinstance(column, LineColumn):
+        reads |= frozenset(column.expression.names)
+    elif column.range is not None and column.range[0] == column.range[1]:
+        count = 1
+    return Output(column.name, count, reads, computed)
+
+
+def _released(column: QuantizedColumn | CutColumn) -> int:
+    if isinstance(column, QuantizedColumn):
+        return column.quantizer.levels
+    return len(set(map(float, column.values)))
+
+
+def promise_records(
+    columns: Sequence[Output],
+    lengths: Mapping[str, Fraction],
+    budget: object,
+    *,
+    missing: Missing = "ruled out",
+    more: tuple[Consequence, ...] = (),
+) -> Promise:
+    """Certify that a record has at most so many releases: the product over its columns.
+
+    Farokhi 2019 (Noiseless Privacy), Definition 2, with Theorem 6 over the columns. Exact.
+
+    Args:
+        columns: what is released of a record.
+        lengths: how long the declared range of each column of the table is.
+        budget: the bits that were asked for; whether they are kept is part of the claim.
+        missing: what becomes of missing values.
+        more: what else is known to follow.
+    """
+    sizes = count_outputs(columns, missing)
+    parameters: dict[str, Any] = {
+        "outputs": {printable(name): size for name, size in sizes.items()},
+        "missing": missing,
+        "budget": budget_text(budget),
+    }
+    assumptions = (*MISSING[missing], f"of the record nothing but {names(columns)} is released")
+    if None in sizes.values():
+        return _promise_nothing(sizes, assumptions, parameters)
+    outputs = math.prod(size or 1 for size in sizes.values())
+    bits = log_ratio(outputs)
+    errors = (_estimation(name, length, columns, sizes) for name, length in lengths.items())
+    return Promise(
+        kind="local noiseless privacy",
+        claim=(
+            "Whatever a person's record is, its release is one of at most "
+            f"{counted(outputs, 'value')}: {up_bits(bits)} about the person."
+            + compare_budget(budget, outputs)
+        ),
+        value=bits,
+        unit="bits",
+        theorem=f"{B}, Definition 2",
+        rule="printed",
+        sound=budget is None or outputs <= floor_power(budget),
+        certainty="exact",
+        assumptions=(INSIDE, *assumptions),
+        consequences=(*of_noiseless_privacy(outputs, *errors), *more),
+        parameters=parameters,
+    )
+
+
+def count_outputs(columns: Iterable[Output], missing: Missing) -> dict[str, int | None]:
+    """Return how many values each column is released as; None where they are not bounded."""
+    one_more = 1 if missing == "counted" else 0
+    return {
+        column.name: None if column.count is None else column.count + one_more for column in columns
+    }
+
+
+def _estimation(
+    name: str, length: Fraction, columns: Sequence[Output], sizes: Mapping[str, int | None]
+) -> Consequence:
+    """Return the error about one column of the table, from all that is computed from it."""
+    counts = [
+        # That the value is there is known to whoever estimates it.
+        sizes[column.name] if column.computed else column.count
+        for column in columns
+        if name in column.reads
+    ]
+    return estimation_error(length, math.prod(c or 1 for c in counts), of=printable(name))
+
+
+def _promise_nothing(
+    sizes: Mapping[str, int | None], assumptions: tuple[str, ...], parameters: dict[str, Any]
+) -> Promise:
+    """Certify that nothing is promised, since some column is released as it is."""
+    kept = [printable(name) for name, size in sizes.items() if size is None]
+    are = "it is" if len(kept) == 1 else "they are"
+    rest = [size for size in sizes.values() if size is not None]
+    beside = (
+        f" Beside that, the release of a record is one of at most {math.prod(rest):,} values."
+        if rest
+        else ""
+    )
+    return Promise(
+        kind="local noiseless privacy",
+        claim=(
+            f"Nothing is promised about a person: {' and '.join(kept)} can take any value and "
+            f"{'is' if len(kept) == 1 else 'are'} released as {are}.{beside}"
+        ),
+        value=math.inf,
+        unit="bits",
+        theorem=f"{B}, Definition 2",
+        rule="printed",
+        sound=False,
+        certainty="bound",
+        assumptions=assumptions,
+        parameters=parameters,
+    )
+
+
+def compare_budget(budget: object, outputs: int) -> str:
+    """Say whether a budget is kept, as a sentence to add.
+
+    Example:
+        >>> compare_budget(1, 3)
+        ' That breaks the budget of 1 bit, which allows 2 values.'
+    """
+    if budget is None:
+        return ""
+    allowed, bits = floor_power(budget), parse_number(budget, name="the budget in bits")
+    told = f"the budget of {exactly(bits)} bit{'' if bits == 1 else 's'}"
+    if outputs <= allowed:
+        return f" That keeps {told}."
+    return f" That breaks {told}, which allows {counted(allowed, 'value')}."
+
+
+def names(columns: Iterable[Output]) -> str:
+    """List the names of columns in a sentence."""
+    return ", ".join(printable(column.name) for column in columns)
+
+
+def budget_text(budget: object) -> str | None:
+    """Write a budget in the one way in which a certificate says it."""
+    return None if budget is None else str(parse_number(budget, name="the budget in bits"))
