@@ -4,17 +4,64 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.cells import Grid, clamp, list_item, locate_steps, search_steps
+from hartley.engines.cells import (
+    MOST_BUCKETS,
+    Grid,
+    clamp,
+    list_item,
+    locate_steps,
+    search_steps,
+)
+from hartley.engines.formula import null_unless
+from hartley.engines.table import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hartley.engines.cells import Steps
     from hartley.engines.rules import Lookup
+    from hartley.engines.table import Table
 
 
 MOST_COMPARED = 32
 """More values than this are searched in a list on the embedded engine, which is slow at cases."""
+
+
+def label_steps(table: Table, rule: Lookup, value: str, result: str) -> Steps:
+    """Label categories in the quickest way that an engine has.
+
+    Args:
+        table: the table.
+        rule: the groups.
+        value: the column with the values.
+        result: the column to name; with ``_unknown`` appended, whether a value is in no group.
+    """
+    lists = label_lists(table, rule)
+    if not lists:
+        return look_up_steps(rule, value, result)
+    if "keys" in lists:
+        return search_label_steps(rule, value, result)
+    return index_steps(rule, value, result)
+
+
+def label_lists(table: Table, rule: Lookup) -> dict[str, Sequence[Any]]:
+    """Return the lists in which labels are looked up, by name; none where cases are quicker.
+
+    Of integers that lie close together every one has a label or a hole. Else the values in order,
+    the label of each and, of numbers, the starts of the buckets of a grid. Text is ordered by code
+    points here and by its bytes on the engine, which is the same.
+    """
+    if table.engine != "duckdb" or len(rule.groups) <= MOST_COMPARED:
+        return {}
+    pairs: list[Any] = sorted(rule.groups)
+    keys, labels = zip(*pairs, strict=True)
+    if isinstance(keys[0], str):
+        return {"keys": keys, "labels": labels}
+    if table.kind(rule.column) is Kind.INTEGER and keys[-1] - keys[0] < MOST_BUCKETS:
+        known = dict(pairs)
+        return {"labels": [known.get(key) for key in range(keys[0], keys[-1] + 1)]}
+    edges = number_edges(rule)
+    return {"keys": edges[:-1], "labels": labels, "starts": Grid.over(edges).starts}
 
 
 def look_up_steps(rule: Lookup, value: str, result: str) -> Steps:
@@ -28,19 +75,31 @@ def look_up_steps(rule: Lookup, value: str, result: str) -> Steps:
     yield _labelled(rule, rows[value], result, cases, found)
 
 
-def search_label_steps(rule: Lookup, value: str, lists: tuple[str, str, str], result: str) -> Steps:
-    """Label the values by a search in a sorted list of them.
-
-    Args:
-        rule: the groups.
-        value: the column with the values.
-        lists: the columns that hold the sorted list of values, the label of each and, of numbers,
-            the starts of the buckets of a grid.
-        result: the column to name; with ``_unknown`` appended, whether a value is in no group.
-    """
+def index_steps(rule: Lookup, value: str, result: str) -> Steps:
+    """Label integers by their place in a list of all labels, ``_labels``."""
     import ibis
 
-    keys, labels, starts = lists
+    rows = yield {}
+    pairs: list[Any] = list(rule.groups)
+    low, high = min(key for key, _ in pairs), max(key for key, _ in pairs)
+    label, within = f"{result}_label", rows[value].between(low, high)
+    item = list_item(type_of(rule.labels[0]))
+    found = item(
+        rows[f"{result}_labels"], rows[value].cast("int64") - ibis.literal(low - 1, "int64")
+    )
+    if high - low + 1 == len(pairs):
+        yield _labelled(rule, rows[value], result, [(within, found)], within)
+        return
+    rows = yield {label: null_unless(within, found)}
+    known = rows[label].notnull()
+    yield _labelled(rule, rows[value], result, [(known, rows[label])], known)
+
+
+def search_label_steps(rule: Lookup, value: str, result: str) -> Steps:
+    """Label the values by a search in a sorted list of them, ``_keys``."""
+    import ibis
+
+    keys, labels, starts = (f"{result}_{name}" for name in ("keys", "labels", "starts"))
     at, found, label = f"{result}_at", f"{result}_found", f"{result}_label"
     kind = "string" if isinstance(rule.groups[0][0], str) else "float64"
     if kind == "string":
@@ -56,19 +115,6 @@ def search_label_steps(rule: Lookup, value: str, lists: tuple[str, str, str], re
         label: list_item(type_of(rule.labels[0]))(rows[labels], rows[at]),
     }
     yield _labelled(rule, rows[value], result, [(rows[found], rows[label])], rows[found])
-
-
-def search_lists(rule: Lookup) -> tuple[Sequence[object], ...]:
-    """Return the lists that are searched: values in order, the label of each, starts of buckets.
-
-    Text is ordered by code points here and by its bytes on the engine, which is the same.
-    """
-    pairs: list[Any] = list(rule.groups)
-    keys, labels = zip(*sorted(pairs), strict=True)
-    if isinstance(keys[0], str):
-        return keys, labels
-    edges = number_edges(rule)
-    return edges[:-1], labels, Grid.over(edges).starts
 
 
 def number_edges(rule: Lookup) -> list[float]:

@@ -10,11 +10,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.formula import null_unless, number
+from hartley.engines.rules import UniformCells
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from hartley.engines.rules import UniformCells
+    from hartley.engines.rules import CutCells
+    from hartley.engines.table import Table
 
     Steps = Generator[dict[str, Any], Any, None]
     """Each step names new columns and receives the rows that have them."""
@@ -24,6 +26,20 @@ MOST_NESTED = 4
 
 MOST_BUCKETS = 2**12
 """The finest grid: the embedded engine pays for the length of a list."""
+
+
+MOST_EXACT_DIGITS = 15
+"""The embedded engine divides decimals of more digits than this with two roundings."""
+
+
+def as_doubles(table: Table, name: str) -> Any:
+    """Return a column as doubles, each the nearest one."""
+    column = table.expression[name]
+    dtype = column.type()
+    digits = (dtype.precision or math.inf) if dtype.is_decimal() else 0
+    if table.engine == "duckdb" and digits > MOST_EXACT_DIGITS:
+        column = column.cast("string")
+    return column.cast("float64")
 
 
 def clamp(value: Any, low: float, high: float, *, whole: bool = False) -> Any:
@@ -70,7 +86,7 @@ def uniform_steps(cells: UniformCells, value: str, result: str) -> Steps:
         float(Fraction(1, 4) - Fraction(first, width))
     )
     edge = f"{result}_edge"
-    rows = yield {edge: _floor(guess) * number(float(width)) + number(float(first))}
+    rows = yield {edge: floor(guess) * number(float(width)) + number(float(first))}
     quotient = rows[edge] if divisor == 1 else rows[edge] / number(float(divisor))
     offset = _either(rows[value] < quotient, -float(width), float(width))
     yield {result: (rows[edge] + rows[edge] + offset) / number(float(2 * divisor))}
@@ -137,21 +153,103 @@ class Grid:
         starts = tuple(1 + bisect.bisect_left(held, bucket) for bucket in range(last + 1))
         return cls(slope, shift, starts, max(Counter(held).values(), default=0))
 
+    def direct(
+        self, edges: Sequence[float], values: Sequence[float]
+    ) -> dict[str, Sequence[float]] | None:
+        """Return for every bucket its edge and what lies below and above; None of a fuller one.
 
-def grid_steps(grid: Grid, value: str, lists: tuple[str, str, str], result: str) -> Steps:
-    """Find a cell by its bucket and a search among the few edges there.
+        Example:
+            >>> edges = [0.0, 1.0, 2.0, 8.0, 10.0]
+            >>> lists = Grid.over(edges).direct(edges, [5.0, 6.0, 7.0, 8.0])
+            >>> lists["limits"][:3], lists["below"][:3], lists["above"][:3]
+            ([1.0, 2.0, inf], [5.0, 6.0, 7.0], [6.0, 7.0, 7.0])
+        """
+        if self.most > 1:
+            return None
+        after = (*self.starts[1:], len(values))
+        held = [last > first for first, last in zip(self.starts, after, strict=True)]
+        return {
+            "limits": [
+                edges[start] if edge else math.inf
+                for start, edge in zip(self.starts, held, strict=True)
+            ],
+            "below": [values[start - 1] for start in self.starts],
+            "above": [
+                values[start - 1 + edge] for start, edge in zip(self.starts, held, strict=True)
+            ],
+        }
+
+
+def cell_steps(table: Table, rule: UniformCells | CutCells, value: str, result: str) -> Steps:
+    """Put clamped numbers into cells, in the quickest way that an engine has.
+
+    Args:
+        table: the table.
+        rule: the cells.
+        value: the column with the values, clamped; of equal cells to below the last edge.
+        result: the column to name.
+    """
+    if isinstance(rule, UniformCells):
+        return uniform_steps(rule, value, result)
+    edges = [float(edge) for edge in rule.edges]
+    lists = cut_lists(table, rule)
+    if "limits" in lists:
+        return grid_steps(Grid.over(edges), value, result)
+    if lists:
+        return search_cell_steps(Grid.over(edges), value, result)
+    return compare_steps(edges, rule.values, value, result)
+
+
+def cut_lists(table: Table, rule: CutCells) -> dict[str, Sequence[Any]]:
+    """Return the lists in which cells are looked up, by name; none where cases are quicker."""
+    if table.engine != "duckdb" or len(rule.values) <= MOST_NESTED:
+        return {}
+    edges = [float(edge) for edge in rule.edges]
+    grid = Grid.over(edges)
+    searched = {"keys": edges[:-1], "values": rule.values, "starts": grid.starts}
+    return grid.direct(edges, rule.values) or searched
+
+
+def below_last(cells: UniformCells) -> float:
+    """Return the largest double below the last edge: the last cell is closed."""
+    low, high = float(cells.low), float(cells.high)
+    return math.nextafter(high, -math.inf) if low < high else high
+
+
+def grid_steps(grid: Grid, value: str, result: str) -> Steps:
+    """Find a cell by its bucket and a comparison with the one edge there.
+
+    Args:
+        grid: a grid that parts all edges.
+        value: the column with the values, within the edges.
+        result: the column to name; with ``_limits``, ``_below`` and ``_above`` appended, the
+            columns that hold the lists.
+    """
+    import ibis
+
+    at, item = f"{result}_at", list_item("float64")
+    rows = yield {}
+    rows = yield {at: _bucket(rows[value], grid)}
+    limit, low, high = (
+        item(rows[f"{result}_{name}"], rows[at]) for name in ("limits", "below", "above")
+    )
+    yield {result: ibis.ifelse(rows[value] >= limit, high, low)}
+
+
+def search_cell_steps(grid: Grid, value: str, result: str) -> Steps:
+    """Find a cell by its bucket and a search among the edges there.
 
     Args:
         grid: the grid over the edges.
         value: the column with the values, within the edges.
-        lists: the columns that hold the lists of lower edges, of values and of starts.
-        result: the column to name.
+        result: the column to name; with ``_keys``, ``_values`` and ``_starts`` appended, the
+            columns that hold the lists.
     """
-    keys, values, starts = lists
     at = f"{result}_at"
     rows = yield {}
-    rows = yield from locate_steps(rows, grid, (value, keys, starts), at)
-    yield {result: list_item("float64")(rows[values], rows[at])}
+    columns = value, f"{result}_keys", f"{result}_starts"
+    rows = yield from locate_steps(rows, grid, columns, at)
+    yield {result: list_item("float64")(rows[f"{result}_values"], rows[at])}
 
 
 def locate_steps(
@@ -166,8 +264,7 @@ def locate_steps(
         at: the column to name.
     """
     value, keys, starts = columns
-    bucket = _floor(rows[value] * number(grid.slope) + number(grid.shift)).cast("int64")
-    rows = yield {at: list_item("int64")(rows[starts], bucket + 1)}
+    rows = yield {at: list_item("int64")(rows[starts], _bucket(rows[value], grid))}
     rows = yield from search_steps(rows, grid.most, "float64", (value, keys, at))
     return rows
 
@@ -194,6 +291,11 @@ def search_steps(
     return rows
 
 
+def _bucket(value: Any, grid: Grid) -> Any:
+    """Return the position of the bucket of a number, from 1."""
+    return floor(value * number(grid.slope) + number(grid.shift)).cast("int64") + 1
+
+
 def list_item(kind: str) -> Any:
     """Return the embedded engine's own access to a list, which counts from 1."""
     import ibis
@@ -207,15 +309,17 @@ def _list_extract(items: Any, position: Any) -> Any:
     """Stand for the engine's function of this name."""
 
 
-def _floor(value: Any) -> Any:
+def _stand_in(value: Any) -> Any:
+    """Stand for a function of the engine."""
+
+
+def floor(value: Any) -> Any:
     """Round down without Ibis's detour over integers."""
     import ibis
     import ibis.expr.datatypes as dt
 
-    def floor(value: Any) -> Any:
-        """Stand for the engine's function of this name."""
-
-    return ibis.udf.scalar.builtin(floor, signature=((dt.float64,), dt.float64))(value)
+    types = (dt.float64,), dt.float64
+    return ibis.udf.scalar.builtin(_stand_in, name="floor", signature=types)(value)
 
 
 def _either(condition: Any, one: float, other: float) -> Any:

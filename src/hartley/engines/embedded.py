@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
+import weakref
 from pathlib import Path
 from typing import Any
 
 
 def connect() -> Any:
-    """Return a new embedded DuckDB that spills to the system's temporary folder."""
+    """Return a new embedded DuckDB that spills to the system's temporary folder.
+
+    It is closed when nothing needs it any more, at the latest before the interpreter ends: its
+    threads must not outlive what they work on.
+    """
     import ibis
 
     spill = Path(tempfile.gettempdir()) / f"hartley-spill-{os.getpid()}"
-    return ibis.duckdb.connect(temp_directory=str(spill))
+    backend = ibis.duckdb.connect(temp_directory=str(spill))
+    weakref.finalize(backend, _close, backend.con)
+    return backend
+
+
+def stop(backend: Any) -> None:
+    """End what the embedded engine was doing when Python was interrupted.
+
+    Its other threads go on otherwise, and whatever is asked next waits until they are done.
+    """
+    if backend.name == "duckdb":
+        backend.con.interrupt()
+
+
+def _close(connection: Any) -> None:
+    with contextlib.suppress(Exception):  # nobody is left to be told
+        connection.interrupt()
+        connection.close()

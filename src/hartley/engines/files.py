@@ -50,6 +50,7 @@ def open_files(
                 name,
                 known_span=lambda column: _recorded_span(paths, column),
                 blunt=_blunt(paths),
+                paths=tuple(paths),
             )
         texts, types = _read_csv(paths, null, names)
     except InputError:
@@ -64,7 +65,7 @@ def open_files(
         },
         **{column: texts[column] for column, kind in types.items() if kind not in _KINDS},
     ).select(list(types))
-    return Table(typed, name, surely_named=names is not None, texts=texts)
+    return Table(typed, name, surely_named=names is not None, texts=texts, paths=tuple(paths))
 
 
 def _matching(source: str | os.PathLike[str]) -> list[str]:

@@ -3,12 +3,14 @@
 A tree is ("const", "1/3"), ("var", "height"), an operation and its arguments (``+ - * /``,
 ``neg``, ``abs``, ``sqrt``, ``min``, ``max``, ("pow", tree, n) with a natural n), or
 ("if", condition, then, else), where a condition is ("<", a, b), ("<=", a, b) or
-("and", condition, condition). A missing number is neither below nor above another; what is
-neither true nor false chooses nothing, and "and" is false as soon as one of the two is.
+("and", condition, condition). A condition chooses nothing where a number that it compares is
+missing.
 """
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,7 +18,7 @@ from hartley.errors import OptionError
 from hartley.exact import parse_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
 Tree: TypeAlias = tuple[Any, ...]
 """Nested tuples of plain values."""
@@ -31,6 +33,8 @@ SHAPES = {
 """What an operation is applied to: values and conditions."""
 CONDITIONS = ("<", "<=", "and")
 MOST_POWER = 64
+MOST_COPIES = 4
+"""So often a part is written down that is computed only in the rows that choose it."""
 LARGEST = 1.7976931348623157e308
 
 
@@ -88,7 +92,7 @@ def names_of(tree: Tree) -> tuple[str, ...]:
 
 def formula_steps(
     tree: Tree, inputs: Mapping[str, str], *, prefix: str
-) -> Generator[dict[str, Any], Any, None]:
+) -> Generator[dict[str, Any], Any, Any]:
     """Compute a formula step by step; each part that is used twice is computed once.
 
     Every step names new columns and receives the rows that have them. A quotient by zero, a root
@@ -107,7 +111,7 @@ def formula_steps(
         rows = yield {name: _value(part, rows, known) for part, name in names.items()}
         known |= names
     result = _value(tree, rows, known)
-    yield {prefix: null_unless(result.abs() <= number(LARGEST), result)}
+    return (yield {prefix: null_unless(result.abs() <= number(LARGEST), result)})
 
 
 def number(value: float) -> Any:
@@ -155,29 +159,56 @@ def _parts(tree: object) -> tuple[Tree, ...]:
 
 def _written(tree: Tree) -> tuple[int, ...]:
     """Return how often an operation writes each of its operands down."""
-    operation = tree[0]
-    if operation == "if":
-        return 2, 1, 1
-    times = {"min": 2, "max": 2, "sqrt": 2, "pow": tree[-1]}.get(operation, 1)
-    return (times,) * len(_parts(tree))
+    operation, parts = tree[0], _parts(tree)
+    if operation in ("min", "max"):
+        return (2, 1) if parts[1][0] == "const" else (3, 2)
+    if operation in ("<", "<="):  # compared, and perhaps asked whether they are there
+        return tuple(2 if part in _sources(part) else 1 for part in parts)
+    return ({"sqrt": 2, "pow": tree[-1]}.get(operation, 1),) * len(parts)
+
+
+def _sources(tree: Tree) -> tuple[Tree, ...]:
+    """Return the parts of a formula that are missing if and only if it is."""
+    operation, parts = tree[0], _parts(tree)
+    total = operation in ("+", "-", "*", "neg", "abs", "pow", "min", "max", "<", "<=", "and")
+    if total or operation == "const" or _divides_by_constant(tree):
+        return tuple(dict.fromkeys(source for part in parts for source in _sources(part)))
+    return (tree,)
+
+
+def _divides_by_constant(tree: Tree) -> bool:
+    return tree[0] == "/" and tree[2][0] == "const" and _constant(tree[2]) != 0
 
 
 def _levels(tree: Tree) -> Iterator[list[Tree]]:
-    """Group the parts that are used more than once, so that a part needs earlier groups only."""
-    used: Counter[Tree] = Counter({tree: 2})  # the last step looks at the result twice
+    """Group the parts that are computed once, so that a part needs earlier groups only.
+
+    Those are the parts that are written down more than once, save where all of that happens in a
+    choice of an "if": there they stay, a few copies at most, and are computed in the rows that
+    choose them alone.
+    """
     level: dict[Tree, int] = {}
 
     def visit(part: Tree) -> None:
         if part in level:
             return
-        operands = _parts(part)
-        for operand, times in zip(operands, _written(part), strict=True):
-            used[operand] += times
+        for operand in _parts(part):
             visit(operand)
-        level[part] = 1 + max((level[operand] for operand in operands), default=-1)
+        level[part] = 1 + max((level[operand] for operand in _parts(part)), default=-1)
 
     visit(tree)
-    shared = [part for part in level if level[part] and used[part] > 1]
+    always, copies = Counter({tree: 2}), Counter({tree: 2})  # the last step looks at it twice
+    shared = []
+    for part in sorted(level, key=level.__getitem__, reverse=True):  # what needs a part goes first
+        chosen = always[part] == 0
+        if level[part] and (copies[part] > MOST_COPIES if chosen else always[part] > 1):
+            shared.append(part)
+            always[part] = copies[part] = 1
+        operands = zip(_parts(part), _written(part), strict=True)
+        for place, (operand, times) in enumerate(operands):
+            copies[operand] += times * copies[part]
+            lazily = part[0] == "if" and place > 0
+            always[operand] += 0 if lazily or always[part] == 0 else times * always[part]
     for depth in sorted({level[part] for part in shared}):
         yield [part for part in shared if level[part] == depth]
 
@@ -187,22 +218,44 @@ def _levels(tree: Tree) -> Iterator[list[Tree]]:
 
 def _value(tree: Tree, rows: Any, known: Mapping[Tree, str]) -> Any:
     """Return a part of a formula as an expression over the rows."""
-    if tree in known:
-        return rows[known[tree]]
     operation = tree[0]
-    if operation == "const":
-        return number(float(parse_number(tree[1], name="a constant")))
+    if tree in known or operation == "const":
+        return rows[known[tree]] if tree in known else number(_constant(tree))
     operands = [_value(part, rows, known) for part in _parts(tree)]
+    if operation == "if":
+        holds, then, otherwise = operands
+        needed = [_value(part, rows, known) for part in _sources(tree[1]) if part != tree[3]]
+        return _choose(holds, then, otherwise, needed)
+    if operation in ("min", "max"):
+        return _extreme(operation, *operands, constant=tree[2][0] == "const")
     if operation == "pow":
         return _power(operands[0], tree[2])
-    return _OPERATIONS[operation](*operands)
+    plain = "quotient" if _divides_by_constant(tree) else operation
+    return _OPERATIONS[plain](*operands)
 
 
-def _choose(holds: Any, then: Any, otherwise: Any) -> Any:
-    """Choose by a condition; an undecided one chooses nothing."""
+def _constant(tree: Tree) -> float:
+    return float(parse_number(tree[1], name="a constant"))
+
+
+def _choose(holds: Any, then: Any, otherwise: Any, needed: Sequence[Any]) -> Any:
+    """Choose by a condition; where something that it needs is missing, nothing."""
     import ibis
 
-    return ibis.cases((holds, then), (~holds, otherwise))
+    if not needed:
+        return ibis.ifelse(holds, then, otherwise)
+    decided = functools.reduce(operator.and_, (value.notnull() for value in needed))
+    return ibis.cases((holds, then), (decided, otherwise))
+
+
+def _extreme(operation: str, one: Any, other: Any, *, constant: bool) -> Any:
+    """Choose the more extreme of two numbers; where one is missing, nothing."""
+    import ibis
+
+    if constant:
+        return ibis.ifelse(one > other if operation == "min" else one < other, other, one)
+    first = one <= other if operation == "min" else one >= other
+    return ibis.cases((first, one), (one.notnull(), other))
 
 
 def _power(base: Any, power: int) -> Any:
@@ -219,13 +272,11 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "+": lambda one, other: one + other,
     "-": lambda one, other: one - other,
     "*": lambda one, other: one * other,
+    "quotient": lambda one, other: one / other,
     "/": lambda one, other: one / other.nullif(number(0.0)),
     "neg": lambda one: -one,
     "abs": lambda one: one.abs(),
     "sqrt": lambda one: null_unless(one >= number(0.0), one).sqrt(),
-    "min": lambda one, other: _choose(one <= other, one, other),
-    "max": lambda one, other: _choose(one >= other, one, other),
-    "if": _choose,
     "<": lambda one, other: one < other,
     "<=": lambda one, other: one <= other,
     "and": lambda one, other: one & other,

@@ -216,6 +216,38 @@ class Formula:
 
 
 @dataclass(frozen=True)
+class Quantized:
+    """Arithmetic over columns whose result is put into cells; only the cell is released.
+
+    ``tree`` is computed as by ``Formula``, in doubles and in a fixed order, over columns that are
+    clamped where the map declares their ranges; the result is clamped to the range of the cells.
+
+    Example:
+        >>> cells = UniformCells("area", Fraction(0), Fraction(12), 12)
+        >>> Quantized("area", ("*", ("var", "x"), ("var", "y")), cells).high
+        Fraction(12, 1)
+    """
+
+    column: str
+    """The name under which it is released; the table need not have it."""
+    tree: Tree
+    cells: UniformCells | CutCells
+
+    def __post_init__(self) -> None:
+        check_tree(self.tree, column=self.column)
+
+    @property
+    def low(self) -> Fraction:
+        """The lower end of the range."""
+        return self.cells.low
+
+    @property
+    def high(self) -> Fraction:
+        """The upper end of the range."""
+        return self.cells.high
+
+
+@dataclass(frozen=True)
 class Keep:
     """A column released as it is, or clamped to a range and then as a double.
 
@@ -233,7 +265,7 @@ class Keep:
             _set_range(self, self.low, self.high)
 
 
-Rule: TypeAlias = UniformCells | CutCells | Lookup | Formula | Keep
+Rule: TypeAlias = UniformCells | CutCells | Lookup | Formula | Quantized | Keep
 """How one column is released."""
 
 

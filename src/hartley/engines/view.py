@@ -7,6 +7,7 @@ import operator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from hartley.engines.embedded import stop
 from hartley.engines.table import Kind, Table
 from hartley.errors import ColumnError, EngineError, HartleyError, OptionError, TableError
 
@@ -145,6 +146,7 @@ def run(table: Table, action: Callable[[], Any]) -> Any:
         raise
     except Exception as error:  # noqa: BLE001 - every failure of the engine, in one sentence
         if "interrupt" in str(error).lower():
+            stop(table.backend)
             raise KeyboardInterrupt from None
         if "OutOfMemory" in type(error).__name__:
             raise EngineError(

@@ -10,12 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.column_map import MapCounts, refuse_met
-from hartley.engines.rules import Formula
+from hartley.engines.embedded import stop
+from hartley.engines.met import MapCounts, refuse_met
+from hartley.engines.rules import Formula, Quantized
 from hartley.errors import EngineError, HartleyError, InputError, OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from hartley.engines.column_map import MappedTable
 
@@ -68,6 +69,7 @@ def write_table(
             raise
         except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
             if str(error) == "Query interrupted":  # how DuckDB passes Ctrl-C on
+                stop(mapped.table.backend)
                 raise KeyboardInterrupt from None
             raise EngineError(
                 f"The engine {mapped.table.engine} could not write {target.name} "
@@ -80,9 +82,30 @@ def write_table(
     return found
 
 
+def write_record(record: Mapping[str, float], path: str | os.PathLike[str]) -> None:
+    """Write one row of numbers as Parquet or CSV, by the ending of the path, whole or not at all.
+
+    Example:
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_record({"mean": 170.5, "mean_low": 170}, Path(folder, "mean.csv"))
+        ...     print(Path(folder, "mean.csv").read_text().split())
+        ['"mean","mean_low"', '170.5,170']
+    """
+    import pyarrow as pa
+
+    target = Path(path)
+    form = _form(target)
+    row = pa.table({name: pa.array([value], pa.float64()) for name, value in record.items()})
+    with whole_file(target) as half, _writer(half, form, row.schema) as writer:
+        writer.write_table(row)
+
+
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a name beside a file to write to, and move it into place when all went well.
+
+    An error or an interruption removes what was written. A process that is killed leaves it under
+    its hidden name, ``.NAME.*.part``, and the file itself as it was.
 
     Example:
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -136,7 +159,8 @@ def _settle(mapped: MappedTable, counts: MapCounts, rows: int, nulls: list[int])
     columns = []
     for rule, counted, null in zip(mapped.rules, counts.columns, nulls, strict=True):
         undefined = null - counted.missing
-        if rows != counts.rows or undefined < 0 or (undefined and not isinstance(rule, Formula)):
+        computed = isinstance(rule, (Formula, Quantized))
+        if rows != counts.rows or undefined < 0 or (undefined and not computed):
             raise EngineError(
                 f"{mapped.table.name} changed while it was released",
                 hint="release a copy or a snapshot of it",
@@ -159,12 +183,12 @@ def _copy(mapped: MappedTable, half: Path) -> tuple[int, list[int]]:
     backend = mapped.table.backend
     copy = f"COPY ({backend.compile(expression)}) TO '{name}' (FORMAT parquet, USE_TMP_FILE false)"
     try:
-        with _limited(backend.con):
-            backend.con.execute(copy)
+        with _limited(backend):
+            _execute(backend, copy)
     except Exception as error:
         if type(error).__name__ != "OutOfMemoryException":
             raise
-        backend.con.execute(copy)  # very wide rows: as much as the engine is allowed anyway
+        _execute(backend, copy)  # very wide rows: as much as the engine is allowed anyway
     foot = pq.read_metadata(half)
     groups = [foot.row_group(group) for group in range(foot.num_row_groups)]
     nulls = [
@@ -174,13 +198,22 @@ def _copy(mapped: MappedTable, half: Path) -> tuple[int, list[int]]:
     return foot.num_rows, nulls
 
 
+def _execute(backend: Any, statement: str) -> None:
+    try:
+        backend.con.execute(statement)
+    except BaseException:
+        stop(backend)
+        raise
+
+
 @contextmanager
-def _limited(connection: Any) -> Iterator[None]:
+def _limited(backend: Any) -> Iterator[None]:
     """Hold the embedded engine to memory that depends on the processors, not on the rows.
 
     To write rows in their order it keeps those that are ready too early, in all the memory that
     it may use.
     """
+    connection = backend.con
     shown, threads, used = connection.execute(
         "SELECT current_setting('memory_limit'), current_setting('threads'), "
         "(SELECT sum(memory_usage_bytes) FROM duckdb_memory())"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hartley.errors import OptionError, UndefinedMeasure
 from hartley.exact import log_ratio, round_up
-from hartley.ranges.ball import slab_corners, smallest_ball
+from hartley.ranges.ball import even_slab_ball, slab_corners, smallest_ball
 from hartley.ranges.box import Interval, IntervalUnion
 
 if TYPE_CHECKING:
@@ -216,7 +216,8 @@ def best_estimator(cut: CutBox, cell: int) -> Estimate:
 
     The centre of the smallest ball around the cell, which lies in the cell since that is convex,
     as Farokhi 2019, Assumption II.1 asks. Exact, for linear queries over at most six variables:
-    the ball of the corners of a polytope. Grows as n 2^n.
+    the ball of the corners of a polytope, which grows as n 2^n. A mean or a total over equal
+    ranges has it in closed form, linear in the number of people.
 
     Example:
         >>> from hartley.ranges.box import Box
@@ -226,24 +227,72 @@ def best_estimator(cut: CutBox, cell: int) -> Estimate:
         >>> {name: str(value) for name, value in guess.centre.items()}, str(guess.squared_error)
         ({'x1': '-1', 'x2': '-1'}, '2')
     """
-    form = cut.query.linear()
-    names = cut.box.names
-    if form is None or len(names) > MOST_SIDES:
-        raise OptionError(
-            "The best estimator is known for linear queries of a few variables only",
-            hint=f"use up to {MOST_SIDES} variables, or bound its error by smallest_error_bound",
-        )
     if cell not in cut.outputs:
         raise OptionError(
             f"Cell {cell} is not an output", hint=f"there are {len(cut.cells)} cells, from 0 on"
         )
-    part = cut.cells[cell].intersect(cut.query_range)
-    assert part is not None  # an output meets the range
-    coefficients, constant = form
-    slab = Interval(part.low - constant, part.high - constant)
-    weights = [coefficients.get(name, Fraction(0)) for name in names]
-    centre, square = smallest_ball(slab_corners(cut.box, weights, slab))
-    return Estimate(dict(zip(names, centre, strict=True)), square)
+    corners = _Corners.of(cut)
+    if not corners.even:
+        centre, square = corners.ball(cell)
+        return Estimate(dict(zip(cut.box.names, centre, strict=True)), square)
+    coordinate, square = corners.even_ball(cell)
+    sides = zip(cut.box.sides.items(), corners.weights, strict=True)
+    return Estimate(
+        {
+            name: side.low + (coordinate if by > 0 else 1 - coordinate) * side.length
+            for (name, side), by in sides
+        },
+        square,
+    )
+
+
+@dataclass(frozen=True)
+class _Corners:
+    """A linear query over a box, read once, and the balls around its cells."""
+
+    cut: CutBox
+    weights: list[Fraction]
+    constant: Fraction
+    even: bool
+    """Whether everybody counts alike, so that the ball is known in closed form."""
+
+    @classmethod
+    def of(cls, cut: CutBox) -> _Corners:
+        form, sides = cut.query.linear(), cut.box.sides
+        weights = [] if form is None else [form[0].get(name, Fraction(0)) for name in sides]
+        lengths, sizes = {side.length for side in sides.values()}, {abs(w) for w in weights}
+        even = len(lengths) == len(sizes) == 1 and 0 not in lengths | sizes
+        if form is None or (len(sides) > MOST_SIDES and not even):
+            raise OptionError(
+                "The best estimator is known for linear queries of a few variables only, or of "
+                "many that count alike",
+                hint=f"use up to {MOST_SIDES} variables, or bound its error by "
+                "smallest_error_bound",
+            )
+        return cls(cut, weights, form[1], even)
+
+    def slab(self, cell: int) -> Interval:
+        part = self.cut.cells[cell].intersect(self.cut.query_range)
+        assert part is not None  # an output meets the range
+        return Interval(part.low - self.constant, part.high - self.constant)
+
+    def ball(self, cell: int) -> tuple[tuple[Fraction, ...], Fraction]:
+        return smallest_ball(slab_corners(self.cut.box, self.weights, self.slab(cell)))
+
+    def even_ball(self, cell: int) -> tuple[Fraction, Fraction]:
+        """Return the coordinate of the centre, in units of a side from where it counts least."""
+        bottom = self.cut.query_range.low - self.constant
+        length = next(iter(self.cut.box.sides.values())).length
+        unit, slab = abs(self.weights[0]) * length, self.slab(cell)
+        centre, square = even_slab_ball(
+            len(self.weights), (slab.low - bottom) / unit, (slab.high - bottom) / unit
+        )
+        return centre, square * length**2
+
+    def squares(self) -> list[Fraction]:
+        """Return the squared error of the best estimator for every output."""
+        ball = self.even_ball if self.even else self.ball
+        return [ball(cell)[1] for cell in self.cut.outputs]
 
 
 def largest_error(cut: CutBox) -> float:
@@ -251,8 +300,8 @@ def largest_error(cut: CutBox) -> float:
 
     .. math:: d_{\max} = \max_y \min_c \max_{x \in [X|y]} \|x - c\|_2
 
-    Farokhi 2019, eq. 4. Exact, for linear queries over at most six variables; else bound it by
-    ``largest_error_bound``. Costs one smallest ball an output.
+    Farokhi 2019, eq. 4. Exact, for linear queries over at most six variables or variables that
+    count alike; else bound it by ``largest_error_bound``. Costs one smallest ball an output.
 
     Example:
         >>> from hartley.ranges.box import Box
@@ -260,7 +309,7 @@ def largest_error(cut: CutBox) -> float:
         >>> largest_error(CutBox(Box.cube(0, 1, size=1), "x1", [0, "0.2", 1]))
         0.4
     """
-    return math.sqrt(max(best_estimator(cut, k).squared_error for k in cut.outputs))
+    return math.sqrt(max(_Corners.of(cut).squares()))
 
 
 def smallest_error(cut: CutBox) -> float:
@@ -269,8 +318,8 @@ def smallest_error(cut: CutBox) -> float:
     .. math:: d_{\min} = \min_y \min_c \max_{x \in [X|y]} \|x - c\|_2
 
     Farokhi 2019, eq. 7, with the minimum that discrete outputs need. Exact, for linear queries
-    over at most six variables; else bound it by ``smallest_error_bound``. Costs one smallest
-    ball an output.
+    over at most six variables or variables that count alike; else bound it by
+    ``smallest_error_bound``. Costs one smallest ball an output.
 
     Example:
         >>> from hartley.ranges.box import Box
@@ -278,7 +327,7 @@ def smallest_error(cut: CutBox) -> float:
         >>> smallest_error(CutBox(Box.cube(0, 1, size=1), "x1", [0, "0.2", 1]))
         0.1
     """
-    return math.sqrt(min(best_estimator(cut, k).squared_error for k in cut.outputs))
+    return math.sqrt(min(_Corners.of(cut).squares()))
 
 
 # --- hypotheses ----------------------------------------------------------------------------------

@@ -87,16 +87,18 @@ class LinePolicy:
     def band(self, *, gap: float = 1e-6) -> Volume:
         """Return the volume of the band that is touched: closer to the line than the reach.
 
-        Only fibres that the line crosses count: where it runs outside the column's range one
-        hypothesis is certain anyway. A certified bound on both sides.
+        Only fibres that the line crosses count: where it runs outside the column's range, or
+        along its end, one hypothesis is certain anyway. A certified bound on both sides.
         """
         (value,) = variables(self.column)
         side = self.box[self.column]
         line = self.hypothesis.line
         beyond = maximum(side.low - line, line - side.high)
         outside = maximum(abs(value - line) - self.reach, beyond)
-        # The query is never below -reach, so this interval is all that is not positive.
-        return volume(self.box, outside, Interval(-self.reach - 1, Fraction(0)), gap=gap)
+        # The query is never below -reach, so this interval is all that is negative. Zero is left
+        # out: on fibres where the line is an end of the range nothing is moved.
+        inside = Interval(-self.reach - 1, Fraction(0), high_closed=False)
+        return volume(self.box, outside, inside, gap=gap)
 
 
 @dataclass(frozen=True)

@@ -4,45 +4,79 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from hartley.engines.formula import nearest_double
-from hartley.engines.rules import CutCells, Formula, Keep, Lookup, UniformCells
+from hartley.engines.rules import CutCells, Keep, Lookup, Quantized, UniformCells
 from hartley.errors import OptionError
-from hartley.exact import parse_number
+from hartley.policies.fields import (
+    read_count,
+    read_list,
+    read_number,
+    read_numbers,
+    read_query,
+)
+from hartley.policies.line import LineColumn
+from hartley.policies.optimal import CutQuantizer
 from hartley.policies.quantizer import UniformQuantizer
-from hartley.ranges.expression import parse_expression
+from hartley.policies.query import Aggregate, parse_query
+from hartley.ranges.box import Interval
 
 if TYPE_CHECKING:
-    from hartley.engines.formula import Tree
-    from hartley.ranges.expression import Expression
+    from hartley.policies.query import Query
+
+__all__ = [
+    "ColumnPolicy",
+    "CutColumn",
+    "KeptColumn",
+    "LineColumn",
+    "MergedColumn",
+    "QuantizedColumn",
+    "query_of",
+]
 
 
 @dataclass(frozen=True)
 class QuantizedColumn:
-    """A column released as the middles of equal cells.
+    """A column, or the answer to a query, released as the middles of equal cells.
 
     Example:
         >>> QuantizedColumn("height", UniformQuantizer(100, 250, 150)).error
         Fraction(1, 2)
+        >>> QuantizedColumn("size", UniformQuantizer(0, 9, 3), of="mean(height)").query
+        Aggregate(function='mean', column='height')
     """
 
     name: str
     quantizer: UniformQuantizer
+    of: str | None = None
+    """The query that is quantized; the table's column of that name where there is none."""
     kind: ClassVar[str] = "quantizer"
 
     def __post_init__(self) -> None:
         self.to_rule()
 
     @classmethod
-    def read(
-        cls, name: str, low: object, high: object, levels: object, rule: object = "corrected"
+    def read(  # noqa: PLR0913 - the fields of a file
+        cls,
+        name: str,
+        low: object,
+        high: object,
+        levels: object,
+        *,
+        rule: object = "corrected",
+        of: object = None,
     ) -> QuantizedColumn:
         """Build it from the fields of a file."""
-        ends = _number(low, "low"), _number(high, "high")
-        return cls(name, UniformQuantizer(*ends, _count(levels, "levels"), rule))  # type: ignore[arg-type]  # checked there
+        ends = read_number(low, "low"), read_number(high, "high")
+        quantizer = UniformQuantizer(*ends, read_count(levels, "levels"), rule)  # type: ignore[arg-type]  # checked there
+        return cls(name, quantizer, read_query(of))
+
+    @property
+    def query(self) -> Query | None:
+        """What is quantized, read; None for the table's own column."""
+        return None if self.of is None else parse_query(self.of)
 
     @property
     def range(self) -> tuple[Fraction, Fraction]:
@@ -54,20 +88,20 @@ class QuantizedColumn:
         """The largest distance between a value of the range and what is released."""
         return self.quantizer.error
 
-    def to_rule(self) -> UniformCells:
-        """Return what an engine executes."""
-        return UniformCells(self.name, *self.range, self.quantizer.levels)
+    def to_rule(self) -> UniformCells | Quantized:
+        """Return what an engine executes, row by row; of an aggregate its cells alone."""
+        return _rule(self, UniformCells(self.name, *self.range, self.quantizer.levels))
 
     def to_fields(self) -> dict[str, Any]:
         """Return the fields of a file."""
         low, high = map(str, self.range)
         levels, rule = self.quantizer.levels, self.quantizer.rule
-        return {"low": low, "high": high, "levels": levels, "rule": rule}
+        return {"low": low, "high": high, "levels": levels, "rule": rule} | _of(self)
 
 
 @dataclass(frozen=True)
 class CutColumn:
-    """A column released as one number a cell, cells lying between explicit edges.
+    """A column, or the answer to a query, released as one number a cell between explicit edges.
 
     Example:
         >>> CutColumn.read("income", edges=["0", "20", "100"], values=["10", "50"]).error
@@ -77,19 +111,59 @@ class CutColumn:
     name: str
     edges: tuple[Fraction, ...]
     values: tuple[Fraction, ...]
+    of: str | None = None
+    """The query that is quantized; the table's column of that name where there is none."""
+    spans: tuple[tuple[Fraction, Fraction], ...] = ()
+    """The ends of what lies in each cell, where that is less than the whole of it."""
     kind: ClassVar[str] = "cuts"
 
     def __post_init__(self) -> None:
         self.to_rule()
+        _ = self.quantizer
 
     @classmethod
-    def read(cls, name: str, edges: object, values: object) -> CutColumn:
+    def read(
+        cls, name: str, edges: object, values: object, of: object = None, spans: object = None
+    ) -> CutColumn:
         """Build it from the fields of a file."""
-        numbers = (
-            tuple(_number(item, field) for item in _list(items, field))
-            for field, items in (("edges", edges), ("values", values))
+        pairs = [read_numbers(span, "spans") for span in read_list(spans or [], "spans")]
+        if any(len(pair) != 2 for pair in pairs):
+            raise OptionError(
+                "A span has not two ends", hint='write them in brackets: [["0", "4"], ["5", "7"]]'
+            )
+        return cls(
+            name,
+            read_numbers(edges, "edges"),
+            read_numbers(values, "values"),
+            read_query(of),
+            tuple((low, high) for low, high in pairs),
         )
-        return cls(name, *numbers)
+
+    @classmethod
+    def cut(cls, name: str, quantizer: CutQuantizer, of: str | None = None) -> CutColumn:
+        """Build it from a quantizer; what lies in its cells is kept where it is less than they.
+
+        Example:
+            >>> from hartley.policies.optimal import optimal_quantizer
+            >>> best = optimal_quantizer(None, [0, 1, 4, 5, 6, 7], 2, "leakage")
+            >>> column = CutColumn.cut("age", best)
+            >>> [str(edge) for edge in column.edges], column.error == best.error
+            (['0', '9/2', '7'], True)
+        """
+        spans = tuple((span.low, span.high) for span in quantizer.spans)
+        whole = spans == tuple(itertools.pairwise(quantizer.edges))
+        return cls(name, quantizer.edges, quantizer.released, of, () if whole else spans)
+
+    @property
+    def query(self) -> Query | None:
+        """What is quantized, read; None for the table's own column."""
+        return None if self.of is None else parse_query(self.of)
+
+    @property
+    def quantizer(self) -> CutQuantizer:
+        """The cells as a quantizer."""
+        spans = tuple(Interval(low, high) for low, high in self.spans)
+        return CutQuantizer(self.edges, self.values, spans)
 
     @property
     def range(self) -> tuple[Fraction, Fraction]:
@@ -98,18 +172,19 @@ class CutColumn:
 
     @property
     def error(self) -> Fraction:
-        """The largest distance between a value of the range and what is released."""
-        cells = zip(itertools.pairwise(self.edges), self.values, strict=True)
-        return max(max(abs(value - low), abs(high - value)) for (low, high), value in cells)
+        """The largest distance between a value that may occur and what is released for it."""
+        return self.quantizer.error
 
-    def to_rule(self) -> CutCells:
-        """Return what an engine executes."""
+    def to_rule(self) -> CutCells | Quantized:
+        """Return what an engine executes, row by row; of an aggregate its cells alone."""
         values = tuple(nearest_double(value, column=self.name) for value in self.values)
-        return CutCells(self.name, self.edges, values)
+        return _rule(self, CutCells(self.name, self.edges, values))
 
     def to_fields(self) -> dict[str, Any]:
         """Return the fields of a file."""
-        return {"edges": list(map(str, self.edges)), "values": list(map(str, self.values))}
+        fields = {"edges": list(map(str, self.edges)), "values": list(map(str, self.values))}
+        spans = [list(map(str, span)) for span in self.spans]
+        return fields | ({"spans": spans} if spans else {}) | _of(self)
 
 
 @dataclass(frozen=True)
@@ -144,8 +219,8 @@ class MergedColumn:
         cls, name: str, groups: object, labels: object, other: object | None = None
     ) -> MergedColumn:
         """Build it from the fields of a file."""
-        members = tuple(tuple(_list(group, "groups")) for group in _list(groups, "groups"))
-        return cls(name, members, tuple(_list(labels, "labels")), other)
+        members = tuple(tuple(read_list(group, "groups")) for group in read_list(groups, "groups"))
+        return cls(name, members, tuple(read_list(labels, "labels")), other)
 
     def to_rule(self) -> Lookup:
         """Return what an engine executes."""
@@ -160,83 +235,6 @@ class MergedColumn:
         """Return the fields of a file."""
         fields = {"labels": list(self.labels), "groups": [list(group) for group in self.groups]}
         return fields if self.other is None else fields | {"other": self.other}
-
-
-@dataclass(frozen=True)
-class LineColumn:
-    """A column moved near a line over other columns, to hide on which side of it a value lies.
-
-    ``stretch`` spreads each side of the line over the whole band: with g the line, r the reach,
-    a = max(g - r, low) and b = min(g + r, high), a value x in [g, b] becomes
-    a + (x - g)(b - a)/(b - g), one in [a, g) becomes a + (x - a)(b - a)/(g - a), where a < g < b
-    (Farokhi 2021, Theorem 4, corrected). ``blur`` releases g for all x in [g - r, g + r] (as
-    printed). Every other value is released as it is.
-
-    Example:
-        >>> line = {"line": "30*(height/100)**2", "reach": 5, "low": 30, "high": 200}
-        >>> obese = LineColumn.read("stretch", "weight", **line)
-        >>> obese.error, obese.expression.names
-        (Fraction(5, 1), ('height',))
-    """
-
-    kind: Literal["stretch", "blur"]
-    name: str
-    line: str
-    """An expression over other columns; kept as it is written."""
-    reach: Fraction
-    """The furthest that a value is moved: 1/rho."""
-    low: Fraction
-    high: Fraction
-
-    def __post_init__(self) -> None:
-        if self.reach <= 0:
-            raise OptionError(
-                f"The reach {self.reach} is not positive",
-                hint="give the furthest that a value may be moved",
-            )
-        if self.name in self.expression.names:
-            raise OptionError(
-                f"The line of column '{self.name}' depends on the column itself",
-                hint="write it over other columns",
-            )
-        self.to_rule()
-
-    @classmethod
-    def read(cls, kind: Literal["stretch", "blur"], name: str, **fields: object) -> LineColumn:
-        """Build it from the fields of a file."""
-        line = fields["line"]
-        if not isinstance(line, str):
-            raise OptionError(
-                "The field 'line' is not text", hint='write for example line = "30*(height/100)**2"'
-            )
-        return cls(kind, name, line, *(_number(fields[f], f) for f in ("reach", "low", "high")))
-
-    @property
-    def expression(self) -> Expression:
-        """The line as an expression over other columns."""
-        return parse_expression(self.line)
-
-    @property
-    def range(self) -> tuple[Fraction, Fraction]:
-        """The range that the policy is made for."""
-        return self.low, self.high
-
-    @property
-    def error(self) -> Fraction:
-        """The largest distance between a value of the range and what is released."""
-        return self.reach
-
-    def to_rule(self) -> Formula:
-        """Return what an engine executes."""
-        x, g = ("var", self.name), self.expression.to_tree()
-        r, low, high = (("const", str(number)) for number in (self.reach, *self.range))
-        tree = _blur(x, g, r) if self.kind == "blur" else _stretch(x, g, r, low, high)
-        return Formula(self.name, tree, *self.range)
-
-    def to_fields(self) -> dict[str, Any]:
-        """Return the fields of a file."""
-        numbers = {"reach": self.reach, "low": self.low, "high": self.high}
-        return {"line": self.line} | {name: str(value) for name, value in numbers.items()}
 
 
 @dataclass(frozen=True)
@@ -263,7 +261,7 @@ class KeptColumn:
     def read(cls, name: str, low: object = None, high: object = None) -> KeptColumn:
         """Build it from the fields of a file."""
         given = {"low": low, "high": high}
-        return cls(name, **{f: _number(end, f) for f, end in given.items() if end is not None})
+        return cls(name, **{f: read_number(end, f) for f, end in given.items() if end is not None})
 
     @property
     def range(self) -> tuple[Fraction, Fraction] | None:
@@ -283,40 +281,20 @@ ColumnPolicy: TypeAlias = QuantizedColumn | CutColumn | MergedColumn | LineColum
 """How one column is released."""
 
 
-def _stretch(x: Tree, g: Tree, r: Tree, low: Tree, high: Tree) -> Tree:
-    """Return the formula that stretches both sides of a line over its band."""
-    a, b = ("max", ("-", g, r), low), ("min", ("+", g, r), high)
-
-    above = ("<=", g, x)
-    start, end = ("if", above, g, a), ("if", above, b, g)
-    spread = ("+", a, ("/", ("*", ("-", x, start), ("-", b, a)), ("-", end, start)))
-    crossed, inside = ("and", ("<", a, g), ("<", g, b)), ("and", ("<=", a, x), ("<=", x, b))
-    # Rounding alone could step over the end of the band.
-    return ("if", ("and", crossed, inside), ("min", spread, b), x)
+def query_of(column: ColumnPolicy) -> Query | None:
+    """Return the query that a column quantizes; None where it releases the table's own column."""
+    return column.query if isinstance(column, (QuantizedColumn, CutColumn)) else None
 
 
-def _blur(x: Tree, g: Tree, r: Tree) -> Tree:
-    """Return the formula that releases the line for everything close to it."""
-    return ("if", ("and", ("<=", ("-", g, r), x), ("<=", x, ("+", g, r))), g, x)
+_Cells = TypeVar("_Cells", UniformCells, CutCells)
 
 
-# --- fields of a file ---------------------------------------------------------------------------
+def _rule(column: QuantizedColumn | CutColumn, cells: _Cells) -> _Cells | Quantized:
+    query = column.query
+    if query is None or isinstance(query, Aggregate):
+        return cells
+    return Quantized(column.name, query.to_tree(), cells)
 
 
-def _number(value: object, field: str) -> Fraction:
-    """Read a number as it is written: text, or a bare number of the file."""
-    return parse_number(str(value) if isinstance(value, Decimal) else value, name=f"'{field}'")
-
-
-def _count(value: object, field: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise OptionError(f"The field '{field}' is not a whole number", hint="write it bare: 150")
-    return value
-
-
-def _list(value: object, field: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise OptionError(
-            f"The field '{field}' is not a list", hint='write it in brackets: ["0", "1"]'
-        )
-    return value
+def _of(column: QuantizedColumn | CutColumn) -> dict[str, str]:
+    return {} if column.of is None else {"of": column.of}

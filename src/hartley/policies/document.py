@@ -19,7 +19,11 @@ from hartley.policies.columns import (
     LineColumn,
     MergedColumn,
     QuantizedColumn,
+    query_of,
 )
+from hartley.policies.query import Aggregate
+from hartley.policies.toml import is_long, toml_fields, toml_key
+from hartley.ranges.box import Interval
 
 if TYPE_CHECKING:
     import os
@@ -31,15 +35,14 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 FIELDS = {
-    "quantizer": (("low", "high", "levels"), ("rule",)),
-    "cuts": (("edges", "values"), ()),
+    "quantizer": (("low", "high", "levels"), ("rule", "of")),
+    "cuts": (("edges", "values"), ("spans", "of")),
     "merging": (("groups", "labels"), ("other",)),
     "stretch": (("line", "reach", "low", "high"), ()),
     "blur": (("line", "reach", "low", "high"), ()),
     "keep": ((), ("low", "high")),
 }
 """For every kind of column the fields that it needs and those that it may have."""
-WIDEST_LINE = 96
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ class PolicyDocument:
     columns: tuple[ColumnPolicy, ...]
     title: str | None = None
     design: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """What the policy was designed for: text, whole numbers, truth values and lists of them."""
+    """What it was designed for: text, whole numbers, truth values, lists and dicts of them."""
     format: int = FORMAT
 
     def __post_init__(self) -> None:
@@ -89,9 +92,21 @@ class PolicyDocument:
                 f"The policy names column '{doubled[0]}' twice, case aside",
                 hint="give every column one policy",
             )
-        object.__setattr__(self, "design", dict(self.design))
+        object.__setattr__(self, "design", _as_lists(dict(self.design)))
+        self._check_queries()
         self._check_lines()
         self.to_toml()
+
+    def _check_queries(self) -> None:
+        """One row for all people has no place beside one row for each of them."""
+        whole = [column for column in self.columns if isinstance(query_of(column), Aggregate)]
+        if whole and len(whole) < len(self.columns):
+            (other, *_) = [column for column in self.columns if column not in whole]
+            raise InputError(
+                f"The policy releases {query_of(whole[0])} of a whole table beside '{other.name}' "
+                "of every row",
+                hint="write two policies",
+            )
 
     def _check_lines(self) -> None:
         """A line over other columns needs their ranges, or nothing is known about its band."""
@@ -106,8 +121,41 @@ class PolicyDocument:
 
     @property
     def ranges(self) -> dict[str, tuple[Fraction, Fraction]]:
-        """The ranges that the policy is made for, by column."""
-        return {column.name: column.range for column in self.columns if column.range is not None}
+        """The declared ranges of the columns of the table, by column.
+
+        Those of columns that are quantized, stretched or kept as they are, and those of the
+        section [design], which columns that stand in queries have.
+        """
+        named = {
+            column.name: column.range
+            for column in self.columns
+            if column.range is not None and query_of(column) is None
+        }
+        return self._designed_ranges() | named
+
+    def _designed_ranges(self) -> dict[str, tuple[Fraction, Fraction]]:
+        listed = self.design.get("columns", {})
+        if not isinstance(listed, dict):
+            raise InputError(
+                "The columns of the design are not a table",
+                hint='write for example columns = {height = ["100", "250"]}',
+            )
+        found = {}
+        for name, ends in listed.items():
+            if not isinstance(ends, list) or len(ends) != 2:
+                raise InputError(
+                    f"The declared range of column '{name}' has not two ends",
+                    hint='write for example ["100", "250"]',
+                )
+            interval = Interval.of((ends[0], ends[1]))
+            found[name] = (interval.low, interval.high)
+        return found
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """What is released of the whole table, in the order of the columns; empty if by rows."""
+        found = (query_of(column) for column in self.columns)
+        return tuple(query for query in found if isinstance(query, Aggregate))
 
     def to_map(self) -> tuple[Rule, ...]:
         """Return what an engine executes, one rule a column."""
@@ -138,11 +186,18 @@ class PolicyDocument:
         lines = [
             "# What is released of each column; a column that is not named here is not released."
         ]
-        lines += _fields(content)
+        lines += toml_fields(content)
         for head, fields in [("[design]", design)] * bool(design) + [
             ("[[columns]]", column) for column in columns
         ]:
-            lines += ["", head, *_fields(fields)]
+            sections = {key: item for key, item in fields.items() if is_long(item)}
+            lines += [
+                "",
+                head,
+                *toml_fields({k: v for k, v in fields.items() if k not in sections}),
+            ]
+            for key, section in sections.items():
+                lines += ["", f"{head[:-1]}.{toml_key(key)}]", *toml_fields(section)]
         return "\n".join(lines) + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -216,7 +271,7 @@ def _read(content: dict[str, Any], name: str) -> PolicyDocument:
         raise InputError(f"{place} has no columns", hint="write a section [[columns]] for each")
     try:
         read = tuple(_read_column(column, number) for number, column in enumerate(columns, 1))
-        return PolicyDocument(read, title, {key: _as_text(item) for key, item in design.items()})
+        return PolicyDocument(read, title, _as_text(design))
     except HartleyError as error:
         problem = error.problem[0].lower() + error.problem[1:]
         raise InputError(f"{place} is refused: {problem}", hint=error.hint) from None
@@ -262,54 +317,23 @@ def _build_column(name: str, kind: str, given: dict[str, Any], place: str) -> Co
         raise InputError(f"{place} makes no sense: {problem}", hint=error.hint) from None
 
 
-def _as_text(value: object) -> object:
+def _as_text(value: Any) -> Any:  # noqa: ANN401 - as TOML has it
     """Keep numbers that are not whole as the text that they are written as."""
     if isinstance(value, list):
         return [_as_text(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _as_text(item) for key, item in value.items()}
     return str(value) if isinstance(value, Decimal) else value
+
+
+def _as_lists(value: Any) -> Any:  # noqa: ANN401 - what a design holds
+    """Turn tuples into lists, as which they are read again."""
+    if isinstance(value, (list, tuple)):
+        return [_as_lists(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _as_lists(item) for key, item in value.items()}
+    return value
 
 
 def _sentence(name: str) -> str:
     return name[0].upper() + name[1:]
-
-
-# --- writing ------------------------------------------------------------------------------------
-
-
-def _fields(fields: Mapping[str, Any]) -> list[str]:
-    return [f"{_key(name)} = {_value(value)}" for name, value in fields.items()]
-
-
-def _key(name: str) -> str:
-    bare = name.isascii() and name.replace("_", "a").replace("-", "a").isalnum()
-    return name if bare else _value(name)
-
-
-def _value(value: object) -> str:
-    """Return a value as TOML writes it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int) and -(2**63) <= value < 2**63:
-        return str(value)
-    if isinstance(value, str) and not any(0xD800 <= ord(letter) <= 0xDFFF for letter in value):
-        # JSON escapes as TOML does, save for one control character.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, (list, tuple)):
-        return _array([_value(item) for item in value])
-    raise InputError(
-        f"A {type(value).__name__} cannot stand in a policy file",
-        hint="write numbers that are not whole as text",
-    )
-
-
-def _array(items: list[str]) -> str:
-    """Return a list on one line, or wrapped where it is long."""
-    if sum(len(item) + 2 for item in items) <= WIDEST_LINE - 20:
-        return f"[{', '.join(items)}]"
-    lines, current = [], ""
-    for item in items:
-        if current and len(current) + len(item) + 2 > WIDEST_LINE:
-            lines.append(current)
-            current = ""
-        current += f" {item}," if current else f"  {item},"
-    return "\n".join(["[", *lines, current, "]"])

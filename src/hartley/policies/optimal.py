@@ -269,7 +269,42 @@ def _over_box(
         edges = tuple(low + k * (high - low) / levels for k in range(levels + 1))
         share = Fraction(1) if objective == "leakage" else None
         return CutQuantizer(edges, smallest_share=share, share_limit=share)
+    if candidates is None and expression.linear() is not None:
+        widest = _widest_ends(expression, box, Interval(low, high), width)
+        if widest is not None:
+            return widest
     slots = Slots.cut(expression, box, found=found, width=width, candidates=candidates)
     best = CutQuantizer(slots.best_edges())
     shares = [slots.share(span)[0] for span in best.spans]
     return replace(best, smallest_share=min(shares), share_limit=slots.limit())
+
+
+def _widest_ends(
+    expression: Expression, box: Box, reached: Interval, width: Fraction
+) -> CutQuantizer | None:
+    """Return the best cells of a linear query where its outermost ones hold least, else None.
+
+    Whatever the policy, the cell of the lowest answers lies within a width of the low end, so
+    none has a larger smallest cell than one that gives both ends a whole width, if all others
+    hold as much. The law of a linear query is symmetric, so that two halves are best of two.
+    """
+    from hartley.ranges.cells import CutBox
+
+    used = Box({name: box[name] for name in expression.names})
+    levels, low, high = math.ceil(reached.length / width), reached.low, reached.high
+    if used.volume == 0:
+        return None  # refused with a reason where the cells are looked for
+    if levels == 2:
+        half = Fraction(1, 2)
+        return CutQuantizer((low, reached.middle, high), smallest_share=half, share_limit=half)
+    inner = (reached.length - 2 * width) / (levels - 2)
+    edges = (low, *(low + width + k * inner for k in range(levels - 1)), high)
+    cut = CutBox(used, expression, edges)
+    outermost, next_to_it = cut.volume_of(0), cut.volume_of(1)
+    if next_to_it.low < outermost.high:
+        return None
+    return CutQuantizer(
+        edges,
+        smallest_share=outermost.low / used.volume,
+        share_limit=outermost.high / used.volume,
+    )

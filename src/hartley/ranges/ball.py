@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,6 +43,38 @@ def slab_corners(box: Box, coefficients: Sequence[Fraction], slab: Interval) -> 
                 if side.low < place < side.high:
                     found[*corner[:axis], place, *corner[axis + 1 :]] = None
     return list(found)
+
+
+def even_slab_ball(size: int, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
+    r"""Return the ball around the part of the unit cube whose coordinates add up to a range.
+
+    .. math:: \{u \in [0,1]^n : s_1 \le \textstyle\sum_i u_i \le s_2\}
+
+    Nothing changes when coordinates are swapped, so the centre is (c, ..., c). Of all points whose
+    coordinates add up to s, the longest has ones, zeros and a rest: |u|^2 = floor(s) + frac(s)^2,
+    and the square distance from the centre is that less 2 c s plus n c^2. Largest at the ends or
+    at the first or last whole number between them, so four parabolas decide. Exact, at any n.
+
+    Returns:
+        The coordinate c of the centre and the square of the radius.
+
+    Example:
+        >>> centre, square = even_slab_ball(3, Fraction(0), Fraction(1, 2))  # t^2 (n - 1) / n
+        >>> print(centre, square)
+        1/6 1/6
+    """
+    places = {Fraction(low), Fraction(high)}
+    if math.ceil(low) <= math.floor(high):
+        places |= {Fraction(math.ceil(low)), Fraction(math.floor(high))}
+    squares = {s: math.floor(s) + (s - math.floor(s)) ** 2 for s in places}
+    centres = {s / size for s in places} | {
+        (squares[s] - squares[t]) / (2 * (s - t)) for s, t in combinations(places, 2)
+    }
+    found = [
+        (max(squares[s] - 2 * c * s for s in places) + size * c * c, c) for c in sorted(centres)
+    ]
+    square, centre = min(found)
+    return centre, square
 
 
 def smallest_ball(points: Sequence[Point]) -> Ball:

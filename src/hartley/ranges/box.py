@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError
@@ -173,7 +174,7 @@ class Box:
         """The variables, in order."""
         return tuple(self.sides)
 
-    @property
+    @cached_property
     def volume(self) -> Fraction:
         """The Lebesgue measure of the box."""
         product = Fraction(1)

@@ -96,21 +96,22 @@ class CutBox:
     @cached_property
     def volumes(self) -> tuple[Volume, ...]:
         """The volume of every output, in the order of the outputs."""
-        return tuple(self._volume(k) for k in self.outputs)
+        return tuple(self.volume_of(k) for k in self.outputs)
 
     @cached_property
     def smallest(self) -> Volume:
         """Bounds on the volume of the smallest output."""
-        found = [self._volume(k) for k in self._candidates(smallest=True)]
+        found = [self.volume_of(k) for k in self._candidates(smallest=True)]
         return Volume(min(v.low for v in found), min(v.high for v in found))
 
     @cached_property
     def largest(self) -> Volume:
         """Bounds on the volume of the largest output."""
-        found = [self._volume(k) for k in self._candidates(smallest=False)]
+        found = [self.volume_of(k) for k in self._candidates(smallest=False)]
         return Volume(max(v.low for v in found), max(v.high for v in found))
 
-    def _volume(self, k: int) -> Volume:
+    def volume_of(self, k: int) -> Volume:
+        """Return bounds on the volume of one cell, by its number."""
         if "volumes" in self.__dict__:
             return self.volumes[self.outputs.index(k)]
         cell = self.cells[k]

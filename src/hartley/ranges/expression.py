@@ -6,6 +6,7 @@ import ast
 import operator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError
@@ -123,6 +124,11 @@ class Expression:
             >>> parse_expression("(x + 2*y) / 4 - 1").linear()
             ({'x': Fraction(1, 4), 'y': Fraction(1, 2)}, Fraction(-1, 1))
         """
+        return self._form
+
+    @cached_property
+    def _form(self) -> Linear | None:
+        # Asked for again and again, and thousands of people take a while.
         return _linear(self)
 
     def at(self, values: Mapping[str, Fraction]) -> Fraction:

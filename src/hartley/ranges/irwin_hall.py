@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     """Positive widths, each with the number of variables that share it."""
 
 MOST_TERMS = 1 << 17
-MOST_WORK = 6e8
-"""About how many steps of big-integer arithmetic the exact sum may take: a second at most."""
+MOST_WORK = 1e8
+"""About how many steps of big-integer arithmetic the exact sum may take: half a second at most."""
 MOST_FACTORS = 5_000_000
 FACTOR_ERROR = 32 * EPSILON
 """How far one factor of the characteristic function may be off: a few roundings, and NumPy's
@@ -51,6 +51,8 @@ def slab_share(groups: Groups, low: Fraction, high: Fraction) -> tuple[Fraction,
     low, high = max(low, Fraction(0)), min(high, total)
     if high <= low:
         return Fraction(0), Fraction(0)
+    if low == 0 and high in (total, total / 2):  # everything, or half of a symmetric law
+        return high / total, high / total
     if low + high > total:  # the law is symmetric, and the lower half has fewer corners below it
         low, high = total - high, total - low
     exact = exact_share(groups, low, high)

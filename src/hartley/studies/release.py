@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,14 +11,18 @@ from hartley.engines.column_map import apply_map
 from hartley.engines.sources import open_table
 from hartley.engines.writing import write_table
 from hartley.errors import OptionError
+from hartley.policies.columns import CutColumn, QuantizedColumn, query_of
 from hartley.policies.document import PolicyDocument
+from hartley.policies.query import Aggregate, parse_query
+from hartley.studies.answer import release_answers
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
     from hartley.engines.column_map import ColumnCounts
     from hartley.policies.columns import ColumnPolicy
+    from hartley.studies.answer import ReleasedAnswer
 
     Progress = Callable[[str, float], None]
     """Told what is being done and which share of it is done."""
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReleasedColumn:
-    """What became of one column; counts of rows, never a value."""
+    """What became of one column; counts of rows, never a value of the data."""
 
     name: str
     kind: str
@@ -42,18 +46,47 @@ class ReleasedColumn:
     """Without a value of the formula, released as missing."""
     error: Fraction | None
     """The furthest that a value of the declared range is moved; None of categories."""
+    of: str | None = None
+    """The query that is released, where it is not the column of that name."""
+    people: int | None = None
+    """Over how many values an answer was computed; None of what is released row by row."""
+    listed: bool = False
+    """Whether the error holds only for the values that the cells were designed from."""
+
+    @property
+    def _read(self) -> str:
+        """What the counts are about: the column, or the one that an answer is about."""
+        query = None if self.of is None else parse_query(self.of)
+        return query.column if isinstance(query, Aggregate) else self.name
+
+    @property
+    def accuracy(self) -> str | None:
+        """How far a release may be off, in a sentence; None of categories."""
+        if self.error is None:
+            return None
+        if not self.error:
+            return f"{self.name} is released as it is."
+        what, where = (
+            ("its value", "in its declared range")
+            if self.of is None
+            else (self.of, "in the declared ranges")
+        )
+        if self.listed:
+            where = "that the policy was designed for"
+        return f"{self.name} is released within {_shown(self.error)} of {what}, for values {where}."
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What a reader should know, in plain words."""
+        left = "released as such" if self.people is None else "left out"
         told = [
-            (self.missing, "missing and {was} released as such"),
+            (self.missing, f"missing and {{was}} {left}"),
             (self.below + self.above, "outside the declared range and {was} clamped to it"),
             (self.unknown, "in no group and {was} released as the label for all others"),
             (self.undefined, "without a value of the formula and {was} released as missing"),
         ]
         return tuple(
-            f"{_values(rows)} of {self.name} {'is' if rows == 1 else 'are'} "
+            f"{_values(rows)} of {self._read} {'is' if rows == 1 else 'are'} "
             f"{what.format(was='was' if rows == 1 else 'were')}."
             for rows, what in told
             if rows
@@ -76,6 +109,12 @@ class ReleaseReport:
     @property
     def headline(self) -> str:
         """The release in one sentence."""
+        if self.is_answer:
+            told = [f"{column.of} over {column.people:,} people" for column in self.columns]
+            return (
+                f"{' and '.join(told)} of {self.table} {'was' if len(told) == 1 else 'were'} "
+                f"released to {Path(self.path).name}."
+            )
         many = len(self.columns) != 1
         rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
         return (
@@ -86,18 +125,22 @@ class ReleaseReport:
     @property
     def sentences(self) -> tuple[str, ...]:
         """What a reader should know, in plain words."""
-        errors = [
-            f"{column.name} is released within {_shown(column.error)} of its value, for values in "
-            "its declared range."
-            if column.error
-            else f"{column.name} is released as it is."
-            for column in self.columns
-            if column.error is not None
-        ]
+        errors = [column.accuracy for column in self.columns if column.accuracy is not None]
         met = [sentence for column in self.columns for sentence in column.sentences]
         rest = [f"Not released: {', '.join(self.withheld)}."] if self.withheld else []
-        order = "The rows keep their order: if that tells something, the release tells it too."
-        return (*errors, *met, *rest, order)
+        if self.is_answer:
+            note = (
+                "Each value was clamped to its declared range and cut off to a binary fraction, "
+                "then all were added exactly."
+            )
+        else:
+            note = "The rows keep their order: if that tells something, the release tells it too."
+        return (*errors, *met, *rest, note)
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether one row was released for the whole table."""
+        return any(column.people is not None for column in self.columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; exact numbers become text."""
@@ -121,7 +164,10 @@ def release(
     r"""Write a table as a policy releases it: only the columns that it names, nothing half done.
 
     The table is read twice, once to count what lies outside the policy and once to release it,
-    streaming, on the engine that holds it; every engine gives the same numbers, bit for bit.
+    streaming, on the engine that holds it; every engine gives the same numbers, bit for bit. A
+    policy for the mean or the total of a column releases one row: the released value and the ends
+    of its cell. An error or an interruption leaves nothing; a process that is killed leaves at
+    most a hidden file, ``.NAME.*.part``, beside the one it was to become.
 
     Args:
         table: whatever ``Relation.from_table`` reads, or a table already open.
@@ -146,26 +192,44 @@ def release(
         1 value of age is outside the declared range and was clamped to it.
         Not released: name.
     """
-    _refuse_overwriting(table, out)
     document = policy if isinstance(policy, PolicyDocument) else PolicyDocument.load(policy)
     opened = open_table(table)
-    mapped = apply_map(opened, document.to_map(), strict=strict)
+    _refuse_overwriting({"table": opened.paths, "policy": _paths(policy)}, out)
     tell = progress or (lambda _what, _share: None)
     tell("count", 0.0)
-    expected = mapped.counts.rows
-    tell("count", 1.0)
-    counts = write_table(mapped, out, progress=lambda share: tell("release", share))
-    assert counts.rows == expected
-    names = {column.name for column in document.columns}
+    if document.aggregates:
+        answers = release_answers(opened, document, out, strict=strict)
+        rows, columns = 1, tuple(map(_released_answer, answers))
+        tell("count", 1.0)
+        tell("release", 1.0)
+    else:
+        mapped = apply_map(opened, document.to_map(), strict=strict, ranges=document.ranges)
+        expected = mapped.counts.rows
+        tell("count", 1.0)
+        counts = write_table(mapped, out, progress=lambda share: tell("release", share))
+        rows, columns = counts.rows, tuple(map(_released, document.columns, counts.columns))
+        assert rows == expected
     return ReleaseReport(
         table=opened.name,
         path=str(out),
         policy_digest=document.digest,
-        rows=counts.rows,
+        rows=rows,
         strict=strict,
-        columns=tuple(map(_released, document.columns, counts.columns)),
-        withheld=tuple(name for name in opened.columns if name not in names),
+        columns=columns,
+        withheld=tuple(name for name in opened.columns if name not in _read_columns(document)),
     )
+
+
+def _read_columns(document: PolicyDocument) -> set[str]:
+    """Return the columns of a table of which something is released."""
+    found = set()
+    for column in document.columns:
+        query = query_of(column)
+        if query is None:
+            found.add(column.name)
+        else:
+            found |= {query.column} if isinstance(query, Aggregate) else set(query.names)
+    return found
 
 
 def _released(column: ColumnPolicy, met: ColumnCounts) -> ReleasedColumn:
@@ -178,20 +242,28 @@ def _released(column: ColumnPolicy, met: ColumnCounts) -> ReleasedColumn:
         unknown=met.unknown,
         undefined=met.undefined,
         error=column.error,
+        of=column.of if isinstance(column, (QuantizedColumn, CutColumn)) else None,
+        listed=isinstance(column, CutColumn) and bool(column.spans),
     )
 
 
-def _refuse_overwriting(table: object, out: str | os.PathLike[str]) -> None:
+def _released_answer(answer: ReleasedAnswer) -> ReleasedColumn:
+    return replace(_released(answer.column, answer.counts), people=answer.people)
+
+
+def _paths(policy: object) -> tuple[str, ...]:
+    return () if isinstance(policy, PolicyDocument) else (str(policy),)
+
+
+def _refuse_overwriting(files: Mapping[str, Iterable[str]], out: str | os.PathLike[str]) -> None:
     """Refuse to replace the table by its release: the only copy of the truth would be lost."""
-    paths = table if isinstance(table, (list, tuple)) else [table]
-    for path in paths:
-        if not isinstance(path, (str, Path)) or not Path(path).exists() or not Path(out).exists():
-            continue
-        if Path(path).samefile(out):
-            raise OptionError(
-                f"The release would overwrite the table {Path(path).name} itself",
-                hint="write it to another file",
-            )
+    for what, paths in files.items():
+        for path in paths:
+            if Path(path).exists() and Path(out).exists() and Path(path).samefile(out):
+                raise OptionError(
+                    f"The release would overwrite the {what} {Path(path).name} itself",
+                    hint="write it to another file",
+                )
 
 
 def _values(rows: int) -> str:

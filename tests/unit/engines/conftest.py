@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from contextlib import contextmanager
 
+import pyarrow as pa
 import pytest
+
+from hartley.engines.column_map import apply_map
+from hartley.engines.embedded import connect
+from hartley.engines.table import Table
 
 NUMBER = 987_654_321
 
@@ -32,3 +37,27 @@ def refused():
             assert name in message
 
     return expect
+
+
+@pytest.fixture(scope="session")
+def hold():
+    """Hold columns as a table: ``hold(x=[1.0])``; one connection for all, one table at a time."""
+    backend = connect()
+
+    def put(**columns):
+        backend.con.register("held", pa.table(columns))
+        return Table(backend.table("held"), "the table")
+
+    yield put
+    backend.disconnect()
+
+
+@pytest.fixture(scope="session")
+def released(hold):
+    """Release columns by rules: ``released([Keep("x")], x=[1.0])``."""
+
+    def release(rules, *, ranges=None, **columns):
+        mapped = apply_map(hold(**columns), rules, ranges=ranges)
+        return mapped.expression.to_pyarrow().to_pydict()
+
+    return release

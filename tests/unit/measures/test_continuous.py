@@ -23,7 +23,7 @@ from hartley.measures.leakage import (
     nonstochastic_leakage,
 )
 from hartley.measures.maximin import maximin_information
-from hartley.ranges.ball import slab_corners
+from hartley.ranges.ball import slab_corners, smallest_ball
 from hartley.ranges.box import Box, Interval, IntervalUnion
 from hartley.ranges.cells import CutBox
 from hartley.ranges.expression import variables
@@ -207,3 +207,37 @@ def test_a_hypothesis_that_is_never_true_or_never_false_is_refused(empty):
         analyse_intervals(empty, some)
     with pytest.raises(OptionError, match="hypothesis is false"):
         analyse_intervals(some, empty)
+
+
+# --- many people who count alike -----------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.integers(-3, 3), st.sampled_from([1, -1])), min_size=2, max_size=5),
+    st.lists(st.fractions(0, 1), min_size=1, max_size=4, unique=True),
+    st.fractions(Fraction(1, 4), 4),
+)
+def test_the_closed_form_of_the_best_estimator_is_the_ball_of_the_corners(people, cuts, length):
+    box = Box({f"x{i}": (low, low + length) for i, (low, _) in enumerate(people)})
+    query = sum(sign * v for (_, sign), v in zip(people, variables(*box.names), strict=True)) / 3
+    spans = [sorted((sign * low, sign * (low + length))) for low, sign in people]
+    ends = [Fraction(sum(span[end] for span in spans)) / 3 for end in (0, 1)]
+    places = {ends[0] + cut * (ends[1] - ends[0]) for cut in cuts}
+    cut = CutBox(box, query, tuple(sorted({*ends, *places})))
+    for cell in cut.outputs:
+        found = best_estimator(cut, cell)
+        part = cut.cells[cell].intersect(cut.query_range)
+        weights = [Fraction(sign, 3) for _, sign in people]
+        centre, square = smallest_ball(slab_corners(box, weights, Interval(part.low, part.high)))
+        assert tuple(found.centre.values()) == centre
+        assert found.squared_error == square
+
+
+def test_the_best_estimator_of_a_thousand_people_is_known():
+    box = Box.cube(100, 250, size=1000)
+    query = sum(variables(*box.names)) / 1000
+    cut = CutBox(box, query, tuple(100 + Fraction(150 * k, 1200) for k in range(1201)))
+    truth = 150 * math.sqrt(1000 * 999) / 1200
+    assert smallest_error(cut) == pytest.approx(truth, rel=1e-12)
+    assert largest_error(cut) == pytest.approx(75 * math.sqrt(1000), rel=1e-2)

@@ -75,6 +75,25 @@ def test_the_band_of_example_3_has_the_verified_volume(rho):
     assert high - low < 1e-4 * high
 
 
+@pytest.mark.parametrize(
+    "line", ["max(height - 150, 0)", "min(height, 200)", "max(height - 150, min(height, 0))"]
+)
+def test_fibres_on_which_the_line_is_an_end_of_the_range_do_not_count(line):
+    # One half of the heights or so has its line at 0 or 200, where nothing is moved.
+    box = Box({"weight": (0, 200), "height": (100, 250)})
+    policy = StretchPolicy(Threshold.parse(f"weight >= {line}"), 5, box)
+    if "200" in line:
+        truth = 100 * 10 - Fraction(25, 2)  # heights 100 to 200: the line comes up to the high end
+        still = {"weight": Fraction(198), "height": Fraction(220)}
+    else:
+        truth = 100 * 10 - Fraction(25, 2)  # heights 150 to 250: it leaves the low end
+        still = {"weight": Fraction(2), "height": Fraction(120)}
+    assert policy.release(still) == still
+    band = policy.band(gap=1e-4)
+    assert band.low <= truth <= band.high
+    assert band.high - band.low <= truth / 1000
+
+
 def test_the_papers_policy_releases_the_line_for_everything_close_to_it():
     policy = BlurringPolicy(OBESE, 5, PEOPLE)
     assert weight_of(policy, Fraction(118), Fraction(200)) == 120

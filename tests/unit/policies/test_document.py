@@ -1,77 +1,29 @@
-"""Policy files: written, read back, bound by fingerprints, refused where they make no sense."""
+"""Policy files: what they say, written and read back, bound by fingerprints."""
 
 import dataclasses
 import hashlib
-import string
 import tomllib
-from decimal import Decimal
 from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.column_map import CutCells, Keep, Lookup, UniformCells, apply_map
-from hartley.engines.sources import open_table
-from hartley.errors import InputError, OptionError
+from hartley.engines.column_map import CutCells, Keep, Lookup, UniformCells
+from hartley.errors import InputError
 from hartley.policies.columns import (
     CutColumn,
     KeptColumn,
-    LineColumn,
     MergedColumn,
     QuantizedColumn,
 )
 from hartley.policies.document import PolicyDocument, file_digest
 from hartley.policies.quantizer import UniformQuantizer
 
-EXAMPLE = """\
-format = 1
-title = "Health survey"
-
-[design]
-objective = "bits"
-bits = 12
-weights = ["1", "2.5"]
-
-[[columns]]
-name = "height"
-kind = "quantizer"
-low = "100"
-high = "250"
-levels = 150
-
-[[columns]]
-name = "income"
-kind = "cuts"
-edges = ["0", "1e3", "1/3e4", "100000"]
-values = ["500", "2000.5", "50000"]
-
-[[columns]]
-name = "job"
-kind = "merging"
-labels = ["health", "school"]
-groups = [["nurse", "doctor"], ["teacher"]]
-other = "rest"
-
-[[columns]]
-name = "weight"
-kind = "stretch"
-line = "30 * (height/100)**2"
-reach = "5"
-low = 30
-high = 200.0
-
-[[columns]]
-name = "sex"
-kind = "keep"
-"""
-EXAMPLE = EXAMPLE.replace("1/3e4", "10000/3")
+# --- what is said --------------------------------------------------------------------------------
 
 
-# --- what is said -------------------------------------------------------------------------------
-
-
-def test_a_file_says_what_every_column_becomes():
-    policy = PolicyDocument.from_toml(EXAMPLE)
+def test_a_file_says_what_every_column_becomes(example):
+    policy = PolicyDocument.from_toml(example)
     height, income, job, weight, sex = policy.to_map()
     assert height == UniformCells("height", Fraction(100), Fraction(250), 150)
     edges = (Fraction(0), Fraction(1000), Fraction(10000, 3), Fraction(100000))
@@ -90,105 +42,12 @@ def test_the_format_of_the_specification_is_read():
     assert policy.columns == (QuantizedColumn("height", UniformQuantizer(100, 250, 150)),)
 
 
-def test_the_largest_error_is_known_of_every_column():
-    errors = [column.error for column in PolicyDocument.from_toml(EXAMPLE).columns]
+def test_the_largest_error_is_known_of_every_column(example):
+    errors = [column.error for column in PolicyDocument.from_toml(example).columns]
     assert errors == [Fraction(1, 2), Fraction(50000), None, Fraction(5), Fraction(0)]
 
 
-@settings(max_examples=50)
-@given(
-    st.lists(st.fractions(-50, 50), min_size=2, max_size=8, unique=True),
-    st.lists(st.fractions(-60, 60), min_size=8, max_size=8),
-    st.integers(0, 20),
-)
-def test_no_value_of_the_range_is_further_off_than_the_error_of_cuts(edges, values, at):
-    edges = sorted(edges)
-    column = CutColumn("x", tuple(edges), tuple(values[: len(edges) - 1]))
-    distances = [
-        abs(low + (high - low) * at / 20 - value)
-        for low, high, value in zip(edges, edges[1:], column.values, strict=False)
-    ]
-    ends = [
-        abs(end - value)
-        for low, high, value in zip(edges, edges[1:], column.values, strict=False)
-        for end in (low, high)
-    ]
-    assert max(distances) <= column.error == max(ends)
-
-
-# --- lines --------------------------------------------------------------------------------------
-
-
-def moved(kind, x, g):
-    """Move one value by the policies' definitions, exactly."""
-    r, low, high = Fraction(5), 30, 200
-    if kind == "blur":
-        return g if g - r <= x <= g + r else x
-    a, b = max(g - r, low), min(g + r, high)
-    if not (a < g < b and a <= x <= b):
-        return x
-    if x >= g:
-        return a + (x - g) * (b - a) / (b - g)
-    return a + (x - a) * (b - a) / (g - a)
-
-
-@pytest.mark.parametrize("kind", ["stretch", "blur"])
-def test_lines_move_values_as_defined_and_never_further_than_their_reach(kind):
-    line = {"line": "30*(height/100)**2", "reach": "5", "low": "30", "high": "200"}
-    policy = PolicyDocument(
-        (
-            LineColumn.read(kind, "weight", **line),
-            KeptColumn("height", Fraction(100), Fraction(250)),
-        )
-    )
-    heights = [100, 120, 141.5, 180.25, 200, 226, 250, 257, 90]
-    records = [(h, w / 4) for h in heights for w in range(100, 840, 3)]
-    table = {"height": [float(h) for h, _ in records], "weight": [w for _, w in records]}
-    found = apply_map(open_table(table), policy.to_map()).expression.to_pyarrow()
-    for (h, w), out in zip(records, found["weight"].to_pylist(), strict=True):
-        height = Fraction(min(max(h, 100), 250))
-        weight = Fraction(min(max(w, 30), 200))
-        exact = moved(kind, weight, 30 * (height / 100) ** 2)
-        assert out == pytest.approx(float(exact), rel=1e-13)
-        assert abs(Fraction(out) - weight) <= 5 + Fraction(1, 10**12)
-
-
-def test_a_stretch_covers_its_whole_band_from_either_side():
-    line = {"line": "height", "reach": "5", "low": "0", "high": "100"}
-    policy = PolicyDocument(
-        (
-            LineColumn.read("stretch", "weight", **line),
-            KeptColumn("height", Fraction(0), Fraction(100)),
-        )
-    )
-    weights = [45.0 + k / 64 for k in range(641)]
-    table = {"height": [50.0] * 641, "weight": weights}
-    found = apply_map(open_table(table), policy.to_map()).expression.to_pyarrow()
-    out = found["weight"].to_pylist()
-    below, above = out[:320], out[320:]
-    assert (below[0], below[-1], above[0], above[-1]) == (45.0, 55 - 1 / 32, 45.0, 55.0)
-    assert below == sorted(below)
-    assert above == sorted(above)
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"line": "weight + 1"}, "depends on the column itself"),
-        ({"line": "exp(height)"}, "uses exp, whose last digit"),
-        ({"line": "height ++"}, "cannot be read"),
-        ({"line": 3}, "'line' is not text"),
-        ({"reach": "0"}, "reach 0 is not positive"),
-        ({"low": "300"}, "ends before it begins"),
-    ],
-)
-def test_a_line_that_makes_no_sense_is_refused(fields, words):
-    line = {"line": "height", "reach": "5", "low": "30", "high": "200"} | fields
-    with pytest.raises(OptionError, match=words):
-        LineColumn.read("stretch", "weight", **line)
-
-
-# --- round trips --------------------------------------------------------------------------------
+# --- round trips ---------------------------------------------------------------------------------
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 names = texts.filter(bool)
@@ -207,7 +66,7 @@ def columns(draw, name):
         levels, rule = draw(st.integers(1, 10**4)), draw(st.sampled_from(["corrected", "printed"]))
         return QuantizedColumn(name, UniformQuantizer(low, high, levels, rule))
     if kind == "cuts":
-        edges = sorted(draw(st.lists(numbers, min_size=2, max_size=40, unique=True)))
+        edges = sorted(draw(st.lists(numbers, min_size=2, max_size=9, unique=True)))
         return CutColumn(name, tuple(edges), tuple(draw(numbers) for _ in edges[1:]))
     if kind == "merging":
         values = draw(categories)
@@ -227,10 +86,12 @@ def documents(draw):
     return PolicyDocument(kept, draw(st.none() | texts), draw(design))
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(documents())
-def test_a_policy_survives_being_written_and_read(policy):
+def test_a_policy_survives_being_written_and_read_and_any_toml_reader_finds_its_columns(policy):
     text = policy.to_toml()
+    found = [(column["name"], column["kind"]) for column in tomllib.loads(text)["columns"]]
+    assert found == [(column.name, column.kind) for column in policy.columns]
     again = PolicyDocument.from_toml(text)
     assert again == policy
     assert again.to_toml() == text
@@ -238,17 +99,8 @@ def test_a_policy_survives_being_written_and_read(policy):
     assert again.to_map() == policy.to_map()
 
 
-@given(documents())
-@settings(max_examples=50)
-def test_any_toml_reader_finds_the_same_names_and_kinds(policy):
-    content = tomllib.loads(policy.to_toml())
-    assert content["format"] == 1
-    found = [(column["name"], column["kind"]) for column in content["columns"]]
-    assert found == [(column.name, column.kind) for column in policy.columns]
-
-
-def test_a_line_survives_as_it_is_written(tmp_path):
-    policy = PolicyDocument.from_toml(EXAMPLE)
+def test_a_line_survives_as_it_is_written(example, tmp_path):
+    policy = PolicyDocument.from_toml(example)
     assert PolicyDocument.load(policy.save(tmp_path / "p.toml")) == policy
     assert 'line = "30 * (height/100)**2"' in (tmp_path / "p.toml").read_text()
 
@@ -271,12 +123,12 @@ def test_a_document_is_frozen():
         PolicyDocument((KeptColumn("a"),)).title = "b"
 
 
-# --- fingerprints -------------------------------------------------------------------------------
+# --- fingerprints --------------------------------------------------------------------------------
 
 
-def test_the_digest_ignores_layout_and_notation_but_nothing_that_means_something():
-    policy = PolicyDocument.from_toml(EXAMPLE)
-    same = EXAMPLE.replace('low = "100"', 'low    = "200/2"  # cm').replace(
+def test_the_digest_ignores_layout_and_notation_but_nothing_that_means_something(example):
+    policy = PolicyDocument.from_toml(example)
+    same = example.replace('low = "100"', 'low    = "200/2"  # cm').replace(
         "levels = 150", "levels = 1_50"
     )
     assert PolicyDocument.from_toml(same).digest == policy.digest
@@ -292,8 +144,8 @@ def test_the_digest_ignores_layout_and_notation_but_nothing_that_means_something
         ("Health survey", "Health surveys"),
         ("bits = 12", "bits = 13"),
     ]:
-        assert EXAMPLE.count(old) == 1
-        assert PolicyDocument.from_toml(EXAMPLE.replace(old, new)).digest != policy.digest
+        assert example.count(old) == 1
+        assert PolicyDocument.from_toml(example.replace(old, new)).digest != policy.digest
 
 
 def test_the_digest_is_the_same_on_every_machine_and_in_every_version():
@@ -307,8 +159,8 @@ def test_the_digest_is_the_same_on_every_machine_and_in_every_version():
     assert policy.digest == hashlib.sha256(text.encode()).hexdigest()
 
 
-def test_every_changed_byte_of_a_file_shows(tmp_path):
-    path = PolicyDocument.from_toml(EXAMPLE).save(tmp_path / "policy.toml")
+def test_every_changed_byte_of_a_file_shows(example, tmp_path):
+    path = PolicyDocument.from_toml(example).save(tmp_path / "policy.toml")
     content, before = path.read_bytes(), file_digest(path)
     assert before == hashlib.sha256(content).hexdigest()
     digest = PolicyDocument.load(path).digest
@@ -328,140 +180,3 @@ def loaded_or_refused(path):
         return PolicyDocument.load(path)
     except InputError:
         return None
-
-
-# --- refusals -----------------------------------------------------------------------------------
-
-HEIGHT = 'name = "height"\nkind = "quantizer"\nlow = "100"\nhigh = "250"\nlevels = 150\n'
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "names no format"),
-        ("format = 2", "has format 2"),
-        ("format = true\n[[columns]]\n" + HEIGHT, "has format True"),
-        ('format = "1"\n[[columns]]\n' + HEIGHT, "has format 1"),
-        ("format = 1", "has no columns"),
-        ("format = 1\ncolumns = 3", "has no columns"),
-        ("format = 1\ncolumns = []", "releases no column"),
-        ("format = 1\ncolumns = [1]", "has no columns"),
-        ("format = 1\ncolour = 3\n[[columns]]\n" + HEIGHT, "unknown field 'colour'"),
-        ("format = 1\ntitle = 3\n[[columns]]\n" + HEIGHT, "title or a design of the wrong form"),
-        ("format = 1\ndesign = 3\n[[columns]]\n" + HEIGHT, "title or a design of the wrong form"),
-        ("format = 1\n[design]\na = {b = 1}\n[[columns]]\n" + HEIGHT, "dict cannot stand"),
-        ("format = \n", "is not TOML: .*line 1"),
-        ('format = 1\n[[columns]]\nkind = "keep"', "column 1 has no name"),
-        ("format = 1\n[[columns]]\nname = 3", "column 1 has no name"),
-        ('format = 1\n[[columns]]\nname = "a"', r"column 1 \('a'\) has no kind"),
-        ('format = 1\n[[columns]]\nname = "a"\nkind = "noise"', "unknown kind 'noise'"),
-        ('format = 1\n[[columns]]\nname = "a"\nkind = []', "unknown kind"),
-        ('format = 1\n[[columns]]\nname = "a"\nkind = "keep"\nlow = "1"', "one end only"),
-        (
-            'format = 1\n[[columns]]\nname = "a"\nkind = "keep"\nlevels = 1',
-            "unknown field 'levels'",
-        ),
-        ("format = 1\n" + 2 * ("[[columns]]\n" + HEIGHT), "names column 'height' twice"),
-        (
-            "format = 1\n[[columns]]\n" + HEIGHT + "[[columns]]\n" + HEIGHT.replace("h", "H", 1),
-            "twice, case aside",
-        ),
-    ],
-)
-def test_a_file_that_makes_no_sense_is_refused_with_its_name_and_the_place(tmp_path, text, words):
-    path = tmp_path / "my.policy.toml"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=words) as refused:
-        PolicyDocument.load(path)
-    assert str(path) in str(refused.value)
-    assert "; hint: " in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("levels = 150\n", "", "has no 'levels'"),
-        ("levels", "level", "has no 'levels'"),
-        ("levels = 150", "levels = 150\nlevel = 3", "unknown field 'level'"),
-        ("levels = 150", "levels = 0", "0 levels does not exist"),
-        ("levels = 150", "levels = true", "'levels' is not a whole number"),
-        ("levels = 150", "levels = 1.5", "'levels' is not a whole number"),
-        ("levels = 150", 'levels = 150\nrule = "best"', "rule 'best' is unknown"),
-        ('"250"', '"50"', "holds no number"),
-        ('"250"', '"tall"', "'high' is not a .*number"),
-        ('"250"', "nan", "'high' is not a .*number"),
-        ('"250"', "true", "'high' is not a .*number"),
-        ('"250"', '["250"]', "'high' is not a .*number"),
-        ('"100"', '"1/0"', "'low' is not a .*number"),
-        ("levels = 150", "levels = 10000000000000000", "too fine"),
-    ],
-)
-def test_a_column_that_makes_no_sense_is_refused_with_its_place(old, new, words):
-    text = "format = 1\n[[columns]]\n" + HEIGHT.replace(old, new)
-    with pytest.raises(InputError, match=words) as refused:
-        PolicyDocument.from_toml(text, name="the policy file p.toml")
-    assert str(refused.value).startswith("The policy file p.toml is refused: column 1 ('height') ")
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ('kind = "cuts"\nedges = ["0"]\nvalues = []', "1 edges and 0 values"),
-        ('kind = "cuts"\nedges = ["0", "2", "1"]\nvalues = ["1", "1"]', "do not increase"),
-        ('kind = "cuts"\nedges = "0"\nvalues = ["1"]', "'edges' is not a list"),
-        ('kind = "cuts"\nedges = [0, 1]\nvalues = [[]]', "'values' is not a .*number"),
-        ('kind = "cuts"\nedges = [0, 1]\nvalues = ["1e400"]', "too large"),
-        ('kind = "merging"\ngroups = [["a"]]\nlabels = []', "1 groups but 0 labels"),
-        ('kind = "merging"\ngroups = ["a"]\nlabels = ["A"]', "'groups' is not a list"),
-        ('kind = "merging"\ngroups = [["a"], ["a"]]\nlabels = ["A", "B"]', "in two groups"),
-        ('kind = "merging"\ngroups = [["a", 1]]\nlabels = ["A"]', "not all text"),
-        ('kind = "merging"\ngroups = [[0.5]]\nlabels = ["A"]', "not all text"),
-        ('kind = "merging"\ngroups = [["a"]]\nlabels = ["A"]\nother = 3', "not all text"),
-        ('kind = "merging"\ngroups = []\nlabels = []', "not all text"),
-        (
-            'kind = "blur"\nline = "y"\nreach = "1"\nlow = "0"\nhigh = "9"',
-            "depends on 'y', which has no",
-        ),
-    ],
-)
-def test_other_kinds_are_refused_with_their_place_too(fields, words):
-    with pytest.raises(InputError, match=words) as refused:
-        PolicyDocument.from_toml('format = 1\n[[columns]]\nname = "x"\n' + fields)
-    assert str(refused.value).startswith("The policy is refused: ")
-    assert "'x'" in str(refused.value)
-
-
-@given(st.text(string.printable, max_size=80))
-def test_any_text_is_a_policy_or_a_refusal(text):
-    for content in (text, "format = 1\n" + text, "format = 1\n[[columns]]\n" + text):
-        with pytest.raises(InputError, match="; hint: "):
-            PolicyDocument.from_toml(content)
-
-
-@given(st.data())
-@settings(max_examples=150)
-def test_a_file_with_a_piece_torn_out_is_a_policy_or_a_refusal(data):
-    start = data.draw(st.integers(0, len(EXAMPLE)))
-    end = data.draw(st.integers(start, len(EXAMPLE)))
-    try:
-        found = PolicyDocument.from_toml(EXAMPLE[:start] + EXAMPLE[end:])
-    except InputError:
-        return
-    assert PolicyDocument.from_toml(found.to_toml()) == found
-
-
-def test_bytes_that_are_no_text_and_files_that_are_not_there_are_refused(tmp_path):
-    path = tmp_path / "p.toml"
-    with pytest.raises(InputError, match=r"p\.toml cannot be read"):
-        PolicyDocument.load(path)
-    with pytest.raises(InputError, match=r"p\.toml cannot be read"):
-        file_digest(path)
-    path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match=r"p\.toml cannot be read"):
-        PolicyDocument.load(path)
-
-
-@pytest.mark.parametrize("value", [0.5, Decimal("0.5"), None, 2**70, "\ud800", {"a": 1}])
-def test_what_a_file_cannot_hold_exactly_is_refused(value):
-    with pytest.raises(InputError, match="cannot stand in a policy file"):
-        PolicyDocument((KeptColumn("a"),), design={"b": value})

@@ -13,7 +13,7 @@ from hartley.policies.finite import SortedValues
 from hartley.policies.optimal import CutQuantizer, optimal_quantizer
 from hartley.policies.slots import QueryRange
 from hartley.ranges.box import Box, Interval
-from hartley.ranges.expression import as_expression, parse_expression
+from hartley.ranges.expression import as_expression, mean, parse_expression, variables
 from hartley.ranges.volume import volume
 
 SQUARE = Box.cube(-2, 2, size=2)
@@ -355,3 +355,35 @@ def test_variables_that_the_query_does_not_name_do_not_matter():
     one = optimal_quantizer(MEAN, SQUARE, "0.4", "leakage", candidates=64)
     other = optimal_quantizer(MEAN, wide, "0.4", "leakage", candidates=64)
     assert one == other
+
+
+# --- linear queries, whose outermost cells hold least ---------------------------------------------
+
+
+@given(
+    coefficients=st.lists(st.integers(-3, 3).filter(bool), min_size=1, max_size=4),
+    cells=st.fractions(Fraction(11, 10), 12, max_denominator=50),
+)
+@settings(max_examples=40, deadline=None)
+def test_widest_ends_are_as_good_as_the_best_of_many_candidates(coefficients, cells):
+    box = Box.cube(0, 1, size=len(coefficients))
+    query = sum(c * v for c, v in zip(coefficients, variables(*box.names), strict=True))
+    length = Fraction(sum(map(abs, coefficients)))
+    error = length / cells / 2
+    found = optimal_quantizer(query, box, error, "leakage")
+    searched = optimal_quantizer(query, box, error, "leakage", candidates=128)
+    assert found.error <= error
+    assert (found.low, found.high) == (searched.low, searched.high)
+    assert searched.smallest_share <= found.smallest_share <= searched.share_limit
+    assert found.smallest_share <= found.share_limit
+    shares = [volume(box, query, Interval(a, b)).low / box.volume for a, b in pairwise(found.edges)]
+    assert min(shares) == found.smallest_share
+    assert sum(shares) == 1
+
+
+def test_the_least_leakage_about_five_thousand_people_is_found_at_once():
+    box = Box.cube(100, 250, size=5000)
+    found = optimal_quantizer(mean(variables(*box.names)), box, "1.7", "leakage")
+    assert found.levels == 45
+    assert found.error == Fraction(17, 10)
+    assert found.smallest_share == found.share_limit

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import minimize
 
-from hartley.ranges.ball import slab_corners, smallest_ball
+from hartley.ranges.ball import even_slab_ball, slab_corners, smallest_ball
 from hartley.ranges.box import Box, Interval
 
 whole = st.integers(-4, 4).map(Fraction)
@@ -90,3 +90,13 @@ def test_a_slab_beside_the_box_has_no_corners():
 def test_a_single_point_is_its_own_ball():
     assert smallest_ball([(Fraction(3), Fraction(4))]) == ((3, 4), 0)
     assert smallest_ball([(Fraction(1),), (Fraction(1),)])[1] == pytest.approx(0)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(1, 5), st.fractions(0, 1), st.fractions(0, 1))
+def test_the_ball_around_an_even_slab_is_that_of_its_corners(size, one, other):
+    low, high = sorted((one * size, other * size))
+    corners = slab_corners(Box.cube(0, 1, size=size), [Fraction(1)] * size, Interval(low, high))
+    centre, square_radius = smallest_ball(corners)
+    assert even_slab_ball(size, low, high) == (centre[0], square_radius)
+    assert len(set(centre)) == 1

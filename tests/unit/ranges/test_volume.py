@@ -104,10 +104,20 @@ def test_many_different_weights_are_bounded_and_say_so():
     names = [f"x{i}" for i in range(60)]
     query = sum(Fraction(10**9 + 7**i % 10**9, 10**9) * v for i, v in enumerate(variables(*names)))
     box = Box(dict.fromkeys(names, (-1, 1)))
-    found = volume(box, query, (-500, 0))
-    assert not found.exact
-    assert found.low <= Fraction(2) ** 59 <= found.high
-    assert found.high - found.low <= found.low / 10**9
+    found = [volume(box, query, ends) for ends in ((-500, -1), (-1, 1))]
+    assert not found[0].exact
+    assert not found[1].exact
+    # Below, between and above: the law is symmetric.
+    assert 2 * found[0].low + found[1].low <= box.volume <= 2 * found[0].high + found[1].high
+    assert all(part.high - part.low <= part.low / 10**9 for part in found)
+
+
+def test_the_lower_half_and_the_whole_of_any_linear_query_are_exact():
+    names = [f"x{i}" for i in range(60)]
+    query = sum(Fraction(10**9 + 7**i % 10**9, 10**9) * v for i, v in enumerate(variables(*names)))
+    box = Box(dict.fromkeys(names, (-1, 1)))
+    assert volume(box, query, (-500, 0)) == Volume(box.volume / 2, box.volume / 2)
+    assert volume(box, query, (-500, 500)) == Volume(box.volume, box.volume)
 
 
 # --- other queries -------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hartley.engines.sources import open_table
 from hartley.errors import ColumnError, InputError, OptionError
 from hartley.policies.columns import (
     CutColumn,
@@ -19,6 +20,7 @@ from hartley.policies.columns import (
     QuantizedColumn,
 )
 from hartley.policies.document import PolicyDocument
+from hartley.policies.optimal import optimal_quantizer
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.studies.release import release
 
@@ -151,9 +153,27 @@ def test_the_table_is_not_overwritten_by_its_release(people, tmp_path):
     pq.write_table(people, path)
     before = path.read_bytes()
     (tmp_path / "link.parquet").symlink_to(path)
+    sources = (path, str(path), [path], open_table(path), str(tmp_path / "peop*.parquet"))
     for out in (path, tmp_path / "link.parquet"):
-        with pytest.raises(OptionError, match=r"overwrite the table people\.parquet"):
-            release(path, POLICY, out)
+        for source in sources:
+            with pytest.raises(OptionError, match=r"overwrite the table people\.parquet"):
+                release(source, POLICY, out)
+    assert path.read_bytes() == before
+
+
+def test_a_csv_table_already_open_is_not_overwritten_either(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("sex\nF\nM\n")
+    with pytest.raises(OptionError, match=r"overwrite the table people\.csv"):
+        release(open_table(path), PolicyDocument((KeptColumn("sex"),)), path)
+    assert path.read_text() == "sex\nF\nM\n"
+
+
+def test_the_policy_is_not_overwritten_by_its_release(people, tmp_path):
+    path = POLICY.save(tmp_path / "policy.csv")
+    before = path.read_bytes()
+    with pytest.raises(OptionError, match=r"overwrite the policy policy\.csv"):
+        release(people, path, path)
     assert path.read_bytes() == before
 
 
@@ -185,3 +205,29 @@ def test_another_file_that_is_there_is_replaced(people, tmp_path):
     shutil.copy(tmp_path / "people.parquet", tmp_path / "copy.parquet")
     release(tmp_path / "people.parquet", POLICY, tmp_path / "copy.parquet")
     assert pq.read_table(tmp_path / "copy.parquet").num_rows == 4
+
+
+def test_a_query_of_a_row_is_released_under_its_name(tmp_path):
+    policy = PolicyDocument(
+        (QuantizedColumn("size", UniformQuantizer(0, 12, 12), of="x1**2 + 2*x2**2"),),
+        design={"columns": {"x1": ["-2", "2"], "x2": ["-2", "2"]}},
+    )
+    table = {"x1": [0.0, 2.0, 9.0, None], "x2": [1.0, -2.0, 0.0, 0.0], "name": list("ABCD")}
+    report = release(table, policy, tmp_path / "out.parquet")
+    assert pq.read_table(report.path).to_pydict() == {"size": [2.5, 11.5, 4.5, None]}
+    assert report.withheld == ("name",)
+    assert report.sentences[:3] == (
+        "size is released within 0.5 of x1**2 + 2*x2**2, for values in the declared ranges.",
+        "1 value of size is missing and was released as such.",
+        "1 value of size is outside the declared range and was clamped to it.",
+    )
+
+
+def test_cells_of_listed_values_promise_their_error_for_these_alone(tmp_path):
+    best = optimal_quantizer(None, [0, 1, 4, 5, 6, 7], 2, "leakage")
+    policy = PolicyDocument((CutColumn.cut("age", best),))
+    report = release({"age": [0, 4, 7]}, policy, tmp_path / "out.csv")
+    assert report.sentences[0] == (
+        "age is released within 2 of its value, for values that the policy was designed for."
+    )
+    assert (tmp_path / "out.csv").read_text().split() == ['"age"', "2", "2", "6"]

@@ -1,0 +1,135 @@
+"""One number of a whole table: exact, in its cell, refused for other numbers of people."""
+
+import json
+import math
+from fractions import Fraction
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from hartley.errors import ColumnError, InputError
+from hartley.policies.columns import CutColumn, QuantizedColumn
+from hartley.policies.document import PolicyDocument
+from hartley.policies.quantizer import UniformQuantizer
+from hartley.studies.release import release
+
+HEIGHTS = [170.25, 181.5, 165.0, 190.0]
+
+
+def policy(of="mean(height)", cells=None, people=4, **design):
+    return PolicyDocument(
+        (QuantizedColumn("answer", cells or UniformQuantizer(100, 250, 150), of=of),),
+        design={"people": people, "columns": {"height": ["100", "250"]}} | design,
+    )
+
+
+def test_one_row_holds_the_middle_of_the_cell_and_its_edges(tmp_path):
+    report = release({"height": HEIGHTS, "name": list("ABCD")}, policy(), tmp_path / "out.parquet")
+    found = pq.read_table(report.path).to_pydict()
+    assert found == {"answer": [176.5], "answer_low": [176.0], "answer_high": [177.0]}
+    assert sum(HEIGHTS) / 4 == 176.6875
+    assert report.rows == 1
+    assert report.withheld == ("name",)
+
+
+def test_a_report_speaks_of_the_answer(tmp_path):
+    heights = [*HEIGHTS, None, math.nan, 300.0]
+    report = release({"height": heights}, policy(), tmp_path / "out.csv")
+    assert report.headline == "mean(height) over 5 people of the dict was released to out.csv."
+    assert report.sentences == (
+        "answer is released within 0.5 of mean(height), for values in the declared ranges.",
+        "2 values of height are missing and were left out.",
+        "1 value of height is outside the declared range and was clamped to it.",
+        (
+            "Each value was clamped to its declared range and cut off to a binary fraction, then "
+            "all were added exactly."
+        ),
+    )
+    content = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert content["columns"][0]["people"] == 5
+    assert "176" not in json.dumps(content["columns"])
+
+
+@settings(max_examples=12)
+@given(st.lists(st.integers(100 * 64, 250 * 64), min_size=4, max_size=30))
+def test_the_cell_is_that_of_the_exact_answer(tmp_path_factory, steps):
+    path = tmp_path_factory.mktemp("answer") / "out.parquet"
+    heights = [step / 64 for step in steps]
+    people = len(heights)
+    total = UniformQuantizer(100 * people, 250 * people, 77)
+    columns = (
+        QuantizedColumn("mean", UniformQuantizer(100, 250, 900), of="mean(height)"),
+        QuantizedColumn("sum", total, of="total(height)"),
+        CutColumn("cut", (100, 170, 250), (150, 200), of="mean(height)"),
+    )
+    design = {"people": people, "columns": {"height": ["100", "250"]}}
+    release({"height": heights}, PolicyDocument(columns, design=design), path)
+    (found,) = pq.read_table(path).to_pylist()
+    exact = sum(map(Fraction, heights))
+    cell = math.floor((exact / people - 100) / Fraction(1, 6))
+    assert found["mean"] == float(100 + (2 * min(cell, 899) + 1) * Fraction(1, 12))
+    assert Fraction(found["mean_low"]) <= exact / people <= Fraction(found["mean_high"])
+    assert found["sum"] == float(total.middle(total.cell(exact)))
+    assert found["sum_low"] <= exact <= found["sum_high"]
+    assert found["cut"] == (150 if exact / people < 170 else 200)
+
+
+# --- other numbers of people --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("of", "people", "values", "words"),
+    [
+        ("mean(height)", 5, HEIGHTS, "one person would move mean.height. further than certified"),
+        ("mean(height)", 4, [*HEIGHTS[:3], None], "holds 3 values .* designed for 4"),
+        ("total(height)", 3, HEIGHTS, "total.height. could leave its range"),
+        ("total(height)", 5, HEIGHTS, "leave its range and tell who is missing"),
+        ("total(height)", 4, [*HEIGHTS[:3], None], "tell who is missing"),
+    ],
+)
+def test_a_table_of_other_people_than_designed_for_is_refused(tmp_path, of, people, values, words):
+    cells = UniformQuantizer(100 * people, 250 * people, 9) if of.startswith("t") else None
+    with pytest.raises(ColumnError, match=words) as refused:
+        release({"height": values}, policy(of, cells, people), tmp_path / "out.csv")
+    assert "; hint: design the release again, for people = " in str(refused.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_more_people_are_fine_for_a_mean_and_fewer_for_a_total_around_zero(tmp_path):
+    assert release({"height": HEIGHTS}, policy(people=3), tmp_path / "a.csv").rows == 1
+    design = {"people": 9, "columns": {"gain": ["-5", "5"]}}
+    total = QuantizedColumn("t", UniformQuantizer(-45, 45, 9), of="total(gain)")
+    release({"gain": [1, 2, None]}, PolicyDocument((total,), design=design), tmp_path / "b.csv")
+    assert (tmp_path / "b.csv").read_text().splitlines()[1] == "0,-5,5"
+
+
+def test_a_strict_release_of_an_answer_refuses_what_it_would_clamp_or_leave_out(tmp_path):
+    for value, words in ((None, "missing"), (300.0, "outside the declared range")):
+        with pytest.raises(ColumnError, match=f"1 value of column 'height' is {words}"):
+            release({"height": [*HEIGHTS, value]}, policy(), tmp_path / "out.csv", strict=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        (policy(people="many"), "does not say for how many people"),
+        (policy(people=0), "does not say for how many people"),
+        (policy(columns={"weight": ["0", "1"]}), "declares no range of 'height'"),
+        (policy(of="mean(size)", columns={"size": ["0", "1"]}), "'size' is not in"),
+    ],
+)
+def test_a_policy_that_leaves_open_what_an_answer_needs_is_refused(tmp_path, document, words):
+    with pytest.raises(InputError, match=words):
+        release({"height": HEIGHTS}, document, tmp_path / "out.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_that_would_coincide_are_refused(tmp_path):
+    cells = UniformQuantizer(100, 250, 3)
+    columns = tuple(QuantizedColumn(name, cells, of="mean(height)") for name in ("a", "A_low"))
+    with pytest.raises(InputError, match="would have one name"):
+        release(
+            {"height": HEIGHTS}, PolicyDocument(columns, design=policy().design), tmp_path / "o.csv"
+        )
