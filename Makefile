@@ -10,12 +10,8 @@ WORKERS ?= 2
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-demo: $(VENV)/.installed  ## Audit the sample table and write a report
-	@mkdir -p out
-	@$(BIN)/hartley sample out/people.parquet --text
-	@$(BIN)/hartley audit out/people.parquet --secret diagnosis --released age,sex,region \
-		--bins age=5 --sweep age=1:50 --html out/audit.html --text
-	@echo "Open out/audit.html in a browser to see the report."
+demo: $(VENV)/.installed  ## Audit the sample table, design a release, release it, audit it again
+	@$(BIN)/python examples/demo.py out
 
 test: $(VENV)/.developing check  ## Run the checks and all tests
 	@tools/need-java

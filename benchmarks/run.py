@@ -15,7 +15,10 @@ from rich.console import Console
 import audit_rows
 import environments
 import import_time
+import optimal_quantizer
 import partition
+import release_rows
+import volume
 from results import Row, Settings, show, surroundings, write
 
 HERE = Path(__file__).parent
@@ -23,6 +26,9 @@ OUT = HERE.parent / "out"
 BENCHMARKS = {
     "audit_rows": audit_rows.run,
     "partition": partition.run,
+    "release_rows": release_rows.run,
+    "optimal_quantizer": optimal_quantizer.run,
+    "volume": volume.run,
     "import_time": import_time.run,
 }
 
@@ -57,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         type=_size,
         nargs="+",
         default=Settings.rows,
-        help="sizes of the audited tables (default: 1e7 1e8)",
+        help="sizes of the audited and released tables (default: 1e7 1e8)",
     )
     parser.add_argument("--repeats", type=int, help="rounds to take the median of")
     parser.add_argument("--only", nargs="+", choices=BENCHMARKS, help="some benchmarks alone")

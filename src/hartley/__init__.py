@@ -47,11 +47,15 @@ _HOMES = {
     "hartley.guarantees.certify": ("certify", "verify_exhaustively"),
     "hartley.policies.document": ("PolicyDocument",),
     "hartley.studies.release": ("ReleaseReport", "release"),
+    "hartley.studies.tradeoff": ("Tradeoff", "tradeoff"),
     "hartley.engines.sources": ("open_table",),
     "hartley.datasets.people": ("people",),
     "hartley.studies.audit": ("AuditReport", "audit"),
+    "hartley.studies.design": ("Design", "design"),
+    "hartley.studies.specification": ("Specification",),
     "hartley.reports": ("plot", "write_html"),
     "hartley.errors": (
+        "CertificateError",
         "ColumnError",
         "EngineError",
         "HartleyError",
@@ -83,6 +87,7 @@ if TYPE_CHECKING:
     from hartley.datasets.people import people as people
     from hartley.engines.sources import open_table as open_table
     from hartley.errors import (
+        CertificateError as CertificateError,
         ColumnError as ColumnError,
         EngineError as EngineError,
         HartleyError as HartleyError,
@@ -160,4 +165,7 @@ if TYPE_CHECKING:
     from hartley.ranges.volume import Volume as Volume, volume as volume
     from hartley.reports import plot as plot, write_html as write_html
     from hartley.studies.audit import AuditReport as AuditReport, audit as audit
+    from hartley.studies.design import Design as Design, design as design
     from hartley.studies.release import ReleaseReport as ReleaseReport, release as release
+    from hartley.studies.specification import Specification as Specification
+    from hartley.studies.tradeoff import Tradeoff as Tradeoff, tradeoff as tradeoff

@@ -3,11 +3,16 @@
 import doctest
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+
+from hartley.policies.document import PolicyDocument
+from hartley.studies.specification import Specification
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -24,6 +29,7 @@ def having(kind: str) -> list[Path]:
 
 @pytest.mark.parametrize("page", having("python"), ids=lambda page: page.stem)
 def test_python_blocks_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch):
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
     space = {"__name__": "page"}
     for text in blocks(page, "python"):
@@ -32,6 +38,7 @@ def test_python_blocks_of_a_page_run_one_after_the_other(page, tmp_path, monkeyp
 
 @pytest.mark.parametrize("page", having("console"), ids=lambda page: page.stem)
 def test_console_blocks_of_a_page_show_what_comes_out(page, tmp_path):
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
     for text in blocks(page, "console"):
         for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
             command, _, expected = part.partition("\n")
@@ -64,7 +71,17 @@ def test_every_block_is_of_a_kind_that_is_checked(page):
         "console",
         "sh",
         "text",
+        "toml",
     }
+
+
+@pytest.mark.parametrize("page", having("toml"), ids=lambda page: page.stem)
+def test_designs_on_a_page_can_be_read_and_policies_too(page):
+    for text in blocks(page, "toml"):
+        if "format" in tomllib.loads(text):
+            PolicyDocument.from_toml(text)
+        else:
+            Specification.read(tomllib.loads(text))
 
 
 def test_make_knows_the_targets_that_the_readme_names():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hartley.cli.output import Format, console, print_json, progress_bar, wants_json
+from hartley.cli.output import Format, check_files, console, print_json, progress_bar, wants_json
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         names=split_columns([names], ()) if names else None,
     )
     if html is not None:
-        check_output(html, table)
+        check_files({"report": html}, {"table": table})
     hidden = split_columns(secret, opened.columns)
     record = hidden == ["ROW"] and "ROW" not in opened.columns
     with progress_bar({"count": "Counting pairs", "sweep": "Sweeping steps"}) as progress:
@@ -125,18 +125,6 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     print_audit(report, console())
     if written:
         typer.echo(f"Report: {written}")
-
-
-def check_output(path: Path, inputs: list[str]) -> None:
-    """Refuse, before any work, a report that would overwrite a table or has no folder."""
-    if any(Path(name).exists() and path.exists() and path.samefile(name) for name in inputs):
-        raise OptionError(
-            f"The report {path} would overwrite the table", hint="give it another name"
-        )
-    if not path.absolute().parent.is_dir():
-        raise OptionError(
-            f"The folder of the report {path} does not exist", hint="create it, or choose another"
-        )
 
 
 def split_columns(texts: list[str], columns: Sequence[str]) -> list[str]:

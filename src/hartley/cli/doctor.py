@@ -63,7 +63,8 @@ def _duckdb() -> Check:
     try:
         from hartley.engines.embedded import connect
 
-        (answer,) = connect().con.execute("SELECT 6 * 7").fetchone()
+        engine = connect()  # closed when nothing holds it
+        (answer,) = engine.con.execute("SELECT 6 * 7").fetchone()
     except Exception as error:  # noqa: BLE001 - whatever it is, the engine does not answer
         return Check(
             "engine duckdb",

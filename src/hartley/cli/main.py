@@ -10,10 +10,18 @@ from typing import Annotated
 import typer
 
 from hartley.cli.audit import audit_command
+from hartley.cli.design import design_command
 from hartley.cli.doctor import doctor_command
 from hartley.cli.output import is_terminal
+from hartley.cli.release import release_command
 from hartley.cli.sample import sample_command
+from hartley.cli.tradeoff import tradeoff_command
+from hartley.cli.verify import verify_command
 from hartley.errors import HartleyError, InputError
+
+INTERRUPTED = 130
+"""What typer makes of an interruption."""
+STOPPED = "Interrupted; hint: nothing was left half-written"
 
 app = typer.Typer(
     name="hartley",
@@ -25,6 +33,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("audit")(audit_command)
+app.command("design")(design_command)
+app.command("tradeoff")(tradeoff_command)
+app.command("release")(release_command)
+app.command("verify")(verify_command)
 app.command("sample")(sample_command)
 app.command("doctor")(doctor_command)
 
@@ -55,7 +67,7 @@ def main() -> None:
     except HartleyError as error:
         _fail(str(error), 2 if isinstance(error, InputError) else 1)
     except (KeyboardInterrupt, typer.Abort):
-        _fail("Interrupted; hint: nothing was left half-written", 1)
+        _fail(STOPPED, 1)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
@@ -70,6 +82,8 @@ def main() -> None:
             "hint: run again with HARTLEY_DEBUG=1 to see where, and report it",
             1,
         )
+    if code == INTERRUPTED:
+        _fail(STOPPED, 1)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from hartley.errors import OptionError
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from rich.console import Console
+
+    from hartley.guarantees.certificate import Certificate
 
 Format = Annotated[
     bool | None,
@@ -37,6 +43,44 @@ def is_terminal(stream: TextIO | None) -> bool:
 def print_json(content: Any) -> None:  # noqa: ANN401 - nested plain values
     """Print plain values as JSON."""
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def check_files(
+    written: Mapping[str, Path | None], read: Mapping[str, Iterable[str | Path]]
+) -> None:
+    """Refuse, before any work, to write over what is read, twice to one file, or to no folder."""
+    seen: dict[Path, str] = {
+        Path(path).resolve(): what for what, paths in read.items() for path in paths
+    }
+    for what, path in written.items():
+        if path is None:
+            continue
+        place = path.resolve()
+        if place in seen:
+            raise OptionError(
+                f"The {what} {path} would overwrite the {seen[place]}", hint="give it another name"
+            )
+        if not place.parent.is_dir():
+            raise OptionError(
+                f"The folder of the {what} {path} does not exist",
+                hint="create it, or choose another",
+            )
+        seen[place] = what
+
+
+def print_certificate(certificate: Certificate, console: Console) -> None:
+    """Print what a policy promises, and what follows from it."""
+    from rich.text import Text
+
+    told = [("certificate", certificate.paragraph())]
+    told += [(one.name, one.sentence) for one in certificate.consequences]
+    for name, sentence in told:
+        head = f"{name.capitalize()}."
+        lines = textwrap.wrap(f"{head} {sentence}", console.width, break_on_hyphens=False)
+        text = Text("\n".join(lines))
+        text.stylize("bold", 0, len(head))
+        console.print(text)
+    console.print()
 
 
 def console() -> Console:

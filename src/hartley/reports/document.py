@@ -1,23 +1,25 @@
-"""A report as one self-contained HTML file."""
+"""A result as one self-contained HTML file."""
 
 from __future__ import annotations
 
-from importlib.metadata import version
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from hartley.reports.design_page import render_design
 from hartley.reports.files import write_whole
-from hartley.reports.plots import figure_svg, plot
-from hartley.studies.audit import rounded_up, shown
+from hartley.reports.page import render_page
+from hartley.reports.plots import figure_svg, plot_audit
+from hartley.reports.tradeoff_page import render_tradeoff
+from hartley.studies.audit import AuditReport
+from hartley.studies.tradeoff import Tradeoff
 
 if TYPE_CHECKING:
     import os
     from pathlib import Path
 
-    from hartley.studies.audit import AuditReport
+    from hartley.studies.design import Design
 
 
-def write_html(report: AuditReport, path: str | os.PathLike[str]) -> Path:
+def write_html(report: AuditReport | Design | Tradeoff, path: str | os.PathLike[str]) -> Path:
     """Write a report as one file that needs no other: for a browser, a phone or a printer.
 
     The file appears whole or not at all.
@@ -33,29 +35,15 @@ def write_html(report: AuditReport, path: str | os.PathLike[str]) -> Path:
     return write_whole(path, render_html(report))
 
 
-def render_html(report: AuditReport) -> str:
-    """Return the page of a report."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    environment.filters |= {"shown": shown, "bar": _bar, "up": rounded_up}
-    template = environment.from_string(_asset("audit.html"))
-    page: str = template.render(
+def render_html(report: AuditReport | Design | Tradeoff) -> str:
+    """Return the page of a result."""
+    if isinstance(report, Tradeoff):
+        return render_tradeoff(report)
+    if not isinstance(report, AuditReport):
+        return render_design(report)
+    return render_page(
+        "audit.html",
         report=report,
-        style=_asset("page.css"),
-        curve=figure_svg(plot(report)) if report.sweep else None,
-        version=version("hartley"),
+        curve=figure_svg(plot_audit(report)) if report.sweep else None,
         total=report["hartley_entropy"].value,
     )
-    return page
-
-
-def _asset(name: str) -> str:
-    return files("hartley.reports").joinpath("templates", name).read_text("utf-8")
-
-
-def _bar(value: float, total: float) -> float:
-    """Return which percentage of the whole a value is."""
-    return 0 if total <= 0 else round(min(max(value / total, 0.0), 1.0) * 100, 1)

@@ -39,17 +39,8 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def plot(result: AuditReport) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
-    """Draw a result: of an audit the privacy-utility curve, or without a sweep its measures.
-
-    Returns a matplotlib figure, to show or to save.
-
-    Example:
-        >>> from hartley import audit
-        >>> report = audit({"age": [1, 2, 3], "sex": ["F", "F", "M"]}, secret="age", released="sex")
-        >>> plot(report).axes[0].get_xlabel()
-        'bits'
-    """
+def plot_audit(result: AuditReport) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
+    """Draw an audit: its privacy-utility curve, or without a sweep its measures."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 from hartley.studies.audit import rounded_up, shown
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from hartley.studies.audit import AuditReport
+    from hartley.studies.design import Design
+    from hartley.studies.release import ReleaseReport
 
 SHOWN_NARROWINGS = 5
 SHOWN_STEPS = 12
@@ -123,3 +126,27 @@ def _print_sweep(report: AuditReport, console: Console) -> None:
         )
     console.print()
     console.print(table)
+
+
+def print_design(design: Design, console: Console) -> None:
+    """Print a design: the headline, and what a reader should know."""
+    _print_sentences(design.headline, design.sentences, console)
+
+
+def print_release(report: ReleaseReport, console: Console) -> None:
+    """Print a release: the headline, and what a reader should know."""
+    _print_sentences(report.headline, report.sentences, console)
+
+
+def _print_sentences(headline: str, sentences: tuple[str, ...], console: Console) -> None:
+    from rich.markup import escape
+    from rich.text import Text
+
+    console.print()
+    console.print(f"[bold]{escape(headline)}[/bold]", soft_wrap=True)
+    for sentence in sentences:
+        lines = textwrap.wrap(sentence, max(console.width - 3, 20), break_on_hyphens=False)
+        console.print(
+            Text("\n".join(("   " if k else " • ") + line for k, line in enumerate(lines)))
+        )
+    console.print()

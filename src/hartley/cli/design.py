@@ -1,0 +1,72 @@
+"""The command ``hartley design``."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import Annotated
+
+import typer
+
+from hartley.cli.output import (
+    Format,
+    check_files,
+    console,
+    print_certificate,
+    print_json,
+    wants_json,
+)
+from hartley.errors import OptionError
+
+
+def design_command(
+    spec: Annotated[
+        Path, typer.Argument(metavar="SPEC", help="What is wanted: a TOML file, as documented.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Write the policy here; left out, only show it."
+        ),
+    ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(
+            "--certificate", metavar="FILE", help="Also write the certificate of that policy."
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Also write a page that a browser shows."),
+    ] = None,
+    json: Format = None,
+) -> None:
+    """Design the best release for an objective, and certify it.
+
+    [dim]Example: hartley design height.design.toml -o policy.toml --html design.html[/dim]
+    """
+    from hartley.reports import write_html
+    from hartley.reports.terminal import print_design
+    from hartley.studies.design import design
+
+    if certificate is not None and out is None:
+        raise OptionError(
+            "A certificate belongs to a policy file, and none is written",
+            hint="add -o policy.toml",
+        )
+    written = {"policy": out, "certificate": certificate, "html": html}
+    check_files(written, {"design": [spec]})
+    found = design(spec)
+    if out is not None:
+        found.document.save(out)
+    if certificate is not None and out is not None:
+        found.certificate.bind(out).save(certificate)
+    if html is not None:
+        write_html(found, html)
+    files = {what: str(path) for what, path in written.items() if path is not None}
+    if wants_json(json):
+        print_json(found.to_dict() | {"files": files})
+        return
+    print_design(found, console())
+    print_certificate(found.certificate, console())
+    for what, path in files.items():
+        typer.echo(f"{'Page' if what == 'html' else what.capitalize()}: {path}")

@@ -1,0 +1,95 @@
+"""The command ``hartley tradeoff``."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hartley.cli.output import (
+    Format,
+    check_files,
+    console,
+    print_json,
+    progress_bar,
+    wants_json,
+)
+from hartley.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hartley.studies.tradeoff import Tradeoff
+
+PICTURES = (".png", ".svg", ".pdf")
+
+
+def tradeoff_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+    spec: Annotated[
+        Path, typer.Argument(metavar="SPEC", help="What is wanted: a TOML file, as documented.")
+    ],
+    errors: Annotated[
+        str | None,
+        typer.Option(
+            "--errors",
+            metavar="LOW:HIGH[:N]",
+            help="The errors to look at; sensible ones if left out.",
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot", metavar="FILE", help="Also draw the curve: a .png, .svg or .pdf file."
+        ),
+    ] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option("--csv", metavar="FILE", help="Also write the points as a table."),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Also write a page that a browser shows."),
+    ] = None,
+    json: Format = None,
+) -> None:
+    """Show the curve of privacy against utility of a design.
+
+    [dim]Example: hartley tradeoff height.design.toml --errors 0.1:10 --plot curve.png[/dim]
+    """
+    from hartley.reports.tradeoff_table import print_tradeoff
+    from hartley.studies.tradeoff import tradeoff
+
+    written = {"picture": plot, "table": csv, "page": html}
+    check_files(written, {"design": [spec]})
+    if plot is not None and plot.suffix.lower() not in PICTURES:
+        raise OptionError(
+            f"The picture {plot} has no ending that is known",
+            hint=f"call it for example curve{PICTURES[0]}; known are {', '.join(PICTURES)}",
+        )
+    with progress_bar({"points": "Measuring points"}) as progress:
+        found = tradeoff(spec, errors=errors, progress=progress)
+    _write(found, written)
+    files = {what: str(path) for what, path in written.items() if path is not None}
+    if wants_json(json):
+        print_json(found.to_dict() | {"files": files})
+        return
+    print_tradeoff(found, console())
+    for what, path in files.items():
+        typer.echo(f"{what.capitalize()}: {path}")
+
+
+def _write(found: Tradeoff, written: Mapping[str, Path | None]) -> None:
+    """Write what was asked for, each file whole or not at all."""
+    from hartley.reports.files import write_whole
+    from hartley.reports.tradeoff_page import render_tradeoff
+    from hartley.reports.tradeoff_plots import render_picture
+    from hartley.reports.tradeoff_table import render_csv
+
+    if written["picture"] is not None:
+        kind = written["picture"].suffix.lower().removeprefix(".")
+        write_whole(written["picture"], render_picture(found, kind))
+    if written["table"] is not None:
+        write_whole(written["table"], render_csv(found))
+    if written["page"] is not None:
+        write_whole(written["page"], render_tradeoff(found))

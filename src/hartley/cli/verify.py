@@ -1,0 +1,41 @@
+"""The command ``hartley verify``."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import Annotated
+
+import typer
+
+from hartley.cli.output import Format, console, print_certificate, print_json, wants_json
+from hartley.errors import CertificateError
+
+
+def verify_command(
+    policy: Annotated[Path, typer.Argument(metavar="POLICY", help="The policy file.")],
+    certificate: Annotated[
+        Path, typer.Argument(metavar="CERTIFICATE", help="The certificate that came with it.")
+    ],
+    json: Format = None,
+) -> None:
+    """Compute a CERTIFICATE again from its POLICY, and say whether it holds.
+
+    Exit code 0: it holds. Exit code 2: it does not, and why.
+
+    [dim]Example: hartley verify policy.toml certificate.json[/dim]
+    """
+    from hartley.guarantees.certificate import Certificate
+
+    found = Certificate.load(certificate)
+    found.check(policy)
+    if not found.sound:
+        raise CertificateError(
+            f"The certificate {certificate} belongs to the policy {policy}, which does not keep "
+            "what was asked for",
+            hint="design it again with the corrected rule; hartley design says what is promised",
+        )
+    if wants_json(json):
+        print_json({"holds": True, "policy": str(policy)} | found.to_dict())
+        return
+    typer.echo(f"The certificate {certificate} holds for the policy {policy}.")
+    print_certificate(found, console())

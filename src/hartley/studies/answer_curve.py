@@ -1,0 +1,300 @@
+"""What cells of an answer tell within an error: points of the curve for a query."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+from hartley.errors import OptionError
+from hartley.exact import log_ratio, round_up
+from hartley.measures.continuous import (
+    largest_error,
+    largest_error_bound,
+    maximin_information,
+    nonstochastic_leakage,
+    smallest_error,
+    smallest_error_bound,
+)
+from hartley.policies.calibration import cells_met, levels_for_error
+from hartley.policies.columns import QuantizedColumn
+from hartley.policies.optimal import optimal_quantizer
+from hartley.ranges.ball import even_slab_ball
+from hartley.ranges.box import Box
+from hartley.ranges.cells import CutBox
+from hartley.ranges.expression import mean, total, variables
+from hartley.studies.drafting import draft
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hartley.policies.optimal import CutQuantizer
+    from hartley.ranges.box import Interval
+    from hartley.ranges.expression import Expression
+    from hartley.studies.specification import Specification
+
+    Kind = Literal["equal", "least leakage"]
+
+MOST_PEOPLE = 10_000
+"""Volumes are computed for up to so many people."""
+MOST_CELLS, MOST_CELLS_SEARCHED = 20_000, 64
+"""So many cells are measured, and so many looked for of a query that is not linear."""
+MOST_CORNERS = 10_000
+"""The best estimator is looked for where all cells together have at most about so many corners."""
+UNRELATED = "infinite, since the release does not depend on the data"
+
+
+@dataclass(frozen=True)
+class CellFacts:
+    """What cells of an answer tell, by the metrics of Farokhi 2019 and of Noiseless Privacy.
+
+    A number that is not known is None, and ``reasons`` says why; an infinite one has a reason
+    too. Of a query whose volumes are certified only, leakages are never below the truth, errors
+    of an adversary never above it.
+    """
+
+    kind: Kind
+    levels: int
+    error: Fraction
+    """The largest distance between an answer and what is released for it."""
+    accuracy: float
+    """Q = 1/error."""
+    maximin_information: float
+    """I*, in bits."""
+    leakage: float | None
+    """L0, in bits."""
+    privacy_of_leakage: float | None
+    """P1 = 1/L0."""
+    privacy_of_information: float
+    """P2 = 1/I*."""
+    smallest_error: float | None
+    """dmin: how far off whoever reconstructs all data is, given the most telling answer."""
+    smallest_error_bound: float | None
+    """What Theorem II.2 says of it."""
+    largest_error: float | None
+    """dmax: likewise, given the least telling answer."""
+    largest_error_bound: float | None
+    """What Theorem II.1 says of it."""
+    person_bits: float
+    """What it tells about one person: log2 of the cells that one person's data can reach."""
+    person_bits_printed: float | None
+    """What Theorem 8 as printed makes of it: log2(q S/L), which is too little."""
+    certainty: Literal["exact", "bound"]
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class QueryPoint:
+    """An error that is allowed, and what equal cells and cells of least leakage tell within it."""
+
+    error: Fraction
+    chosen: bool
+    """Whether it is what the design asks for."""
+    equal: CellFacts
+    best: CellFacts | None
+    leakage_limit: float | None
+    """What L0 falls below under no policy within the error, in bits."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A query over what could be true: where its answer lies, and how far one person moves it."""
+
+    range: Interval
+    reach: Fraction
+    people: int | None
+    """Of a mean or a total, over how many people it is."""
+    side: Fraction
+    """Of a mean or a total, the length of one person's range."""
+    expression: Expression | None
+    """None where there are too many people for volumes."""
+    box: Box | None
+    gap: float = 1e-4
+    """How well volumes are known where they are not exact, as a part of them."""
+
+    @classmethod
+    def of(cls, spec: Specification, *, gap: float = 1e-4) -> Answer:
+        """Read a design that has a query."""
+        if spec.aggregate is None:
+            assert spec.expression is not None  # a design with a query
+            used = Box({name: spec.box[name] for name in spec.expression.names})
+            return cls(spec.answer_range, spec.reach, None, Fraction(0), spec.expression, used, gap)
+        assert spec.people is not None  # checked when the design was read
+        side, expression, box = spec.box[spec.aggregate.column], None, None
+        if spec.people <= MOST_PEOPLE:
+            box = Box.cube(side.low, side.high, size=spec.people)
+            of = mean if spec.aggregate.function == "mean" else total
+            expression = of(variables(*box.names))
+        return cls(spec.answer_range, spec.reach, spec.people, side.length, expression, box, gap)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether volumes are exact, or nearly."""
+        return self.expression is None or self.expression.linear() is not None
+
+    @property
+    def usual_points(self) -> int:
+        """How many points a curve has where nobody says; fewer where each takes long."""
+        return 10 if not self.is_linear or (self.people or 0) > 1000 else 16
+
+    def usual_errors(self, chosen: Fraction | None) -> tuple[Fraction, Fraction]:
+        """Return the largest error, at which one cell is enough, and a small one."""
+        largest = self.range.length / 2
+        least = largest / (24 if chosen is None or not self.is_linear else 64)
+        return largest, least
+
+    def chosen_error(self, spec: Specification) -> tuple[Fraction | None, tuple[str, ...]]:
+        """Return the error that a design asks for or its budget allows, if it can be measured."""
+        error = spec.error
+        if error is None:
+            (column,) = draft(spec)
+            assert isinstance(column, QuantizedColumn)  # equal cells within a budget
+            error = column.quantizer.error
+        levels = levels_for_error(self.range.length, error)
+        if levels <= MOST_CELLS:
+            return error, ()
+        note = f"The design itself takes {levels:,} cells, more than the {MOST_CELLS:,} shown here."
+        return None, (note,)
+
+    def edges(self, levels: int) -> tuple[Fraction, ...]:
+        """Return the edges of equal cells."""
+        low, width = self.range.low, self.range.length / levels
+        return tuple(low + k * width for k in range(levels + 1))
+
+
+def query_point(answer: Answer, error: Fraction, *, chosen: bool = False) -> QueryPoint:
+    """Measure equal cells and cells of least leakage within an error.
+
+    Example:
+        >>> from hartley.studies.specification import Specification
+        >>> spec = Specification.read({
+        ...     "objective": "maximin", "query": "mean(x)", "error": "0.5", "people": 2,
+        ...     "columns": {"x": {"range": [-2, 2]}},
+        ... })
+        >>> found = query_point(Answer.of(spec), spec.error).equal
+        >>> found.levels, found.maximin_information, found.leakage, found.smallest_error
+        (4, 2.0, 3.0, 1.4142135623730951)
+        >>> found.person_bits_printed, round(found.person_bits, 6)
+        (1.0, 1.584963)
+    """
+    levels = levels_for_error(answer.range.length, error)
+    if levels > MOST_CELLS:
+        raise OptionError(
+            f"An error of {float(error):g} takes {levels:,} cells, more than {MOST_CELLS:,}",
+            hint="look at larger errors",
+        )
+    edges = answer.edges(levels)
+    equal = cell_facts(answer, edges, "equal")
+    found = _best_cells(answer, error, levels)
+    if isinstance(found, str):
+        reasons = dict.fromkeys(("best", "leakage_limit"), found)
+        return QueryPoint(error, chosen, equal, None, None, reasons)
+    best, limit = found.edges, _limit(found)
+    same = replace(equal, kind="least leakage")
+    facts = same if best == edges else cell_facts(answer, best, "least leakage")
+    if facts.leakage is not None and equal.leakage is not None and facts.leakage > equal.leakage:
+        facts = same  # only some edges come into question, and equal ones may not be among them
+    return QueryPoint(error, chosen, equal, facts, limit)
+
+
+def _best_cells(answer: Answer, error: Fraction, levels: int) -> CutQuantizer | str:
+    """Return the cells of least leakage, or why they are not known."""
+    if answer.expression is None or answer.box is None:
+        return f"volumes are computed for up to {MOST_PEOPLE:,} people"
+    if levels > MOST_CELLS_SEARCHED and not answer.is_linear:
+        return f"not looked for among more than {MOST_CELLS_SEARCHED} cells"
+    try:
+        return optimal_quantizer(answer.expression, answer.box, error, "leakage")
+    except OptionError as refused:
+        return refused.problem
+
+
+def _limit(found: CutQuantizer) -> float | None:
+    """Return the bits that the smallest cell tells under any policy, rounded down."""
+    if found.share_limit is None:
+        return None
+    bits = log_ratio(found.share_limit.denominator, found.share_limit.numerator)
+    return max(2 * bits - round_up(bits), 0.0)
+
+
+def cell_facts(answer: Answer, edges: Sequence[Fraction], kind: Kind) -> CellFacts:
+    """Measure one list of cells."""
+    levels = len(edges) - 1
+    off = max(b - a for a, b in pairwise(edges)) / 2
+    reasons: dict[str, str] = {}
+    if levels == 1:
+        reasons |= dict.fromkeys(("privacy_of_leakage", "privacy_of_information"), UNRELATED)
+    volumes = _volumes(answer, edges, reasons)
+    errors = _errors(answer, edges, volumes, reasons)
+    bits = log_ratio(levels) if volumes is None else maximin_information(volumes)
+    leakage = nonstochastic_leakage(volumes) if volumes is not None else None
+    if leakage == math.inf:
+        reasons["leakage"] = "infinite, as far as is certified: some cell may have no volume"
+    return CellFacts(
+        kind=kind,
+        levels=levels,
+        error=off,
+        accuracy=float(1 / off),
+        maximin_information=bits,
+        leakage=leakage,
+        privacy_of_leakage=None if leakage is None else _inverse(leakage),
+        privacy_of_information=_inverse(bits),
+        smallest_error=errors[0],
+        smallest_error_bound=None if volumes is None else smallest_error_bound(volumes),
+        largest_error=errors[1],
+        largest_error_bound=None if volumes is None else largest_error_bound(volumes),
+        person_bits=log_ratio(cells_met(edges, answer.reach)),
+        person_bits_printed=_printed(answer, levels, kind, reasons),
+        certainty="exact" if volumes is None or volumes.smallest.exact else "bound",
+        reasons=reasons,
+    )
+
+
+def _inverse(bits: float) -> float:
+    return 1 / bits if bits else math.inf
+
+
+def _printed(answer: Answer, levels: int, kind: Kind, reasons: dict[str, str]) -> float | None:
+    """Return the bits for which the printed Theorem 8 would allow so many equal cells."""
+    if kind != "equal":
+        reasons["person_bits_printed"] = "Theorem 8 is about equal cells"
+        return None
+    ratio = levels * answer.reach / answer.range.length
+    return log_ratio(ratio.numerator, ratio.denominator) if ratio > 1 else 0.0
+
+
+def _volumes(answer: Answer, edges: Sequence[Fraction], reasons: dict[str, str]) -> CutBox | None:
+    if answer.expression is None or answer.box is None:
+        why = f"volumes are computed for up to {MOST_PEOPLE:,} people"
+        names = ("leakage", "privacy_of_leakage", "smallest_error_bound", "largest_error_bound")
+        reasons |= dict.fromkeys(names, why)
+        return None
+    return CutBox(answer.box, answer.expression, tuple(edges), answer.gap)
+
+
+def _errors(
+    answer: Answer,
+    edges: Sequence[Fraction],
+    volumes: CutBox | None,
+    reasons: dict[str, str],
+) -> tuple[float | None, float | None]:
+    """Return the error of the best estimator for the most and for the least telling cell."""
+    if answer.people is not None:
+        # In units of one person's range, what people add up to runs from 0 to their number.
+        scale = answer.people / answer.range.length
+        places = [(edge - answer.range.low) * scale for edge in edges]
+        squares = [even_slab_ball(answer.people, low, high)[1] for low, high in pairwise(places)]
+        return tuple(float(answer.side) * math.sqrt(end(squares)) for end in (min, max))  # type: ignore[return-value]  # two
+    try:
+        assert volumes is not None  # few variables
+        if len(edges) * 2 ** len(volumes.box.names) > MOST_CORNERS:
+            reasons |= dict.fromkeys(("smallest_error", "largest_error"), "too many cells")
+            return None, None
+        return smallest_error(volumes), largest_error(volumes)
+    except OptionError:
+        why = "known of linear queries over a few columns; the bound holds"
+        reasons |= {"smallest_error": why, "largest_error": why}
+        return None, None

@@ -1,0 +1,308 @@
+"""Design the best release: from what is wanted to a policy and its certificate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from hartley.guarantees.certify import certify
+from hartley.guarantees.promise import counted, down, exactly, plain, up_bits
+from hartley.policies.columns import CutColumn, LineColumn, MergedColumn, QuantizedColumn
+from hartley.policies.document import PolicyDocument
+from hartley.studies.drafting import draft
+from hartley.studies.picture import draw
+from hartley.studies.specification import Specification
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+    from pathlib import Path
+
+    from hartley.guarantees.certificate import Certificate
+    from hartley.policies.columns import ColumnPolicy
+    from hartley.studies.picture import Picture
+
+
+@dataclass(frozen=True)
+class Design:
+    """A policy that serves an objective best, what it promises, and why, in plain sentences."""
+
+    specification: Specification
+    document: PolicyDocument
+    certificate: Certificate
+    """What the finished policy promises; recomputed from it."""
+
+    @property
+    def title(self) -> str:
+        """What was designed, in a few words."""
+        wanted = self.specification
+        return wanted.title or f"Design of a release of {_what(wanted)}"
+
+    @cached_property
+    def headline(self) -> str:
+        """The design in one sentence."""
+        wanted, columns = self.specification, self.document.columns
+        if wanted.objective == "hypothesis":
+            return _line_headline(wanted, self.certificate)
+        bits = up_bits(self.certificate.value)
+        if wanted.query is None:
+            return (
+                f"A record is released as one of {_outputs(columns):,} combinations of "
+                f"{_listed(wanted.columns)}: at most {bits} about its person."
+            )
+        (column,) = columns
+        assert isinstance(column, (QuantizedColumn, CutColumn))  # what a query is quantized by
+        cells = counted(column.quantizer.levels, "cell")
+        return (
+            f"{wanted.query} is released in {cells}, never more than {_at_most(column.error)} from "
+            f"the truth: at most {bits} about any one person."
+        )
+
+    @cached_property
+    def sentences(self) -> tuple[str, ...]:
+        """What a reader should know, in plain words."""
+        wanted = self.specification
+        found = [_of_column(column) for column in self.document.columns]
+        found += _of_objective(wanted, self.certificate)
+        told = ("estimation error", "reconstruction error", "success of a test")
+        found += [one.sentence for one in self.certificate.consequences if one.name in told]
+        missing = self.certificate.parameters.get("missing")
+        if missing == "counted":
+            found.append("A missing value is released as missing, which counts as one more output.")
+        elif missing == "refused" and wanted.aggregate is None:
+            found.append("The budget leaves no room for missing values: release it with --strict.")
+        if not self.certificate.sound:
+            found.append("This policy does not keep what was asked for; do not rely on it.")
+        return tuple(found)
+
+    @property
+    def figures(self) -> tuple[tuple[str, str], ...]:
+        """The few numbers that a reader looks for first, and what they are."""
+        wanted, promised = self.specification, self.certificate
+        if wanted.objective == "hypothesis":
+            assert wanted.error is not None  # the objective needs it
+            return (
+                (down(promised.value), "bits of privacy against the hypothesis"),
+                (f"{down(100 * _open_share(promised))} %", "of all records leave it open"),
+                (exactly(wanted.error), "furthest that a value is moved"),
+            )
+        told = "about any one person" if wanted.aggregate is not None else "about the person"
+        outputs = _outputs(self.document.columns)
+        number, unit = up_bits(promised.value).split(" ", 1)
+        found = [
+            (number, f"{unit} {told} at most"),
+            (f"{outputs:,}", "different releases" if wanted.query is None else "cells"),
+        ]
+        errors = {column.name: column.error for column in self.document.columns}
+        for name, error in errors.items() if len(errors) <= 2 else ():
+            if error is not None:
+                found.append((_at_most(error), f"largest error of {name}"))
+        if wanted.people is not None:
+            found.append((f"{wanted.people:,}", "people"))
+        return tuple(found)
+
+    @cached_property
+    def pictures(self) -> tuple[Picture, ...]:
+        """What there is to draw: cells along a line or in a plane, or the band around a line."""
+        return draw(self.specification, self.document)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the design as plain values, ready for JSON; exact numbers become text."""
+        return {
+            "format": 1,
+            "title": self.title,
+            "headline": self.headline,
+            "sentences": list(self.sentences),
+            "sound": self.certificate.sound,
+            "columns": [
+                {"name": column.name, "kind": column.kind} | column.to_fields()
+                for column in self.document.columns
+            ],
+            "policy": self.document.to_toml(),
+            "certificate": self.certificate.to_dict(),
+        }
+
+
+def design(spec: Specification | Mapping[str, Any] | str | Path) -> Design:
+    """Design the release that serves an objective best, and certify it.
+
+    The objective "maximin" has the fewest cells within an error (Farokhi 2019, Theorems IV.2 and
+    IV.3, corrected), "leakage" the largest smallest cell (Theorem IV.3), "bits" the least error
+    within a budget about one person (Farokhi 2019, Noiseless Privacy, Theorem 8, corrected; of
+    records Definition 2), "hypothesis" hides on which side of a line a value lies (Farokhi 2021,
+    Theorem 4, corrected). The certificate is recomputed from the finished policy, so it is exact
+    or a bound as it says, whatever the search was. Cost: that of the search and of the volumes of
+    the cells.
+
+    Args:
+        spec: the path of a TOML file, its content, or a specification that was read before.
+
+    Example:
+        >>> found = design({
+        ...     "objective": "maximin", "query": "mean(height)", "error": "0.5", "people": 5000,
+        ...     "columns": {"height": {"range": [100, 250]}},
+        ... })
+        >>> found.document.columns[0].quantizer.levels, found.certificate.value
+        (150, 1.0)
+        >>> print(found.headline)  # doctest: +ELLIPSIS
+        mean(height) is released in 150 cells, never more than 0.5 from the truth: at most 1 bit ...
+    """
+    wanted = Specification.of(spec)
+    document = PolicyDocument(draft(wanted), title=wanted.title, design=_record(wanted))
+    return Design(wanted, document, certify(document))
+
+
+def _record(wanted: Specification) -> dict[str, Any]:
+    """Return what a policy file says about what it was designed for."""
+    plain = {
+        "objective": wanted.objective,
+        "query": wanted.query,
+        "hypothesis": wanted.hypothesis,
+        "people": wanted.people,
+        "error": wanted.error,
+        "bits": wanted.bits,
+        "sensitivity": wanted.sensitivity,
+    }
+    found: dict[str, Any] = {
+        name: value if isinstance(value, (str, int)) else _written(value)
+        for name, value in plain.items()
+        if value is not None
+    }
+    if wanted.weights:
+        found["weights"] = {name: _written(weight) for name, weight in wanted.weights.items()}
+    ranges = {
+        name: [_written(column.range.low), _written(column.range.high)]
+        for name, column in wanted.columns.items()
+        if column.range is not None
+    }
+    return found | ({"columns": ranges} if ranges else {})
+
+
+def _at_most(number: Fraction) -> str:
+    """Show a number exactly where that is short, else rounded up to four digits."""
+    shown = exactly(number)
+    if "/" not in shown:
+        return shown
+    rounded = Context(prec=4, rounding=ROUND_CEILING).divide(
+        Decimal(number.numerator), Decimal(number.denominator)
+    )
+    return plain(rounded)
+
+
+def _short(number: Fraction) -> str:
+    """Show a number that nobody is promised: exactly where that is short, else to four digits."""
+    shown = exactly(number)
+    if "/" not in shown:
+        return shown
+    rounded = Context(prec=4).divide(Decimal(number.numerator), Decimal(number.denominator))
+    return f"about {plain(rounded)}"
+
+
+def _written(number: Fraction) -> str:
+    """Write an exact number as a decimal where that is exact and short, else as a fraction."""
+    return exactly(number).replace(",", "")
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def _what(wanted: Specification) -> str:
+    if wanted.hypothesis is not None:
+        return f"{_listed(wanted.columns)} that hides whether {wanted.hypothesis}"
+    return wanted.query or f"records of {_listed(wanted.columns)}"
+
+
+def _of_column(column: ColumnPolicy) -> str:
+    """Say how one column is released."""
+    if isinstance(column, (QuantizedColumn, CutColumn)):
+        return _of_cells(column)
+    if isinstance(column, MergedColumn):
+        many, groups = sum(map(len, column.groups)), len(column.labels)
+        if groups == many:
+            return f"{column.name} is released as it is: one of {many:,} categories."
+        return f"{column.name} is released in {groups:,} groups of its {many:,} categories."
+    if isinstance(column, LineColumn):
+        how = (
+            f"the line itself is released for {column.name}"
+            if column.kind == "blur"
+            else f"{column.name} is stretched so that what is released can come from either side"
+        )
+        near = f"Within {exactly(column.reach)} of the line {column.line}"
+        return f"{near}, {how}; every other value is released as it is."
+    return f"{column.name} is released as it is."
+
+
+def _of_cells(column: QuantizedColumn | CutColumn) -> str:
+    name, cells = column.of or column.name, column.quantizer
+    if cells.levels == 1:
+        return f"Nothing is told about {name}: there is one cell."
+    if isinstance(column, QuantizedColumn):
+        told = f"equal cells of width {_short(column.quantizer.width)}"
+    else:
+        widths = [b - a for a, b in zip(column.edges, column.edges[1:], strict=False)]
+        told = f"cells of width {_short(min(widths))} to {_short(max(widths))}"
+    return (
+        f"{name} between {exactly(cells.low)} and {exactly(cells.high)} is cut into "
+        f"{cells.levels:,} {told}; what is released is never further off than "
+        f"{_at_most(column.error)}."
+    )
+
+
+def _of_objective(wanted: Specification, certificate: Certificate) -> list[str]:
+    """Say in which sense nothing better exists."""
+    if wanted.objective == "maximin" and wanted.error is not None:
+        return [f"No release within {exactly(wanted.error)} has fewer cells."]
+    if wanted.objective == "leakage" and wanted.error is not None:
+        grid = "up to the grid on which edges were looked for"
+        return [f"No release within {exactly(wanted.error)} has a larger smallest cell, {grid}."]
+    if wanted.objective == "bits" and wanted.bits is not None:
+        left = float(wanted.bits) - certificate.value
+        kept = f"{exactly(wanted.bits)} bit{'s' * (wanted.bits != 1)} were asked for"
+        if wanted.query is not None:
+            return [f"{kept}; more equal cells would break them."] if certificate.sound else []
+        return [
+            f"{kept}, and no other numbers of levels have a smaller largest "
+            + ("weighted error" if wanted.weights else "error")
+            + (f"; {down(left)} bits are of no use to any column." if left >= 0.01 else ".")
+        ]
+    return []
+
+
+def _line_headline(wanted: Specification, certificate: Certificate) -> str:
+    threshold, error = wanted.threshold, wanted.error
+    assert threshold is not None  # the objective needs both
+    assert error is not None
+    share = _open_share(certificate)
+    if not certificate.sound:
+        return (
+            f"{threshold.column} is moved by up to {exactly(error)} near the line, and yet every "
+            f"released record shows whether {wanted.hypothesis}."
+        )
+    return (
+        f"{threshold.column} is moved by up to {exactly(error)}, so that {down(100 * share)} % of "
+        f"all possible records leave open whether {wanted.hypothesis}."
+    )
+
+
+def _open_share(certificate: Certificate) -> float:
+    """Return which share of all records leaves a hypothesis open, by volume: 1 - 2^-Priv."""
+    return -math.expm1(-certificate.value * math.log(2))
+
+
+def _outputs(columns: tuple[ColumnPolicy, ...]) -> int:
+    sizes = []
+    for column in columns:
+        if isinstance(column, (QuantizedColumn, CutColumn)):
+            sizes.append(column.quantizer.levels)
+        elif isinstance(column, MergedColumn):
+            others = [] if column.other is None else [column.other]
+            sizes.append(len({*column.labels, *others}))
+    return math.prod(sizes)
+
+
+def _listed(names: Mapping[str, object]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

@@ -1,0 +1,217 @@
+"""From what is wanted to the columns of a policy."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from hartley.errors import OptionError
+from hartley.exact import floor_power
+from hartley.guarantees.promise import exactly
+from hartley.policies.allocation import allocate_bits
+from hartley.policies.columns import (
+    CutColumn,
+    KeptColumn,
+    LineColumn,
+    MergedColumn,
+    QuantizedColumn,
+)
+from hartley.policies.merging import CategoryMerging
+from hartley.policies.optimal import optimal_quantizer
+from hartley.policies.quantizer import UniformQuantizer
+from hartley.ranges.box import Box
+from hartley.ranges.expression import mean, total, variables
+
+if TYPE_CHECKING:
+    from hartley.policies.columns import ColumnPolicy
+    from hartley.policies.optimal import CutQuantizer
+    from hartley.ranges.expression import Expression
+    from hartley.studies.declared import DeclaredColumn
+    from hartley.studies.specification import Specification
+
+MOST_CELLS = 2**48
+"""So many cells of a range are told apart exactly."""
+MOST_LISTED = 2**16
+"""So many cells are listed in a policy one by one."""
+MOST_PEOPLE = 10_000
+"""Of so many people the shares of a mean's or a total's cells are known."""
+
+
+def draft(wanted: Specification) -> tuple[ColumnPolicy, ...]:
+    """Return the columns of the policy that serves an objective best.
+
+    Example:
+        >>> from hartley.studies.specification import Specification
+        >>> wanted = Specification.read({
+        ...     "objective": "bits", "bits": 2, "query": "mean(height)", "people": 100,
+        ...     "columns": {"height": {"range": [100, 250]}},
+        ... })
+        >>> draft(wanted)[0].quantizer.levels  # floor((2**2 - 1) * 100), Theorem 8 corrected
+        300
+    """
+    if wanted.objective == "hypothesis":
+        return _line_columns(wanted)
+    if wanted.query is None:
+        return _record_columns(wanted)
+    if wanted.objective == "leakage":
+        return (CutColumn.cut(answer_name(wanted), best_cells(wanted), answered(wanted)),)
+    return (QuantizedColumn(answer_name(wanted), _equal_cells(wanted), answered(wanted)),)
+
+
+# --- one query ------------------------------------------------------------------------------------
+
+
+def answer_name(wanted: Specification) -> str:
+    """Return what the answer of a query is released as: the only column that it names, or so."""
+    if wanted.name is not None:
+        return wanted.name
+    if wanted.aggregate is not None:
+        return wanted.aggregate.column
+    column = _own_column(wanted)
+    return "answer" if column is None else column
+
+
+def answered(wanted: Specification) -> str | None:
+    """Return the query that a policy names; None where it releases the table's own column."""
+    return None if _own_column(wanted) == answer_name(wanted) else wanted.query
+
+
+def _own_column(wanted: Specification) -> str | None:
+    found = wanted.expression
+    return str(found) if found is not None and found.operation == "var" else None
+
+
+def _equal_cells(wanted: Specification) -> UniformQuantizer:
+    """Return the fewest cells within an error, or the most within a budget."""
+    low, high = wanted.answer_range.low, wanted.answer_range.high
+    if wanted.objective == "maximin":
+        found = UniformQuantizer.for_error(low=low, high=high, error=wanted.error)
+    else:
+        found = UniformQuantizer.for_bits(
+            low=low, high=high, sensitivity=wanted.reach, bits=wanted.bits, rule=wanted.rule
+        )
+    if found.levels > MOST_CELLS:
+        limit = "error" if wanted.objective == "maximin" else "budget"
+        raise OptionError(
+            f"This {limit} takes {found.levels:,} cells, more than can be told apart exactly",
+            hint="allow a larger error" if limit == "error" else "give fewer bits",
+        )
+    return found
+
+
+def people_box(wanted: Specification) -> tuple[Expression, Box]:
+    """Return a query and the box of all that it depends on, one variable a person or column."""
+    if wanted.aggregate is None:
+        assert wanted.expression is not None  # a design with a query
+        return wanted.expression, wanted.box
+    if (wanted.people or 0) > MOST_PEOPLE:
+        raise OptionError(
+            f"The least leakage is looked for among up to {MOST_PEOPLE:,} people",
+            hint='use objective = "maximin", or "bits", which take any number',
+        )
+    side = wanted.box[wanted.aggregate.column]
+    box = Box.cube(side.low, side.high, size=wanted.people or 1)
+    query = mean if wanted.aggregate.function == "mean" else total
+    return query(variables(*box.names)), box
+
+
+def best_cells(wanted: Specification) -> CutQuantizer:
+    """Return the cells within an error whose smallest is largest, so that the leakage is least."""
+    query, box = people_box(wanted)
+    return optimal_quantizer(query, box, wanted.error, "leakage")
+
+
+# --- records --------------------------------------------------------------------------------------
+
+
+def _record_columns(wanted: Specification) -> tuple[ColumnPolicy, ...]:
+    """Share a budget among the columns of a record; categories take theirs first."""
+    merged = {name: _merged(c) for name, c in wanted.columns.items() if not c.is_numeric}
+    assert wanted.bits is not None  # the objective needs it
+    limit = floor_power(wanted.bits)
+    taken = math.prod(_outputs(column) for column in merged.values())
+    if taken > limit:
+        raise OptionError(
+            f"The categories of {' and '.join(merged)} alone give {taken:,} outputs, more than the "
+            f"{limit:,} that {exactly(wanted.bits)} bits allow",
+            hint="merge some by groups or bits of their own, or give more bits",
+        )
+    numeric = {
+        name: {"range": column.range, "step": column.step}
+        for name, column in wanted.columns.items()
+        if column.is_numeric
+    }
+    found: dict[str, ColumnPolicy] = dict(merged)
+    if numeric:
+        rest = wanted.bits if taken == 1 else _bits_of(limit // taken)
+        shared = allocate_bits(numeric, rest, weights=wanted.weights)
+        for name in numeric:
+            cells = shared.quantizer(name)
+            if not isinstance(cells, UniformQuantizer) and cells.levels > MOST_LISTED:
+                raise OptionError(
+                    f"Column '{name}' would get {cells.levels:,} cells of its steps",
+                    hint=f"give fewer bits, or no step; up to {MOST_LISTED:,} are listed",
+                )
+            found[name] = (
+                QuantizedColumn(name, cells)
+                if isinstance(cells, UniformQuantizer)
+                else CutColumn.cut(name, cells)
+            )
+    return tuple(found[name] for name in wanted.columns)
+
+
+def _merged(column: DeclaredColumn) -> MergedColumn:
+    """Return the groups of a column of categories: as declared, found, or each by itself."""
+    if column.groups is not None:
+        labels = tuple(label for label, _ in column.groups)
+        return MergedColumn(column.name, tuple(g for _, g in column.groups), labels, column.other)
+    if column.bits is None:
+        alone = tuple((value,) for value in column.values)
+        return MergedColumn(column.name, alone, tuple(map(str, column.values)), column.other)
+    found = CategoryMerging.for_leakage(
+        dict.fromkeys(column.values, 1),
+        bits=column.bits,
+        hierarchy=column.hierarchy,
+        column=column.name,
+    )
+    return MergedColumn(column.name, found.groups, found.labels, column.other)
+
+
+def _outputs(column: MergedColumn) -> int:
+    return len({*column.labels, *([] if column.other is None else [column.other])})
+
+
+def _bits_of(outputs: int) -> Fraction:
+    """Return a budget that allows exactly so many outputs.
+
+    Example:
+        >>> [floor_power(_bits_of(outputs)) for outputs in (1, 2, 3, 85, 10**30 + 1)]
+        [1, 2, 3, 85, 1000000000000000000000000000001]
+    """
+    if outputs.bit_count() == 1:
+        return Fraction(outputs.bit_length() - 1)
+    digits = len(str(outputs)) + 10
+    with localcontext() as context:
+        context.prec = digits + 20
+        above = Decimal(outputs).ln() / Decimal(2).ln() + Decimal(10) ** -digits
+    return Fraction(math.ceil(Fraction(above) * 10**digits), 10**digits)
+
+
+# --- a hypothesis ---------------------------------------------------------------------------------
+
+
+def _line_columns(wanted: Specification) -> tuple[ColumnPolicy, ...]:
+    """Move one column near the line, and release the others as they are."""
+    threshold = wanted.threshold
+    assert threshold is not None  # the objective needs both
+    assert wanted.error is not None
+    found: list[ColumnPolicy] = []
+    for name, side in wanted.box.sides.items():
+        if name == threshold.column:
+            line = str(threshold.line)
+            found.append(LineColumn(wanted.policy, name, line, wanted.error, side.low, side.high))
+        else:
+            found.append(KeptColumn(name, side.low, side.high))
+    return tuple(found)

@@ -1,0 +1,168 @@
+"""What there is to draw of a design, as plain numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from hartley.policies.columns import CutColumn, MergedColumn, QuantizedColumn
+from hartley.ranges.enclosure import enclose
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hartley.policies.document import PolicyDocument
+    from hartley.ranges.box import Box
+    from hartley.ranges.expression import Expression
+    from hartley.studies.specification import Specification
+
+MOST_DRAWN = 2_000
+"""More cells than this look like none."""
+GRID = 240
+
+
+@dataclass(frozen=True)
+class Ruler:
+    """The cells of one number along a line."""
+
+    name: str
+    low: float
+    high: float
+    levels: int
+    edges: tuple[float, ...]
+    """Empty where there are too many to be seen."""
+    reach: float | None = None
+    """How far one person moves the number, where many people share it."""
+    width: float = 0.0
+    """The width of a cell, of the narrowest one where they differ."""
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of a column of categories."""
+
+    name: str
+    groups: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The cell of a query at every point of a plane of two columns."""
+
+    names: tuple[str, str]
+    ends: tuple[float, float, float, float]
+    """Left, right, bottom and top."""
+    values: NDArray[np.float64]
+    """The query at the points of a grid, row by row from the bottom."""
+    edges: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Band:
+    """A line over one column, and how far around it another column is moved."""
+
+    across: str
+    column: str
+    at: NDArray[np.float64]
+    line: NDArray[np.float64]
+    reach: float
+    low: float
+    high: float
+    kind: str
+    note: str
+    """What the other columns of the line are taken to be, if there are any."""
+
+
+Picture: TypeAlias = Ruler | Groups | Plane | Band
+
+
+def draw(wanted: Specification, document: PolicyDocument) -> tuple[Picture, ...]:
+    """Return what there is to draw of a design.
+
+    Example:
+        >>> from hartley.policies.document import PolicyDocument
+        >>> from hartley.studies.drafting import draft
+        >>> from hartley.studies.specification import Specification
+        >>> wanted = Specification.read({
+        ...     "objective": "maximin", "query": "age", "error": 5,
+        ...     "columns": {"age": {"range": [0, 30]}},
+        ... })
+        >>> draw(wanted, PolicyDocument(draft(wanted)))[0].edges
+        (0.0, 10.0, 20.0, 30.0)
+    """
+    if wanted.threshold is not None:
+        found = _band(wanted)
+        return () if found is None else (found,)
+    pictures: list[Picture] = []
+    for column in document.columns:
+        if isinstance(column, MergedColumn):
+            labelled = zip(column.labels, column.groups, strict=True)
+            groups = tuple((str(label), tuple(map(str, group))) for label, group in labelled)
+            pictures.append(Groups(column.name, groups))
+        elif isinstance(column, (QuantizedColumn, CutColumn)):
+            reach = float(wanted.reach) if wanted.aggregate is not None else None
+            pictures.append(_ruler(column, reach))
+            if wanted.expression is not None and len(wanted.expression.names) == 2:
+                pictures += _plane(wanted, column)
+    return tuple(pictures)
+
+
+def _ruler(column: QuantizedColumn | CutColumn, reach: float | None) -> Ruler:
+    cells = column.quantizer
+    edges = tuple(map(float, cells.edges)) if cells.levels <= MOST_DRAWN else ()
+    width = float(cells.high - cells.low) / cells.levels
+    if isinstance(column, CutColumn):
+        width = float(min(b - a for a, b in pairwise(cells.edges)))
+    ends = float(cells.low), float(cells.high)
+    return Ruler(column.of or column.name, *ends, cells.levels, edges, reach, width)
+
+
+def _plane(wanted: Specification, column: QuantizedColumn | CutColumn) -> list[Picture]:
+    assert wanted.expression is not None  # checked by the caller
+    first, second = wanted.expression.names
+    if column.quantizer.levels > 60:
+        return []
+    left, right = (np.linspace(*_ends(wanted.box, name), GRID) for name in (first, second))
+    across, up = (grid.ravel() for grid in np.meshgrid(left, right))
+    values = _at(wanted.expression, {first: across, second: up}).reshape(GRID, GRID)
+    ends = (*_ends(wanted.box, first), *_ends(wanted.box, second))
+    edges = tuple(map(float, column.quantizer.edges))
+    return [Plane((first, second), ends, values, edges)]
+
+
+def _band(wanted: Specification) -> Band | None:
+    threshold, error = wanted.threshold, wanted.error
+    assert threshold is not None  # a design about a hypothesis has both
+    assert error is not None
+    names = threshold.line.names
+    if not names:
+        return None
+    at = np.linspace(*_ends(wanted.box, names[0]), GRID)
+    others = {name: np.full(GRID, float(wanted.box[name].middle)) for name in names[1:]}
+    low, high = _ends(wanted.box, threshold.column)
+    note = " and ".join(f"{name} = {values[0]:g}" for name, values in others.items())
+    return Band(
+        across=names[0],
+        column=threshold.column,
+        at=at,
+        line=_at(threshold.line, {names[0]: at} | others),
+        reach=float(error),
+        low=low,
+        high=high,
+        kind=wanted.policy,
+        note=note,
+    )
+
+
+def _ends(box: Box, name: str) -> tuple[float, float]:
+    return float(box[name].low), float(box[name].high)
+
+
+def _at(expression: Expression, points: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return a query at many points, to draw it: good to many digits, promised to none."""
+    low, high = enclose(expression, points, points)
+    size = next(iter(points.values())).size
+    return np.broadcast_to((low + high) / 2, size)

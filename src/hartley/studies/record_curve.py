@@ -1,0 +1,106 @@
+"""What a record may cost against how far its columns are off: points of the curve for bits."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from hartley.errors import OptionError
+from hartley.exact import log_ratio
+from hartley.policies.allocation import allocate_bits
+from hartley.policies.columns import CutColumn, MergedColumn, QuantizedColumn
+from hartley.studies.drafting import draft
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hartley.studies.specification import Specification
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How a budget is shared among the columns of a record, and how far each is then off."""
+
+    levels: Mapping[str, int]
+    errors: Mapping[str, Fraction]
+    outputs: int
+    """How many different releases a record can give."""
+    bits: float
+    """log2 of the outputs: what a release tells about its person, at most."""
+    largest_error: Fraction
+    """The largest weighted error of a column."""
+    mean_error: Fraction
+    """The weighted mean of the errors."""
+
+
+@dataclass(frozen=True)
+class BitsPoint:
+    """A budget for a record, and the least errors that it allows."""
+
+    budget: Fraction
+    chosen: bool
+    """Whether it is what the design asks for."""
+    largest: Sharing
+    """With the least largest error, as ``hartley design`` shares it."""
+    mean: Sharing | None
+    """With the least mean error."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+
+def bits_point(spec: Specification, budget: Fraction, *, chosen: bool = False) -> BitsPoint:
+    """Share a budget among the columns of a record, for the least largest and mean error.
+
+    Farokhi 2019 (Noiseless Privacy), Definition 2. Exact.
+
+    Example:
+        >>> from hartley.studies.specification import Specification
+        >>> spec = Specification.read({
+        ...     "objective": "bits", "bits": 5,
+        ...     "columns": {"age": {"range": [0, 120]}, "height": {"range": [100, 250]}},
+        ... })
+        >>> found = bits_point(spec, spec.bits).largest
+        >>> dict(found.levels), str(found.largest_error)
+        ({'age': 5, 'height': 6}, '25/2')
+    """
+    levels, errors, labels = {}, {}, 1
+    for column in draft(replace(spec, bits=budget)):
+        if isinstance(column, (QuantizedColumn, CutColumn)):
+            levels[column.name] = column.quantizer.levels
+            errors[column.name] = column.quantizer.error
+        elif isinstance(column, MergedColumn):
+            labels *= len({*column.labels, *([] if column.other is None else [column.other])})
+    if not levels:
+        raise OptionError(
+            "The design has no column of numbers, so no error depends on the bits",
+            hint="declare a column with a range",
+        )
+    largest = _sharing(spec, levels, errors, labels)
+    if labels > 1:
+        return BitsPoint(budget, chosen, largest, None, {"mean": "not computed with categories"})
+    try:
+        ranges = {
+            name: {"range": spec.columns[name].range, "step": spec.columns[name].step}
+            for name in levels
+        }
+        found = allocate_bits(ranges, budget, weights=spec.weights, objective="mean")
+    except OptionError as refused:
+        return BitsPoint(budget, chosen, largest, None, {"mean": refused.problem})
+    return BitsPoint(budget, chosen, largest, _sharing(spec, found.levels, found.errors, 1))
+
+
+def _sharing(
+    spec: Specification, levels: Mapping[str, int], errors: Mapping[str, Fraction], labels: int
+) -> Sharing:
+    weights = {name: spec.weights.get(name, Fraction(1)) for name in levels}
+    weighted = [weights[name] * errors[name] for name in levels]
+    outputs = labels * math.prod(levels.values())
+    return Sharing(
+        levels=dict(levels),
+        errors=dict(errors),
+        outputs=outputs,
+        bits=log_ratio(outputs),
+        largest_error=max(weighted),
+        mean_error=sum(weighted, Fraction(0)) / sum(weights.values()),
+    )

@@ -1,0 +1,304 @@
+"""What a release is wanted for: the file that ``hartley design`` reads."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from hartley.errors import ColumnError, InputError
+from hartley.policies.blurring import Threshold
+from hartley.policies.query import Aggregate, parse_query
+from hartley.ranges.box import Box, Interval
+from hartley.ranges.enclosure import check_defined, range_bounds
+from hartley.ranges.expression import Expression, variables
+from hartley.studies.declared import DeclaredColumn
+from hartley.studies.fields import (
+    read_bits,
+    read_choice,
+    read_error,
+    read_objective,
+    read_people,
+    read_sensitivity,
+    read_text,
+    read_weights,
+)
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from hartley.studies.fields import Objective
+
+
+@dataclass(frozen=True)
+class Specification:
+    """What a release is wanted for, read and checked: an objective, a limit, declared columns.
+
+    Example:
+        >>> wanted = Specification.read({
+        ...     "objective": "maximin", "query": "mean(height)", "error": "0.5", "people": 5000,
+        ...     "columns": {"height": {"range": [100, 250]}},
+        ... })
+        >>> str(wanted.aggregate), str(wanted.answer_range), wanted.reach
+        ('mean(height)', '[100, 250]', Fraction(3, 100))
+    """
+
+    objective: Objective
+    columns: Mapping[str, DeclaredColumn]
+    query: str | None = None
+    """An expression over columns, or mean(COLUMN) or total(COLUMN)."""
+    error: Fraction | None = None
+    bits: Fraction | None = None
+    people: int | None = None
+    """How many people a mean or a total is over."""
+    sensitivity: Fraction | None = None
+    """How far one person's data can move the query, where it is less than the query's range."""
+    hypothesis: str | None = None
+    policy: Literal["stretch", "blur"] = "stretch"
+    rule: Literal["corrected", "printed"] = "corrected"
+    weights: Mapping[str, Fraction] = field(default_factory=dict)
+    """How much the error of a column matters; one that is not named has weight 1."""
+    name: str | None = None
+    """What the answer of a query is released as."""
+    title: str | None = None
+
+    # --- reading ------------------------------------------------------------------------------
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Specification:
+        """Read a design from a TOML file."""
+        try:
+            content = tomllib.loads(Path(path).read_bytes().decode("utf-8"), parse_float=Decimal)
+        except (OSError, UnicodeDecodeError):
+            raise InputError(
+                f"The design {path} cannot be read", hint="check that it is there and is text"
+            ) from None
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(
+                f"The design {path} is not TOML: {error}", hint="mend that place"
+            ) from None
+        return cls.read(content)
+
+    @classmethod
+    def of(cls, spec: Specification | Mapping[str, Any] | str | Path) -> Specification:
+        """Return a design as it is, from its content, or from the path of its file."""
+        if isinstance(spec, Specification):
+            return spec
+        return cls.load(spec) if isinstance(spec, (str, Path)) else cls.read(spec)
+
+    @classmethod
+    def read(cls, content: Mapping[str, Any]) -> Specification:
+        """Read a design from the content of a file; whatever makes no sense is refused."""
+        objective = read_objective(content)
+        columns = _read_columns(content.get("columns"))
+        found = cls(
+            objective=objective,
+            columns=columns,
+            query=read_text(content, "query"),
+            error=read_error(content["error"]) if "error" in content else None,
+            bits=read_bits(content["bits"]) if "bits" in content else None,
+            people=read_people(content["people"]) if "people" in content else None,
+            sensitivity=read_sensitivity(content.get("sensitivity")),
+            hypothesis=read_text(content, "hypothesis"),
+            policy=read_choice(content, "policy", ("stretch", "blur")),
+            rule=read_choice(content, "rule", ("corrected", "printed")),
+            weights=_weigh(content.get("weights"), columns),
+            name=read_text(content, "name"),
+            title=read_text(content, "title"),
+        )
+        found._check()
+        return found
+
+    # --- what it says -------------------------------------------------------------------------
+
+    @cached_property
+    def aggregate(self) -> Aggregate | None:
+        """A query about the whole table: the mean or the total of a column."""
+        found = None if self.query is None else parse_query(self.query)
+        return found if isinstance(found, Aggregate) else None
+
+    @cached_property
+    def expression(self) -> Expression | None:
+        """A query that is answered record by record."""
+        found = None if self.query is None else parse_query(self.query)
+        return found if isinstance(found, Expression) else None
+
+    @cached_property
+    def threshold(self) -> Threshold | None:
+        """The hypothesis: a column, and the line that it is compared with."""
+        return None if self.hypothesis is None else Threshold.parse(self.hypothesis)
+
+    @cached_property
+    def box(self) -> Box:
+        """The declared ranges of all columns of numbers."""
+        return Box({n: c.range for n, c in self.columns.items() if c.range is not None})
+
+    @cached_property
+    def answer_range(self) -> Interval:
+        """Where the answer of the query lies: exact where it can be, else a little too wide."""
+        if self.aggregate is not None:
+            side = self.box[self.aggregate.column]
+            times = 1 if self.aggregate.function == "mean" else self.people or 1
+            return Interval(side.low * times, side.high * times)
+        assert self.expression is not None  # a design with a query
+        from hartley.policies.slots import QueryRange
+
+        found = QueryRange.of(self.expression, self.box)
+        if found.exact:
+            return Interval(found.low, found.high)
+        return _readable(found.low, found.high)
+
+    @cached_property
+    def reach(self) -> Fraction:
+        """How far one person's data can move the answer of the query.
+
+        Of a mean over n people the range divided by n, of a total the range. A record that is
+        answered by itself belongs to one person, who can move the answer over all its range.
+        """
+        if self.aggregate is not None:
+            shared = self.people or 1 if self.aggregate.function == "mean" else 1
+            return self.box[self.aggregate.column].length / shared
+        return self.answer_range.length if self.sensitivity is None else self.sensitivity
+
+    # --- checks -------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        if self.hypothesis is not None:
+            self._check_hypothesis(self.hypothesis)
+        elif self.query is not None:
+            self._check_query(self.query)
+        elif self.people is not None or self.name is not None or self.sensitivity is not None:
+            raise InputError(
+                "The design releases records column by column, but speaks of a query's answer",
+                hint='write query = "mean(height)", or leave out people, name and sensitivity',
+            )
+        for name in self.weights:
+            if name not in self.columns or not self.columns[name].is_numeric:
+                raise ColumnError(
+                    f"A weight names column '{name}', which gets no bits",
+                    hint="give weights to the declared columns of numbers",
+                )
+        if self.query is not None and self.weights:
+            raise InputError(
+                "Weights say how much the errors of columns matter, but there is one query",
+                hint="leave out the weights, or the query",
+            )
+
+    def _check_query(self, query: str) -> None:
+        self._check_ranges("query", query)
+        if self.aggregate is not None:
+            self._check_aggregate(self.aggregate)
+            return
+        if self.people is not None:
+            raise InputError(
+                f"The query '{query}' is answered for every record, so 'people' has no meaning",
+                hint="leave it out, or ask for mean(COLUMN) or total(COLUMN)",
+            )
+        assert self.expression is not None  # not an aggregate
+        if not self.expression.names:
+            raise InputError(
+                f"The query '{query}' names no column",
+                hint=f"the columns are {', '.join(self.columns)}",
+            )
+        self._check_used(self.expression.names, "query", query)
+        check_defined(self.expression, self.box)
+        if self.answer_range.length == 0:
+            raise InputError(
+                f"The query '{query}' is the same everywhere", hint="there is nothing to hide in it"
+            )
+        if self.sensitivity is not None and self.sensitivity > self.answer_range.length:
+            raise InputError(
+                "The sensitivity is larger than the range of the query",
+                hint=f"the query has values in {self.answer_range}",
+            )
+
+    def _check_aggregate(self, query: Aggregate) -> None:
+        self._check_used((query.column,), "query", str(query))
+        if self.people is None:
+            raise InputError(
+                f"The query '{query}' is about many people, but 'people' is missing",
+                hint="write for example people = 5000",
+            )
+        if self.sensitivity is not None:
+            raise InputError(
+                f"The sensitivity of {query} follows from its range and its people",
+                hint="leave it out",
+            )
+
+    def _check_hypothesis(self, hypothesis: str) -> None:
+        self._check_ranges("hypothesis", hypothesis)
+        found = Threshold.parse(hypothesis)
+        names = (found.column, *found.line.names)
+        self._check_used(names, "hypothesis", hypothesis)
+        check_defined(found.line, self.box)
+        (column,) = variables(found.column)
+        above, _ = range_bounds(column - found.line, self.box)
+        if above.low >= 0 or above.high < 0:
+            side = "above" if above.low >= 0 else "below"
+            raise InputError(
+                f"The hypothesis '{hypothesis}' is decided everywhere: {found.column} is always "
+                f"{side} the line",
+                hint="there is nothing to hide; check the ranges and the units of the columns",
+            )
+
+    def _check_ranges(self, what: str, text: str) -> None:
+        for name, column in self.columns.items():
+            if not column.is_numeric:
+                raise ColumnError(
+                    f"Column '{name}' holds categories, but the {what} '{text}' takes numbers",
+                    hint=f"leave out [columns.{name}], or give it a range",
+                )
+            if column.step is not None:
+                raise ColumnError(
+                    f"Column '{name}' has a step, which the {what} '{text}' makes no use of",
+                    hint="leave it out; steps count where records are released column by column",
+                )
+
+    def _check_used(self, names: tuple[str, ...], what: str, text: str) -> None:
+        missing = [name for name in names if name not in self.columns]
+        if missing:
+            close = difflib.get_close_matches(missing[0], list(self.columns), n=1)
+            raise ColumnError(
+                f"The {what} '{text}' names column '{missing[0]}', which has no range",
+                hint=f"did you mean '{close[0]}'?"
+                if close
+                else f"write [columns.{missing[0]}] and below it range = [low, high]",
+            )
+        idle = [name for name in self.columns if name not in names]
+        if idle:
+            raise ColumnError(
+                f"Column '{idle[0]}' is declared, but the {what} '{text}' does not name it",
+                hint="leave it out: what a design does not use is not released",
+            )
+
+
+# --- fields -------------------------------------------------------------------------------------
+
+
+def _read_columns(columns: object) -> dict[str, DeclaredColumn]:
+    if not isinstance(columns, dict) or not columns:
+        raise InputError(
+            "The design declares no columns", hint="write [columns.height] and range = [100, 250]"
+        )
+    return {name: DeclaredColumn.read(name, fields) for name, fields in columns.items()}
+
+
+def _weigh(weights: object, columns: Mapping[str, DeclaredColumn]) -> dict[str, Fraction]:
+    """Read weights; "range" measures every error as a part of its column's range."""
+    if weights != "range":
+        return read_weights(weights)
+    return {name: 1 / c.range.length for name, c in columns.items() if c.range is not None}
+
+
+def _readable(low: Fraction, high: Fraction) -> Interval:
+    """Round a range that is too wide already outward, to ends that a file can show."""
+    digits = 10 ** max(0, 9 - len(str(int(high - low))))
+    return Interval(
+        Fraction((low * digits).__floor__(), digits), Fraction((high * digits).__ceil__(), digits)
+    )

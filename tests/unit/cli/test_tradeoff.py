@@ -1,0 +1,111 @@
+"""The command ``hartley tradeoff``, as somebody runs it."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+SPEC = """
+objective = "maximin"
+query = "mean(height)"
+error = 0.5
+people = 20
+[columns.height]
+range = [100, 250]
+"""
+
+
+@pytest.fixture
+def spec(tmp_path):
+    path = tmp_path / "height.design.toml"
+    path.write_text(SPEC)
+    return path
+
+
+def run(*words):
+    return subprocess.run(
+        [sys.executable, "-m", "hartley.cli", "tradeoff", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_curve_in_a_pipe_is_json_and_writes_what_is_asked_for(spec, tmp_path):
+    files = {name: tmp_path / f"curve.{name}" for name in ("html", "csv", "png")}
+    found = run(
+        *(spec, "--errors", "1:10:3", "--html", files["html"], "--csv", files["csv"]),
+        *("--plot", files["png"]),
+    )
+    assert (found.returncode, found.stderr) == (0, "")
+    content = json.loads(found.stdout)
+    assert [point["error"] for point in content["points"]] == [10.0, 3.16, 1.0, 0.5]
+    assert content["files"] == {
+        "picture": str(files["png"]),
+        "table": str(files["csv"]),
+        "page": str(files["html"]),
+    }
+    assert content["headline"] in files["html"].read_text()
+    assert files["csv"].read_text().count("\n") == 5
+    assert files["png"].read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_curve_in_a_terminal_is_a_table_with_a_progress_bar(spec):
+    reader, writer = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "hartley.cli", "tradeoff", str(spec), "--errors", "1:10:3"],
+        stdin=subprocess.DEVNULL,
+        stdout=writer,
+        stderr=writer,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "120"},
+    )
+    os.close(writer)
+    screen = b""
+    while True:
+        try:
+            part = os.read(reader, 65536)
+        except OSError:  # the child has closed its side
+            break
+        if not part:
+            break
+        screen += part
+    os.close(reader)
+    text = screen.decode()
+    assert child.wait() == 0
+    assert "Measuring points" in text
+    assert "150 equal cells" in text
+    assert "least L₀" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--errors", "10:1"), "end before they begin"),
+        (("--errors", "1"), "not of the form LOW:HIGH"),
+        (("--errors", "nan:1"), "is not a number"),
+        (("--plot", "curve.txt"), "no ending that is known"),
+        (("--html", "nowhere/curve.html"), "does not exist"),
+    ],
+)
+def test_what_makes_no_sense_is_one_sentence_with_a_hint(spec, words, complaint):
+    found = run(spec, *words)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert complaint in found.stderr
+    assert "hint:" in found.stderr
+    assert len(found.stderr.strip().splitlines()) == 1
+
+
+def test_the_design_is_not_overwritten_and_two_files_are_not_one(spec, tmp_path):
+    assert "would overwrite" in run(spec, "--csv", spec).stderr
+    both = tmp_path / "both.svg"
+    assert "would overwrite" in run(spec, "--csv", both, "--plot", both).stderr
+    assert spec.read_text() == SPEC
+
+
+def test_a_design_that_is_not_there_is_named(tmp_path):
+    found = run(tmp_path / "none.toml")
+    assert found.returncode == 2
+    assert "none.toml" in found.stderr

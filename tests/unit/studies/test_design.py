@@ -1,0 +1,269 @@
+"""A design serves its objective best, and its certificate agrees with the theory's numbers."""
+
+import itertools
+import math
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from hartley.errors import OptionError
+from hartley.exact import floor_power
+from hartley.guarantees.certify import certify
+from hartley.policies.document import PolicyDocument
+from hartley.studies.design import design
+from hartley.studies.picture import Band, Groups, Plane, Ruler
+
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.design.toml"))
+SQUARE = {"x1": {"range": [-2, 2]}, "x2": {"range": [-2, 2]}}
+BMI = {
+    "objective": "hypothesis",
+    "hypothesis": "weight >= 30 * (height/100)**2",
+    "columns": {"weight": {"range": [0, 200]}, "height": {"range": [0, 250]}},
+}
+EPSILONS = {
+    "0.05": 0.216321901,
+    "0.1": 0.101688002,
+    "0.2": 0.049624509,
+    "0.5": 0.019691746,
+    "1": 0.009852696,
+    "2": 0.004938200,
+    "5": 0.001982148,
+}
+
+
+@cache
+def example(path):
+    return design(path)
+
+
+def cells(found):
+    (column,) = found.document.columns
+    return column.quantizer
+
+
+def nats(found, name):
+    (value,) = [one.value for one in found.certificate.consequences if one.name == name]
+    return value * math.log(2)
+
+
+def over_square(query, gamma, objective="maximin"):
+    error = 1 / Fraction(gamma)
+    return design({"objective": objective, "query": query, "error": error, "columns": SQUARE})
+
+
+# --- the papers' numbers ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gamma", ["1", "2", "2.2", "3.5"])
+def test_the_mean_of_two_has_the_cells_and_the_leakage_of_example_iv_1(gamma):
+    found = over_square("(x1 + x2)/2", gamma)
+    levels = math.ceil(2 * Fraction(gamma))
+    assert cells(found).levels == levels
+    assert nats(found, "maximin information") == pytest.approx(math.log(levels), abs=1e-9)
+    assert nats(found, "leakage") == pytest.approx(math.log(levels**2 / 2), abs=1e-9)
+
+
+def test_the_ellipses_of_example_iv_1_have_the_leakage_of_their_smallest_cell():
+    found = example(EXAMPLES[[path.name for path in EXAMPLES].index("ellipse.design.toml")])
+    assert cells(found).levels == 12
+    assert nats(found, "maximin information") == pytest.approx(2.484907, abs=1e-6)
+    assert nats(found, "leakage") == pytest.approx(5.478683, abs=2e-6)
+
+
+def test_the_least_leakage_beats_equal_cells_as_the_theory_says():
+    best, equal = (over_square("(x1 + x2)/2", "2.2", o) for o in ("leakage", "maximin"))
+    assert math.exp(-nats(best, "leakage")) == pytest.approx(0.1033, abs=1e-3)
+    assert math.exp(-nats(equal, "leakage")) == pytest.approx(0.0800, abs=1e-4)
+    assert cells(best).error <= 1 / Fraction("2.2")
+
+
+@pytest.mark.parametrize(("rho", "epsilon"), EPSILONS.items())
+def test_the_body_mass_index_is_as_private_as_the_theory_says(rho, epsilon):
+    found = design(BMI | {"error": 1 / Fraction(rho)})
+    assert 2**found.certificate.value - 1 == pytest.approx(epsilon, rel=1e-5)
+    assert 2**found.certificate.value - 1 <= epsilon * (1 + 1e-8)  # promised, so rounded down
+    assert found.certificate.sound
+
+
+def test_the_policy_as_printed_hides_nothing_and_says_so():
+    found = design(BMI | {"error": 5, "policy": "blur"})
+    assert found.certificate.value == 0
+    assert not found.certificate.sound
+    assert "yet every released record shows" in found.headline
+    assert "do not rely on it" in found.sentences[-1]
+
+
+@pytest.mark.parametrize(
+    ("people", "bits", "levels", "printed"),
+    [(2, 1, 2, 4), (4, 2, 12, 16), (10, 1, 10, 20), (10, 2, 30, 40), (8, 3, 56, 64)],
+)
+def test_a_mean_within_a_budget_has_the_cells_of_theorem_8_corrected(people, bits, levels, printed):
+    wanted = {"objective": "bits", "query": "mean(x)", "people": people, "bits": bits}
+    wanted["columns"] = {"x": {"range": [0, 1]}}
+    sound, unsound = design(wanted), design(wanted | {"rule": "printed"})
+    assert (cells(sound).levels, cells(unsound).levels) == (levels, printed)
+    assert sound.certificate.value <= bits
+    assert (sound.certificate.sound, unsound.certificate.sound) == (True, False)
+
+
+def test_the_heights_of_the_file_formats_have_150_cells():
+    found = example(EXAMPLES[[path.name for path in EXAMPLES].index("height.design.toml")])
+    assert (cells(found).levels, cells(found).low, cells(found).high) == (150, 100, 250)
+    assert found.document.columns[0].of == "mean(height)"
+    assert found.certificate.value == 1.0
+
+
+# --- nothing better exists ----------------------------------------------------------------------
+
+
+@given(
+    low=st.fractions(-5, 5, max_denominator=8),
+    length=st.fractions(Fraction(1, 8), 9, max_denominator=8),
+    error=st.fractions(Fraction(1, 10), 6, max_denominator=10),
+    people=st.integers(1, 50),
+)
+@settings(max_examples=40)
+def test_no_fewer_cells_keep_an_error(low, length, error, people):
+    found = design({
+        "objective": "maximin", "query": "total(x)", "people": people, "error": error,
+        "columns": {"x": {"range": [low, low + length]}},
+    })  # fmt: skip
+    levels = cells(found).levels
+    assert cells(found).error <= error
+    assert levels == 1 or people * length / (2 * (levels - 1)) > error
+
+
+@given(
+    lengths=st.lists(st.integers(1, 12), min_size=1, max_size=3),
+    weights=st.lists(st.integers(1, 3), min_size=3, max_size=3),
+    bits=st.sampled_from(["1", "1.6", "2", "2.4", "3", "3.5"]),
+    groups=st.integers(0, 2),
+)
+@settings(max_examples=30)
+def test_records_have_the_least_largest_error_that_categories_leave_room_for(
+    lengths, weights, bits, groups
+):
+    columns = {f"x{i}": {"range": [0, length]} for i, length in enumerate(lengths)}
+    weights = {f"x{i}": weights[i] for i in range(len(lengths))}
+    if groups:
+        columns["job"] = {"values": [f"job {k}" for k in range(groups)]}
+    found = design({"objective": "bits", "bits": bits, "columns": columns, "weights": weights})
+    limit = floor_power(bits) // max(groups, 1)
+    levels = {c.name: c.quantizer.levels for c in found.document.columns if c.name != "job"}
+    assert math.prod(levels.values()) <= limit
+
+    def largest(chosen):
+        return max(
+            Fraction(weights[f"x{i}"] * length, 2 * q)
+            for i, (length, q) in enumerate(zip(lengths, chosen, strict=True))
+        )
+
+    tried = itertools.product(range(1, limit + 1), repeat=len(lengths))
+    best = min(largest(chosen) for chosen in tried if math.prod(chosen) <= limit)
+    assert largest(levels.values()) == best
+    assert found.certificate.value <= float(Fraction(bits)) + 1e-12
+    assert found.certificate.sound
+
+
+# --- categories ---------------------------------------------------------------------------------
+
+
+def test_a_hierarchy_is_cut_as_finely_as_the_bits_of_a_column_allow():
+    above = {"Paris": "France", "Lyon": "France", "Rome": "Italy", "Bari": "Italy"}
+    whole = above | {"France": "Europe", "Italy": "Europe"}
+    town = {"values": list(above), "bits": 1, "hierarchy": whole}
+    (column,) = design({"objective": "bits", "bits": 1, "columns": {"town": town}}).document.columns
+    assert column.labels == ("France", "Italy")
+    assert column.groups == (("Paris", "Lyon"), ("Rome", "Bari"))
+
+
+def test_a_label_for_all_others_is_one_more_output():
+    sex = {"values": ["F", "M"], "other": True}
+    found = design({"objective": "bits", "bits": 2, "columns": {"sex": sex}})
+    assert found.document.columns[0].other == "other"
+    assert found.headline.startswith("A record is released as one of 3 combinations")
+
+
+def test_categories_that_take_more_than_the_budget_are_refused():
+    columns = {"job": {"values": list("abcde")}, "age": {"range": [0, 100]}}
+    with pytest.raises(OptionError, match="alone give 5 outputs, more than the 4 that 2 bits"):
+        design({"objective": "bits", "bits": 2, "columns": columns})
+
+
+# --- limits -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"objective": "maximin", "error": "1e-20"}, "more than can be told apart"),
+        ({"objective": "bits", "bits": 70}, "more than can be told apart"),
+        ({"objective": "leakage", "error": "1e-9"}, "takes .* cells"),
+    ],
+)
+def test_a_limit_that_nothing_can_meet_is_refused(fields, problem):
+    with pytest.raises(OptionError, match=problem):
+        design(fields | {"query": "x + 0*y", "columns": {n: {"range": [0, 1]} for n in "xy"}})
+
+
+def test_the_least_leakage_about_very_many_people_is_refused():
+    with pytest.raises(OptionError, match="up to 10,000 people"):
+        design({
+            "objective": "leakage", "query": "mean(x)", "people": 10_001, "error": "0.1",
+            "columns": {"x": {"range": [0, 1]}},
+        })  # fmt: skip
+
+
+# --- what a design says -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name.split(".")[0])
+def test_an_example_is_certified_from_its_policy_file_alone(path):
+    found = example(path)
+    read = PolicyDocument.from_toml(found.document.to_toml())
+    assert read == found.document
+    assert certify(read) == found.certificate
+    assert found.certificate.sound
+    content = found.to_dict()
+    assert content["headline"] == found.headline
+    assert content["policy"] == found.document.to_toml()
+    assert content["certificate"]["claim"] == found.certificate.claim
+
+
+def test_the_answer_of_a_column_by_itself_is_released_under_its_name():
+    found = design({
+        "objective": "maximin", "query": "age", "error": 5, "columns": {"age": {"range": [0, 30]}},
+    })  # fmt: skip
+    (column,) = found.document.columns
+    assert (column.name, column.of) == ("age", None)
+
+
+def test_an_answer_may_be_named():
+    found = design({
+        "objective": "maximin", "query": "a*b", "name": "area", "error": 5,
+        "columns": {"a": {"range": [0, 9]}, "b": {"range": [0, 9]}},
+    })  # fmt: skip
+    (column,) = found.document.columns
+    assert (column.name, column.of) == ("area", "a*b")
+
+
+def test_every_kind_of_design_has_its_picture():
+    kinds = {
+        path.name.split(".")[0]: [type(part) for part in example(path).pictures]
+        for path in EXAMPLES
+    }
+    assert kinds == {
+        "bmi": [Band],
+        "ellipse": [Ruler, Plane],
+        "height": [Ruler],
+        "people": [Ruler, Groups, Groups],
+    }
+
+
+def test_weights_by_range_measure_errors_as_parts_of_the_range():
+    columns = {"height": {"range": [100, 250]}, "income": {"range": [0, 200_000]}}
+    found = design({"objective": "bits", "bits": 6, "weights": "range", "columns": columns})
+    assert [column.quantizer.levels for column in found.document.columns] == [8, 8]
