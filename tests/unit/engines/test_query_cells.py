@@ -64,6 +64,11 @@ def test_without_declared_ranges_the_answer_itself_is_looked_at(hold):
         _ = apply_map(table, [Quantized("q", ELLIPSE, CELLS)], strict=True).counts
 
 
+def test_a_column_that_is_also_kept_is_clamped_for_a_query_by_its_declared_range(released):
+    found = released([Quantized("q", ELLIPSE, CELLS), Keep("x2")], ranges=BOX, x1=[0.0], x2=[-3.0])
+    assert found == {"q": [8.5], "x2": [-3.0]}
+
+
 def test_a_query_may_be_released_under_the_name_of_a_column_or_another(hold):
     table = hold(x1=[1.0], x2=[1.0])
     rules = [Quantized("x1", ELLIPSE, CELLS), Keep("x2")]

@@ -65,6 +65,12 @@ def test_a_total_larger_than_any_64_bit_integer_is_exact(hold):
     assert total.grid == 1
 
 
+def test_numbers_between_two_steps_are_rounded_down(hold):
+    ranges = {"x": (Fraction(-(2**53)), Fraction(2**53))}
+    totals = [exact_totals(hold(x=[x]), ranges)[1]["x"].total for x in (0.75, 1.5, -0.25, 7.0)]
+    assert totals == [0, 1, -1, 7]
+
+
 def test_what_is_missing_or_outside_is_counted_and_refused_when_strict(hold):
     table = hold(x=pa.array([math.nan, None, -5.0, 3.0, math.inf, -math.inf]))
     ranges = {"x": (Fraction(0), Fraction(10))}
