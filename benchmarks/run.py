@@ -12,10 +12,13 @@ from pathlib import Path
 
 from rich.console import Console
 
+import ask
+import ask_peers
 import audit_rows
 import environments
 import import_time
 import partition
+import price
 from results import Row, Settings, show, surroundings, write
 
 HERE = Path(__file__).parent
@@ -23,6 +26,9 @@ OUT = HERE.parent / "out"
 BENCHMARKS = {
     "audit_rows": audit_rows.run,
     "partition": partition.run,
+    "ask": ask.run,
+    "price": price.run,
+    "ask_peers": ask_peers.run,
     "import_time": import_time.run,
 }
 

@@ -8,6 +8,7 @@
     │   ├── ColumnError       a column that is missing, doubled, or of the wrong kind
     │   └── OptionError       a step, a base, a hypothesis or another argument that makes no sense
     ├── Refused               a question that the agent does not answer, and why; exits with 2 too
+    ├── Pending               an answer that is paid for and not there yet
     ├── UndefinedMeasure      a number that the theory does not define for this range
     └── EngineError           the engine or an optional package failed or is absent
 
@@ -81,6 +82,10 @@ class Refused(HartleyError):  # noqa: N818 - reads as what it says: the question
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild_refusal, (self.problem, self.hint, dict(vars(self)))
+
+
+class Pending(HartleyError):  # noqa: N818 - reads as what it says: the answer is pending
+    """An answer that is paid for and that the engine could not give yet."""
 
 
 class UndefinedMeasure(HartleyError):  # noqa: N818 - reads as what it says: the measure is undefined

@@ -3,6 +3,7 @@
 import doctest
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,7 @@ def having(kind: str) -> list[Path]:
 
 @pytest.mark.parametrize("page", having("python"), ids=lambda page: page.stem)
 def test_python_blocks_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch):
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
     space = {"__name__": "page"}
     for text in blocks(page, "python"):
@@ -32,6 +34,7 @@ def test_python_blocks_of_a_page_run_one_after_the_other(page, tmp_path, monkeyp
 
 @pytest.mark.parametrize("page", having("console"), ids=lambda page: page.stem)
 def test_console_blocks_of_a_page_show_what_comes_out(page, tmp_path):
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
     for text in blocks(page, "console"):
         for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
             command, _, expected = part.partition("\n")

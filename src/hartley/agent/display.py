@@ -39,7 +39,7 @@ def float_below(number: Fraction) -> float:
 
 def float_above(number: Fraction) -> float:
     """Return the smallest double that is not below a number."""
-    return -float_below(-number)
+    return 0.0 - float_below(-number)  # so that zero has no sign
 
 
 def rounded(number: Fraction, digits: int | None = None, *, up: bool | None = None) -> str:
@@ -83,6 +83,9 @@ def shown(estimate: Estimate) -> tuple[str, str, str]:
     if not estimate.error:
         return rounded(estimate.value) + null, "exact", "0"
     digits = max(3 - _magnitude(estimate.error), 0)
+    ends = estimate.value, estimate.low, estimate.high
+    while digits and all((end * 10 ** (digits - 1)).denominator == 1 for end in ends):
+        digits -= 1
     low, high = rounded(estimate.low, digits, up=False), rounded(estimate.high, digits, up=True)
     error = rounded(estimate.error, digits, up=True)
     return rounded(estimate.value, digits) + null, f"[{low}, {high}]", f"±{error}"

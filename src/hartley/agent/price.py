@@ -158,7 +158,11 @@ def steps_for_bits(
         >>> steps_for_bits([total], 2, Schema("people", {"age": age}))
         (Fraction(30, 1),)
     """
-    limit = floor_power(bits)
+    return steps_within(questions, floor_power(bits), schema)
+
+
+def steps_within(questions: Sequence[Question], limit: int, schema: Schema) -> tuple[Fraction, ...]:
+    """Return the finest steps at which a batch costs at most so many cells."""
     for steps in finest_steps(questions, limit, schema):
         chosen = [replace(q, step=step) for q, step in zip(questions, steps, strict=True)]
         if price(chosen, schema).cells <= limit:

@@ -40,15 +40,19 @@ def verify_command(
     ] = None,
     json: Format = None,
 ) -> None:
-    """Replay every row of a LEDGER: hashes, balances, repeats; exit code 1 if it does not hold."""
+    """Replay every row of a LEDGER: hashes, balances, prices; exit code 1 if it does not hold."""
+    from hartley.agent.repricing import verify_prices
+
     saved = _read_head(head) if head else None
     with _open(ledger) as opened:
-        report = opened.verify(head=saved)
+        report = verify_prices(opened, head=saved)
     if wants_json(json):
         print_json(
             {
                 "holds": report.holds,
                 "rows": report.rows,
+                "charges_priced_again": report.repriced,
+                "charges_not_priced_again": report.unpriced,
                 "first_bad_row": report.first_bad,
                 "problem": report.problem,
                 "head": _head_content(report.head),
@@ -60,6 +64,9 @@ def verify_command(
 
         style = "green" if report.holds else "bold red"
         console().print(f"[{style}]{escape(report.sentence)}[/{style}]", soft_wrap=True)
+        if report.holds and report.unpriced:
+            text = f"{report.unpriced:,} charges, of other rules or schemas, were not priced again"
+            console().print(text, style="yellow", soft_wrap=True)
         if report.head:
             text = f"Last good row {report.head.sequence}, {report.head.hash}"
             console().print(text, style="dim", soft_wrap=True)

@@ -9,11 +9,15 @@ from typing import Annotated
 
 import typer
 
+from hartley.cli.ask import ask_command, price_command
 from hartley.cli.audit import audit_command
 from hartley.cli.doctor import doctor_command
+from hartley.cli.ledger import ledger_app
 from hartley.cli.output import is_terminal
+from hartley.cli.refusals import pointed_at
 from hartley.cli.sample import sample_command
-from hartley.errors import HartleyError, InputError
+from hartley.cli.schema import schema_app
+from hartley.errors import HartleyError, InputError, Refused
 
 app = typer.Typer(
     name="hartley",
@@ -27,6 +31,10 @@ app = typer.Typer(
 app.command("audit")(audit_command)
 app.command("sample")(sample_command)
 app.command("doctor")(doctor_command)
+app.add_typer(schema_app)
+app.command("price")(price_command)
+app.command("ask")(ask_command)
+app.add_typer(ledger_app)
 
 
 def _version(wanted: bool) -> None:
@@ -53,7 +61,7 @@ def main() -> None:
     try:
         code = app(prog_name="hartley", standalone_mode=False)
     except HartleyError as error:
-        _fail(str(error), 2 if isinstance(error, InputError) else 1)
+        _fail(pointed_at(error), 2 if isinstance(error, (InputError, Refused)) else 1)
     except (KeyboardInterrupt, typer.Abort):
         _fail("Interrupted; hint: nothing was left half-written", 1)
     except BrokenPipeError:

@@ -85,7 +85,11 @@ def add_row(  # noqa: PLR0913 - the parts of a row, each by name
 
 
 def add_event(
-    transaction: Transaction, dataset: str, kind: str, content: Mapping[str, Any]
+    transaction: Transaction,
+    dataset: str,
+    kind: str,
+    content: Mapping[str, Any],
+    schema: str | None = None,
 ) -> Entry:
     """Check an event against how the dataset stands, and append it."""
     analyst = ""
@@ -102,6 +106,7 @@ def add_event(
     else:
         place = find(transaction, dataset, analyst)
         standing, account = place.standing, place.account
+        check_current(standing, None, schema)
         if analyst and place.holder != analyst:
             account = Account()  # begins with nothing spent
     told = settle(kind, content, standing, account)
@@ -133,13 +138,13 @@ def add_settled(  # noqa: PLR0913, PLR0917 - an event and how things stood befor
 
 
 def check_current(standing: Standing, version: str | None, schema: str | None) -> None:
-    """Refuse a question about data or a schema that were replaced meanwhile."""
+    """Refuse what is about data or a schema that were replaced meanwhile."""
     for given, present, what in (
         (version, standing.version, "data have a new version"),
         (schema, standing.schema, "schema was changed"),
     ):
         if given is not None and given != present:
             raise Refused(
-                f"The question was not asked, since the {what} meanwhile",
-                hint="open the dataset again and ask again; nothing was charged",
+                f"Nothing was asked, changed or charged, since the {what} meanwhile",
+                hint="open the dataset again and try again",
             )

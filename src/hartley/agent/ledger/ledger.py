@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from hartley.agent.ledger.backup import Restored
     from hartley.agent.ledger.entries import Entry, Head
-    from hartley.agent.ledger.replay import Report, Reprice
+    from hartley.agent.ledger.replay import OpenFactor, Report, Reprice
     from hartley.agent.ledger.standing import Balance
     from hartley.agent.ledger.store import Store, Transaction
 
@@ -84,15 +84,20 @@ class Ledger:
 
     # --- writing ---
 
-    def record(self, dataset: str, kind: str, content: Mapping[str, Any]) -> Entry:
+    def record(
+        self, dataset: str, kind: str, content: Mapping[str, Any], *, schema: str | None = None
+    ) -> Entry:
         """Record an event, or refuse it where a promise would not hold afterwards.
 
         Args:
             dataset: its name.
             kind: created (bits, schema, rows, open_factor, rules), version (rows), erasure of a
-                person (rows), schema (schema, open_factor, open_charge), budget (bits) or
-                allowance (analyst, bits). Versions have random names, drawn if not given.
+                person (rows), schema (schema, open_factor, open_charge; of new data also rows and
+                version), budget (bits) or allowance (analyst, bits). Versions have random names,
+                drawn if not given.
             content: what it says, public things alone.
+            schema: version of the schema that it was prepared under; refused where that is not
+                the present one.
 
         The factor of the open columns is charged when a dataset is created, with every version
         and with a changed schema, unless its open_charge says less.
@@ -102,7 +107,9 @@ class Ledger:
             raise OptionError(
                 f"There is no event of the kind '{kind}'", hint=f"use {', '.join(MAY_SAY)}"
             )
-        return self._store.write(lambda t: add_event(t, dataset, kind, content), again=False)
+        return self._store.write(
+            lambda t: add_event(t, dataset, kind, content, schema), again=False
+        )
 
     def reserve(  # noqa: PLR0913 - what a charge rests on, each by name
         self,
@@ -202,14 +209,25 @@ class Ledger:
 
     # --- keeping ---
 
-    def verify(self, reprice: Reprice | None = None, head: Head | None = None) -> Report:
+    def verify(
+        self,
+        reprice: Reprice | None = None,
+        head: Head | None = None,
+        *,
+        open_factor: OpenFactor | None = None,
+    ) -> Report:
         """Replay every row: hashes, balances, repeats, and prices where they can be computed.
+
+        Args:
+            reprice: from a schema, questions and the version of the rules to cells.
+            head: where the chain ended once.
+            open_factor: from a schema and the version of the rules to what its open columns cost.
 
         Finds every edit, removal, insertion and exchange of rows by somebody who does not compute
         all later hashes anew, and with a head that was saved elsewhere everything before it.
         Linear in the number of rows.
         """
-        return self._store.read(lambda t: verify(t, reprice, head))
+        return self._store.read(lambda t: verify(t, reprice, head, open_factor))
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write every row to a new file of JSON lines; return how many."""
@@ -237,6 +255,13 @@ def open_ledger(address: str | os.PathLike[str], *, create: bool = True) -> Ledg
     Args:
         address: where it is; a path after three slashes is relative, after four absolute.
         create: whether one that does not exist is created.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with open_ledger(folder + "/ledger.db") as ledger:
+        ...         ledger.datasets()
+        []
     """
     text = os.fspath(address)
     if text.startswith(("postgresql://", "postgres://")):

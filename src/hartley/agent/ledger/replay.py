@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     Reprice: TypeAlias = Callable[[Any, list[dict[str, Any]], str], int | None]
     """A schema, questions and the version of the rules -> cells; None where it cannot tell."""
+    OpenFactor: TypeAlias = Callable[[Any, str], int | None]
+    """A schema and the version of the rules -> the factor of its open columns, or None."""
 
 
 STRANGE = (
@@ -60,7 +62,8 @@ class Report:
     def sentence(self) -> str:
         """The finding in words."""
         if self.holds:
-            return f"The chain holds: {self.rows:,} rows, every balance computed again."
+            charges = f" and {self.repriced:,} charges" if self.repriced else ""
+            return f"The chain holds: {self.rows:,} rows, every balance{charges} computed again."
         return f"The chain does not hold: {self.problem}."
 
 
@@ -71,8 +74,10 @@ class Broken(Exception):  # noqa: N818 - never leaves this package
 class Replay:
     """Everything that rows lead to, computed anew."""
 
-    def __init__(self, reprice: Reprice | None = None) -> None:
-        self._reprice = reprice
+    def __init__(
+        self, reprice: Reprice | None = None, open_factor: OpenFactor | None = None
+    ) -> None:
+        self._reprice, self._open_factor = reprice, open_factor
         self.last: Entry | None = None
         self.standings: dict[str, Standing] = {}
         self.accounts: dict[tuple[str, str], Account] = {}
@@ -137,7 +142,19 @@ class Replay:
             self.versions.add((entry.dataset, told["version"]))
         if "schema" in told:
             self.schemas[entry.dataset] = told["schema"]
+        if "open_factor" in told:
+            self._check_factor(entry)
         return standing, account
+
+    def _check_factor(self, entry: Entry) -> None:
+        """Compute anew what the open columns cost; a new version charges all of it."""
+        told = entry.told
+        if self._open_factor is None:
+            return
+        right = self._open_factor(self.schemas[entry.dataset], entry.rules)
+        wanted = [told["open_factor"], *([told["open_charge"]] if "version" in told else [])]
+        if right is not None and any(read_integer(factor) != right for factor in wanted):
+            raise Broken(f"row {entry.sequence} charges another price than its open columns have")
 
     def _holder(self, entry: Entry) -> str:
         own = bool(entry.analyst) and (entry.dataset, entry.analyst) in self.accounts
@@ -207,9 +224,13 @@ class Replay:
         return self.standings[entry.dataset], self.accounts[entry.dataset, holder]
 
 
-def replay(entries: Iterable[Entry], reprice: Reprice | None = None) -> tuple[Replay, Report]:
+def replay(
+    entries: Iterable[Entry],
+    reprice: Reprice | None = None,
+    open_factor: OpenFactor | None = None,
+) -> tuple[Replay, Report]:
     """Check rows from the first one, up to the first that does not hold."""
-    state = Replay(reprice)
+    state = Replay(reprice, open_factor)
     problem = bad = None
     for entry in entries:
         try:

@@ -35,7 +35,9 @@ MAY_SAY: Mapping[str, frozenset[str]] = {
     "created": frozenset({"bits", "open_factor", "schema", "rules", "rows", "version", "note"}),
     "version": frozenset({"rows", "open_factor", "rules", "version", "note"}),
     "erasure": frozenset({"rows", "open_factor", "version"}),  # no note: it could name the person
-    "schema": frozenset({"schema", "open_factor", "open_charge", "rules", "note"}),
+    "schema": frozenset(
+        {"schema", "open_factor", "open_charge", "rules", "note", "rows", "version"}
+    ),
     "budget": frozenset({"bits", "note"}),
     "allowance": frozenset({"analyst", "bits", "note"}),
 }
@@ -177,7 +179,8 @@ def settle(
     told: dict[str, Any] = {name: str(content[name]) for name in ("note",) if name in content}
     if kind in {"created", "schema"}:
         told["schema"] = _needed(content, "schema", kind)
-    if kind in {"created", "version", "erasure"}:
+    # A schema that comes with a version is of other data: both are charged in one row.
+    if kind in {"created", "version", "erasure"} or (kind == "schema" and "version" in content):
         told["rows"] = _rows(content.get("rows"))
         told["version"] = _version(content.get("version"))
     if kind in {"created", "version", "erasure", "schema"}:

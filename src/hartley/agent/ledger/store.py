@@ -138,10 +138,11 @@ class Transaction:
         """Name every version that the data of a dataset had."""
         found = self.run(
             "SELECT content FROM hartley_entries WHERE dataset = ? "
-            "AND kind IN ('created', 'version', 'erasure')",
+            "AND kind IN ('created', 'version', 'erasure', 'schema')",
             (dataset,),
         )
-        return {json.loads(row[0])["version"] for row in found}
+        told = [json.loads(row[0]) for row in found]
+        return {content["version"] for content in told if "version" in content}
 
     # --- questions ---
 

@@ -10,15 +10,18 @@ from hartley.agent.ledger.replay import replay
 
 if TYPE_CHECKING:
     from hartley.agent.ledger.entries import Head
-    from hartley.agent.ledger.replay import Replay, Report, Reprice
+    from hartley.agent.ledger.replay import OpenFactor, Replay, Report, Reprice
     from hartley.agent.ledger.store import Transaction
 
 
 def verify(
-    transaction: Transaction, reprice: Reprice | None = None, head: Head | None = None
+    transaction: Transaction,
+    reprice: Reprice | None = None,
+    head: Head | None = None,
+    open_factor: OpenFactor | None = None,
 ) -> Report:
     """Replay every row, then compare what lies beside the rows with what they give."""
-    state, report = replay(transaction.entries(), reprice)
+    state, report = replay(transaction.entries(), reprice, open_factor)
     if not report.holds:
         return report
     problem = _beside(transaction, state, report) or _older(transaction, report, head)
