@@ -10,7 +10,7 @@ WORKERS ?= 2
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-demo: $(VENV)/.installed  ## Audit the sample table, design a release, release it, audit it again
+demo: $(VENV)/.installed  ## Audit a sample table, design and release, audit again, ask five questions
 	@$(BIN)/python examples/demo.py out
 
 test: $(VENV)/.developing check  ## Run the checks and all tests

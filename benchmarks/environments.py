@@ -15,6 +15,8 @@ PEERS = {
     "networkx": ("networkx", "numpy"),
     "rustworkx": ("rustworkx", "numpy"),
     "dit": ("dit",),
+    "opendp": ("opendp", "opendp[polars]"),
+    "diffprivlib": ("diffprivlib", "scikit-learn<1.6"),  # it imports names that later ones lack
 }
 """What is installed for each peer, by package name."""
 

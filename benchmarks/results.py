@@ -9,6 +9,7 @@ import datetime as dt
 import json
 import os
 import platform
+import statistics
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -124,6 +125,21 @@ class Topic:
             target="-" if at_most is None else f"at most {at_most:g} GB",
             met=None if at_most is None else max(peaks) <= at_most,
             value=max(peaks),
+        )
+
+    def lasts(
+        self, measured: Sequence[Measurement], quantity: str, at_most: float | None = None
+    ) -> Row:
+        """Return the row that says how many milliseconds something takes on this machine."""
+        times = [1000 * float(getattr(one, quantity)) for one in measured]
+        median = statistics.median(times)
+        return Row(
+            **asdict(self),
+            result=f"{_short(median)} ms",
+            rounds=f"{_short(min(times))} to {_short(max(times))}",
+            target="-" if at_most is None else f"at most {at_most:,g} ms",
+            met=None if at_most is None else median <= at_most,
+            value=median,
         )
 
 

@@ -12,11 +12,14 @@ from pathlib import Path
 
 from rich.console import Console
 
+import ask
+import ask_peers
 import audit_rows
 import environments
 import import_time
 import optimal_quantizer
 import partition
+import price
 import release_rows
 import volume
 from results import Row, Settings, show, surroundings, write
@@ -26,6 +29,9 @@ OUT = HERE.parent / "out"
 BENCHMARKS = {
     "audit_rows": audit_rows.run,
     "partition": partition.run,
+    "ask": ask.run,
+    "price": price.run,
+    "ask_peers": ask_peers.run,
     "release_rows": release_rows.run,
     "optimal_quantizer": optimal_quantizer.run,
     "volume": volume.run,

@@ -1,4 +1,4 @@
-"""Audit, design, release, verify, audit again: what ``make demo`` shows."""
+"""Audit, design, release, verify, audit again, then ask: what ``make demo`` shows."""
 
 # ruff: noqa: INP001, S603, T201 - a script that runs the commands and prints what they say
 
@@ -12,6 +12,8 @@ import sys
 import textwrap
 from pathlib import Path
 from typing import Any
+
+from ask_demo import ask_five
 
 COLUMNS = "age,sex,region"
 
@@ -56,7 +58,8 @@ def main(out: str) -> None:
         "\ncounts that."
     )
     pages = "audit.html (before), design.html and after.html"
-    print(f"\nOpen {pages} in {out}/ with a browser.")
+    print(f"\nOpen {pages} in {out}/ with a browser.\n")
+    ask_five(out, table)
 
 
 def show(why: str, command: str) -> dict[str, Any]:

@@ -47,6 +47,13 @@ _HOMES = {
     "hartley.guarantees.certify": ("certify", "verify_exhaustively"),
     "hartley.policies.document": ("PolicyDocument",),
     "hartley.studies.release": ("ReleaseReport", "release"),
+    "hartley.ranges.schema": ("Column", "Schema"),
+    "hartley.guarantees.accountant": ("Accountant",),
+    "hartley.agent.agent": ("Agent",),
+    "hartley.agent.quoting": ("Wish", "quote"),
+    "hartley.agent.reply": ("Answer", "BatchAnswer", "Quote"),
+    "hartley.agent.estimate": ("Estimate", "Reading"),
+    "hartley.agent.ledger.ledger": ("Ledger", "open_ledger"),
     "hartley.studies.tradeoff": ("Tradeoff", "tradeoff"),
     "hartley.engines.sources": ("open_table",),
     "hartley.datasets.people": ("people",),
@@ -61,6 +68,8 @@ _HOMES = {
         "HartleyError",
         "InputError",
         "OptionError",
+        "Pending",
+        "Refused",
         "TableError",
         "UndefinedMeasure",
     ),
@@ -84,6 +93,15 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from hartley.agent.agent import Agent as Agent
+    from hartley.agent.estimate import Estimate as Estimate, Reading as Reading
+    from hartley.agent.ledger.ledger import Ledger as Ledger, open_ledger as open_ledger
+    from hartley.agent.quoting import Wish as Wish, quote as quote
+    from hartley.agent.reply import (
+        Answer as Answer,
+        BatchAnswer as BatchAnswer,
+        Quote as Quote,
+    )
     from hartley.datasets.people import people as people
     from hartley.engines.sources import open_table as open_table
     from hartley.errors import (
@@ -93,9 +111,12 @@ if TYPE_CHECKING:
         HartleyError as HartleyError,
         InputError as InputError,
         OptionError as OptionError,
+        Pending as Pending,
+        Refused as Refused,
         TableError as TableError,
         UndefinedMeasure as UndefinedMeasure,
     )
+    from hartley.guarantees.accountant import Accountant as Accountant
     from hartley.guarantees.certificate import Certificate as Certificate
     from hartley.guarantees.certify import (
         certify as certify,
@@ -162,6 +183,7 @@ if TYPE_CHECKING:
         is_markov_chain as is_markov_chain,
     )
     from hartley.ranges.relation import ROW as ROW, Relation as Relation
+    from hartley.ranges.schema import Column as Column, Schema as Schema
     from hartley.ranges.volume import Volume as Volume, volume as volume
     from hartley.reports import plot as plot, write_html as write_html
     from hartley.studies.audit import AuditReport as AuditReport, audit as audit

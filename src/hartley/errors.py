@@ -6,7 +6,9 @@
     ├── InputError            the user's mistake; the command line exits with 2
     │   ├── TableError        a table that cannot be read, is empty, or is no table
     │   ├── ColumnError       a column that is missing, doubled, or of the wrong kind
-    │   ├── OptionError       a step, a base, a hypothesis or another argument that makes no sense
+    │   └── OptionError       a step, a base, a hypothesis or another argument that makes no sense
+    ├── Refused               a question that the agent does not answer, and why; exits with 2 too
+    ├── Pending               an answer that is paid for and not there yet
     │   └── CertificateError  a certificate that is none, or that does not hold for a policy
     ├── UndefinedMeasure      a number that the theory does not define for this range
     └── EngineError           the engine or an optional package failed or is absent
@@ -60,6 +62,33 @@ class OptionError(InputError):
     """An argument that makes no sense."""
 
 
+class Refused(HartleyError):  # noqa: N818 - reads as what it says: the question was refused
+    """A question that the agent does not answer: by its text, the schema and the ledger alone."""
+
+    def __init__(  # noqa: PLR0913 - what a caller may want to know, each by name
+        self,
+        problem: str,
+        *,
+        hint: str,
+        text: str | None = None,
+        place: tuple[int, int] | None = None,
+        requested: float | None = None,
+        remaining: float | None = None,
+    ) -> None:
+        super().__init__(problem, hint=hint)
+        self.text, self.place = text, place
+        """The question, and from where to where in it the culprit stands."""
+        self.requested, self.remaining = requested, remaining
+        """In bits, where a budget refuses."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild_refusal, (self.problem, self.hint, dict(vars(self)))
+
+
+class Pending(HartleyError):  # noqa: N818 - reads as what it says: the answer is pending
+    """An answer that is paid for and that the engine could not give yet."""
+
+
 class CertificateError(InputError):
     """A certificate that is none, or that does not hold for a policy."""
 
@@ -75,3 +104,9 @@ class EngineError(HartleyError):
 def _rebuild(kind: type[HartleyError], problem: str, hint: str) -> HartleyError:
     """Rebuild an error that travelled between processes."""
     return kind(problem, hint=hint)
+
+
+def _rebuild_refusal(problem: str, hint: str, fields: dict[str, object]) -> Refused:
+    error = Refused(problem, hint=hint)
+    vars(error).update(fields)
+    return error

@@ -19,6 +19,10 @@ MAY_IMPORT = {
     "measures": {"errors", "exact", "kernels", "engines", "ranges"},
     "policies": {"errors", "exact", "kernels", "engines", "ranges", "measures"},
     "guarantees": {"errors", "exact", "kernels", "engines", "ranges", "measures", "policies"},
+    "agent": {
+        *("errors", "exact", "kernels", "engines", "ranges", "measures"),
+        *("policies", "guarantees"),
+    },
     "datasets": {"errors", "exact", "engines", "ranges"},
     "studies": {
         *("errors", "exact", "kernels", "engines", "ranges", "measures"),
@@ -30,7 +34,7 @@ OWNERS = {
     "numba": {"kernels"},
     "ibis": {"engines"},
     "duckdb": {"engines"},
-    "sqlglot": {"engines"},
+    "sqlglot": {"engines", "agent"},
     "matplotlib": {"reports"},
     "jinja2": {"reports"},
     "typer": {"cli"},

@@ -14,6 +14,11 @@ from hartley.cli.main import app
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(set(hartley.__all__) - {"__version__", "ROW"})
 COMMANDS = typer.main.get_command(app).commands
+PARTS = {
+    f"{name} {part}": command
+    for name, group in COMMANDS.items()
+    for part, command in getattr(group, "commands", {}).items()
+}
 
 
 def test_the_lazy_names_are_the_typed_names():
@@ -76,6 +81,18 @@ def test_a_command_and_its_options_are_documented(name):
             if option not in ("--json", "-h", "--help"):
                 assert f"`{option}" in section
     assert COMMANDS[name].help
+
+
+@pytest.mark.parametrize("name", sorted(PARTS))
+def test_a_part_of_a_command_and_its_options_are_documented(name):
+    text = (ROOT / "docs/commands.md").read_text()
+    section = text.split(f"## hartley {name.split()[0]}\n")[1].split("\n## ")[0]
+    assert f"`hartley {name}" in section
+    for parameter in PARTS[name].params:
+        for option in parameter.opts if parameter.param_type_name == "option" else ():
+            if option not in ("--json", "-h", "--help"):
+                assert f"`{option}" in section
+    assert PARTS[name].help
 
 
 def test_no_drawer_without_a_name():

@@ -9,15 +9,19 @@ from typing import Annotated
 
 import typer
 
+from hartley.cli.ask import ask_command, price_command
 from hartley.cli.audit import audit_command
 from hartley.cli.design import design_command
 from hartley.cli.doctor import doctor_command
+from hartley.cli.ledger import ledger_app
 from hartley.cli.output import is_terminal
+from hartley.cli.refusals import pointed_at
 from hartley.cli.release import release_command
 from hartley.cli.sample import sample_command
+from hartley.cli.schema import schema_app
 from hartley.cli.tradeoff import tradeoff_command
 from hartley.cli.verify import verify_command
-from hartley.errors import HartleyError, InputError
+from hartley.errors import HartleyError, InputError, Refused
 
 INTERRUPTED = 130
 """What typer makes of an interruption."""
@@ -39,6 +43,10 @@ app.command("release")(release_command)
 app.command("verify")(verify_command)
 app.command("sample")(sample_command)
 app.command("doctor")(doctor_command)
+app.add_typer(schema_app)
+app.command("price")(price_command)
+app.command("ask")(ask_command)
+app.add_typer(ledger_app)
 
 
 def _version(wanted: bool) -> None:
@@ -65,7 +73,7 @@ def main() -> None:
     try:
         code = app(prog_name="hartley", standalone_mode=False)
     except HartleyError as error:
-        _fail(str(error), 2 if isinstance(error, InputError) else 1)
+        _fail(pointed_at(error), 2 if isinstance(error, (InputError, Refused)) else 1)
     except (KeyboardInterrupt, typer.Abort):
         _fail(STOPPED, 1)
     except BrokenPipeError:

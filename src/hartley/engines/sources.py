@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from hartley.engines.databases import is_address, open_database
 from hartley.engines.embedded import connect
 from hartley.engines.files import open_files
 from hartley.engines.table import Table, refuse_doubled
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 SOURCES = (
-    "a Parquet or CSV path, a list of paths, a pandas, Polars or Arrow table, a dict of columns "
-    "or an Ibis table"
+    "a Parquet or CSV path, a list of paths, FILE.duckdb::TABLE, postgresql://...::TABLE, a "
+    "pandas, Polars or Arrow table, a dict of columns or an Ibis table"
 )
 
 
@@ -27,8 +28,10 @@ def open_table(
     """Open a table wherever it is; nothing is read yet beyond its columns.
 
     Args:
-        source: a path or a list of paths (Parquet, CSV), a pandas, Polars or Arrow table, a dict
-            of columns, an Ibis table on any engine, or a table already open.
+        source: a path or a list of paths (Parquet, CSV), the address of a table in a database
+            (FILE.duckdb::TABLE, postgresql://USER@HOST/DATABASE::TABLE, spark://HOST:PORT::TABLE),
+            a pandas, Polars or Arrow table, a dict of columns, an Ibis table on any engine, or a
+            table already open.
         null: text that stands for a missing value in CSV files, besides the empty field.
         names: names of the columns of CSV files that have no header line.
 
@@ -39,7 +42,7 @@ def open_table(
     if isinstance(source, Table):
         return source
     if isinstance(source, (str, os.PathLike)):
-        return open_files([source], null, names)
+        return open_database(source) if is_address(source) else open_files([source], null, names)
     if type(source).__module__.startswith("ibis.") and hasattr(source, "get_backend"):
         return _open_ibis(source)
     if isinstance(source, Mapping):
@@ -55,6 +58,23 @@ def open_table(
         return open_files(source, null, names)
     raise TableError(
         f"A {type(source).__name__} is not a table that can be opened", hint=f"pass {SOURCES}"
+    )
+
+
+def open_source(source: object, table: str | None = None) -> Table:
+    """Open a table wherever it is; of a database, the table may be named apart.
+
+    Example:
+        >>> open_source({"age": [30, 40]}).columns
+        ('age',)
+    """
+    if table is None:
+        return open_table(source)
+    if isinstance(source, (str, os.PathLike)) and is_address(source):
+        return open_database(source, table)
+    raise TableError(
+        f"The table '{table}' was named beside a source that is no database",
+        hint="name a table of a DuckDB file or of a database only",
     )
 
 

@@ -1,0 +1,1 @@
+"""Who answers questions: the trusted agent that holds a private table."""

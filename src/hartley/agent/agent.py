@@ -1,0 +1,294 @@
+"""The trusted agent: price() and ask(), the whole walk on one screen."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING, Self
+
+from hartley.agent.answer import read_cells
+from hartley.agent.batch import to_plain
+from hartley.agent.certifying import RULES, certificate_of
+from hartley.agent.holding import Holding
+from hartley.agent.ledger.entries import NULL, digest
+from hartley.agent.ledger.ledger import open_ledger
+from hartley.agent.loading import default_place, load, remove_copy, replace_copy
+from hartley.agent.quoting import Wish, questions_of
+from hartley.agent.reply import Answer, BatchAnswer, shown_bits
+from hartley.engines.sources import open_table
+from hartley.errors import OptionError
+from hartley.exact import log_ratio
+from hartley.ranges.schema import Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Literal
+
+    from hartley.agent.batch import Question
+    from hartley.agent.ledger.charging import Reservation
+    from hartley.agent.ledger.ledger import Charge, Ledger, State
+    from hartley.agent.reply import Quote
+    from hartley.agent.selection import Selection
+
+
+class Agent:
+    """Holds a private table; answers questions truthfully and counts in bits what that tells.
+
+    Every answer is an interval that certainly contains the truth. With everybody else's data
+    fixed, all analysts together see at most floor(2^budget) different transcripts as one
+    person's data varies over its whole range (docs/accountant.md).
+
+    Args:
+        data: the table: whatever ``open_table`` takes, on DuckDB, PostgreSQL or Spark; None
+            where its coded copy is there already.
+        schema: a ``Schema``, a dict or the path of a TOML file, public.
+        budget: in bits; of a dataset that the ledger knows it is in the ledger.
+        ledger: a path, ``sqlite:///path``, ``postgresql://...`` or an open ledger.
+        place: where the integer-coded copy lives; beside a ledger that is a file if left out.
+        update: whether the table is a new version of a dataset that the ledger knows.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> age = {"age": {"kind": "private", "range": [0, 100], "step": 1}}
+        >>> agent = Agent(
+        ...     {"age": [30, 40, 50]},
+        ...     {"table": {"name": "people"}, "columns": age},
+        ...     budget=4, ledger=folder.name + "/ledger.db",
+        ... )
+        >>> answer = agent.ask("SELECT COUNT(*) FROM people WHERE age >= 40")
+        >>> str(answer.value), answer.bits, answer.remaining
+        ('2', 1.0, 3.0)
+        >>> agent.ask("SELECT COUNT(*) FROM people WHERE NOT age < 40").bits  # the same question
+        0.0
+        >>> agent.close(); folder.cleanup()
+    """
+
+    def __init__(  # noqa: PLR0913 - what an agent is made of, each by name
+        self,
+        data: object,
+        schema: Schema | Mapping[str, Any] | str | os.PathLike[str],
+        *,
+        ledger: Ledger | str | os.PathLike[str],
+        budget: object = None,
+        place: str | os.PathLike[str] | None = None,
+        update: bool = False,
+    ) -> None:
+        read = Schema.read(schema)
+        self._owns_ledger = isinstance(ledger, (str, os.PathLike))
+        self.ledger = (
+            open_ledger(ledger, create=budget is not None)  # a slip in its name makes no new one
+            if isinstance(ledger, (str, os.PathLike))
+            else ledger
+        )
+        self._place = default_place(ledger, read.name) if place is None else place
+        self._changing = threading.Lock()
+        try:
+            coded = load(data, read, self.ledger, budget=budget, place=self._place, update=update)
+        except BaseException:
+            self._close_ledger()
+            raise
+        self._held = Holding(read, coded)
+
+    @property
+    def schema(self) -> Schema:
+        """The public schema."""
+        return self._held.schema
+
+    # --- the walk ---
+
+    def price(
+        self,
+        question: str | Wish | Sequence[str | Wish],
+        *,
+        error: object = None,
+        bits: object = None,
+        analyst: str | None = None,
+    ) -> Quote:
+        """Return what questions would cost, from the schema alone; nothing is spent.
+
+        Args:
+            question: SQL, a wish, or a list of them: a batch.
+            error: how far off the answers may be, at most.
+            bits: what each question may cost, instead; else the schema's default.
+            analyst: who would ask.
+        """
+        desk = self._held.desk
+        return desk.quote(desk.plan(question, error, bits), self.ledger, analyst)
+
+    def ask(
+        self,
+        question: str | Wish | Sequence[str | Wish],
+        *,
+        error: object = None,
+        bits: object = None,
+        analyst: str | None = None,
+    ) -> Answer | BatchAnswer:
+        """Answer a question, or a batch of them, if the budget holds its price.
+
+        Everything that can be refused is refused before anything is charged, and the charge is
+        on disk before any data is read. The same question again is free.
+
+        Args:
+            question: SQL, a wish, or a list of them: a batch, priced together.
+            error: how far off the answers may be, at most.
+            bits: what each question may cost, instead; else the schema's default.
+            analyst: who asks.
+
+        Returns:
+            an ``Answer``, or of a list a ``BatchAnswer``.
+        """
+        held = self._held  # one version from here to the reply, whatever others do meanwhile
+        plans = held.desk.plan(question, error, bits)
+        questions, texts = questions_of(plans), [plan.text for plan in plans]
+        paid = self.ledger.reserve(
+            held.schema.name,
+            analyst,
+            [to_plain(one) for one in questions],
+            lambda new: held.price([questions[i] for i in new]),
+            note="\n".join(texts),
+            version=held.coded.version,
+            schema=held.schema_version,
+            rules=RULES,
+        )
+        cells = dict(zip(questions, self._finish(held, paid, questions), strict=True))
+        certificate = certificate_of(texts, held.price(questions), held.schema)
+        answers = tuple(
+            Answer(
+                text=plan.text,
+                reading=read_cells(plan, [cells[one] for one in plan.questions]),
+                bits=log_ratio(paid.account_cells),
+                spent=paid.balance.spent_bits,
+                remaining=paid.balance.remaining,
+                certificate=certificate,
+                question_id=_identity(paid, questions, plan),
+            )
+            for plan in plans
+        )
+        return answers[0] if isinstance(question, (str, Wish)) else BatchAnswer(answers)
+
+    def _finish(
+        self, held: Holding, paid: Reservation, questions: Sequence[Question]
+    ) -> list[int | None]:
+        """Run what is paid for and not known yet, keep it, and return every cell."""
+        cells = [None if text in {None, NULL} else int(text or 0) for text in paid.answers]
+        missing = [i for i, text in enumerate(paid.answers) if text is None]
+        if missing:
+            found = held.cells([questions[i] for i in missing])
+            for i, cell in zip(missing, found, strict=True):
+                cells[i] = cell
+            self.ledger.commit(paid, [None if cell is None else str(cell) for cell in cells])
+        return cells
+
+    # --- the account ---
+
+    @property
+    def state(self) -> State:
+        """How the dataset stands, for its owner."""
+        return self.ledger.state(self.schema.name)
+
+    @property
+    def spent(self) -> float:
+        """What is charged to all analysts together and to the open columns, in bits."""
+        return self.state.balance.spent_bits
+
+    @property
+    def remaining(self) -> float:
+        """What is left of the budget, in bits."""
+        return self.state.remaining
+
+    def history(self, analyst: str | None = None) -> list[Charge]:
+        """Return every batch that was paid for, oldest first."""
+        return self.ledger.history(self.schema.name, analyst)
+
+    def set_budget(self, bits: object) -> str:
+        """Change the budget: an owner's act; returns the new promise."""
+        entry = self.ledger.record(self.schema.name, "budget", {"bits": str(bits)})
+        return str(entry.told["promise"])
+
+    def allow(self, analyst: str, bits: object) -> None:
+        """Set a part of the budget aside for one analyst."""
+        self.ledger.record(self.schema.name, "allowance", {"analyst": analyst, "bits": str(bits)})
+
+    def update(self, data: object, *, erasure: bool = False) -> None:
+        """Replace the table by a new version: what was answered stays charged.
+
+        Args:
+            data: the new table, whole.
+            erasure: whether it is new because a person was taken out.
+        """
+        self._replace(self.schema, data, "erasure" if erasure else "version")
+
+    def change_schema(
+        self, schema: Schema | Mapping[str, Any] | str | os.PathLike[str], data: object
+    ) -> None:
+        """Ask the table under another schema from now on: a new version; nothing is re-priced."""
+        changed = Schema.read(schema)
+        changed.require_confirmed()
+        if changed.name != self.schema.name:
+            raise OptionError(
+                f"The changed schema is of '{changed.name}', not of '{self.schema.name}'",
+                hint="keep the name of the table; another name is another dataset",
+            )
+        self._replace(changed, data, "schema")
+
+    def _replace(
+        self, schema: Schema, data: object, kind: Literal["version", "erasure", "schema"]
+    ) -> None:
+        """Hold another version from now on; who is being answered reads the old one to its end."""
+        table = open_table(data)
+        with self._changing:
+            old = self._held
+            fresh = replace_copy(
+                table, schema, self.ledger, before=old.schema, place=self._place, kind=kind
+            )
+            self._held = Holding(schema, fresh)
+            remove_copy(self._place, old.coded.version, table)
+
+    def summary(self) -> str:
+        """Say in a few lines what was promised, spent and asked."""
+        state, charges = self.state, self.history()
+        balance, size = state.balance, self.schema.record_bits
+        asked = sum(len(charge.questions) for charge in charges)
+        some = f"at most {shown_bits(float(state.budget))} of"
+        promise = (
+            f"Dataset {self.schema.name}: {some if state.budget < size else 'all'} the "
+            f"{shown_bits(size, up=False)} of a record can be learned about one person."
+        )
+        spent = (
+            f"Spent {shown_bits(balance.spent_bits)}, of which open columns "
+            f"{shown_bits(log_ratio(state.open_factor))}; "
+            f"{shown_bits(balance.remaining, up=False)} left."
+        )
+        return f"{promise}\n{spent}\n{len(charges)} batches with {asked} statistics were paid for."
+
+    def explain(
+        self,
+        question: str | Wish | Sequence[str | Wish],
+        *,
+        error: object = None,
+        bits: object = None,
+    ) -> str:
+        """Show the atoms and factors behind a price, in words."""
+        return self.price(question, error=error, bits=bits).explanation
+
+    def close(self) -> None:
+        """Give back the connections; what was answered and charged is on disk."""
+        self._held.coded.close()
+        self._close_ledger()
+
+    def _close_ledger(self) -> None:
+        if self._owns_ledger:  # one that was given may be used elsewhere
+            self.ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _identity(paid: Reservation, questions: Sequence[Question], plan: Selection) -> str:
+    """Return a name of a resolved question: a digest of its text and version, never of data."""
+    names = dict(zip(questions, paid.digests, strict=True))
+    return digest(*(names[question] for question in plan.questions))[:16]

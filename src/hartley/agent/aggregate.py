@@ -1,0 +1,153 @@
+"""What stands in a SELECT list: a key of the groups, or one aggregate of a linear form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from hartley.agent.linear import Linear, read_linear
+from hartley.agent.selection import Kind
+from hartley.agent.statement import unexpected
+from hartley.agent.values import strip
+
+if TYPE_CHECKING:
+    from hartley.agent.scope import Scope
+
+SPREADS = {
+    "Variance": (Kind.VARIANCE, True),
+    "VariancePop": (Kind.VARIANCE, False),
+    "Stddev": (Kind.DEVIATION, True),
+    "StddevSamp": (Kind.DEVIATION, True),
+    "StddevPop": (Kind.DEVIATION, False),
+}
+PLAIN = {"Sum": Kind.SUM, "Avg": Kind.AVERAGE}
+ENDS = {"Min": Fraction(0), "Median": Fraction(1, 2), "Max": Fraction(1)}
+QUANTILES = ("Quantile", "PercentileDisc", "WithinGroup")
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One aggregate: what is computed of which number of each row."""
+
+    kind: Kind
+    linear: Linear | None
+    """None where rows are counted."""
+    present: tuple[str, ...]
+    """The columns without which a row does not count."""
+    quantile: Fraction | None = None
+    sample: bool = False
+
+
+def is_aggregate(node: Any) -> bool:  # noqa: ANN401 - a part of a tree
+    """Tell whether a part of a SELECT list is an aggregate by its name."""
+    names = ("Count", *PLAIN, *SPREADS, *ENDS, *QUANTILES)
+    return type(node).__name__ in names
+
+
+def read_aggregate(scope: Scope, node: Any) -> Aggregate:  # noqa: ANN401 - a part of a tree
+    """Read one aggregate, or refuse it by name."""
+    name = type(node).__name__
+    if name == "Count":
+        return _count(scope, node)
+    if name in QUANTILES:
+        return _quantile(scope, node)
+    if unexpected(node, "this"):
+        raise scope.refusal(
+            f"'{scope.spelled(node)}' has more than one argument",
+            "give one column or one sum of columns, for example AVG(a + 2*b)",
+            node,
+        )
+    if name in ENDS:
+        return _of(scope, node, node.this, Kind.ORDER, quantile=ENDS[name])
+    if name in PLAIN:
+        return _of(scope, node, node.this, PLAIN[name])
+    kind, sample = SPREADS[name]
+    return _of(scope, node, node.this, kind, sample=sample)
+
+
+def _count(scope: Scope, node: Any) -> Aggregate:  # noqa: ANN401 - a part of a tree
+    from sqlglot import exp
+
+    inside = strip(node.this)
+    if isinstance(inside, exp.Distinct):
+        raise scope.refusal(
+            "COUNT(DISTINCT ...) is not answered",
+            "count the rows of each declared value: SELECT COUNT(*) ... GROUP BY column",
+            node,
+        )
+    if unexpected(node, "this", "big_int"):
+        raise scope.refusal("COUNT takes one column", "write COUNT(*) or COUNT(column)", node)
+    if isinstance(inside, exp.Star) and not unexpected(inside):
+        return Aggregate(Kind.COUNT, None, ())
+    if isinstance(inside, exp.Literal) and not inside.is_string:
+        return Aggregate(Kind.COUNT, None, ())
+    if isinstance(inside, exp.Column):
+        return Aggregate(Kind.COUNT, None, (scope.column(inside).name,))
+    raise scope.refusal(
+        f"'{scope.spelled(node)}' counts no column", "write COUNT(*) or COUNT(column)", node
+    )
+
+
+def _quantile(scope: Scope, node: Any) -> Aggregate:  # noqa: ANN401 - a part of a tree
+    from sqlglot import exp
+
+    if isinstance(node, exp.WithinGroup):
+        value, share = _within_group(scope, node)
+    else:
+        value, share = node.this, node.args.get("quantile") or node.args.get("expression")
+    if unexpected(node, "this", "quantile", "expression") or share is None:
+        raise scope.refusal(
+            f"'{scope.spelled(node)}' names no share", "write QUANTILE(column, 0.9)", node
+        )
+    number = read_linear(scope, share)
+    if number.terms or number.days or not 0 <= number.constant <= 1:
+        raise scope.refusal(
+            f"'{scope.spelled(share)}' is no share between 0 and 1",
+            "write QUANTILE(column, 0.9) for the value that 90 % do not exceed",
+            share,
+        )
+    return _of(scope, node, value, Kind.ORDER, quantile=number.constant)
+
+
+def _within_group(scope: Scope, node: Any) -> tuple[Any, Any]:  # noqa: ANN401 - a part of a tree
+    from sqlglot import exp
+
+    inside, order = node.this, node.expression
+    keys = order.expressions if isinstance(order, exp.Order) else []
+    if not isinstance(inside, exp.PercentileDisc):
+        raise scope.refuse(inside)
+    if len(keys) != 1 or keys[0].args.get("desc") or unexpected(inside, "this"):
+        raise scope.refusal(
+            f"'{scope.spelled(node)}' is not answered",
+            "write PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY column), or QUANTILE(column, 0.9)",
+            node,
+        )
+    return keys[0].this, inside.this
+
+
+def _of(  # noqa: PLR0913 - what makes an aggregate
+    scope: Scope,
+    node: Any,  # noqa: ANN401 - a part of a tree
+    value: Any,  # noqa: ANN401 - likewise
+    kind: Kind,
+    *,
+    quantile: Fraction | None = None,
+    sample: bool = False,
+) -> Aggregate:
+    linear = read_linear(scope, value)
+    if not any(coefficient for _, coefficient in linear.terms):
+        raise scope.refusal(
+            f"'{scope.spelled(node)}' depends on no column",
+            "name a numeric column, or count rows with COUNT(*)",
+            node,
+        )
+    dated = kind in (Kind.ORDER, Kind.AVERAGE) and linear.days == 1
+    if linear.days and not dated and kind is not Kind.VARIANCE and kind is not Kind.DEVIATION:
+        raise scope.refusal(
+            f"'{scope.spelled(node)}' adds up dates",
+            "of dates ask COUNT, MIN, MAX, MEDIAN, QUANTILE or AVG, or a difference of two",
+            node,
+        )
+    names = tuple(name for name, _ in linear.terms)
+    return Aggregate(kind, linear, names, quantile, sample)

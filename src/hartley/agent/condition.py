@@ -1,0 +1,226 @@
+"""Conditions in one normal form, so that one set of rows, however it is spelled, is one object.
+
+Everything is a positive tree of tests: nested parts of one kind are flattened, the tests of one
+column inside one tree level are merged into one, parts that always or never hold are worked in, and
+what is left is sorted. Equal trees are equal sets of rows; two spellings of a condition over one
+column, or of a conjunction of such conditions, always give equal trees.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hartley.agent.batch import All, Either, Test
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from hartley.agent.batch import Condition, Form
+    from hartley.ranges.schema import Column
+
+Ranges = tuple[tuple[int, int], ...]
+"""Closed ranges of codes, in order, neither overlapping nor adjacent."""
+
+EVERY = All()
+"""Every row."""
+NONE = Either()
+"""No row."""
+
+
+def passing(
+    column: Column, codes: Iterable[tuple[int, int]], *, missing: bool = False
+) -> Condition:
+    """Return the rows whose code of one column lies in closed ranges, or is missing.
+
+    Example:
+        >>> from hartley.ranges.schema import Column
+        >>> ward = Column("ward", "public", values=("a", "b", "c"), nullable=True)
+        >>> passing(ward, [(2, 9), (1, 1)])
+        Test(column='ward', codes=((1, 2),), missing=False)
+        >>> passing(ward, [(0, 2)], missing=True) == EVERY
+        True
+    """
+    ranges = united((max(low, 0), min(high, column.points - 1)) for low, high in codes)
+    missing = missing and column.nullable
+    if not ranges and not missing:
+        return NONE
+    if ranges == ((0, column.points - 1),) and (missing or not column.nullable):
+        return EVERY
+    return Test(column.name, ranges, missing)
+
+
+def present(column: Column) -> Condition:
+    """Return the rows that have a value in a column."""
+    return passing(column, [(0, column.points - 1)])
+
+
+def absent(column: Column) -> Condition:
+    """Return the rows that have no value in a column."""
+    return passing(column, [], missing=True)
+
+
+def united(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    """Sort and merge closed ranges of whole numbers; those that are turned around are empty.
+
+    Example:
+        >>> united([(4, 5), (0, 1), (2, 3), (9, 8)])
+        ((0, 5),)
+    """
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(pair for pair in ranges if pair[0] <= pair[1]):
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = merged[-1][0], max(high, merged[-1][1])
+        else:
+            merged.append((low, high))
+    return tuple(merged)
+
+
+def shared(first: Ranges, second: Ranges) -> Ranges:
+    """Return what two unions of closed ranges share, in time linear in their number.
+
+    Example:
+        >>> shared(((0, 4), (6, 9)), ((3, 7),))
+        ((3, 4), (6, 7))
+    """
+    found, i, j = [], 0, 0
+    while i < len(first) and j < len(second):
+        low, high = max(first[i][0], second[j][0]), min(first[i][1], second[j][1])
+        if low <= high:
+            found.append((low, high))
+        if first[i][1] < second[j][1]:
+            i += 1
+        else:
+            j += 1
+    return tuple(found)
+
+
+def complement(codes: Ranges, column: Column) -> Ranges:
+    """Return the codes of a column that lie in none of the ranges.
+
+    Example:
+        >>> from hartley.ranges.schema import Column
+        >>> complement(((1, 2),), Column("ward", "public", values=("a", "b", "c", "d")))
+        ((0, 0), (3, 3))
+    """
+    starts = [0, *(high + 1 for _, high in codes)]
+    ends = [*(low - 1 for low, _ in codes), column.points - 1]
+    return united(zip(starts, ends, strict=True))
+
+
+def conjoin(parts: Iterable[Condition], columns: Mapping[str, Column]) -> Condition:
+    """Return the rows that pass every part, in normal form; the parts are in normal form already.
+
+    Example:
+        >>> from hartley.ranges.schema import Column
+        >>> ward = Column("ward", "public", values=("a", "b", "c"))
+        >>> conjoin([passing(ward, [(0, 1)]), passing(ward, [(1, 2)])], {"ward": ward})
+        Test(column='ward', codes=((1, 1),), missing=False)
+    """
+    tests: dict[str, Test] = {}
+    rest: list[Condition] = []
+    for part in _flat(parts, All):
+        if isinstance(part, Test):
+            old = tests.get(part.column)
+            new = part if old is None else _both(old, part, columns[part.column])
+            if new == NONE:
+                return NONE
+            assert isinstance(new, Test)
+            tests[part.column] = new
+        elif part == NONE:
+            return NONE
+        else:
+            rest.append(part)
+    kept = _sorted([*tests.values(), *rest])
+    return kept[0] if len(kept) == 1 else All(kept)
+
+
+def disjoin(parts: Iterable[Condition], columns: Mapping[str, Column]) -> Condition:
+    """Return the rows that pass some part, in normal form; the parts are in normal form already.
+
+    Example:
+        >>> from hartley.ranges.schema import Column
+        >>> ward = Column("ward", "public", values=("a", "b", "c"))
+        >>> disjoin([passing(ward, [(0, 1)]), passing(ward, [(1, 2)])], {"ward": ward}) == EVERY
+        True
+    """
+    tests: dict[str, list[Test]] = {}
+    rest: list[Condition] = []
+    for part in _flat(parts, Either):
+        if isinstance(part, Test):
+            tests.setdefault(part.column, []).append(part)
+        elif part == EVERY:
+            return EVERY
+        else:
+            rest.append(part)
+    for name, found in tests.items():
+        codes = [pair for test in found for pair in test.codes]
+        one = passing(columns[name], codes, missing=any(test.missing for test in found))
+        if one == EVERY:
+            return EVERY
+        rest.append(one)
+    kept = _sorted(rest)
+    return kept[0] if len(kept) == 1 else Either(kept)
+
+
+def reach(condition: Condition, column: Column) -> tuple[int, int] | None:
+    """Return bounds of the codes of a column among the rows of a condition; None where it has none.
+
+    Outer bounds: every row of the condition that has a value in the column keeps them.
+
+    Example:
+        >>> from hartley.ranges.schema import Column
+        >>> ward = Column("ward", "public", values=("a", "b", "c", "d"))
+        >>> reach(Test("ward", ((0, 0), (2, 2))), ward), reach(EVERY, ward), reach(NONE, ward)
+        ((0, 2), (0, 3), None)
+    """
+    if isinstance(condition, Test):
+        if condition.column != column.name:
+            return 0, column.points - 1
+        return (condition.codes[0][0], condition.codes[-1][1]) if condition.codes else None
+    parts = [reach(part, column) for part in condition.parts]
+    if isinstance(condition, Either):
+        some = [part for part in parts if part is not None]
+        return (min(low for low, _ in some), max(high for _, high in some)) if some else None
+    low, high = 0, column.points - 1
+    for part in parts:
+        if part is None:
+            return None
+        low, high = max(low, part[0]), min(high, part[1])
+    return (low, high) if low <= high else None
+
+
+def form_reach(
+    condition: Condition, form: Form, columns: Mapping[str, Column]
+) -> tuple[int, int] | None:
+    """Return bounds of a form among the rows of a condition; None where there is certainly none."""
+    least = most = form.constant
+    for name, coefficient in form.terms:
+        codes = reach(condition, columns[name])
+        if codes is None:
+            return None
+        ends = sorted(coefficient * code for code in codes)
+        least, most = least + ends[0], most + ends[1]
+    return least, most
+
+
+def _both(first: Test, second: Test, column: Column) -> Condition:
+    both = shared(first.codes, second.codes)
+    return passing(column, both, missing=first.missing and second.missing)
+
+
+def _flat(parts: Iterable[Condition], kind: type[All | Either]) -> Iterable[Condition]:
+    for part in parts:
+        if isinstance(part, kind):
+            yield from part.parts  # in normal form, so no part of it is of its own kind
+        else:
+            yield part
+
+
+def _sorted(parts: Iterable[Condition]) -> tuple[Condition, ...]:
+    return tuple(sorted(dict.fromkeys(parts), key=_place))
+
+
+def _place(condition: Condition) -> tuple[Any, ...]:
+    if isinstance(condition, Test):
+        return 0, condition.column, condition.codes, condition.missing
+    return 1 + isinstance(condition, Either), tuple(_place(part) for part in condition.parts)

@@ -1,0 +1,214 @@
+"""What public and open columns leave of a batch: types of rows that its questions treat alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hartley.agent.atoms import Asked, classes, conjunctions, direction_of, present
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from hartley.agent.atoms import Class, Direction, Leaf, Range, Term
+    from hartley.agent.batch import Question, Statistic
+    from hartley.ranges.schema import Schema
+
+MOST_STATES = 16_384
+"""A batch that tells more types of rows apart is priced in parts that look at fewer columns."""
+MOST_CODES = 64
+"""An open column of more codes inside a form is not looked into where a person has several rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A class of values of the public and open columns."""
+
+    mask: int
+    """The terms of filters that it leaves possible, as bits."""
+    shifts: tuple[Range, ...]
+    """From where to where the known part of each form runs over the class."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    owner: int
+    known: Term
+    private: Term
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """The form of a question, taken apart."""
+
+    statistic: Statistic
+    direction: Direction
+    scale: int
+    constant: int
+    known: int | None
+    """Which known form is added to it."""
+
+
+class Resolved:
+    """A batch taken apart: terms of filters and parts of forms, by what is known of columns."""
+
+    def __init__(
+        self, questions: Sequence[Question], schema: Schema, silent: Collection[int] = ()
+    ) -> None:
+        """Take a batch apart; silent questions tell nothing and are left out."""
+        self.schema = schema
+        self.opaque: list[int] = []
+        """Questions whose filter has too many parts to look into."""
+        self._terms: list[_Term] = []
+        self._forms: list[_Measured] = []
+        self._known_forms: list[Direction] = []
+        for number, question in enumerate(questions):
+            self._forms.append(self._measure(question))
+            if number not in silent:
+                self._take(number, question)
+        self._asking: dict[str, dict[Leaf, int]] = {}
+        for number, term in enumerate(self._terms):
+            for column, leaf in term.known:
+                asking = self._asking.setdefault(column, {})
+                asking[leaf] = asking.get(leaf, 0) | 1 << number
+
+    def _take(self, number: int, question: Question) -> None:
+        terms = conjunctions(question.where)
+        if terms is None or self._wide(question):
+            self.opaque.append(number)
+            return
+        for term in present(question.form, terms, self.schema):
+            known: list[tuple[str, Leaf]] = []
+            private: list[tuple[str, Leaf]] = []
+            for column, leaf in term:
+                described = self.schema.columns[column]
+                if leaf[0] != ((0, described.points - 1),) or (described.nullable and not leaf[1]):
+                    (private if described.kind == "private" else known).append((column, leaf))
+            self._terms.append(_Term(number, tuple(known), tuple(private)))
+
+    def _wide(self, question: Question) -> bool:
+        """Whether several rows of a person have too many known parts of the form to list."""
+        columns = [self.schema.columns[c] for c, _ in question.form.terms] if question.form else []
+        wide = any(c.kind == "open" and c.points > MOST_CODES for c in columns)
+        return wide and self.schema.rows_per_unit > 1
+
+    def _measure(self, question: Question) -> _Measured:
+        form = question.form
+        if form is None:
+            return _Measured(question.statistic, (), 1, 0, None)
+        columns = self.schema.columns
+        private = tuple(term for term in form.terms if columns[term[0]].kind == "private")
+        direction, scale = direction_of(private)
+        known = None
+        if len(private) < len(form.terms):
+            rest = tuple(term for term in form.terms if columns[term[0]].kind != "private")
+            if rest not in self._known_forms:
+                self._known_forms.append(rest)
+            known = self._known_forms.index(rest)
+        return _Measured(question.statistic, direction, scale, form.constant, known)
+
+    def start(self) -> Type:
+        """Return the type of which nothing is known yet."""
+        return Type((1 << len(self._terms)) - 1, ((0, 0),) * len(self._known_forms))
+
+    def refine(
+        self, start: Type, kinds: Iterable[str], *, apart: bool = False
+    ) -> list[Type] | None:
+        """Split a type by the columns of some kinds that questions look at.
+
+        Types with equal truth values are one, and the known parts of their forms become ranges;
+        ``apart`` keeps different known parts of forms apart instead, as several rows of one person
+        need it: which of them pass a filter then matters. None where there are too many types.
+        """
+        states: dict[tuple[int, tuple[Range, ...] | None], Type] = {(0, None): start}
+        for column in self._used(kinds):
+            parts = self._parts(column, apart=apart)
+            moved = [(k, t) for k, d in enumerate(self._known_forms) for c, t in d if c == column]
+            found: dict[tuple[int, tuple[Range, ...] | None], Type] = {}
+            for state in states.values():
+                for part in parts:
+                    mask, wider = state.mask & part.mask, list(state.shifts)
+                    for k, times in moved:
+                        ends = (times * part.low, times * part.high)
+                        wider[k] = (wider[k][0] + min(ends), wider[k][1] + max(ends))
+                    shifts = tuple(wider)
+                    key = (mask, shifts if apart else None)
+                    old = found.get(key)
+                    found[key] = Type(mask, shifts if old is None else _hull(old.shifts, shifts))
+                if len(found) > MOST_STATES:
+                    return None
+            states = found
+        return list(states.values())
+
+    def _used(self, kinds: Iterable[str]) -> list[str]:
+        used = dict.fromkeys([*self._asking, *(c for d in self._known_forms for c, _ in d)])
+        return [column for column in used if self.schema.columns[column].kind in kinds]
+
+    def _parts(self, column: str, *, apart: bool) -> list[Class]:
+        described = self.schema.columns[column]
+        asking = self._asking.get(column, {})
+        full = self.start().mask
+        free = full & ~sum(asking.values())
+        if apart and any(c == column for d in self._known_forms for c, _ in d):
+            beyond = len(self._terms)
+            single: dict[Leaf, int] = {
+                (((code, code),), False): 1 << beyond + code for code in range(described.points)
+            }
+            for leaf, mask in asking.items():
+                single[leaf] = single.get(leaf, 0) | mask
+            return classes(described, single, free)
+        return classes(described, asking, free)
+
+    def known_columns(self, number: int) -> frozenset[str]:
+        """Return the public and open columns that a question looks at."""
+        form = self._forms[number].known
+        summed = () if form is None else self._known_forms[form]
+        tested = (c for term in self._terms if term.owner == number for c, _ in term.known)
+        return frozenset([*tested, *(c for c, _ in summed)])
+
+    def asked(self, known: Type) -> list[tuple[int, Asked]]:
+        """Return what a type leaves of each question, by number; impossible ones are left out."""
+        terms: dict[int, list[Term]] = {}
+        left = known.mask
+        while left:
+            lowest = left & -left
+            term = self._terms[lowest.bit_length() - 1]
+            terms.setdefault(term.owner, []).append(term.private)
+            left ^= lowest
+        found = []
+        for number, private in terms.items():
+            form = self._forms[number]
+            low, high = (0, 0) if form.known is None else known.shifts[form.known]
+            kept = ((),) if () in private else tuple(dict.fromkeys(private))
+            shift = (form.constant + low, form.constant + high)
+            asked = Asked(form.statistic, kept, form.direction, form.scale, shift)
+            found.append((number, asked))
+        return found
+
+
+def _hull(one: Sequence[Range], other: Sequence[Range]) -> tuple[Range, ...]:
+    return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))
+
+
+def columns_of(asked: Asked) -> set[str]:
+    """Return the private columns that a question touches."""
+    return {c for term in asked.terms for c, _ in term} | {c for c, _ in asked.direction}
+
+
+def independent(asked: Sequence[tuple[int, Asked]]) -> list[list[tuple[int, Asked]]]:
+    """Split questions into groups that share no private column."""
+    home: dict[str, int] = {}
+    groups: dict[int, list[tuple[int, Asked]]] = {}
+    members: dict[int, set[str]] = {}
+    for place, question in enumerate(asked):
+        columns = columns_of(question[1]) or {""}
+        touched = sorted({home[c] for c in columns if c in home})
+        goal = touched[0] if touched else place
+        for other in touched[1:]:
+            groups[goal] += groups.pop(other)
+            columns |= members.pop(other)
+        groups.setdefault(goal, []).append(question)
+        members[goal] = members.get(goal, set()) | columns
+        for column in columns:
+            home[column] = goal
+    return list(groups.values())

@@ -1,0 +1,24 @@
+"""Durable, append-only, hash-chained record of what was charged and answered."""
+
+from hartley.agent.ledger.backup import Restored
+from hartley.agent.ledger.charging import Reservation
+from hartley.agent.ledger.entries import NULL, Entry, Head, schema_version
+from hartley.agent.ledger.ledger import Ledger, open_ledger
+from hartley.agent.ledger.reading import Charge, State
+from hartley.agent.ledger.replay import Report
+from hartley.agent.ledger.standing import Balance
+
+__all__ = [
+    "NULL",
+    "Balance",
+    "Charge",
+    "Entry",
+    "Head",
+    "Ledger",
+    "Report",
+    "Reservation",
+    "Restored",
+    "State",
+    "open_ledger",
+    "schema_version",
+]

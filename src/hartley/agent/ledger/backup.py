@@ -1,0 +1,164 @@
+"""Exports, heads, backups and restores."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hartley.agent.ledger.lines import read_lines, write_lines
+from hartley.agent.ledger.replay import replay
+from hartley.agent.ledger.store import FIRST, PAGE, broken
+from hartley.errors import EngineError, InputError, OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from hartley.agent.ledger.entries import Entry, Head
+    from hartley.agent.ledger.replay import Replay
+    from hartley.agent.ledger.store import Store, Transaction
+
+SQLITE = b"SQLite format 3\0"
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What a restore did."""
+
+    rows: int
+    """Rows in the ledger now."""
+    added: int
+    forgotten: int
+    """Rows that the ledger held and holds no more; not 0 only where that was forced."""
+    head: Head | None
+
+
+def export(store: Store, path: Path) -> int:
+    """Write every row as JSON lines; return how many."""
+    found: list[int] = []
+    _whole(path, lambda part: found.append(store.read(lambda t: write_lines(t, part))))
+    return found[0]
+
+
+def back_up(store: Store, path: Path) -> None:
+    """Write a copy of one moment of the ledger: SQLite as a file of its own, else JSON lines."""
+    _whole(path, store.copy_to)
+
+
+def save_head(head: Head | None, path: Path) -> None:
+    """Write where the chain ends to a file, to be kept elsewhere; it replaces an older head."""
+    if head is None:
+        raise OptionError("The ledger is empty and has no head", hint="record something first")
+    _whole(path, lambda part: part.write_text(head.to_json() + "\n"), replace=True)
+
+
+def restore(store: Store, source: Path, *, force: bool = False) -> Restored:
+    """Bring a ledger to what a backup or an export holds.
+
+    The chain of the backup is checked first. Rows are only added: a ledger that holds rows that
+    the backup lacks is left alone, since charges would be forgotten, unless that is forced.
+    """
+    state, report = replay(read_backup(source))
+    if not report.holds:
+        raise EngineError(
+            f"The backup '{source}' does not hold: {report.problem}",
+            hint="give another backup; nothing was changed",
+        )
+
+    def work(transaction: Transaction) -> Restored:
+        kept, lacking = _compare(transaction.entries(), read_backup(source))
+        if lacking and not force:
+            raise OptionError(
+                f"The ledger holds {lacking} rows that the backup lacks",
+                hint="their charges would be forgotten and the promise void; force it only if "
+                "nobody saw what they answered",
+            )
+        if lacking:
+            store.wipe(transaction)
+            kept = 0
+        _add(transaction, read_backup(source), state, kept)
+        if transaction.head() != report.head:
+            raise broken("the backup changed while it was read")
+        return Restored(report.rows, report.rows - kept, lacking, report.head)
+
+    return store.write(work)
+
+
+def read_backup(path: Path) -> Iterator[Entry]:
+    """Read the rows of a backup or an export, of either kind; the file itself stays as it is."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(SQLITE))
+    except OSError:
+        raise InputError(f"The file '{path}' cannot be read", hint="check the path") from None
+    if start != SQLITE:
+        yield from read_lines(path)
+        return
+    from hartley.agent.ledger.sqlite import SqliteStore
+
+    with tempfile.TemporaryDirectory(prefix="hartley-") as folder:
+        copy = Path(folder) / "backup.db"
+        shutil.copyfile(path, copy)
+        store = SqliteStore(copy, create=False)
+        try:
+            store.read(lambda transaction: transaction.last())
+            yield from _pages(store)
+        finally:
+            store.close()
+
+
+def _pages(store: Store) -> Iterator[Entry]:
+    start = FIRST
+    while page := store.read(partial(_page, start=start)):
+        yield from page
+        start = page[-1].sequence + 1
+
+
+def _page(transaction: Transaction, start: int) -> list[Entry]:
+    return list(islice(transaction.entries(start), PAGE))
+
+
+def _compare(present: Iterable[Entry], backup: Iterable[Entry]) -> tuple[int, int]:
+    """Return how many rows both begin with, and how many others the present ledger holds."""
+    same = lacking = 0
+    others = iter(backup)
+    for entry in present:
+        if lacking or entry != next(others, None):
+            lacking += 1
+        else:
+            same += 1
+    return same, lacking
+
+
+def _add(transaction: Transaction, entries: Iterable[Entry], state: Replay, kept: int) -> None:
+    """Append the rows that are not there yet as they are, and index them."""
+    for entry in entries:
+        if entry.sequence > kept:
+            transaction.append(entry)
+    for (digest, account), row in state.asked.items():
+        if row > kept:
+            transaction.note_asked([digest], account, row)
+    for digest, (answer, row) in state.answers.items():
+        if row > kept:
+            transaction.note_answers({digest: answer}, row)
+
+
+def _whole(path: Path, write: Callable[[Path], object], *, replace: bool = False) -> None:
+    """Let a file appear whole or not at all, and on the disk; none is overwritten by accident."""
+    if path.exists() and not replace:
+        raise OptionError(f"The file '{path}' exists", hint="give it another name")
+    if not path.absolute().parent.is_dir():
+        raise OptionError(f"The folder of '{path}' does not exist", hint="create it first")
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        write(part)
+        with part.open("rb+") as file:
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

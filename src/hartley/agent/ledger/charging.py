@@ -1,0 +1,251 @@
+"""Reserving a batch of questions, and keeping their answers: what happens inside a transaction."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from hartley.agent.ledger.appending import Place, add_row, check_current, find
+from hartley.agent.ledger.entries import (
+    NULL,
+    canonical,
+    check_name,
+    question_digest,
+)
+from hartley.agent.ledger.standing import Balance, shown_down, shown_up
+from hartley.errors import EngineError, OptionError, Refused
+from hartley.exact import log_ratio
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from hartley.agent.ledger.entries import Entry
+    from hartley.agent.ledger.store import Transaction
+
+CELL_INDEX = re.compile(rf"0|[1-9][0-9]*|{NULL}")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Resolved questions as they are asked, each as canonical JSON."""
+
+    dataset: str
+    analyst: str
+    texts: tuple[str, ...]
+    note: str | None = None
+    version: str | None = None
+    schema: str | None = None
+    rules: str | None = None
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """Questions that are paid for: they may be run on the data, and their answers committed."""
+
+    dataset: str
+    analyst: str
+    version: str
+    schema: str
+    questions: tuple[str, ...]
+    """Canonical JSON."""
+    digests: tuple[str, ...]
+    answers: tuple[str | None, ...]
+    """The cell index of each as text, 'null' of a NULL; None where it is not known yet."""
+    sequence: int | None
+    """The row that charges them; None where all of them were paid for before."""
+    cells: int
+    """What was charged to the dataset just now, 1 where nothing was."""
+    account_cells: int
+    """What was charged to the asker's account."""
+    balance: Balance
+    """How the asker's account stands now."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every answer is known already."""
+        return None not in self.answers
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which questions of a batch must be paid for, and by whom."""
+
+    place: Place
+    digests: tuple[str, ...]
+    answers: tuple[str | None, ...]
+    unpaid: tuple[int, ...]
+    """Questions that the account was never charged for, each once."""
+    fresh: tuple[int, ...]
+    """Those of them that nobody was charged for."""
+
+    def reservation(
+        self, batch: Batch, row: int | None = None, cells: int = 1, account_cells: int = 1
+    ) -> Reservation:
+        """Return what the caller gets."""
+        return Reservation(
+            batch.dataset,
+            batch.analyst,
+            self.place.standing.version,
+            self.place.standing.schema,
+            batch.texts,
+            self.digests,
+            self.answers,
+            row,
+            cells,
+            account_cells,
+            self.place.standing.balance_of(self.place.account),
+        )
+
+
+class Prices:
+    """Prices of parts of a batch, each computed once: before the ledger is locked, if possible."""
+
+    def __init__(self, price: Callable[[list[int]], int]) -> None:
+        self._price = price
+        self._known: dict[tuple[int, ...], int] = {(): 1}
+
+    def __call__(self, indices: tuple[int, ...]) -> int:
+        """Return the price in cells of the questions at some places of the batch."""
+        if indices not in self._known:
+            cells = self._price(list(indices))
+            if not isinstance(cells, int) or isinstance(cells, bool) or cells < 1:
+                raise OptionError(
+                    "A price is not a whole number of at least 1",
+                    hint="it is the number of cells, 1 of a constant answer",
+                )
+            self._known[indices] = cells
+        return self._known[indices]
+
+
+def read_batch(
+    dataset: str, analyst: str | None, questions: Sequence[Mapping[str, Any]], **given: str | None
+) -> Batch:
+    """Write resolved questions in the one way that makes equal ones equal."""
+    texts = tuple(canonical(question) for question in questions)
+    if not texts:
+        raise OptionError("A batch holds no question", hint="ask at least one")
+    if given.get("rules") is not None:
+        check_name(given["rules"], what="pricing rules")
+    name = check_name(analyst or "", what="analyst", empty=True)
+    return Batch(check_name(dataset, what="dataset"), name, texts, **given)
+
+
+def plan(transaction: Transaction, batch: Batch) -> Plan:
+    """Find which questions of a batch were paid for, and which answers are known."""
+    place = find(transaction, batch.dataset, batch.analyst)
+    standing = place.standing
+    check_current(standing, batch.version, batch.schema)
+    digests = tuple(
+        question_digest(batch.dataset, standing.version, standing.schema, text)
+        for text in batch.texts
+    )
+    asked, answers = transaction.asked(digests), transaction.answers(digests)
+    first = {digest: place for place, digest in reversed(list(enumerate(digests)))}
+    unpaid = sorted(at for digest, at in first.items() if place.holder not in asked.get(digest, ()))
+    return Plan(
+        place,
+        digests,
+        tuple(answers.get(digest) for digest in digests),
+        tuple(unpaid),
+        tuple(at for at in unpaid if digests[at] not in asked),
+    )
+
+
+def check_charge(found: Plan, prices: Prices) -> tuple[int, int]:
+    """Return what a plan charges the dataset and the account; refuse what is too much."""
+    standing, account = found.place.standing, found.place.account
+    cells, account_cells = prices(found.fresh), prices(found.unpaid)
+    own, whole = standing.balance_of(account), standing.balance
+    if account_cells <= own.left and cells <= whole.left:
+        return cells, account_cells
+    bits, left = log_ratio(account_cells), own.remaining
+    if account_cells <= own.left:  # the open columns and the allowances do not both fit
+        problem = "the budget of the dataset does not hold that much any more"
+    elif account.bits is None:
+        problem = f"{shown_down(left)} bits are left"
+    else:
+        problem = f"{shown_down(left)} bits of the analyst's allowance are left"
+    raise Refused(
+        f"The question costs {shown_up(bits)} bits and {problem}",
+        hint="ask for a coarser answer, with a larger error= or fewer bits=",
+        requested=bits,
+        remaining=left,
+    )
+
+
+def charge(transaction: Transaction, batch: Batch, prices: Prices) -> Reservation:
+    """Append the row that pays for what is unpaid in a batch."""
+    found = plan(transaction, batch)
+    if not found.unpaid:
+        return found.reservation(batch)
+    cells, account_cells = check_charge(found, prices)
+    place = found.place
+    after = replace(
+        place,
+        standing=replace(
+            place.standing,
+            spent=place.standing.spent * cells,
+            rules=batch.rules or place.standing.rules,
+        ),
+        account=replace(place.account, spent=place.account.spent * account_cells),
+    )
+    told: dict[str, Any] = {
+        "fresh": [found.unpaid.index(at) for at in found.fresh],
+        "questions": [json.loads(batch.texts[at]) for at in found.unpaid],
+        "version": place.standing.version,
+    }
+    if batch.note is not None:
+        told["note"] = str(batch.note)
+    entry = add_row(transaction, after, "reserve", told, cells=cells, account_cells=account_cells)
+    digests = [found.digests[at] for at in found.unpaid]
+    transaction.note_asked(digests, place.holder, entry.sequence)
+    paid = replace(found, place=after)
+    return paid.reservation(batch, entry.sequence, cells, account_cells)
+
+
+def keep(
+    transaction: Transaction, reservation: Reservation, answers: Sequence[str | None]
+) -> Entry | None:
+    """Append the answers that are not known yet; refuse one that differs from what is known."""
+    given = check_answers(reservation, answers)
+    known = transaction.answers(list(given))
+    if any(known[digest] != answer for digest, answer in given.items() if digest in known):
+        raise EngineError(
+            "The answer to a question differs from the one that was given before",
+            hint="the data of a version never change; record a new version where they did",
+        )
+    missing = {digest: answer for digest, answer in given.items() if digest not in known}
+    if not missing:
+        return None
+    if transaction.asked(list(missing)).keys() != missing.keys():
+        raise OptionError(
+            "An answer is to be kept for a question that was not reserved", hint="reserve it first"
+        )
+    place = find(transaction, reservation.dataset, reservation.analyst)
+    told = {"answers": missing, "version": reservation.version}
+    entry = add_row(transaction, place, "commit", told)
+    transaction.note_answers(missing, entry.sequence)
+    return entry
+
+
+def check_answers(reservation: Reservation, answers: Sequence[str | None]) -> dict[str, str]:
+    """Return answers by the digest of their question, each a cell index as text or NULL."""
+    texts = [NULL if answer is None else answer for answer in answers]
+    if len(texts) != len(reservation.digests):
+        raise OptionError(
+            f"There are {len(texts)} answers to {len(reservation.digests)} questions",
+            hint="give one each, in the order of the questions",
+        )
+    if not all(isinstance(text, str) and CELL_INDEX.fullmatch(text) for text in texts):
+        raise OptionError(
+            "An answer is not a cell index", hint="give whole numbers from 0 as text, or None"
+        )
+    found: dict[str, str] = {}
+    for digest, text in zip(reservation.digests, texts, strict=True):
+        if found.setdefault(digest, text) != text:
+            raise OptionError(
+                "The same question has two answers in one batch", hint="its answer is one"
+            )
+    return found

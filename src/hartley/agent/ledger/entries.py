@@ -1,0 +1,198 @@
+"""One row of the ledger, the hash that chains it to the row before, and how things are written.
+
+Everything in a row is text that is the same on every store, so a chain is too, bit for bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from hartley.errors import InputError, OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FORMAT = 2
+"""The format of the rows and of the store around them."""
+EVENTS = ("created", "version", "schema", "budget", "allowance", "erasure", "migrated")
+KINDS = (*EVENTS, "reserve", "commit")
+BEFORE_THE_FIRST = "0" * 64
+"""What stands for the hash of the row before the first."""
+NULL = "null"
+"""The answer of a question whose value is NULL, as text."""
+LONGEST_NAME = 200
+DIGITS_AT_ONCE = 4000
+"""Below the number of digits that Python converts without being told that it may."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """Where a chain ends: enough to notice, later, that an older backup was put in its place."""
+
+    sequence: int
+    hash: str
+    format: int = FORMAT
+
+    def to_json(self) -> str:
+        """Write the head as one line."""
+        return canonical({"format": self.format, "hash": self.hash, "sequence": self.sequence})
+
+    @classmethod
+    def from_json(cls, text: str) -> Head:
+        """Read a head that was saved.
+
+        Example:
+            >>> Head.from_json(Head(3, "ab").to_json())
+            Head(sequence=3, hash='ab', format=2)
+        """
+        try:
+            content = json.loads(text)
+            return cls(int(content["sequence"]), str(content["hash"]), int(content["format"]))
+        except (ValueError, KeyError, TypeError):
+            raise InputError(
+                "The saved head cannot be read",
+                hint='it is one line such as {"format":2,"hash":"...","sequence":7}',
+            ) from None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row, all of it public: what was charged or declared, and how the dataset stands then."""
+
+    sequence: int
+    time: str
+    """UTC, to the microsecond."""
+    dataset: str
+    analyst: str
+    """Who asked; empty where nobody is named."""
+    account: str
+    """Whose allowance is charged: the analyst's, or empty for what no allowance sets aside."""
+    kind: str
+    content: str
+    """Canonical JSON."""
+    cells: str
+    """By how much the number of transcripts of the dataset grows, a whole number."""
+    account_cells: str
+    """Likewise of the account."""
+    schema: str
+    """Version of the schema that the row was made under."""
+    rules: str
+    """Version of the pricing rules."""
+    state: str
+    """How the dataset and the account stand after the row, as canonical JSON."""
+    previous: str
+    hash: str = ""
+
+    @property
+    def fields(self) -> tuple[int | str, ...]:
+        """Everything, in order."""
+        return tuple(getattr(self, name) for name in FIELDS)
+
+    @property
+    def expected_hash(self) -> str:
+        """The hash that belongs to what the row says."""
+        return digest(f"hartley ledger {FORMAT}", *(str(value) for value in self.fields[:-1]))
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The content as plain values."""
+        content: dict[str, Any] = json.loads(self.content)
+        return content
+
+
+FIELDS = tuple(field.name for field in fields(Entry))
+
+
+def digest(*parts: str) -> str:
+    """Return the SHA-256 of several texts, each preceded by its length, so that none runs over.
+
+    Example:
+        >>> digest("ab", "c") == digest("a", "bc")
+        False
+    """
+    hashed = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        hashed.update(b"%d:" % len(data))
+        hashed.update(data)
+    return hashed.hexdigest()
+
+
+def question_digest(dataset: str, version: str, schema: str, question: str) -> str:
+    """Return the key of a resolved question: of public text alone, never of data.
+
+    The schema counts: under another one the same codes mean other values.
+    """
+    return digest("question", dataset, version, schema, question)
+
+
+def schema_version(schema: Mapping[str, Any] | str) -> str:
+    """Return the version of a schema: a short hash of it, so that equal ones have the same.
+
+    Example:
+        >>> schema_version({"a": 1, "b": 2}) == schema_version({"b": 2, "a": 1})
+        True
+    """
+    return digest("schema", canonical(schema))[:16]
+
+
+def canonical(value: object) -> str:
+    """Write plain values as JSON in the one way that the ledger uses.
+
+    Example:
+        >>> canonical({"b": [1, None], "a": "x"})
+        '{"a":"x","b":[1,null]}'
+    """
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise OptionError(
+            "Something for the ledger cannot be written as JSON",
+            hint="give text, whole numbers, lists and dicts with text as keys; fractions as text",
+        ) from None
+
+
+def write_integer(number: int) -> str:
+    """Write a whole number of any size in decimal digits.
+
+    Example:
+        >>> write_integer(2**70)
+        '1180591620717411303424'
+    """
+    return str(number) if number.bit_length() < 3 * DIGITS_AT_ONCE else str(Decimal(number))
+
+
+def read_integer(text: str) -> int:
+    """Read what `write_integer` wrote."""
+    return int(text) if len(text) < DIGITS_AT_ONCE else int(Decimal(text))
+
+
+def now() -> str:
+    """Return the time, UTC, as text that sorts."""
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def check_name(name: object, *, what: str, empty: bool = False) -> str:
+    """Refuse a name that a store, a table or a reader could stumble over."""
+    good = isinstance(name, str) and name.isprintable() and len(name) <= LONGEST_NAME
+    if not good or not (name or empty):
+        raise OptionError(
+            f"The name of the {what} is empty, too long or not printable",
+            hint=f"give 1 to {LONGEST_NAME} printable characters",
+        )
+    return str(name)
+
+
+def chained(last: Entry | None, **values: str) -> Entry:
+    """Return a row with its place in the chain and its hash, after another or as the first."""
+    entry = Entry(
+        sequence=1 if last is None else last.sequence + 1,
+        previous=BEFORE_THE_FIRST if last is None else last.hash,
+        **values,
+    )
+    return replace(entry, hash=entry.expected_hash)

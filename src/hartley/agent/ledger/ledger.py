@@ -1,0 +1,279 @@
+"""The ledger: what was charged, what was answered, and what is left, whatever happens."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from hartley.agent.ledger.appending import add_event, find
+from hartley.agent.ledger.backup import back_up, export, restore, save_head
+from hartley.agent.ledger.charging import (
+    Prices,
+    Reservation,
+    charge,
+    check_charge,
+    keep,
+    plan,
+    read_batch,
+)
+from hartley.agent.ledger.entries import canonical, check_name
+from hartley.agent.ledger.reading import (
+    Charge,
+    State,
+    known_answers,
+    list_charges,
+    list_pending,
+    read_state,
+)
+from hartley.agent.ledger.standing import MAY_SAY
+from hartley.agent.ledger.verifying import verify
+from hartley.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from hartley.agent.ledger.backup import Restored
+    from hartley.agent.ledger.entries import Entry, Head
+    from hartley.agent.ledger.replay import OpenFactor, Report, Reprice
+    from hartley.agent.ledger.standing import Balance
+    from hartley.agent.ledger.store import Store, Transaction
+
+__all__ = ["Charge", "Ledger", "Reservation", "State", "open_ledger"]
+
+
+class Ledger:
+    """A durable, append-only, hash-chained record, used by many threads and processes at once.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> ledger = open_ledger(folder.name + "/ledger.db")
+        >>> about = {"bits": 3, "schema": {"name": "people"}, "rows": 5000}
+        >>> _ = ledger.record("people", "created", about)
+        >>> paid = ledger.reserve("people", "ann", [{"count": "all"}], lambda new: 2)
+        >>> _ = ledger.commit(paid, ["7"])
+        >>> ledger.reserve("people", "bob", [{"count": "all"}], lambda new: 2).answers
+        ('7',)
+        >>> ledger.state("people").spent, ledger.state("people").remaining
+        (2, 2.0)
+        >>> ledger.verify().holds
+        True
+        >>> ledger.close(); folder.cleanup()
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._end = weakref.finalize(self, store.close)
+
+    @property
+    def name(self) -> str:
+        """How to call the ledger in a sentence."""
+        return self._store.name
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- writing ---
+
+    def record(
+        self, dataset: str, kind: str, content: Mapping[str, Any], *, schema: str | None = None
+    ) -> Entry:
+        """Record an event, or refuse it where a promise would not hold afterwards.
+
+        Args:
+            dataset: its name.
+            kind: created (bits, schema, rows, open_factor, rules), version (rows), erasure of a
+                person (rows), schema (schema, open_factor, open_charge; of new data also rows and
+                version), budget (bits) or allowance (analyst, bits). Versions have random names,
+                drawn if not given.
+            content: what it says, public things alone.
+            schema: version of the schema that it was prepared under; refused where that is not
+                the present one.
+
+        The factor of the open columns is charged when a dataset is created, with every version
+        and with a changed schema, unless its open_charge says less.
+        """
+        check_name(dataset, what="dataset")
+        if kind not in MAY_SAY:
+            raise OptionError(
+                f"There is no event of the kind '{kind}'", hint=f"use {', '.join(MAY_SAY)}"
+            )
+        return self._store.write(
+            lambda t: add_event(t, dataset, kind, content, schema), again=False
+        )
+
+    def reserve(  # noqa: PLR0913 - what a charge rests on, each by name
+        self,
+        dataset: str,
+        analyst: str | None,
+        questions: Sequence[Mapping[str, Any]],
+        price: Callable[[list[int]], int],
+        *,
+        note: str | None = None,
+        version: str | None = None,
+        schema: str | None = None,
+        rules: str | None = None,
+    ) -> Reservation:
+        """Charge for the questions that were not paid for; durable when this returns.
+
+        Args:
+            dataset: which data are asked.
+            analyst: who asks; None where nobody is named.
+            questions: resolved, as plain values; equal ones are the same question.
+            price: from places in the batch to cells, a function of questions and schema alone.
+            note: kept beside the charge, for example the question as it was typed.
+            version: of the data that will be asked; refused where it is not the present one.
+            schema: likewise of the schema.
+            rules: version of the pricing rules, if it is another than before.
+
+        Raises Refused where the budget or the allowance does not hold the price; then nothing
+        is left behind. Questions that were paid for are free, for the owner's budget whoever
+        paid, for an allowance where the same account did. Costs one transaction, none for a
+        repeat.
+        """
+        given = {"note": note, "version": version, "schema": schema, "rules": rules}
+        batch = read_batch(dataset, analyst, questions, **given)
+        prices = Prices(price)
+        found = self._store.read(lambda t: plan(t, batch))
+        if not found.unpaid:
+            return found.reservation(batch)
+        check_charge(found, prices)  # prices and refuses before anybody has to wait
+        return self._store.write(lambda t: charge(t, batch, prices))
+
+    def commit(self, reservation: Reservation, answers: Sequence[str | None]) -> Entry | None:
+        """Keep the answers of a reservation: cell indices as text, None of a NULL.
+
+        Answers that are known already must be the same, and are not written again; returns the
+        new row, or None where there was nothing to write.
+        """
+        return self._store.write(lambda t: keep(t, reservation, answers))
+
+    # --- reading ---
+
+    def datasets(self) -> list[str]:
+        """Name the datasets."""
+        return self._store.read(lambda t: t.datasets())
+
+    def state(self, dataset: str) -> State:
+        """Return how a dataset stands, with all allowances: for its owner."""
+        return self._store.read(lambda t: read_state(t, dataset))
+
+    def balance(self, dataset: str, analyst: str | None = None) -> Balance:
+        """Return what an analyst may spend, and has: the own allowance, or what all share."""
+
+        def work(transaction: Transaction) -> Balance:
+            place = find(transaction, dataset, analyst or "")
+            return place.standing.balance_of(place.account)
+
+        return self._store.read(work)
+
+    def answers(self, dataset: str, questions: Sequence[Mapping[str, Any]]) -> list[str | None]:
+        """Return the answers that are known for the present version of the data.
+
+        A cell index as text, 'null' of a NULL, None where the question was never answered.
+        """
+        texts = [canonical(question) for question in questions]
+        return self._store.read(lambda t: known_answers(t, dataset, texts))
+
+    def unpaid(
+        self, dataset: str, analyst: str | None, questions: Sequence[Mapping[str, Any]]
+    ) -> list[int]:
+        """Return the places of the questions that an analyst's account would be charged for."""
+        batch = read_batch(dataset, analyst, questions)
+        return list(self._store.read(lambda t: plan(t, batch)).unpaid)
+
+    def pending(self, dataset: str) -> list[Reservation]:
+        """Return what was charged and never answered, of the present version of the data."""
+        return self._store.read(lambda t: list_pending(t, dataset))
+
+    def history(self, dataset: str, analyst: str | None = None) -> list[Charge]:
+        """Return every batch that was paid for; of one analyst, with the own charges alone."""
+        return self._store.read(lambda t: list_charges(t, dataset, analyst))
+
+    def entries(self, dataset: str | None = None) -> list[Entry]:
+        """Return the rows themselves."""
+        return self._store.read(lambda t: list(t.entries(dataset=dataset)))
+
+    def head(self) -> Head | None:
+        """Return where the chain ends; None where it is empty."""
+        return self._store.read(lambda t: t.head())
+
+    # --- keeping ---
+
+    def verify(
+        self,
+        reprice: Reprice | None = None,
+        head: Head | None = None,
+        *,
+        open_factor: OpenFactor | None = None,
+    ) -> Report:
+        """Replay every row: hashes, balances, repeats, and prices where they can be computed.
+
+        Args:
+            reprice: from a schema, questions and the version of the rules to cells.
+            head: where the chain ended once.
+            open_factor: from a schema and the version of the rules to what its open columns cost.
+
+        Finds every edit, removal, insertion and exchange of rows by somebody who does not compute
+        all later hashes anew, and with a head that was saved elsewhere everything before it.
+        Linear in the number of rows.
+        """
+        return self._store.read(lambda t: verify(t, reprice, head, open_factor))
+
+    def export(self, path: str | os.PathLike[str]) -> int:
+        """Write every row to a new file of JSON lines; return how many."""
+        return export(self._store, Path(path))
+
+    def save_head(self, path: str | os.PathLike[str]) -> Head:
+        """Write where the chain ends to a file, to be kept where the ledger is not."""
+        head = self.head()
+        save_head(head, Path(path))
+        assert head is not None
+        return head
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Write a copy of one moment to a new file; others may go on asking meanwhile."""
+        back_up(self._store, Path(path))
+
+    def restore(self, path: str | os.PathLike[str], *, force: bool = False) -> Restored:
+        """Add what a backup or an export holds; refuse to forget rows unless forced."""
+        return restore(self._store, Path(path), force=force)
+
+
+def open_ledger(address: str | os.PathLike[str], *, create: bool = True) -> Ledger:
+    """Open a ledger: a file, ``sqlite:///file`` or ``postgresql://user@host/database``.
+
+    Args:
+        address: where it is; a path after three slashes is relative, after four absolute.
+        create: whether one that does not exist is created.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with open_ledger(folder + "/ledger.db") as ledger:
+        ...         ledger.datasets()
+        []
+    """
+    text = os.fspath(address)
+    if text.startswith(("postgresql://", "postgres://")):
+        from hartley.agent.ledger.postgres import PostgresStore
+
+        return Ledger(PostgresStore(text, create=create))
+    path = text.removeprefix("sqlite:///")
+    if not path or "://" in path or path == ":memory:":
+        raise OptionError(
+            "The address of the ledger is neither a file nor a database",
+            hint="name a file, sqlite:///file or postgresql://user@host/database",
+        )
+    from hartley.agent.ledger.sqlite import SqliteStore
+
+    return Ledger(SqliteStore(Path(path), create=create))

@@ -1,0 +1,204 @@
+"""The ledger on a PostgreSQL server, shared by agents on several machines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+from hartley.agent.ledger.connections import Pool
+from hartley.agent.ledger.entries import FORMAT
+from hartley.agent.ledger.migrations import migrate
+from hartley.agent.ledger.store import ATTEMPTS, Store, Transaction, check_format, lasting
+from hartley.errors import EngineError, InputError, OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+T = TypeVar("T")
+
+LOCK = 0x48617274_6C656467
+"""The advisory lock that writers queue for: 'Hartledg'."""
+TABLES = """
+CREATE TABLE hartley_head (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    format INTEGER NOT NULL, sequence BIGINT NOT NULL, hash TEXT NOT NULL
+);
+INSERT INTO hartley_head VALUES (1, 2, 0, '');
+CREATE TABLE hartley_entries (
+    sequence BIGINT PRIMARY KEY, time TEXT NOT NULL, dataset TEXT COLLATE "C" NOT NULL,
+    analyst TEXT NOT NULL, account TEXT COLLATE "C" NOT NULL, kind TEXT NOT NULL,
+    content TEXT NOT NULL, cells TEXT NOT NULL, account_cells TEXT NOT NULL,
+    schema TEXT NOT NULL, rules TEXT NOT NULL, state TEXT NOT NULL, previous TEXT NOT NULL,
+    hash TEXT NOT NULL
+);
+CREATE INDEX hartley_entries_by_dataset ON hartley_entries (dataset, sequence);
+CREATE INDEX hartley_entries_by_account ON hartley_entries (dataset, account, sequence);
+CREATE TABLE hartley_asked (
+    digest TEXT COLLATE "C" NOT NULL, account TEXT COLLATE "C" NOT NULL, sequence BIGINT NOT NULL,
+    PRIMARY KEY (digest, account)
+);
+CREATE TABLE hartley_answers (
+    digest TEXT COLLATE "C" NOT NULL PRIMARY KEY, answer TEXT NOT NULL, sequence BIGINT NOT NULL
+);
+CREATE OR REPLACE FUNCTION hartley_refuse() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'rows of a ledger never change and are never removed'; END $$;
+CREATE TRIGGER hartley_entries_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON hartley_entries
+    FOR EACH STATEMENT EXECUTE FUNCTION hartley_refuse();
+"""
+SETTINGS = "-c synchronous_commit=on -c client_encoding=UTF8"
+"""A charge counts when it is on the disk, whatever the server's default."""
+
+
+class PostgresStore(Store):
+    """A ledger in a database on a server.
+
+    Writers take turns through an advisory lock that ends with the transaction, so that every
+    transaction sees all that went before it: the strictest isolation, without failures to retry.
+    """
+
+    def __init__(self, url: str, *, create: bool = True) -> None:
+        try:
+            import psycopg
+        except ImportError:
+            raise EngineError(
+                "A ledger on PostgreSQL needs the package psycopg, which is not installed",
+                hint="pip install 'hartley[postgres]'",
+            ) from None
+        self._psycopg: Any = psycopg
+        try:
+            self._options = str(psycopg.conninfo.conninfo_to_dict(url).get("options") or "")
+        except psycopg.ProgrammingError:
+            raise OptionError(
+                "The address of the ledger cannot be read",
+                hint="it looks like postgresql://user@host/database",
+            ) from None
+        self._url, self.name = url, shown(url)
+        self.pool = Pool(
+            self._connect, lambda connection: not (connection.closed or connection.broken)
+        )
+        try:
+            self._prepare(create=create)
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self) -> Any:  # noqa: ANN401 - psycopg is imported on use
+        return self._psycopg.connect(
+            self._url,
+            options=f"{self._options} {SETTINGS}".strip(),
+            autocommit=True,  # transactions begin and end where we say
+            prepare_threshold=None,  # a connection pooler may stand between
+        )
+
+    def _prepare(self, *, create: bool) -> None:
+        found = self.read(_format_of)
+        if found is None and not create:
+            raise InputError(f"The database {self.name} holds no ledger", hint="check the address")
+        if found is None:
+            self.write(_create)
+        elif not check_format(found, self.name):
+            self.write(_migrate)
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """Do something that only reads, all of it at one moment."""
+        return self._attempt(work, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", again=True)
+
+    def write(self, work: Callable[[Transaction], T], *, again: bool = True) -> T:
+        """Do something alone; it is on the server's disk when this returns."""
+
+        def alone(transaction: Transaction) -> T:
+            transaction.run(f"SELECT pg_advisory_xact_lock({LOCK})", ())
+            return work(transaction)
+
+        with self.pool.writer:
+            return self._attempt(alone, "BEGIN", again=again)
+
+    def _attempt(self, work: Callable[[Transaction], T], begin: str, *, again: bool) -> T:
+        """Work through a lost connection; what may have been finished is repeated only if told."""
+        for left in reversed(range(ATTEMPTS)):
+            ending: list[bool] = []
+            try:
+                with self.pool.lend() as connection:
+                    return _transact(connection, work, begin, ending)
+            except self._psycopg.OperationalError as error:
+                self.pool.forget()  # they lead to the same server, which may have gone
+                if not left or (ending and not again):
+                    raise lasting(error, self.name) from None
+        raise AssertionError
+
+    def wipe(self, transaction: Transaction) -> None:
+        """Remove every row."""
+        for table in ("entries", "asked", "answers", "head"):
+            transaction.run(f"DROP TABLE hartley_{table}", ())
+        _create_tables(transaction)
+
+    def copy_to(self, path: Path) -> None:
+        """Write the rows as JSON lines."""
+        from hartley.agent.ledger.lines import write_lines
+
+        self.read(lambda transaction: write_lines(transaction, path))
+
+
+def _transact(
+    connection: Any,  # noqa: ANN401 - psycopg is imported on use
+    work: Callable[[Transaction], T],
+    begin: str,
+    ending: list[bool],
+) -> T:
+    def run(statement: str, values: Sequence[Any]) -> list[Any]:
+        cursor = connection.execute(statement.replace("?", "%s"), values or None)
+        return cursor.fetchall() if cursor.description else []
+
+    def run_many(statement: str, rows: list[tuple[Any, ...]]) -> None:
+        with connection.cursor() as cursor:
+            cursor.executemany(statement.replace("?", "%s"), rows)
+
+    connection.execute(begin)
+    try:
+        result = work(Transaction(run, run_many))
+        ending.append(True)
+        connection.execute("COMMIT")
+    except BaseException:
+        try:
+            connection.execute("ROLLBACK")
+        except Exception:  # noqa: BLE001 - whatever it is, this connection is of no more use
+            connection.close()
+        raise
+    return result
+
+
+def shown(url: str) -> str:
+    """Return the address of a database without user, password and options.
+
+    Example:
+        >>> shown("postgresql://me:secret@example.org:5433/ledgers?sslmode=require")
+        "'ledgers' on example.org"
+    """
+    parts = urlsplit(url)
+    return f"'{parts.path.lstrip('/') or 'postgres'}' on {parts.hostname or 'this machine'}"
+
+
+def _format_of(transaction: Transaction) -> int | None:
+    # A look into the catalogue itself: to_regclass may remember how things were before the lock.
+    visible = "SELECT 1 FROM pg_class WHERE relname = 'hartley_head' AND pg_table_is_visible(oid)"
+    if not transaction.run(visible, ()):
+        return None
+    return int(transaction.run("SELECT format FROM hartley_head", ())[0][0])
+
+
+def _create(transaction: Transaction) -> None:
+    if _format_of(transaction) is None:  # another process may have been quicker
+        _create_tables(transaction)
+
+
+def _migrate(transaction: Transaction) -> None:
+    found = _format_of(transaction)
+    if found is not None and found < FORMAT:
+        migrate(transaction, found, _create_tables)
+
+
+def _create_tables(transaction: Transaction) -> None:
+    for statement in TABLES.split(";\n"):
+        if statement.strip():
+            transaction.run(statement, ())

@@ -1,0 +1,199 @@
+"""The ledger in a file: SQLite with a write-ahead log that is on disk before a charge counts."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from hartley.agent.ledger.connections import Pool
+from hartley.agent.ledger.entries import FORMAT
+from hartley.agent.ledger.migrations import migrate
+from hartley.agent.ledger.store import ATTEMPTS, Store, Transaction, check_format, lasting
+from hartley.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+T = TypeVar("T")
+
+BUSY_SECONDS = 30.0
+"""How long one attempt waits for the other processes that write."""
+APPLICATION = 0x48415254
+"""'HART' in the header of the file."""
+TABLES = """
+CREATE TABLE hartley_head (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    format INTEGER NOT NULL, sequence INTEGER NOT NULL, hash TEXT NOT NULL
+);
+INSERT INTO hartley_head VALUES (1, 2, 0, '');
+CREATE TABLE hartley_entries (
+    sequence INTEGER PRIMARY KEY, time TEXT NOT NULL, dataset TEXT NOT NULL,
+    analyst TEXT NOT NULL, account TEXT NOT NULL, kind TEXT NOT NULL, content TEXT NOT NULL,
+    cells TEXT NOT NULL, account_cells TEXT NOT NULL, schema TEXT NOT NULL, rules TEXT NOT NULL,
+    state TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL
+);
+CREATE INDEX hartley_entries_by_dataset ON hartley_entries (dataset, sequence);
+CREATE INDEX hartley_entries_by_account ON hartley_entries (dataset, account, sequence);
+CREATE TABLE hartley_asked (
+    digest TEXT NOT NULL, account TEXT NOT NULL, sequence INTEGER NOT NULL,
+    PRIMARY KEY (digest, account)
+) WITHOUT ROWID;
+CREATE TABLE hartley_answers (
+    digest TEXT NOT NULL PRIMARY KEY, answer TEXT NOT NULL, sequence INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TRIGGER hartley_entries_stay BEFORE UPDATE ON hartley_entries
+    BEGIN SELECT RAISE(ABORT, 'rows of a ledger never change'); END;
+CREATE TRIGGER hartley_entries_remain BEFORE DELETE ON hartley_entries
+    BEGIN SELECT RAISE(ABORT, 'rows of a ledger are never removed'); END;
+"""
+"""The triggers are a seat belt against slips; who means it finds a way, and `verify` finds it."""
+
+
+class SqliteStore(Store):
+    """A ledger in one file, shared by threads and processes of one machine."""
+
+    def __init__(self, path: Path, *, create: bool = True) -> None:
+        self.path, self.name = path, f"'{path}'"
+        if not path.exists() and not (create and path.absolute().parent.is_dir()):
+            missing = "file" if path.absolute().parent.is_dir() else "folder"
+            raise InputError(
+                f"The {missing} of the ledger {self.name} does not exist",
+                hint="check the path; a ledger is made by the first question, with a budget"
+                if missing == "file"
+                else "check the path, or create the folder",
+            )
+        self.pool = Pool(self._connect, lambda connection: not connection.in_transaction)
+        try:
+            self._prepare()
+        except sqlite3.DatabaseError as error:
+            self.close()
+            if isinstance(error, sqlite3.OperationalError):
+                raise lasting(error, self.name) from None
+            raise InputError(
+                f"The file {self.name} is not a ledger", hint="name another file, or a new one"
+            ) from None
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,  # transactions begin and end where we say
+            check_same_thread=False,  # the pool sees to it that one thread at a time uses it
+        )
+        try:
+            connection.execute("PRAGMA synchronous = FULL")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self) -> None:
+        with self.pool.lend() as connection:
+            _keep_a_log(connection)
+        found = self.write(_format_of)
+        if found is None:
+            self.write(_create)
+        elif not check_format(found, self.name):
+            self.write(self._migrate)
+
+    @staticmethod
+    def _migrate(transaction: Transaction) -> None:
+        found = _format_of(transaction)
+        if found is not None and found < FORMAT:  # another process may have been quicker
+            migrate(transaction, found, _create_tables)
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """Do something that only reads; writers do not wait for it."""
+        return self._attempt(work, "BEGIN")
+
+    def write(self, work: Callable[[Transaction], T], *, again: bool = True) -> T:
+        """Do something alone; it is on the disk when this returns."""
+        del again  # what SQLite did not finish left no trace
+        with self.pool.writer:
+            return self._attempt(work, "BEGIN IMMEDIATE")
+
+    def _attempt(self, work: Callable[[Transaction], T], begin: str) -> T:
+        for left in reversed(range(ATTEMPTS)):
+            try:
+                with self.pool.lend() as connection:
+                    return _transact(connection, work, begin)
+            except sqlite3.OperationalError as error:
+                if not left or not _is_busy(error):
+                    raise lasting(error, self.name) from None
+        raise AssertionError
+
+    def wipe(self, transaction: Transaction) -> None:
+        """Remove every row."""
+        for table in ("entries", "asked", "answers", "head"):
+            transaction.run(f"DROP TABLE hartley_{table}", ())
+        _create_tables(transaction)
+
+    def copy_to(self, path: Path) -> None:
+        """Write a copy of one moment of the ledger to a file that does not exist yet."""
+        with self.pool.lend() as connection, closing(sqlite3.connect(path)) as copy:
+            connection.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")  # one file, whole
+
+
+def _transact(connection: sqlite3.Connection, work: Callable[[Transaction], T], begin: str) -> T:
+    def run(statement: str, values: Sequence[Any]) -> list[Any]:
+        return connection.execute(statement, values).fetchall()
+
+    def run_many(statement: str, rows: list[tuple[Any, ...]]) -> None:
+        connection.executemany(statement, rows)
+
+    connection.execute(begin)
+    try:
+        result = work(Transaction(run, run_many))
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return result
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    code = getattr(error, "sqlite_errorcode", 0)  # absent where Python itself complains
+    return (code & 0xFF) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+def _keep_a_log(connection: sqlite3.Connection) -> None:
+    """Switch to a write-ahead log; several processes that begin at once take turns."""
+    for left in reversed(range(1000)):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if not left or not _is_busy(error):
+                raise
+            time.sleep(0.01)  # this one switch does not wait by itself
+        else:
+            return
+
+
+def _format_of(transaction: Transaction) -> int | None:
+    """Return the format of a ledger, None of an empty file; refuse somebody else's file."""
+    tables = transaction.run("SELECT name FROM sqlite_master WHERE type = 'table'", ())
+    if not tables:
+        return None
+    if ("hartley_head",) not in tables:
+        raise sqlite3.DatabaseError
+    return int(transaction.run("SELECT format FROM hartley_head", ())[0][0])
+
+
+def _create(transaction: Transaction) -> None:
+    if _format_of(transaction) is None:  # another process may have been quicker
+        transaction.run(f"PRAGMA application_id = {APPLICATION}", ())
+        _create_tables(transaction)
+
+
+def _create_tables(transaction: Transaction) -> None:
+    for statement in TABLES.split(";\n"):
+        if statement.strip():
+            transaction.run(statement, ())

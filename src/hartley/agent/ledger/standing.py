@@ -1,0 +1,354 @@
+"""How a dataset stands, and what each kind of event changes.
+
+The number of transcripts that all analysts together can see is at most `open` times `spent`: the
+factors of the open columns, once a data version, times every charge. A row is written only if the
+product stays within `floor(2^budget)`, in exact integers.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import secrets
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from hartley.agent.ledger.entries import (
+    canonical,
+    check_name,
+    read_integer,
+    schema_version,
+    write_integer,
+)
+from hartley.errors import OptionError, Refused
+from hartley.exact import floor_power, log_ratio, parse_number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hartley.agent.ledger.entries import Entry
+
+MAY_SAY: Mapping[str, frozenset[str]] = {
+    "created": frozenset({"bits", "open_factor", "schema", "rules", "rows", "version", "note"}),
+    "version": frozenset({"rows", "open_factor", "rules", "version", "note"}),
+    "erasure": frozenset({"rows", "open_factor", "version"}),  # no note: it could name the person
+    "schema": frozenset(
+        {"schema", "open_factor", "open_charge", "rules", "note", "rows", "version"}
+    ),
+    "budget": frozenset({"bits", "note"}),
+    "allowance": frozenset({"analyst", "bits", "note"}),
+}
+"""What an event may be told, public things alone."""
+RANDOM = re.compile(r"[0-9a-f-]{16,64}")
+
+
+@dataclass(frozen=True)
+class Balance:
+    """What may be spent, and what is: of a dataset, of an allowance, or of what none sets aside."""
+
+    bits: Fraction
+    spent: int
+    """The product of what was charged."""
+
+    @property
+    def limit(self) -> int:
+        """The largest product allowed: floor(2^bits)."""
+        return cells_within(self.bits)
+
+    @property
+    def left(self) -> int:
+        """The most cells that a further charge may have; 0 where nothing is left at all."""
+        return self.limit // self.spent
+
+    @property
+    def spent_bits(self) -> float:
+        """What is spent, in bits."""
+        return log_ratio(self.spent)
+
+    @property
+    def remaining(self) -> float:
+        """What is left in bits, never more than there is.
+
+        Example:
+            >>> Balance(Fraction(3), 2).remaining, Balance(Fraction(1, 2), 1).remaining
+            (2.0, 0.0)
+        """
+        return bits_within(self.left)
+
+
+@dataclass(frozen=True)
+class Account:
+    """The allowance of an analyst, or, without bits of its own, what no allowance sets aside."""
+
+    bits: Fraction | None = None
+    spent: int = 1
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A dataset after some row."""
+
+    budget: Fraction
+    allotted: Fraction
+    """The sum of the allowances."""
+    open: int
+    """The product of the factors of the open columns, over all versions."""
+    factor: int
+    """The factor of the present schema, charged again with every version."""
+    spent: int
+    """The product of the charges of all questions."""
+    version: str
+    rows: int | None
+    """The public number of rows; None where it is private."""
+    schema_row: int
+    """The row that holds the present schema."""
+    schema: str
+    rules: str
+
+    @property
+    def balance(self) -> Balance:
+        """What all analysts together may spend."""
+        return Balance(self.budget, self.open * self.spent)
+
+    def balance_of(self, account: Account) -> Balance:
+        """What one account may spend."""
+        free = self.budget - self.allotted
+        return Balance(free if account.bits is None else account.bits, account.spent)
+
+    def written(self, account: Account) -> str:
+        """Write both as a row keeps them."""
+        return canonical(
+            {
+                "account": {
+                    "bits": None if account.bits is None else str(account.bits),
+                    "spent": write_integer(account.spent),
+                },
+                "allotted": str(self.allotted),
+                "budget": str(self.budget),
+                "factor": write_integer(self.factor),
+                "open": write_integer(self.open),
+                "rows": self.rows,
+                "schema_row": self.schema_row,
+                "spent": write_integer(self.spent),
+                "version": self.version,
+            }
+        )
+
+
+def read_standing(entry: Entry) -> tuple[Standing, Account]:
+    """Read how the dataset and the account of a row stood after it."""
+    told = json.loads(entry.state)
+    bits = told["account"]["bits"]
+    account = Account(
+        None if bits is None else Fraction(bits), read_integer(told["account"]["spent"])
+    )
+    standing = Standing(
+        budget=Fraction(told["budget"]),
+        allotted=Fraction(told["allotted"]),
+        open=read_integer(told["open"]),
+        factor=read_integer(told["factor"]),
+        spent=read_integer(told["spent"]),
+        version=told["version"],
+        rows=told["rows"],
+        schema_row=told["schema_row"],
+        schema=entry.schema,
+        rules=entry.rules,
+    )
+    return standing, account
+
+
+# --- events -------------------------------------------------------------------------------------
+
+
+def settle(
+    kind: str, content: Mapping[str, Any], standing: Standing | None, account: Account | None
+) -> dict[str, Any]:
+    """Return an event as the ledger keeps it: checked, defaults filled in, numbers as text.
+
+    A version that is not given is drawn at random; raising a budget shows the new promise.
+    """
+    strange = sorted(set(map(str, content)) - MAY_SAY[kind])
+    if strange:
+        raise OptionError(
+            f"An event of the kind {kind} says nothing about '{strange[0]}'",
+            hint=f"it may say {', '.join(sorted(MAY_SAY[kind]))}",
+        )
+    told: dict[str, Any] = {name: str(content[name]) for name in ("note",) if name in content}
+    if kind in {"created", "schema"}:
+        told["schema"] = _needed(content, "schema", kind)
+    # A schema that comes with a version is of other data: both are charged in one row.
+    if kind in {"created", "version", "erasure"} or (kind == "schema" and "version" in content):
+        told["rows"] = _rows(content.get("rows"))
+        told["version"] = _version(content.get("version"))
+    if kind in {"created", "version", "erasure", "schema"}:
+        factor = _factor(content.get("open_factor", 1 if standing is None else standing.factor))
+        told["open_factor"] = write_integer(factor)
+        told["open_charge"] = write_integer(_factor(content.get("open_charge", factor)))
+        rules = content.get("rules", "1" if standing is None else standing.rules)
+        told["rules"] = check_name(str(rules), what="pricing rules")
+    if kind in {"created", "budget", "allowance"}:
+        bits = parse_number(_needed(content, "bits", kind), name="the number of bits")
+        told["bits"] = str(bits)
+        cells_within(bits)  # refuses what is out of reach
+        if kind == "allowance":
+            told["analyst"] = check_name(content.get("analyst"), what="analyst")
+            told["before"] = str(account.bits) if account and account.bits is not None else None
+        else:
+            told["before"] = None if standing is None else str(standing.budget)
+            told["promise"] = promise(bits)
+    return told
+
+
+def after_event(
+    standing: Standing | None, account: Account, kind: str, told: Mapping[str, Any], row: int
+) -> tuple[Standing, Account]:
+    """Return how a dataset and an account stand after an event in a row of the ledger."""
+    bits = Fraction(told["bits"]) if "bits" in told else Fraction(0)
+    if standing is None:
+        standing = Standing(bits, Fraction(0), 1, 1, 1, "", None, row, "", "")
+    elif kind == "migrated":
+        return standing, account
+    elif kind == "budget":
+        return replace(standing, budget=bits), account
+    if kind == "allowance":
+        allotted = standing.allotted - (account.bits or 0) + bits
+        return replace(standing, allotted=allotted), replace(account, bits=bits)
+    charge = read_integer(told["open_charge"])
+    standing = replace(
+        standing,
+        open=standing.open * charge,
+        factor=read_integer(told["open_factor"]),
+        rules=told["rules"],
+    )
+    if "version" in told:
+        standing = replace(standing, version=told["version"], rows=told["rows"])
+    if "schema" in told:
+        version = schema_version(told["schema"])
+        standing = replace(standing, schema=version, schema_row=row)
+    return standing, replace(account, spent=account.spent * charge)
+
+
+def problem_after(standing: Standing, account: Account, kind: str) -> str | None:
+    """Say which promise an event breaks, if one."""
+    if not standing.balance.left:
+        return "what is charged already is more than the budget"
+    if standing.allotted > standing.budget:
+        return "the allowances together are more than the budget"
+    if kind == "allowance" and not standing.balance_of(account).left:
+        return "the analyst has spent more than the allowance already"
+    return None
+
+
+def check_event(before: Standing | None, standing: Standing, account: Account, kind: str) -> None:
+    """Refuse an event after which a promise would not hold."""
+    problem = problem_after(standing, account, kind)
+    if problem is None:
+        return
+    if kind in {"budget", "allowance"}:
+        raise OptionError(
+            f"The {kind} cannot be set: {problem}", hint="give more bits, or lower the allowances"
+        )
+    charge = standing.open // (1 if before is None else before.open)
+    raise Refused(
+        f"The open columns cost {shown_up(log_ratio(charge))} bits: {problem}",
+        hint="raise the budget first, or open fewer columns",
+        requested=log_ratio(charge),
+        remaining=None if before is None else before.balance.remaining,
+    )
+
+
+def promise(bits: Fraction) -> str:
+    """Say in words what a budget promises.
+
+    Example:
+        >>> print(promise(Fraction(4)))
+        all analysts together see at most 16 different transcripts as the data of one person varies
+    """
+    limit = cells_within(bits)
+    number = f"{limit:,}" if limit < 10**15 else f"2^{bits}"
+    return (
+        f"all analysts together see at most {number} different transcripts as the data of one "
+        "person varies"
+    )
+
+
+# --- numbers ------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1024)
+def cells_within(bits: Fraction) -> int:
+    """Return floor(2^bits), remembered."""
+    return floor_power(bits)
+
+
+def bits_within(cells: int) -> float:
+    """Return the logarithm of a number of cells, rounded so that it never promises one more."""
+    bits = log_ratio(max(cells, 1))
+    if bits > 1000:  # a part in 2^40 is far more than the logarithm is off, and costs nobody a bit
+        return bits * (1 - 2**-40)
+    while bits > 0 and floor_power(bits) > cells:
+        bits = math.nextafter(bits, 0)
+    return bits
+
+
+def shown_up(bits: float) -> str:
+    """Show what something costs, never less.
+
+    Example:
+        >>> shown_up(1.58496), shown_up(2.0)
+        ('1.585', '2')
+    """
+    return _short(math.ceil(bits * 1000) / 1000)
+
+
+def shown_down(bits: float) -> str:
+    """Show what is left, never more."""
+    return _short(math.floor(bits * 1000) / 1000)
+
+
+def _short(number: float) -> str:
+    return f"{number:.3f}".rstrip("0").rstrip(".")
+
+
+def _needed(content: Mapping[str, Any], name: str, kind: str) -> Any:  # noqa: ANN401 - any plain value
+    if name not in content:
+        raise OptionError(
+            f"An event of the kind {kind} lacks '{name}'",
+            hint=f"it may say {', '.join(sorted(MAY_SAY[kind]))}",
+        )
+    return content[name]
+
+
+def _version(version: object) -> str:
+    """Return a random name; one that is given must look like one, and be so."""
+    if version is None:
+        return secrets.token_hex(8)
+    if isinstance(version, str) and RANDOM.fullmatch(version):
+        return version
+    raise OptionError(
+        "The version of the data is not a random name",
+        hint="leave it out, or give secrets.token_hex(8); never anything computed from the data",
+    )
+
+
+def _rows(rows: object) -> int | None:
+    if rows is None or (isinstance(rows, int) and not isinstance(rows, bool) and rows >= 0):
+        return rows
+    raise OptionError(
+        "The number of rows is not a whole number",
+        hint="give the public number of rows, or None where it is private",
+    )
+
+
+def _factor(factor: object) -> int:
+    if isinstance(factor, str) and factor.isdecimal():
+        return _factor(read_integer(factor))
+    if isinstance(factor, int) and not isinstance(factor, bool) and factor >= 1:
+        return factor
+    raise OptionError(
+        "The factor of the open columns is not a whole number of at least 1",
+        hint="it is how many values the open columns of one person can have; 1 where none is open",
+    )

@@ -1,0 +1,162 @@
+"""Numbers in a question: sums of columns and constants, kept exactly as they were written."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from hartley.agent.statement import shorten, unexpected
+from hartley.errors import OptionError
+from hartley.exact import parse_number
+
+if TYPE_CHECKING:
+    from hartley.agent.scope import Scope
+
+MOST_BITS = 4000
+"""The longest numerator or denominator of a number in a question."""
+EPOCH = dt.date(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A constant plus coefficients times columns.
+
+    A column that cancels out stays, with the coefficient 0: where it is missing, so is the number.
+    """
+
+    terms: tuple[tuple[str, Fraction], ...]
+    constant: Fraction
+    days: Fraction
+    """How many dates were added up: 0 of a plain number, 1 of a date."""
+
+    def plus(self, other: Linear, times: Fraction = Fraction(1)) -> Linear:
+        """Return the sum of this and a multiple of another."""
+        terms = dict(self.terms)
+        for name, coefficient in other.terms:
+            terms[name] = terms.get(name, Fraction(0)) + times * coefficient
+        return Linear(
+            tuple(sorted(terms.items())),
+            self.constant + times * other.constant,
+            self.days + times * other.days,
+        )
+
+    def times(self, factor: Fraction) -> Linear:
+        """Return a multiple."""
+        return Linear((), Fraction(0), Fraction(0)).plus(self, factor)
+
+
+def day_number(text: str) -> int | None:
+    """Return the days from 1970-01-01 to a date, None where the text is none.
+
+    Example:
+        >>> day_number("1970-01-31"), day_number("31.1.1970")
+        (30, None)
+    """
+    try:
+        day = dt.date.fromisoformat(text)
+    except ValueError:
+        return None
+    return (day - EPOCH).days if day.isoformat() == text else None
+
+
+def read_linear(scope: Scope, node: Any) -> Linear:  # noqa: ANN401 - a part of a tree
+    """Read a linear form: columns and constants with +, - and constant factors and divisors."""
+    readers = {
+        "Paren": lambda: read_linear(scope, node.this),
+        "Neg": lambda: read_linear(scope, node.this).times(Fraction(-1)),
+        "Add": lambda: _total(scope, node, Fraction(1)),
+        "Sub": lambda: _total(scope, node, Fraction(-1)),
+        "Mul": lambda: _product(scope, node),
+        "Div": lambda: _quotient(scope, node),
+        "Column": lambda: _column(scope, node),
+    }
+    found = readers.get(type(node).__name__, lambda: _constant(scope, node))()
+    return _within_reach(scope, node, found)
+
+
+def _total(scope: Scope, node: Any, sign: Fraction) -> Linear:  # noqa: ANN401 - a part of a tree
+    return read_linear(scope, node.this).plus(read_linear(scope, node.expression), sign)
+
+
+def _product(scope: Scope, node: Any) -> Linear:  # noqa: ANN401 - a part of a tree
+    first, second = read_linear(scope, node.this), read_linear(scope, node.expression)
+    if second.terms:
+        first, second = second, first
+    if second.terms or second.days:
+        raise scope.refusal(
+            f"The product '{scope.spelled(node)}' multiplies two columns or dates",
+            "multiply a column with a constant, for example 2 * height",
+            node,
+        )
+    return first.times(second.constant)
+
+
+def _quotient(scope: Scope, node: Any) -> Linear:  # noqa: ANN401 - a part of a tree
+    divisor = read_linear(scope, node.expression)
+    if divisor.terms or divisor.days or not divisor.constant:
+        raise scope.refusal(
+            f"The quotient '{scope.spelled(node)}' does not divide by a constant other than zero",
+            "divide by a number, for example height / 100",
+            node,
+        )
+    return read_linear(scope, node.this).times(1 / divisor.constant)
+
+
+def _within_reach(scope: Scope, node: Any, found: Linear) -> Linear:  # noqa: ANN401 - a part of a tree
+    """Refuse numbers that take for ever to compute with, and that nobody means."""
+    numbers = [found.constant, *(coefficient for _, coefficient in found.terms)]
+    if any(max(abs(x.numerator), x.denominator).bit_length() > MOST_BITS for x in numbers):
+        raise scope.refusal("A number is out of reach", "write smaller numbers", node)
+    return found
+
+
+def _column(scope: Scope, node: Any) -> Linear:  # noqa: ANN401 - a part of a tree
+    column = scope.column(node)
+    if not column.numeric:
+        raise scope.refusal(
+            f"The column '{column.name}' holds categories, which are no numbers",
+            f"use COUNT, {column.name} = ... in WHERE, or GROUP BY {column.name}",
+            node,
+        )
+    return Linear(((column.name, Fraction(1)),), Fraction(0), Fraction(column.date))
+
+
+def _constant(scope: Scope, node: Any) -> Linear:  # noqa: ANN401 - a part of a tree
+    from sqlglot import exp
+
+    if isinstance(node, exp.Null):
+        raise scope.refusal(
+            "A comparison or sum with NULL is never TRUE", "write IS NULL or IS NOT NULL", node
+        )
+    if isinstance(node, exp.Literal) and not node.is_string:
+        try:
+            return Linear((), parse_number(node.name, name="the number"), Fraction(0))
+        except OptionError:
+            raise scope.refusal(
+                f"The number '{shorten(node.name, 20)}' is out of reach", "write a decimal", node
+            ) from None
+    day = read_day(node)
+    if day is None:
+        if isinstance(node, (exp.Literal, exp.Boolean)):
+            raise scope.refusal(
+                f"{scope.spelled(node)} is no number",
+                "compare a numeric column with a number, a date with DATE '2020-01-31'",
+                node,
+            )
+        raise scope.refuse(node)
+    return Linear((), Fraction(day), Fraction(1))
+
+
+def read_day(node: Any) -> int | None:  # noqa: ANN401 - a part of a tree
+    """Return the days since 1970-01-01 of DATE '...' or of '...', None where it is no date."""
+    from sqlglot import exp
+
+    if isinstance(node, exp.Cast) and not unexpected(node, "this", "to", "_type"):
+        if not node.to.is_type("date"):
+            return None
+        node = node.this
+    if isinstance(node, exp.Literal) and node.is_string:
+        return day_number(node.name)
+    return None

@@ -1,0 +1,142 @@
+"""Aggregates of groups -> the fewest integer statistics from which they can be read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from hartley.agent.aggregate import Aggregate
+from hartley.agent.batch import Question, Statistic
+from hartley.agent.condition import EVERY, NONE, conjoin, form_reach, present
+from hartley.agent.forms import Measure, coded, fits, natural
+from hartley.agent.selection import Item, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hartley.agent.batch import Condition
+    from hartley.agent.linear import Linear
+    from hartley.agent.scope import Scope
+
+Wanted: TypeAlias = tuple[str, tuple[int, int], Aggregate]
+"""A name in the answer, its place in the text, and what is wanted."""
+
+
+class Plan:
+    """Items and questions as they are collected; a question that two items need is asked once.
+
+    A constant added to a column changes a sum by that constant a row. So where the number of rows
+    is known or asked for anyway, a sum is asked of codes that begin at 0, and an average, a
+    variance and a sum share it.
+    """
+
+    def __init__(self, scope: Scope, rows: int) -> None:
+        self.scope, self.rows = scope, rows
+        self.columns = scope.schema.columns
+        self.items: list[Item] = []
+        self.places: dict[Question, int] = {}
+
+    def add(self, group: int, kept: Condition, wanted: Sequence[Wanted]) -> None:
+        """Plan the aggregates of one group."""
+        wheres = [
+            conjoin([kept, *(present(self.columns[c]) for c in want.present)], self.columns)
+            for _, _, want in wanted
+        ]
+        counted = {
+            where
+            for where, (_, _, want) in zip(wheres, wanted, strict=True)
+            if want.kind not in (Kind.SUM, Kind.ORDER)
+        }
+        for where, (label, place, want) in zip(wheres, wanted, strict=True):
+            if want.linear is None:
+                self.items.append(
+                    Item(
+                        label, group, Kind.COUNT, place, self._rows(where), count=self._count(where)
+                    )
+                )
+            elif want.kind is Kind.ORDER:
+                self._order(Item(label, group, Kind.ORDER, place, self._rows(where)), where, want)
+            else:
+                item = Item(label, group, want.kind, place, self._rows(where), sample=want.sample)
+                self._totals(item, where, want.linear, shared=where in counted)
+
+    def finished(self) -> tuple[tuple[Item, ...], tuple[Question, ...]]:
+        """Return what was collected."""
+        return tuple(self.items), tuple(self.places)
+
+    def _certain(self, where: Condition) -> bool:
+        return where == NONE or (where == EVERY and self.scope.schema.rows == "public")
+
+    def _rows(self, where: Condition) -> tuple[int, int]:
+        if where == NONE:
+            return 0, 0
+        return (self.rows if self._certain(where) else 0), self.rows
+
+    def _ask(self, question: Question) -> int:
+        return self.places.setdefault(question, len(self.places))
+
+    def _count(self, where: Condition) -> int:
+        least, most = self._rows(where)
+        return self._ask(Question(Statistic.COUNT, where, None, None, least, most))
+
+    def _totals(self, item: Item, where: Condition, linear: Linear, *, shared: bool) -> None:
+        """Plan a sum, an average or a spread."""
+        spread = item.kind in (Kind.VARIANCE, Kind.DEVIATION)
+        certain = self._certain(where)
+        lone = item.kind is Kind.SUM and not certain and not shared
+        measure = natural(linear, self.columns) if lone else coded(linear, self.columns)
+        self._check(item, measure, power=2 if spread else 1)
+        self.items.append(
+            self._with(
+                item,
+                where,
+                measure,
+                date=item.kind is Kind.AVERAGE and linear.days == 1,
+                sum=self._ask(self._total(Statistic.SUM, where, measure)),
+                squares=self._ask(self._total(Statistic.SQUARES, where, measure))
+                if spread
+                else None,
+                count=None if certain or lone else self._count(where),
+            )
+        )
+
+    def _order(self, item: Item, where: Condition, want: Aggregate) -> None:
+        assert want.linear is not None
+        assert want.quantile is not None
+        quantile = want.quantile
+        ends = quantile in (0, 1)
+        measure = coded(want.linear, self.columns, signed=ends)
+        self._check(item, measure)
+        if ends and measure.scale < 0:  # the smallest of -a is the largest of a
+            quantile = 1 - quantile
+        question = Question(
+            Statistic.ORDER, where, measure.form, quantile, measure.least, measure.most
+        )
+        self.items.append(
+            self._with(item, where, measure, date=want.linear.days == 1, order=self._ask(question))
+        )
+
+    def _with(self, item: Item, where: Condition, measure: Measure, **rest: Any) -> Item:  # noqa: ANN401 - fields
+        return replace(
+            item,
+            scale=measure.scale,
+            shift=measure.shift,
+            reach=form_reach(where, measure.form, self.columns),
+            **rest,
+        )
+
+    def _total(self, statistic: Statistic, where: Condition, measure: Measure) -> Question:
+        least_rows, most_rows = self._rows(where)
+        power = 2 if statistic is Statistic.SQUARES else 1
+        least, most = measure.least**power, measure.most**power
+        bounds = [rows * end for rows in (least_rows, most_rows) for end in (least, most)]
+        return Question(statistic, where, measure.form, None, min(bounds), max(bounds))
+
+    def _check(self, item: Item, measure: Measure, *, power: int = 1) -> None:
+        """Refuse numbers so large that an engine's integers could overflow."""
+        if not fits(measure, self.columns, self.rows, power=power):
+            raise self.scope.statement.refusal(
+                f"The numbers of '{item.label}' can grow larger than an engine can add up",
+                "use smaller or rounder factors and constants",
+                place=item.place,
+            )

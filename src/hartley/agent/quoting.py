@@ -1,0 +1,230 @@
+"""From texts and wishes to plans and quotes: public things alone, before any data is touched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hartley.agent.batch import to_plain
+from hartley.agent.certifying import certificate_of
+from hartley.agent.ledger.ledger import open_ledger
+from hartley.agent.loading import check_same_schema
+from hartley.agent.price import price, steps_for_bits, steps_within
+from hartley.agent.question import parse
+from hartley.agent.reply import Quote
+from hartley.agent.statistics import fits
+from hartley.agent.wish import steps_for_error, worst_errors
+from hartley.errors import OptionError, Refused
+from hartley.exact import log_ratio
+from hartley.ranges.schema import Schema
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from hartley.agent.batch import Question
+    from hartley.agent.ledger.ledger import Ledger
+    from hartley.agent.selection import Selection
+    from hartley.agent.wish import PublicCount
+
+MOST_PLANS, MOST_KEPT = 1000, 100
+"""So many plans are remembered, of so many statistics at most; a repeat need not be read again."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A question and what is wished of its answer: an error, or a price in bits.
+
+    Example:
+        >>> Wish("SELECT AVG(age) FROM people", error=0.5).error
+        0.5
+    """
+
+    text: str
+    error: object = None
+    bits: object = None
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Where questions are read and priced: it knows what everybody may know, and no data."""
+
+    schema: Schema
+    rows: int
+    """The public number of rows, or the most that there can be."""
+    public_count: PublicCount | None = None
+    """Counts rows by public columns alone, where that can be done."""
+    plans: dict[tuple[str, str, str], Selection] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    """What was read before, by text and wish: plans depend on nothing else here."""
+
+    def plan(
+        self, questions: str | Wish | Sequence[str | Wish], error: object, bits: object
+    ) -> list[Selection]:
+        """Parse and validate every question and choose its steps."""
+        listed = [questions] if isinstance(questions, (str, Wish)) else questions
+        if not isinstance(listed, (list, tuple)) or not all(map(_is_asked, listed)):
+            raise OptionError(
+                "The question is neither SQL text nor a Wish, nor a list of them",
+                hint="write for example 'SELECT COUNT(*) FROM people'",
+            )
+        if not listed:
+            raise OptionError("The batch holds no question", hint="ask at least one")
+        plans = []
+        for one in listed:
+            wish = one if isinstance(one, Wish) else Wish(one)
+            if wish.error is None and wish.bits is None:
+                wish = Wish(wish.text, error, bits)
+            plans.append(self._selection(wish))
+        return plans
+
+    def _selection(self, wish: Wish) -> Selection:
+        key = wish.text, repr(wish.error), repr(wish.bits)
+        known = self.plans.get(key)
+        if known is None:
+            known = self._resolved(wish)
+            if len(self.plans) >= MOST_PLANS:
+                self.plans.clear()
+            if len(known.questions) <= MOST_KEPT:
+                self.plans[key] = known
+        return known
+
+    def _resolved(self, wish: Wish) -> Selection:
+        if wish.error is not None and wish.bits is not None:
+            raise OptionError("Both an error and bits are wished", hint="give one of them")
+        selection = parse(wish.text, self.schema, self.rows)
+        if wish.error is not None:
+            steps = steps_for_error(selection, wish.error, public_count=self.public_count)
+            told = self._as_fine_at_that_price(selection.with_steps(steps))
+        else:
+            bits = self.schema.default_bits if wish.bits is None else wish.bits
+            told = selection.with_steps(steps_for_bits(selection.questions, bits, self.schema))
+        if not all(fits(one, self.schema, self.rows) for one in told.questions):
+            raise Refused(
+                "A total of this question could be too large for an exact sum",
+                hint="use smaller coefficients, or coarser steps in the schema",
+                text=wish.text,
+            )
+        return told
+
+    def _as_fine_at_that_price(self, told: Selection) -> Selection:
+        """Return a selection with the finest steps that cost no more than its own.
+
+        Wishes that cost the same become the same question, so that the second one is free.
+        """
+        cells = price(told.questions, self.schema).cells
+        try:
+            steps = steps_within(told.questions, cells, self.schema)
+        except Refused:
+            return told
+        finer = all(new <= old.step for new, old in zip(steps, told.questions, strict=True))
+        return told.with_steps(steps) if finer else told
+
+    def quote(
+        self, plans: Sequence[Selection], ledger: Ledger | None = None, analyst: str | None = None
+    ) -> Quote:
+        """Return the price of plans, with what of it is due now, where a ledger tells it."""
+        questions = questions_of(plans)
+        found = price(questions, self.schema)
+        due = balance = None
+        if ledger is not None:
+            due = self._due(questions, found.cells, ledger, analyst)
+            balance = ledger.balance(self.schema.name, analyst)
+        texts = tuple(plan.text for plan in plans)
+        return Quote(
+            texts=texts,
+            cells=found.cells,
+            bits=log_ratio(found.cells),
+            due=None if due is None else log_ratio(due),
+            affordable=None if due is None or balance is None else due <= balance.left,
+            errors=tuple(self._errors(plan) for plan in plans),
+            levels=tuple(tuple(map(levels, plan.questions)) for plan in plans),
+            remaining=None if balance is None else balance.remaining,
+            explanation=found.explain(),
+            certificate=certificate_of(texts, found.cells, self.schema),
+        )
+
+    def _due(
+        self, questions: Sequence[Question], cells: int, ledger: Ledger, analyst: str | None
+    ) -> int:
+        """Return the price of what the account of an analyst was never charged for."""
+        listed = [to_plain(one) for one in questions]
+        fresh = ledger.unpaid(self.schema.name, analyst, listed) if listed else []
+        if len(fresh) == len(questions):
+            return cells
+        return price([questions[i] for i in fresh], self.schema).cells if fresh else 1
+
+    def _errors(self, plan: Selection) -> tuple[tuple[str, Any], ...]:
+        """Return the largest error of each number of the text, over all groups."""
+        worst: dict[str, Any] = {}
+        found = worst_errors(plan, public_count=self.public_count)
+        for item, error in zip(plan.items, found, strict=True):
+            worst[item.label] = max(error, worst.get(item.label, error))
+        return tuple(worst.items())
+
+
+def _is_asked(question: object) -> bool:
+    return isinstance(question, str) or (
+        isinstance(question, Wish) and isinstance(question.text, str)
+    )
+
+
+def questions_of(plans: Sequence[Selection]) -> list[Question]:
+    """Return every question of some plans once, in the order of the batch."""
+    return list(dict.fromkeys(question for plan in plans for question in plan.questions))
+
+
+def levels(question: Question) -> int:
+    """Return in how many cells a statistic is told."""
+    return int((question.most - question.least) / question.step) + 1
+
+
+def quote(  # noqa: PLR0913 - what a price rests on, each by name
+    questions: str | Wish | Sequence[str | Wish],
+    schema: Schema | Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    ledger: str | os.PathLike[str] | None = None,
+    rows: int | None = None,
+    error: object = None,
+    bits: object = None,
+    analyst: str | None = None,
+) -> Quote:
+    """Return what questions would cost, from a schema alone; no data is needed.
+
+    Args:
+        questions: SQL, a wish, or a list of them: a batch.
+        schema: a ``Schema``, a dict or the path of a TOML file.
+        ledger: to tell what would be due now, and the number of rows.
+        rows: the public number of rows, where no ledger tells it.
+        error: how far off the answers may be, at most.
+        bits: what each question may cost, instead; else the schema's default.
+        analyst: who would ask.
+
+    Example:
+        >>> age = {"age": {"kind": "private", "range": [0, 100], "step": 1}}
+        >>> people = {"table": {"name": "people"}, "columns": age}
+        >>> quote("SELECT AVG(age) FROM people", people, rows=1000, bits=1).bits
+        1.0
+    """
+    public = Schema.read(schema)
+    opened = None if ledger is None else open_ledger(ledger, create=False)
+    try:
+        state = None if opened is None else opened.state(public.name)
+        if state is not None:
+            check_same_schema(public, state)
+        told = rows if state is None else state.rows
+        most = public.max_rows if public.rows == "private" else told
+        if most is None:
+            raise OptionError(
+                "The number of rows is not known, and errors depend on it",
+                hint="give rows= (--rows), or the ledger of the table",
+            )
+        if most < 1:
+            raise OptionError(f"The number of rows {most} is not positive", hint="give at least 1")
+        desk = Desk(public, most)
+        plans = desk.plan(questions, error, bits)
+        return desk.quote(plans, opened, analyst)
+    finally:
+        if opened is not None:
+            opened.close()

@@ -1,0 +1,223 @@
+"""Order statistics by exact selection: counts of ever narrower stretches, never interpolation.
+
+The k-th smallest value of a form is found by counting rows in stretches of its values. One scan
+is enough where the stretches can be single values; else each further scan looks at the stretch
+that holds the k-th row only. All conditions of a batch that share a form are counted together.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sqlglot import exp
+
+from hartley.agent.scans import SKIPPING, Grid, families, grid_for, whole
+from hartley.agent.statements import (
+    cast,
+    condition,
+    conjoined,
+    disjoined,
+    form_value,
+    inside,
+    number,
+    present,
+    select,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from hartley.agent.batch import Condition
+    from hartley.agent.scans import Arrow
+    from hartley.engines.coded import CodedTable
+
+    Terms = tuple[tuple[str, int], ...]
+
+MOST_COUNTS = 2**19
+"""The most counts that a scan brings."""
+FEW_COUNTS = 2**14
+"""Counts that cost the embedded engine no more than a plain scan; beyond, two scans are quicker."""
+STRETCHES = 2**10
+"""Into how many stretches a condition's values are parted at a time, where there is room."""
+MOST_GROUPS = 2**16
+"""The most cells of conditions that are counted together."""
+MOST_STRETCHES = 32
+"""The most separate stretches that a scan is told to look at."""
+
+
+@dataclass
+class Search:
+    """Where the k-th smallest of the rows of a condition can still be."""
+
+    where: Condition
+    quantile: Fraction
+    falling: bool
+    """Whether rows are counted from the largest value down."""
+    low: int
+    width: int
+    rank: int | None = None
+    """How many rows of the stretch are not above the wanted one; None until rows are counted."""
+    empty: bool = False
+
+    def narrow(self, values: NDArray[np.int64], counts: NDArray[np.int64], width: int) -> None:
+        """Go on to the stretch, among counted ones in their order, that holds the wanted row."""
+        total = np.cumsum(counts)
+        rows = int(total[-1]) if total.size else 0
+        if rows == 0:
+            self.empty = True
+            return
+        if self.rank is None:
+            rank = max(1, math.ceil(self.quantile * rows))
+            self.rank = rows + 1 - rank if self.falling else rank
+        at = int(np.searchsorted(total, self.rank))
+        self.rank -= int(total[at] - counts[at])
+        self.low, self.width = int(values[at]), width
+
+
+def select_ranks(
+    coded: CodedTable, terms: Terms, wanted: Sequence[tuple[Condition, Fraction, bool]]
+) -> list[int | None]:
+    """Return, for every condition and quantile p, the ceil(p n)-th smallest value of a form.
+
+    The third of a wish says whether to count from the largest value down instead.
+
+    The value is the sum of coefficients times codes; None where a condition has no row. Exact.
+    One scan where the values, times the groups, are few; a scan more for every thousandfold.
+    """
+    low = sum(min(0, a * (coded.coding(column).points - 1)) for column, a in terms)
+    width = 1 + sum(abs(a) * (coded.coding(column).points - 1) for column, a in terms)
+    searches = [Search(where, quantile, falling, low, width) for where, quantile, falling in wanted]
+    conditions = list(dict.fromkeys(where for where, *_ in wanted))
+    for columns, members in families(coded, conditions):
+        held = set(members)
+        _narrow(coded, terms, columns, [one for one in searches if one.where in held])
+    return [None if one.empty else one.low for one in searches]
+
+
+def _narrow(
+    coded: CodedTable, terms: Terms, columns: frozenset[str], searches: list[Search]
+) -> None:
+    """Narrow searches together while that makes progress, and in two halves where it does not."""
+    rows = coded.rows
+    while searches:
+        conditions = list(dict.fromkeys(one.where for one in searches))
+        grid = Grid(())
+        if len(conditions) > 1:
+            grid = grid_for(coded, columns, conditions, MOST_GROUPS)
+        width = _width(coded, grid, searches, rows)
+        stuck = width > 1 and width >= max(one.width for one in searches)
+        if stuck or (len(conditions) > 1 and not columns <= grid.columns):
+            order = {where: place for place, where in enumerate(conditions)}
+            searches.sort(key=lambda one: (order[one.where], one.low))
+            middle = len(searches) // 2  # one search alone is never stuck
+            _narrow(coded, terms, columns, searches[:middle])
+            _narrow(coded, terms, columns, searches[middle:])
+            return
+        counted = _count(coded, terms, grid, searches, width)
+        searches = [one for one in searches if not one.empty and one.width > 1]
+        rows = counted.within(_stretches(searches))
+
+
+def _width(coded: CodedTable, grid: Grid, searches: list[Search], rows: int) -> int:
+    """Return how many values are counted together: one where that makes few enough counts."""
+    cells = math.prod(grid.shape)
+    most = cells * sum(high - low + 1 for low, high in _stretches(searches))
+    few = FEW_COUNTS if coded.engine in SKIPPING else MOST_COUNTS
+    if rows <= MOST_COUNTS or most <= min(MOST_COUNTS, max(few, cells * STRETCHES // 2)):
+        return 1
+    return 1 << ((most - 1) // min(MOST_COUNTS // 2, cells * STRETCHES)).bit_length()
+
+
+def _stretches(searches: list[Search]) -> list[tuple[int, int]]:
+    """Return the values that are still possible as few closed stretches."""
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted({(one.low, one.low + one.width - 1) for one in searches}):
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = merged[-1][0], max(high, merged[-1][1])
+        else:
+            merged.append((low, high))
+    return merged if len(merged) <= MOST_STRETCHES else [(merged[0][0], merged[-1][1])]
+
+
+def _count(
+    coded: CodedTable, terms: Terms, grid: Grid, searches: list[Search], width: int
+) -> Counts:
+    """Count the rows of every cell and stretch of values, and narrow the searches by that."""
+    stretches = _stretches(searches)
+    first = stretches[0][0]
+    value = form_value(coded, terms)
+    key = value if width == 1 else _stretch(value, first, width)
+    kept = [present(coded, [column for column, _ in terms])]
+    if not grid.axes:
+        kept.append(condition(coded, searches[0].where))
+    if searches[0].rank is not None:  # before anything is counted every value is possible
+        kept.append(disjoined([inside(value.copy(), low, high) for low, high in stretches]))
+    keys = [axis.key(coded) for axis in grid.axes]
+    found = coded.run(select(coded, [*keys, key], [exp.Count(this=exp.Star())], conjoined(kept)))
+    values = whole(found.column(f"k{len(keys)}"), 0)
+    if width > 1:
+        values = first + values * width
+    counted = Counts.fetched(grid, found, values)
+    chosen: dict[Condition, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+    for one in searches:
+        if one.where not in chosen:
+            chosen[one.where] = counted.of(one.where)
+        seen, times = chosen[one.where]
+        near = (seen >= one.low) & (seen < one.low + one.width)
+        one.narrow(seen[near], times[near], width)
+    return counted
+
+
+def _stretch(value: exp.Expression, first: int, width: int) -> exp.Expression:
+    """Return the number of the stretch of a value; a shift, since widths are powers of two."""
+    above = exp.Sub(this=cast(value.copy(), "BIGINT"), expression=cast(number(first), "BIGINT"))
+    shift = number(width.bit_length() - 1)
+    return exp.BitwiseRightShift(this=exp.Paren(this=above), expression=shift)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Counted rows, ordered by cell and then by value."""
+
+    grid: Grid
+    cells: NDArray[np.int64]
+    values: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def fetched(cls, grid: Grid, found: Arrow, values: NDArray[np.int64]) -> Counts:
+        """Order what an engine counted."""
+        counts = whole(found.column("v0"), 0)
+        places = grid.places(found)
+        cells = np.ravel_multi_index(places, grid.shape) if places else np.zeros_like(values)
+        order = np.lexsort((values, cells))
+        return cls(grid, cells[order], values[order], counts[order])
+
+    def within(self, stretches: list[tuple[int, int]]) -> int:
+        """Return how many rows have a value in some stretches."""
+        inside = np.zeros(self.values.size, dtype=bool)
+        for low, high in stretches:
+            inside |= (self.values >= low) & (self.values <= high)
+        return int(self.counts[inside].sum())
+
+    def of(self, where: Condition) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the values of the rows of a condition in their order, and how often each is."""
+        values, counts = self.values, self.counts
+        if self.grid.axes:
+            numbers = np.arange(math.prod(self.grid.shape)).reshape(self.grid.shape)
+            chosen = np.sort(numbers[self.grid.cells(where)].ravel())
+            if chosen.size == 1:
+                start, end = np.searchsorted(self.cells, (chosen[0], chosen[0] + 1))
+                return values[start:end], counts[start:end]
+            kept = np.isin(self.cells, chosen, assume_unique=False)
+            values, counts = values[kept], counts[kept]
+        seen, at = np.unique(values, return_inverse=True)
+        times = np.zeros(seen.size, dtype=np.int64)
+        np.add.at(times, at, counts)
+        return seen, times

@@ -1,0 +1,240 @@
+"""How many cells a set of contributions can meet: boundaries crossed, and regions between them.
+
+The one fact behind every price: b boundaries on a line leave at most b + 1 pieces, and families of
+b_1, ..., b_J parallel hyperplanes cut a space of d dimensions into at most
+
+    sum over i <= d of e_i(b_1, ..., b_J)
+
+regions, e_i the elementary symmetric sums (each region has a deepest point, which is where at most
+d hyperplanes of different families meet).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING, TypeAlias
+
+from hartley.agent.batch import Statistic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from hartley.agent.atoms import Asked, Range
+    from hartley.agent.batch import Question
+
+Vector: TypeAlias = tuple[tuple[str, int | Fraction], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The cells of a question: how wide they are, and where they begin."""
+
+    over: int
+    under: int
+    """The step is over / under."""
+    least: int
+    most: int
+    constant: bool
+    """Whether one cell holds every value."""
+    anchored: bool = True
+    """Whether order statistics use where cells begin; without it, finer never costs less."""
+    lengths: set[int] | None = field(default=None, compare=False)
+    """Where given, collects every length that is measured in cells."""
+
+    @classmethod
+    def of(cls, question: Question) -> Grid:
+        """Return the cells of a question."""
+        step = question.step
+        constant = step > question.most - question.least
+        return cls(step.numerator, step.denominator, question.least, question.most, constant)
+
+    @property
+    def levels(self) -> int:
+        """How many cells the whole range has; one more at times without their place."""
+        if not self.anchored:
+            return self.crossed(self.most - self.least + 1)
+        return 1 + (self.most - self.least) * self.under // self.over
+
+    def crossed(self, length: int) -> int:
+        """Return how many boundaries a range of a length can have inside: ceil(length / step)."""
+        if self.lengths is not None:
+            self.lengths.add(length)
+        return -(-length * self.under // self.over)
+
+    def between(self, low: int, high: int) -> int:
+        """Return how many boundaries lie above low and up to high, in their real place."""
+        if not self.anchored:
+            return min(self.crossed(high - low), self.levels - 1)
+        ends = ((end - self.least) * self.under // self.over for end in (high, low))
+        return next(ends) - next(ends)
+
+
+def crossings(asked: Asked, span: Range, grid: Grid) -> int:
+    """Return how many boundaries separate the contributions of one record of an atom.
+
+    ``span`` is the range of the direction over the atom. Values lie ``scale`` apart, so there are
+    never more boundaries that matter than gaps between values.
+    """
+    if grid.constant or asked.statistic is Statistic.COUNT:
+        return 0
+    gaps = span[1] - span[0]
+    length = abs(asked.scale) * gaps
+    if asked.statistic is Statistic.SUM:
+        return min(grid.crossed(length), gaps)
+    first, last = value_range(asked, span)
+    if asked.statistic is Statistic.SQUARES:
+        return min(_squares_crossed(asked, span, grid), gaps)
+    if last - first > length:  # a known column varies, so the place is not known
+        return min(grid.crossed(length), grid.between(first, last), gaps)
+    return min(grid.between(first, last), gaps)
+
+
+def value_range(asked: Asked, span: Range) -> Range:
+    """Return from where to where the form runs."""
+    scale, shift = asked.scale, asked.shift
+    low, high = span if scale > 0 else (span[1], span[0])
+    return scale * low + shift[0], scale * high + shift[1]
+
+
+def _squares_crossed(asked: Asked, span: Range, grid: Grid) -> int:
+    first, last = value_range(asked, span)
+    if first < 0 < last:
+        return grid.crossed(first * first) + grid.crossed(last * last)
+    return grid.crossed(square_length(asked, span))
+
+
+def square_length(asked: Asked, span: Range) -> int:
+    """Return at most how far apart the squares of two records of an atom lie."""
+    first, last = value_range(asked, span)
+    length = abs(asked.scale) * (span[1] - span[0])
+    if first >= 0:
+        return last * last - (last - length) ** 2
+    if last <= 0:
+        return first * first - (first + length) ** 2
+    return max(first * first, last * last)
+
+
+def contribution_range(asked: Asked, span: Range) -> Range:
+    """Return from where to where a record that counts moves a sum, or a sum of squares."""
+    if asked.statistic is Statistic.COUNT:
+        return 1, 1
+    low, high = value_range(asked, span)
+    if asked.statistic is Statistic.SUM:
+        return low, high
+    squares = (low * low, high * high)
+    return (0 if low <= 0 <= high else min(squares)), max(squares)
+
+
+def crossings_of_hull(asked: Asked, span: Range, grid: Grid) -> int:
+    """Return how many boundaries separate the contributions of an atom and no contribution."""
+    if grid.constant:
+        return 0
+    low, high = contribution_range(asked, span)
+    values = span[1] - span[0] + 1
+    if low <= 0 <= high:
+        hull = high - low
+        # Zero is one more value, unless the form itself takes it.
+        exact = asked.statistic is Statistic.SUM and asked.shift[0] == asked.shift[1]
+        values -= exact and low % asked.scale == 0
+    else:
+        hull = high if low > 0 else -low
+    return min(grid.crossed(hull), values)
+
+
+def crossings_with_zero(asked: Asked, span: Range, grid: Grid) -> int:
+    """Return the same along the form itself, where a square that changes sign counts twice."""
+    if asked.statistic is Statistic.SQUARES:
+        low, high = value_range(asked, span)
+        if low < 0 < high:
+            return min(_squares_crossed(asked, span, grid), span[1] - span[0] + 1)
+    return crossings_of_hull(asked, span, grid)
+
+
+@lru_cache(maxsize=4096)
+def _linked(
+    vectors: tuple[Vector, ...],
+) -> tuple[tuple[tuple[int, ...], int, tuple[str, ...]], ...]:
+    """Split vectors into parts without a common column: members, rank, columns."""
+    parts: list[tuple[list[int], set[str]]] = []
+    for number, vector in enumerate(vectors):
+        members, columns = [number], {column for column, _ in vector}
+        apart = []
+        for part in parts:
+            if part[1] & columns:
+                members += part[0]
+                columns |= part[1]
+            else:
+                apart.append(part)
+        parts = [*apart, (members, columns)]
+    return tuple(
+        (tuple(members), _rank([vectors[k] for k in members]), tuple(sorted(columns)))
+        for members, columns in parts
+    )
+
+
+def _rank(vectors: Sequence[Vector]) -> int:
+    """Return the rank of vectors, by exact elimination."""
+    rows = [{column: Fraction(times) for column, times in vector if times} for vector in vectors]
+    rank = 0
+    while rows:
+        pivot = rows.pop()
+        if not pivot:
+            continue
+        rank += 1
+        column, top = next(iter(pivot.items()))
+        for k, row in enumerate(rows):
+            if column in row:
+                factor = row[column] / top
+                keys = row.keys() | pivot.keys()
+                new = {
+                    c: row.get(c, Fraction(0)) - factor * pivot.get(c, Fraction(0)) for c in keys
+                }
+                rows[k] = {c: times for c, times in new.items() if times}
+    return rank
+
+
+def elementary(amounts: Sequence[int], most: int) -> int:
+    """Return the sum of the elementary symmetric sums e_0 to e_most.
+
+    Example:
+        >>> elementary([2, 3], 1), elementary([2, 3], 2)  # 1 + 5, and 1 + 5 + 6
+        (6, 12)
+    """
+    if most >= len(amounts):
+        return prod(1 + amount for amount in amounts)
+    if most == 1:
+        return 1 + sum(amounts)
+    sums = [1] + [0] * most
+    for amount in amounts:
+        for i in range(most, 0, -1):
+            sums[i] += amount * sums[i - 1]
+    return sum(sums)
+
+
+def regions(
+    crossed: Mapping[Vector, int], points: Callable[[tuple[str, ...]], int] | None = None
+) -> int:
+    """Return at most how many regions hyperplanes of some directions cut a space into.
+
+    Parallel ones cut at most once each; parts without a common column multiply; in a part, no more
+    directions meet than its rank, and no more regions are hit than it has points.
+
+    Example:
+        >>> a, b, both = (("a", 1),), (("b", 1),), (("a", 1), ("b", 1))
+        >>> regions({a: 2, b: 3}), regions({a: 1, b: 1, both: 1})
+        (12, 7)
+    """
+    vectors = tuple(vector for vector, amount in crossed.items() if amount)
+    if not vectors:
+        return 1
+    if len(vectors) == 1:
+        found = 1 + crossed[vectors[0]]
+        return found if points is None else min(found, points(tuple(c for c, _ in vectors[0])))
+    total = 1
+    for members, rank, columns in _linked(vectors):
+        found = elementary([crossed[vectors[k]] for k in members], rank)
+        total *= found if points is None else min(found, points(columns))
+    return total

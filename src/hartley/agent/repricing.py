@@ -1,0 +1,67 @@
+"""What a ledger charged, computed again from what it holds: schemas and resolved questions."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from hartley.agent.batch import from_plain
+from hartley.agent.certifying import RULES
+from hartley.agent.price import open_factor, price
+from hartley.errors import HartleyError
+from hartley.ranges.schema import Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hartley.agent.ledger.ledger import Ledger
+    from hartley.agent.ledger.replay import Report
+
+
+def reprice(schema: object, questions: Sequence[dict[str, Any]], rules: str) -> int | None:
+    """Return what a batch costs, from a recorded schema and plain questions.
+
+    Args:
+        schema: as an agent recorded it, the text of a TOML file.
+        questions: as ``to_plain`` writes them.
+        rules: the version of the pricing rules that the charge was made under.
+
+    Returns:
+        the cells, or None where the schema is no agent's or the rules are not these.
+
+    Example:
+        >>> from hartley.agent.batch import Question, Statistic, Test, to_plain
+        >>> sex = {"sex": {"kind": "private", "values": ["F", "M"]}}
+        >>> people = Schema.read({"table": {"name": "people"}, "columns": sex}).to_toml()
+        >>> women = Question(Statistic.COUNT, Test("sex", ((0, 0),)), None, None, 0, 50)
+        >>> reprice(people, [to_plain(women)], "1"), reprice(people, [to_plain(women)], "0")
+        (2, None)
+    """
+    found = _schema(schema, rules)
+    if found is None:
+        return None
+    return price([from_plain(question) for question in questions], found).cells
+
+
+def open_cells(schema: object, rules: str) -> int | None:
+    """Return the factor of the open columns of a recorded schema, or None as ``reprice``."""
+    found = _schema(schema, rules)
+    return None if found is None else open_factor(found)
+
+
+def verify_prices(ledger: Ledger, **more: Any) -> Report:  # noqa: ANN401 - what Ledger.verify takes
+    """Replay a ledger and compute every price in it again; linear in rows, times a price each."""
+    return ledger.verify(reprice, open_factor=open_cells, **more)
+
+
+def _schema(schema: object, rules: str) -> Schema | None:
+    return _read(schema) if isinstance(schema, str) and rules == RULES else None
+
+
+@lru_cache(maxsize=64)
+def _read(text: str) -> Schema | None:
+    try:
+        return Schema.read(tomllib.loads(text))
+    except (tomllib.TOMLDecodeError, HartleyError):
+        return None

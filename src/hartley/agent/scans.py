@@ -1,0 +1,330 @@
+"""Counts and sums of many conditions in as few scans of the coded copy as possible.
+
+Where all questions share one condition, it becomes the WHERE of one statement. Where they differ,
+the columns of their conditions become the keys of one GROUP BY, whose cells are added up here in
+exact integers: a thousand conditions over the same few columns take one scan. What does not fit
+into a grid of cells is asked alone, or as FILTER clauses side by side.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from sqlglot import exp
+
+from hartley.agent.batch import All, Test, columns_of
+from hartley.agent.statements import aggregate, condition, number, select
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from hartley.agent.batch import Condition
+    from hartley.agent.statements import Measure
+    from hartley.engines.coded import CodedTable
+
+Arrow: TypeAlias = Any
+"""What an engine gave; Arrow carries no types."""
+Request: TypeAlias = "tuple[Condition, Measure]"
+
+MOST_CELLS = 2**20
+"""The largest grid that is added up here."""
+SMALL_CELLS = 2**12
+"""Grids up to this size cost an engine hardly more than a plain scan, so they are merged."""
+SKIPPING = ("duckdb",)
+"""Engines to which a scan with a WHERE is cheaper than one more FILTER beside others."""
+MOST_VALUES = 128
+"""The most aggregates of one statement."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A column as a key: its codes, or the stretches of codes that no condition tells apart."""
+
+    column: str
+    points: int
+    nullable: bool
+    starts: tuple[int, ...] | None = None
+    """The first code of every stretch; None where every code is its own."""
+
+    @property
+    def size(self) -> int:
+        """How many places there are; a missing value has the last one."""
+        return (self.points if self.starts is None else len(self.starts)) + self.nullable
+
+    def passing(self, test: Test) -> NDArray[np.bool_]:
+        """Return which places pass a test."""
+        found = np.zeros(self.size, dtype=bool)
+        starts = None if self.starts is None else np.array(self.starts)
+        for low, high in test.codes:
+            ends = (low, high + 1) if starts is None else np.searchsorted(starts, (low, high + 1))
+            found[ends[0] : ends[1]] = True
+        if self.nullable:
+            found[-1] = test.missing
+        return found
+
+    def key(self, coded: CodedTable) -> exp.Expression:
+        """Return the place of a row, NULL where the value is missing."""
+        if self.starts is None:
+            return coded.column(self.column)
+        whens = exp.Case(default=_choose(coded, self.column, self.starts, 0))
+        if self.nullable:
+            missing = exp.Is(this=coded.column(self.column), expression=exp.null())
+            whens.append("ifs", exp.If(this=missing, true=exp.null()))
+            return whens
+        return _choose(coded, self.column, self.starts, 0)
+
+
+def _choose(coded: CodedTable, column: str, starts: tuple[int, ...], first: int) -> exp.Expression:
+    """Return a tree of comparisons that finds a stretch."""
+    if len(starts) == 1:
+        return number(first)
+    middle = len(starts) // 2
+    below = exp.LTE(this=coded.column(column), expression=number(starts[middle] - 1))
+    left = _choose(coded, column, starts[:middle], first)
+    right = _choose(coded, column, starts[middle:], first + middle)
+    return exp.Case(ifs=[exp.If(this=below, true=left)], default=right)
+
+
+@dataclass
+class Grid:
+    """Axes, and conditions as sets of cells."""
+
+    axes: tuple[Axis, ...]
+    _tests: dict[Test, NDArray[np.bool_]] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many places each axis has."""
+        return tuple(axis.size for axis in self.axes)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that are keys."""
+        return frozenset(axis.column for axis in self.axes)
+
+    def split(self, where: Condition) -> tuple[Condition, Condition]:
+        """Split a condition into what the cells tell and what only the rows do."""
+        if not self.axes:
+            return All(), where
+        parts = where.parts if isinstance(where, All) else (where,)
+        told = tuple(part for part in parts if self.columns.issuperset(columns_of(part)))
+        rest = tuple(part for part in parts if part not in told)
+        return All(told), All(rest)
+
+    def cells(self, where: Condition) -> tuple[Any, ...]:
+        """Return the cells of a condition as an index of arrays of this shape."""
+        parts = where.parts if isinstance(where, All) else (where,)
+        tests = [part for part in parts if isinstance(part, Test)]
+        if len(tests) < len(parts) or len({test.column for test in tests}) < len(tests):
+            return np.nonzero(np.broadcast_to(self._mask(where), self.shape))
+        passing = {test.column: self._passing(test) for test in tests}
+        every = [np.ones(size, dtype=bool) for size in self.shape]
+        chosen = [
+            passing.get(axis.column, full) for axis, full in zip(self.axes, every, strict=True)
+        ]
+        return np.ix_(*chosen) if chosen else ()
+
+    def _passing(self, test: Test) -> NDArray[np.bool_]:
+        if test not in self._tests:
+            axis = next(axis for axis in self.axes if axis.column == test.column)
+            self._tests[test] = axis.passing(test)
+        return self._tests[test]
+
+    def _mask(self, where: Condition) -> NDArray[np.bool_]:
+        if isinstance(where, Test):
+            at = [axis.column for axis in self.axes].index(where.column)
+            shape = [1] * len(self.axes)
+            shape[at] = -1
+            return self._passing(where).reshape(shape)
+        combine = np.logical_and if isinstance(where, All) else np.logical_or
+        mask = np.array(isinstance(where, All))
+        for part in where.parts:
+            mask = combine(mask, self._mask(part))
+        return mask
+
+    def places(self, found: Arrow) -> tuple[NDArray[np.int64], ...]:
+        """Return the cell of every fetched group, an index an axis."""
+        return tuple(
+            whole(found.column(f"k{i}"), axis.size - 1) for i, axis in enumerate(self.axes)
+        )
+
+
+def whole(column: Arrow, missing: int) -> NDArray[Any]:
+    """Return a fetched column of whole numbers, exact however large, with missing ones filled."""
+    import pyarrow as pa
+
+    if pa.types.is_integer(column.type):
+        wide = column.cast(pa.int64())
+        filled = (wide.fill_null(missing) if wide.null_count else wide).combine_chunks()
+        if not len(filled):
+            return np.empty(0, np.int64)
+        # Its own way to NumPy would import pandas, which takes longer than most questions.
+        return np.frombuffer(filled.buffers()[1], np.int64, len(filled), 8 * filled.offset)
+    numbers = [missing if value is None else int(value) for value in column.to_pylist()]
+    return np.array([*numbers, None], dtype=object)[:-1]
+
+
+# --- planning ---------------------------------------------------------------------------------
+
+
+def axis_of(coded: CodedTable, column: str, conditions: Iterable[Condition] | None = None) -> Axis:
+    """Return a column as a key; with conditions, in the stretches that they tell apart."""
+    coding = coded.coding(column)
+    if conditions is None:
+        return Axis(column, coding.points, coding.nullable)
+    starts = {0}
+    for where in conditions:
+        for test in leaves_of(where):
+            if test.column == column:
+                starts.update(edge for low, high in test.codes for edge in (low, high + 1))
+    inner = tuple(sorted(start for start in starts if start < coding.points))
+    return Axis(column, coding.points, coding.nullable, inner)
+
+
+def leaves_of(where: Condition) -> Iterator[Test]:
+    """Name the tests of a condition."""
+    if isinstance(where, Test):
+        yield where
+    else:
+        for part in where.parts:
+            yield from leaves_of(part)
+
+
+def families(
+    coded: CodedTable, conditions: Iterable[Condition]
+) -> list[tuple[frozenset[str], list[Condition]]]:
+    """Group conditions over the same columns; small grids are merged into one."""
+    listed: dict[frozenset[str], list[Condition]] = {}
+    for where in conditions:
+        listed.setdefault(frozenset(columns_of(where)), []).append(where)
+    found: list[tuple[frozenset[str], list[Condition]]] = []
+    for columns in sorted(listed, key=lambda names: (-len(names), sorted(names))):
+        for i, (others, members) in enumerate(found):
+            union = columns | others
+            if columns <= others or _cells(coded, union) <= SMALL_CELLS:
+                found[i] = (union, members + listed[columns])
+                break
+        else:
+            found.append((columns, listed[columns]))
+    return found
+
+
+def _cells(coded: CodedTable, columns: Iterable[str]) -> int:
+    return math.prod(axis_of(coded, column).size for column in columns)
+
+
+def grid_for(
+    coded: CodedTable, columns: Iterable[str], conditions: list[Condition], most: int
+) -> Grid:
+    """Return the grid that parts conditions, with as many of the columns as there is room for."""
+    axes = [axis_of(coded, column) for column in sorted(columns)]
+    if math.prod(axis.size for axis in axes) > min(most, MOST_CELLS // 8):
+        cut = [axis_of(coded, axis.column, conditions) for axis in axes]
+        axes = [one if one.size < axis.size else axis for axis, one in zip(axes, cut, strict=True)]
+    used = {axis: sum(axis.column in columns_of(where) for where in conditions) for axis in axes}
+    axes = [axis for axis in axes if axis.size > 1]  # a key that never varies is a number
+    axes.sort(key=lambda axis: (-used[axis], axis.size))
+    while math.prod(axis.size for axis in axes) > most:
+        axes.pop()
+    return Grid(tuple(axes))
+
+
+# --- execution --------------------------------------------------------------------------------
+
+
+def scan(coded: CodedTable, requests: Iterable[Request]) -> dict[Request, int | None]:
+    """Compute measures of the rows of conditions; None where no row has an end."""
+    wanted = list(dict.fromkeys(requests))
+    conditions = list(dict.fromkeys(where for where, _ in wanted))
+    if len(conditions) == 1:
+        return _alone(coded, wanted)
+    results: dict[Request, int | None] = {}
+    lone: list[Request] = []
+    for columns, members in families(coded, conditions):
+        held = set(members)
+        mine = [request for request in wanted if request[0] in held]
+        grid = grid_for(coded, columns, members, MOST_CELLS)
+        if len(members) > 1 and grid.axes:
+            results |= _grouped(coded, grid, mine)
+        elif coded.engine in SKIPPING:
+            for where in members:
+                results |= _alone(coded, [request for request in mine if request[0] == where])
+        else:
+            lone += mine
+    return results | (_grouped(coded, Grid(()), lone) if lone else {})
+
+
+def _alone(coded: CodedTable, requests: list[Request]) -> dict[Request, int | None]:
+    """Compute measures of one condition, as somebody would who writes the statement by hand."""
+    where = condition(coded, requests[0][0])
+    results: dict[Request, int | None] = {}
+    for some in _chunks(requests):
+        values = [aggregate(coded, measure) for _, measure in some]
+        found = coded.run(select(coded, [], values, where))
+        for request, column in zip(some, found.columns, strict=True):
+            results[request] = _result(request[1], column[0].as_py())
+    return results
+
+
+def _result(measure: Measure, value: Arrow) -> int | None:
+    if value is None:
+        return 0 if measure.kind in ("count", "sum") else None
+    return int(value)
+
+
+def _grouped(coded: CodedTable, grid: Grid, requests: list[Request]) -> dict[Request, int | None]:
+    """Compute measures of many conditions by the cells of a grid."""
+    split = {where: grid.split(where) for where in dict.fromkeys(where for where, _ in requests)}
+    slots = list(dict.fromkeys((split[where][1], measure) for where, measure in requests))
+    keys = [axis.key(coded) for axis in grid.axes]
+    results: dict[Request, int | None] = {}
+    cells = {where: grid.cells(told) for where, (told, _) in split.items()}
+    for some in _chunks(slots):
+        values = [aggregate(coded, measure, rest) for rest, measure in some]
+        found = coded.run(select(coded, [key.copy() for key in keys], values, None))
+        places = grid.places(found)
+        filled = {
+            slot: _fill(grid, places, slot[1], found.column(f"v{i}")) for i, slot in enumerate(some)
+        }
+        for where, measure in requests:
+            slot = split[where][1], measure
+            if slot in filled:
+                results[where, measure] = _reduce(measure, filled[slot][cells[where]])
+    return results
+
+
+_NEUTRAL = {"count": 0, "sum": 0, "min": 2**63 - 1, "max": -(2**63)}
+
+
+def _fill(
+    grid: Grid,
+    places: tuple[NDArray[np.int64], ...],
+    measure: Measure,
+    column: Arrow,
+) -> NDArray[Any]:
+    """Put fetched values into their cells."""
+    neutral = _NEUTRAL[measure.kind]
+    values = whole(column, neutral)
+    filled = np.full(grid.shape, neutral, dtype=values.dtype)
+    filled[places or ...] = values if places else values[0]
+    return filled
+
+
+def _reduce(measure: Measure, cells: NDArray[Any]) -> int | None:
+    values = np.asarray(cells)  # a single cell is a number
+    if measure.kind in ("count", "sum"):
+        return int(values.sum()) if values.size else 0
+    if not values.size:
+        return None
+    end = int(values.min() if measure.kind == "min" else values.max())
+    return None if end == _NEUTRAL[measure.kind] else end
+
+
+def _chunks(items: list[Any]) -> Iterator[list[Any]]:
+    for start in range(0, len(items), MOST_VALUES):
+        yield items[start : start + MOST_VALUES]

@@ -1,0 +1,201 @@
+"""What a value in a question means among the codes of a column."""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from hartley.agent.linear import EPOCH, read_linear
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hartley.agent.scope import Scope
+    from hartley.ranges.schema import Column
+
+SHOWN_VALUES = 8
+
+
+def strip(node: Any) -> Any:  # noqa: ANN401 - a part of a tree
+    """Take the parentheses off."""
+    from sqlglot import exp
+
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
+
+
+def numeric_codes(
+    scope: Scope,
+    node: Any,  # noqa: ANN401 - a part of a tree
+    column: Column,
+    sign: str,
+    bound: Fraction,
+) -> list[tuple[int, int]]:
+    """Return the codes of a numeric column that compare with a number, in closed ranges."""
+    assert column.low is not None
+    assert column.step is not None
+    code = (bound - column.low) / column.step
+    last = column.points - 1
+    if sign in ("EQ", "NEQ"):
+        if code.denominator != 1 or not 0 <= code <= last:
+            raise _never_equal(scope, node, column, code)
+        same = int(code)
+        return [(same, same)] if sign == "EQ" else [(0, same - 1), (same + 1, last)]
+    if sign == "LT":
+        return [(0, math.ceil(code) - 1)]
+    if sign == "LTE":
+        return [(0, math.floor(code))]
+    return [(math.floor(code) + 1 if sign == "GT" else math.ceil(code), last)]
+
+
+def _never_equal(scope: Scope, node: Any, column: Column, code: Fraction) -> Exception:  # noqa: ANN401 - a tree
+    last = column.points - 1
+    ends = f"{point(column, 0)} to {point(column, last)}"
+    if not 0 <= code <= last:
+        hint = f"it goes from {ends}, and values outside count as the nearest end"
+    else:
+        below = math.floor(code)
+        hint = (
+            f"its values nearby are {point(column, below)} and {point(column, below + 1)}; "
+            "use BETWEEN for a range"
+        )
+    return scope.refusal(
+        f"'{scope.spelled(node)}' asks for a value that {column.name} never has", hint, node
+    )
+
+
+def point(column: Column, code: int) -> str:
+    """Write the value that a code of a numeric column means.
+
+    Example:
+        >>> from hartley.ranges.schema import Column
+        >>> low, high, step = Fraction(100), Fraction(250), Fraction(1, 2)
+        >>> height = Column("h", "private", low=low, high=high, step=step)
+        >>> point(height, 3)
+        '101.5'
+    """
+    assert column.low is not None
+    assert column.step is not None
+    value = column.low + code * column.step
+    return str(as_date(value)) if column.date else decimal(value)
+
+
+def as_date(days: Fraction) -> dt.date | Fraction:
+    """Return the date on which a number of days after 1970-01-01 lies, if calendars have it."""
+    try:
+        return EPOCH + dt.timedelta(days=math.floor(days))
+    except OverflowError:
+        return days
+
+
+def decimal(value: Fraction) -> str:
+    """Write a number as a decimal where it is a short one, else as a fraction.
+
+    Example:
+        >>> decimal(Fraction(7, 2)), decimal(Fraction(-1, 3)), decimal(Fraction(20))
+        ('3.5', '-1/3', '20')
+    """
+    digits = 0
+    while digits < 12 and (value * 10**digits).denominator != 1:
+        digits += 1
+    scaled = value * 10**digits
+    if scaled.denominator != 1 or not digits:
+        return str(value)
+    whole = f"{abs(int(scaled)):0{digits + 1}d}"
+    return f"{'-' if value < 0 else ''}{whole[:-digits]}.{whole[-digits:]}"
+
+
+def category_codes(  # noqa: PLR0913, PLR0917 - the parts of one comparison
+    scope: Scope,
+    node: Any,  # noqa: ANN401 - a part of a tree
+    column: Column,
+    sign: str,
+    compare: Callable[[Any, Any], bool],
+    constant: Any,  # noqa: ANN401 - a part of a tree
+) -> list[tuple[int, int]]:
+    """Return the codes of a categorical column that compare with a value, in closed ranges."""
+    value = _category_constant(scope, node, constant)
+    assert column.values is not None
+    if sign in ("EQ", "NEQ"):
+        same = [i for i, known in enumerate(column.values) if _alike(known, value)]
+        if not same:
+            raise _undeclared(scope, node, column, value)
+        found = same if sign == "EQ" else [i for i in range(column.points) if i not in same]
+        return [(i, i) for i in found]
+    numbers = all(isinstance(known, int) and not isinstance(known, bool) for known in column.values)
+    if not numbers or column.other or not isinstance(value, Fraction):
+        raise scope.refusal(
+            f"'{scope.spelled(node)}' puts categories in an order",
+            f"list the values: {column.name} IN ({_listed(column)})",
+            node,
+        )
+    return [(i, i) for i, known in enumerate(column.values) if compare(known, value)]
+
+
+def _category_constant(scope: Scope, node: Any, constant: Any) -> str | int | Fraction:  # noqa: ANN401 - trees
+    from sqlglot import exp
+
+    if isinstance(constant, exp.Literal) and constant.is_string:
+        return str(constant.name)
+    if isinstance(constant, exp.Boolean):
+        return bool(constant.this)
+    if isinstance(constant, exp.Column):
+        raise scope.refusal(
+            f"'{scope.spelled(node)}' compares columns with each other",
+            "compare one column with constants",
+            node,
+        )
+    found = read_linear(scope, constant)
+    if found.terms or found.days:
+        raise scope.refusal(
+            f"'{scope.spelled(node)}' compares categories with a computed value",
+            "compare the column with one of its values",
+            node,
+        )
+    return found.constant
+
+
+def _alike(known: str | int, value: str | int | Fraction) -> bool:
+    """Compare without mixing types: 1, TRUE and '1' are three values."""
+    if isinstance(known, (str, bool)) or isinstance(value, (str, bool)):
+        return type(known) is type(value) and known == value
+    return known == value
+
+
+def _undeclared(scope: Scope, node: Any, column: Column, value: object) -> Exception:  # noqa: ANN401 - a tree
+    assert column.values is not None
+    names = {str(known).casefold(): known for known in column.values}
+    close = difflib.get_close_matches(str(value).casefold()[:200], names, n=1)
+    guess = f"did you mean {quoted(names[close[0]])}? " if close else ""
+    rest = (
+        f"; every other value together is {column.name} NOT IN (all of them)"
+        if column.other
+        else ""
+    )
+    return scope.refusal(
+        f"'{scope.spelled(node)}' asks for a value that the schema does not declare for "
+        f"{column.name}",
+        f"{guess}the values are {_listed(column)}{rest}",
+        node,
+    )
+
+
+def _listed(column: Column) -> str:
+    values = [quoted(value) for value in column.values or ()]
+    return ", ".join(values[:SHOWN_VALUES]) + (", …" if len(values) > SHOWN_VALUES else "")
+
+
+def quoted(value: str | int) -> str:
+    """Write a declared value as SQL.
+
+    Example:
+        >>> quoted("it's"), quoted(3), quoted(True)
+        ("'it''s'", '3', 'TRUE')
+    """
+    if isinstance(value, bool):
+        return str(value).upper()
+    return str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"

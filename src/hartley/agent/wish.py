@@ -1,0 +1,236 @@
+"""How coarse an answer may be told, and how far off it can be: known before any data is touched."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from hartley.agent.answer import ROOT_GRID, root_up
+from hartley.agent.display import rounded
+from hartley.agent.selection import Item, Kind
+from hartley.agent.values import decimal
+from hartley.errors import OptionError, Refused
+from hartley.exact import parse_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hartley.agent.batch import Condition, Question
+    from hartley.agent.selection import Selection
+
+    PublicCount = Callable[[Condition], int | None]
+    """How many rows a condition has, where everybody may know it."""
+
+SPLIT = Fraction(7, 12)
+"""The share of a variance's error that its sum takes; the cheapest is 2 - sqrt(2) of it."""
+WIDEST_ROOT = Fraction(3, ROOT_GRID)
+"""What rounding two roots outward adds to a width at most, and a little."""
+
+
+def worst_errors(
+    selection: Selection, *, public_count: PublicCount | None = None
+) -> tuple[Fraction, ...]:
+    """Return for each item the largest half-width that its answer can have, whatever the data.
+
+    Exact for sums, order statistics and averages of a public number of rows; a bound otherwise.
+    Linear in the number of items.
+
+    Example:
+        >>> from hartley.agent.question import parse
+        >>> from hartley.ranges.schema import Column, Schema
+        >>> age = Column("age", "private", low=Fraction(0), high=Fraction(120), step=Fraction(1))
+        >>> found = parse("SELECT AVG(age) FROM people", Schema("people", {"age": age}), 1000)
+        >>> worst_errors(found.with_steps([1001]))  # a sum to within 500, of 1000 people
+        (Fraction(1, 2),)
+    """
+    return tuple(_worst(selection, item, public_count) for item in selection.items)
+
+
+def steps_for_error(
+    selection: Selection, error: object, *, public_count: PublicCount | None = None
+) -> tuple[Fraction, ...]:
+    """Return the coarsest steps that keep every item within an error, whatever the data.
+
+    Counts stay exact. An average or a spread needs a public number of rows: with few rows the
+    error of a sum is that of the average, so a promise before the data is read is refused.
+
+    Example:
+        >>> from hartley.agent.question import parse
+        >>> from hartley.ranges.schema import Column, Schema
+        >>> age = Column("age", "private", low=Fraction(0), high=Fraction(120), step=Fraction(1))
+        >>> found = parse("SELECT AVG(age) FROM people", Schema("people", {"age": age}), 1000)
+        >>> steps_for_error(found, "0.5")
+        (Fraction(1001, 1),)
+    """
+    wish = parse_number(error, name="the error")
+    if wish < 0:
+        raise OptionError(f"The error {error} is negative", hint="write 0 or a positive number")
+    steps: list[Fraction | None] = [None] * len(selection.questions)
+    for item in selection.items:
+        for place, step in _steps(selection, item, wish, public_count):
+            old = steps[place]
+            steps[place] = step if old is None else min(old, step)
+    return tuple(Fraction(1) if step is None else step for step in steps)
+
+
+def _steps(
+    selection: Selection, item: Item, wish: Fraction, public_count: PublicCount | None
+) -> list[tuple[int, Fraction]]:
+    """Return the places of the questions of an item, each with the coarsest step that will do."""
+    counts = [(item.count, Fraction(1))] if item.count is not None else []
+    if item.kind is Kind.COUNT:
+        return counts
+    scaled = wish / (abs(item.scale) * _unscaled(item))
+    if item.reach is None or (item.kind is not Kind.SUM and _range_width(item) <= 2 * scaled):
+        return _constants(selection, item)
+    if item.kind in (Kind.SUM, Kind.ORDER):
+        place = item.sum if item.order is None else item.order
+        assert place is not None
+        return [*counts, (place, _within(selection.questions[place], 2 * scaled))]
+    assert item.sum is not None
+    total = selection.questions[item.sum]
+    rows = _known_rows(selection, item, public_count)
+    if rows is not None and rows <= item.sample:  # NULL, whatever the data
+        return [*_constants(selection, item), *counts]
+    if rows is None:
+        raise _unpromised(selection, item, wish)
+    if item.kind is Kind.AVERAGE:
+        return [*counts, (item.sum, _within(total, 2 * scaled * rows))]
+    return [*counts, *_spread_steps(selection, item, wish, rows)]
+
+
+def _spread_steps(
+    selection: Selection, item: Item, wish: Fraction, rows: int
+) -> list[tuple[int, Fraction]]:
+    """Divide the width that a variance may have between its sum and its squares."""
+    assert item.sum is not None
+    assert item.squares is not None
+    total, squares = selection.questions[item.sum], selection.questions[item.squares]
+    width = 2 * wish / item.scale**2
+    assert item.reach is not None
+    largest = item.reach[1]
+    if item.kind is Kind.DEVIATION:
+        root = 2 * wish / abs(item.scale) - WIDEST_ROOT - Fraction(1, ROOT_GRID)
+        if root < 0:
+            raise Refused(
+                f"The error {decimal(wish)} of {item.label} is finer than roots are rounded",
+                hint="give a larger error, or ask the variance",
+                text=selection.text,
+                place=item.place,
+            )
+        width = root**2
+    if item.sample:
+        width = width * (rows - 1) / rows
+    off = math.floor(SPLIT * width * rows / (2 * largest)) if largest else 0
+    off = min(off, rows * largest)
+    left = math.floor(rows * (width - _squared_mean_width(off, rows, largest)))
+    return [(item.sum, _capped(total, off)), (item.squares, _capped(squares, left))]
+
+
+def _worst(selection: Selection, item: Item, public_count: PublicCount | None) -> Fraction:
+    widths = [Fraction(_width(selection.questions[place])) for place in item.parts]
+    if item.kind is Kind.COUNT:
+        return widths[0] / 2
+    if item.reach is None:
+        return Fraction(0)
+    counted = 0 if item.count is None else _width(selection.questions[item.count])
+    if item.kind is Kind.SUM:
+        return (abs(item.scale) * widths[0] + abs(item.shift) * counted) / 2
+    width = widths[0]
+    if item.kind is not Kind.ORDER:
+        width = _divided_width(selection, item, counted, public_count)
+    return min(width, _range_width(item)) * abs(item.scale) / 2 * _unscaled(item)
+
+
+def _divided_width(
+    selection: Selection, item: Item, counted: int, public_count: PublicCount | None
+) -> Fraction:
+    """Return the largest width of what is divided by the number of rows, in units of the form."""
+    rows = _known_rows(selection, item, public_count)
+    if counted:  # the answer does not know how many rows there are
+        return _range_width(item)
+    if rows is not None and rows <= item.sample:  # NULL, whatever the data
+        return Fraction(0)
+    if item.kind is not Kind.AVERAGE:
+        return _spread_width(selection, item, rows)
+    assert item.sum is not None
+    return Fraction(_width(selection.questions[item.sum]), rows or 1)
+
+
+def _unscaled(item: Item) -> Fraction:
+    """A variance is in squared units: its scale counts twice."""
+    return abs(item.scale) if item.kind is Kind.VARIANCE else Fraction(1)
+
+
+def _spread_width(selection: Selection, item: Item, rows: int | None) -> Fraction:
+    """Return the largest width of a variance or a deviation, in units of its form."""
+    assert item.sum is not None
+    assert item.squares is not None
+    assert item.reach is not None
+    off = _width(selection.questions[item.sum])
+    left = _width(selection.questions[item.squares])
+    largest = item.reach[1]  # of a form that begins at 0
+    if rows is None:  # few rows are the worst
+        width = Fraction(left + 2 * largest * off)
+    else:
+        off = min(off, rows * largest)
+        width = Fraction(left, rows) + _squared_mean_width(off, rows, largest)
+        if item.sample:
+            width = width * rows / (rows - 1)
+    return width if item.kind is Kind.VARIANCE else root_up(width) + WIDEST_ROOT
+
+
+def _squared_mean_width(off: int, rows: int, largest: int) -> Fraction:
+    """Return how much a squared mean can vary where its sum, at most rows h, is off by that."""
+    return Fraction(off * (2 * rows * largest - off), rows**2)
+
+
+def _range_width(item: Item) -> Fraction:
+    """Return how wide the answer can be by the range of the values alone, in units of the form."""
+    assert item.reach is not None
+    width = Fraction(item.reach[1] - item.reach[0])
+    if item.kind in (Kind.AVERAGE, Kind.ORDER):
+        return width
+    variance = width**2 / 4 * (2 if item.sample else 1)
+    return variance if item.kind is Kind.VARIANCE else root_up(variance) + WIDEST_ROOT
+
+
+def _known_rows(selection: Selection, item: Item, public_count: PublicCount | None) -> int | None:
+    """Return the number of rows of an item where it is public."""
+    if item.rows[0] == item.rows[1]:
+        return item.rows[0]
+    assert item.sum is not None
+    return None if public_count is None else public_count(selection.questions[item.sum].where)
+
+
+def _width(question: Question) -> int:
+    """Return the largest number of steps between the ends of a cell."""
+    return min(math.ceil(question.step) - 1, question.most - question.least)
+
+
+def _within(question: Question, width: Fraction) -> Fraction:
+    return _capped(question, math.floor(width))
+
+
+def _capped(question: Question, width: int) -> Fraction:
+    """Return the coarsest step with cells no wider; one cell where all fits into it."""
+    return Fraction(min(width, question.most - question.least) + 1)
+
+
+def _constants(selection: Selection, item: Item) -> list[tuple[int, Fraction]]:
+    """Return steps that tell nothing."""
+    questions = [(place, selection.questions[place]) for place in item.parts]
+    return [(place, _capped(found, found.most - found.least)) for place, found in questions]
+
+
+def _unpromised(selection: Selection, item: Item, wish: Fraction) -> Refused:
+    sure = _range_width(item) * abs(item.scale) * _unscaled(item) / 2
+    return Refused(
+        f"An error of {decimal(wish)} cannot be promised for {item.label}: how many rows it is "
+        "about is private, and with few rows the answer can be far off",
+        hint="give bits= instead, ask SUM and COUNT with an error for the sum, or allow an error "
+        f"of {rounded(sure, up=True)}, which the range alone promises",
+        text=selection.text,
+        place=item.place,
+    )

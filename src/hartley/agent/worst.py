@@ -1,0 +1,234 @@
+"""The worst case of a batch: the type of the public and open columns that costs most."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
+from math import comb, prod
+from typing import TYPE_CHECKING
+
+from hartley.agent import several_rows
+from hartley.agent.atoms import form_atoms
+from hartley.agent.batch import Statistic
+from hartley.agent.known import Resolved, columns_of, independent
+from hartley.agent.one_row import Part, price_part
+from hartley.agent.several_rows import Pricing, Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from hartley.agent.atoms import Asked, Atoms
+    from hartley.agent.batch import Question
+    from hartley.agent.known import Type
+    from hartley.agent.regions import Grid
+    from hartley.ranges.schema import Schema
+
+MOST_TYPES = 512
+"""Beyond this many multisets of types of rows, questions are priced type by type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The factors of a price; their product, and one more where absence adds an output."""
+
+    parts: tuple[Part, ...] = ()
+    absence: bool = False
+    """Whether being absent adds one output to the product of the parts."""
+    factors: tuple[int, ...] = ()
+    """Prices of questions that were not looked into, or of further groups of them."""
+
+    @property
+    def cells(self) -> int:
+        """The number of outputs."""
+        return (prod(p.cells for p in self.parts) + self.absence) * prod(self.factors)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Questions that share private columns with each other, and with no other question."""
+
+    numbers: tuple[int, ...]
+    asked: tuple[Asked, ...]
+    atoms: Atoms | None
+
+    @property
+    def silent(self) -> bool:
+        """Whether a present record can be counted by no question, just as an absent one."""
+        return self.atoms is not None and any(not atom.alive for atom in self.atoms.atoms)
+
+
+class Pricer:
+    """Prices one batch at any steps; atoms are formed once."""
+
+    def __init__(
+        self, questions: Sequence[Question], schema: Schema, silent: Collection[int] = ()
+    ) -> None:
+        """Take a batch apart; silent questions are those that have one answer at every step."""
+        self.questions, self.schema = questions, schema
+        self._resolved = Resolved(questions, schema, silent)
+        ignored = {*silent, *self._resolved.opaque}
+        self._asked = [number for number in range(len(questions)) if number not in ignored]
+        opened = any(column.kind == "open" for column in schema.columns.values())
+        # Where open columns were paid for, the number of rows was paid for with them.
+        self._absent = schema.rows == "private" and not opened
+        self._atoms: dict[tuple[Asked, ...], Atoms | None] = {}
+        self._types: list[list[_Group]] | None = None
+
+    def worst(self, grids: Sequence[Grid]) -> Case:
+        """Return the case that costs most at some steps."""
+        several = self.schema.rows_per_unit > 1
+        case = self._several_rows(grids) if several else self._one_row(grids)
+        blind = tuple(self._blind(n, grids[n]) for n in self._resolved.opaque)
+        return replace(case, factors=case.factors + blind)
+
+    # --- one row a person ---------------------------------------------------------------------
+
+    def _one_row(self, grids: Sequence[Grid]) -> Case:
+        if self._types is None:
+            found = self._resolved.refine(self._resolved.start(), ("public", "open"))
+            if found is None:
+                return Case(factors=tuple(self._apart(self._asked, grids)))
+            self._types = [self._groups(self._resolved.asked(known)) for known in found]
+        worst = Case()
+        seen: set[object] = set()
+        for groups in self._types:
+            if len(self._types) > 1:
+                key = tuple((g.asked, *(grids[n] for n in g.numbers)) for g in groups)
+                if key in seen:
+                    continue
+                seen.add(key)
+            case = self._of_type(groups, grids)
+            if case.cells > worst.cells:
+                worst = case
+        return worst
+
+    def _groups(self, asked: Sequence[tuple[int, Asked]]) -> list[_Group]:
+        found = []
+        for group in independent(asked):
+            questions = tuple(question for _, question in group)
+            if questions not in self._atoms:
+                self._atoms[questions] = form_atoms(questions, self.schema)
+            numbers = tuple(number for number, _ in group)
+            found.append(_Group(numbers, questions, self._atoms[questions]))
+        return found
+
+    def _of_type(self, groups: Sequence[_Group], grids: Sequence[Grid]) -> Case:
+        present = Case(tuple(self._part(group, grids, absent=False) for group in groups))
+        if not self._absent or all(group.silent for group in groups):
+            return present
+        apart = Case(present.parts, absence=True)
+        joined = Case(tuple(self._part(group, grids, absent=True) for group in groups))
+        return min(apart, joined, key=lambda case: case.cells)
+
+    def _part(self, group: _Group, grids: Sequence[Grid], *, absent: bool) -> Part:
+        numbers = group.numbers
+        if group.atoms is not None:
+            here = [grids[number] for number in numbers]
+            return price_part(numbers, group.atoms, here, absent=absent)
+        if len(numbers) == 1:
+            cells = self._blind(numbers[0], grids[numbers[0]])
+            return Part(numbers, (), None, cells, None, None)
+        # Too many atoms: questions that filter by the same columns stay together.
+        buckets: dict[frozenset[str], list[tuple[int, Asked]]] = {}
+        pairs = list(zip(numbers, group.asked, strict=True))
+        for pair in pairs:
+            filtered = frozenset(c for term in pair[1].terms for c, _ in term)
+            buckets.setdefault(filtered, []).append(pair)
+        split = list(buckets.values()) if len(buckets) > 1 else [[pair] for pair in pairs]
+        cells = prod(
+            self._part(some, grids, absent=absent).cells
+            for bucket in split
+            for some in self._groups(bucket)
+        )
+        columns: set[str] = set().union(*map(columns_of, group.asked))
+        points = prod(self.schema.columns[c].size for c in columns) + absent
+        return Part(numbers, tuple(sorted(columns)), points, cells, None, None)
+
+    # --- several rows a person ----------------------------------------------------------------
+
+    def _several_rows(self, grids: Sequence[Grid]) -> Case:
+        worst = Case()
+        publics = self._resolved.refine(self._resolved.start(), ("public",))
+        for public in publics or ():
+            types = self._resolved.refine(public, ("open",), apart=True)
+            if types is None:
+                publics = None
+                break
+            case = self._of_types(types, grids)
+            worst = max(worst, case, key=lambda found: found.cells)
+        return Case(factors=tuple(self._apart(self._asked, grids))) if publics is None else worst
+
+    def _of_types(self, types: Sequence[Type], grids: Sequence[Grid]) -> Case:
+        r = self.schema.rows_per_unit
+        asked = [dict(self._resolved.asked(known)) for known in types]
+        several = comb(len(types) + r - 1, r)
+        listed = several if several <= MOST_TYPES else r * len(types)
+        pricing = Pricing(
+            self.schema,
+            grids,
+            absent=self._absent,
+            most=max(several_rows.MOST_MULTISETS // listed, 32),
+        )
+        if several <= MOST_TYPES:
+            rows = [
+                [Rows(asked[t], n) for t, n in Counter(chosen).items()]
+                for chosen in combinations_with_replacement(range(len(types)), r)
+            ]
+            return Case(tuple(pricing.parts(max(rows, key=pricing.cells))))
+        homes = Counter(number for some in asked for number in some)
+        local = [{n: q for n, q in some.items() if homes[n] == 1} for some in asked]
+        spanning = sorted(number for number, types_of in homes.items() if types_of > 1)
+        return Case(factors=(self._knapsack(local, pricing), *self._apart(spanning, grids)))
+
+    def _knapsack(self, local: Sequence[dict[int, Asked]], pricing: Pricing) -> int:
+        """Share r rows among types so that the product of their prices is largest."""
+        r = self.schema.rows_per_unit
+        best = [1] * (r + 1)
+        for asked in local:
+            if asked:
+                own = [1] + [pricing.cells([Rows(asked, n)]) for n in range(1, r + 1)]
+                best = [max(best[k - n] * own[n] for n in range(k + 1)) for k in range(r + 1)]
+        return best[r]
+
+    def _apart(self, numbers: Sequence[int], grids: Sequence[Grid]) -> list[int]:
+        """Price questions apart from each other, those that look at the same known columns not."""
+        if not numbers:
+            return []
+        if len(numbers) < len(self._asked):
+            return [self._again(numbers, grids)]
+        if len(numbers) == 1:
+            return [self._blind(numbers[0], grids[numbers[0]])]
+        buckets: dict[frozenset[str], list[int]] = {}
+        for number in numbers:
+            buckets.setdefault(self._resolved.known_columns(number), []).append(number)
+        split = list(buckets.values()) if len(buckets) > 1 else [[number] for number in numbers]
+        return [self._again(some, grids) for some in split]
+
+    def _again(self, numbers: Sequence[int], grids: Sequence[Grid]) -> int:
+        pricer = Pricer([self.questions[n] for n in numbers], self.schema)
+        return pricer.worst([grids[n] for n in numbers]).cells
+
+    def _blind(self, number: int, grid: Grid) -> int:
+        """Return the price of a question without looking into its filter."""
+        question, r = self.questions[number], self.schema.rows_per_unit
+        if question.statistic is Statistic.ORDER:
+            return grid.levels + 1
+        if grid.constant:
+            return 1
+        if question.form is None:
+            return r + 1
+        low, high = contributions(question, self.schema)
+        return 1 + grid.crossed(r * (high - low))
+
+
+def contributions(question: Question, schema: Schema) -> tuple[int, int]:
+    """Return from where to where one row moves a sum or an order statistic, zero included."""
+    assert question.form is not None
+    low = high = question.form.constant
+    for column, times in question.form.terms:
+        ends = (0, times * (schema.columns[column].points - 1))
+        low, high = low + min(ends), high + max(ends)
+    if question.statistic is Statistic.SQUARES:
+        return 0, max(low * low, high * high)
+    return min(low, 0), max(high, 0)

@@ -1,0 +1,145 @@
+"""The commands ``hartley ask`` and ``hartley price``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hartley.cli.output import Format, console, print_json, wants_json
+from hartley.cli.refusals import telling_refusals
+
+Questions = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="QUESTION...",
+        help="SQL: one SELECT over the table of the schema; several make one batch.",
+    ),
+]
+SchemaFile = Annotated[
+    Path, typer.Option("--schema", metavar="FILE", help="The public schema of the table, in TOML.")
+]
+LedgerAddress = Annotated[
+    str,
+    typer.Option(
+        "--ledger", metavar="FILE|URL", help="Where charges are kept: a file or postgresql://..."
+    ),
+]
+Source = Annotated[
+    str | None,
+    typer.Option(
+        "--table",
+        metavar="TABLE",
+        help="The private table: a Parquet or CSV file, FILE.duckdb::TABLE, or "
+        "postgresql://...::TABLE; left out, the coded copy of an earlier call is asked.",
+    ),
+]
+Budget = Annotated[
+    str | None,
+    typer.Option(
+        "--budget", metavar="BITS", help="The budget of a table that the ledger does not know yet."
+    ),
+]
+Place = Annotated[
+    str | None,
+    typer.Option(
+        "--place",
+        metavar="PLACE",
+        help="Where the coded copy lives; beside a ledger file if left out.",
+    ),
+]
+WishedError = Annotated[
+    str | None,
+    typer.Option("--error", metavar="NUMBER", help="How far off the answers may be, at most."),
+]
+WishedBits = Annotated[
+    str | None,
+    typer.Option("--bits", metavar="BITS", help="What each question may cost, instead."),
+]
+Analyst = Annotated[
+    str | None, typer.Option("--analyst", metavar="NAME", help="Who asks, if allowances are set.")
+]
+
+
+def ask_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+    question: Questions,
+    schema: SchemaFile,
+    ledger: LedgerAddress,
+    table: Source = None,
+    budget: Budget = None,
+    place: Place = None,
+    error: WishedError = None,
+    bits: WishedBits = None,
+    analyst: Analyst = None,
+    update: Annotated[
+        bool,
+        typer.Option("--update", help="The table is a new version; what was charged stays so."),
+    ] = False,
+    json: Format = None,
+) -> None:
+    """Answer a question about a private table, truthfully, if the budget holds its price.
+
+    [dim]Example: hartley ask "SELECT AVG(age) FROM people" --table people.parquet
+    --schema people.toml --ledger ledger.db --budget 16 --error 0.5[/dim]
+    """
+    from hartley.agent.agent import Agent
+
+    with (
+        telling_refusals(json),
+        Agent(table, schema, ledger=ledger, budget=budget, place=place, update=update) as agent,
+    ):
+        found: Any = agent.ask(question, error=error, bits=bits, analyst=analyst)
+    if wants_json(json):
+        print_json(found[0].to_dict() if len(question) == 1 else found.to_dict())
+        return
+    out = console()
+    for answer in found:
+        if len(question) > 1:
+            out.print(answer.text, style="dim", markup=False, highlight=False)
+        out.print(answer.reading)
+    out.print(found[0].caption, style="dim", highlight=False)
+
+
+def price_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+    question: Questions,
+    schema: SchemaFile,
+    ledger: Annotated[
+        str | None,
+        typer.Option("--ledger", metavar="FILE|URL", help="Also tell what would be due now."),
+    ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            "--rows",
+            metavar="N",
+            help="The public number of rows, where no ledger tells it; errors depend on it.",
+        ),
+    ] = None,
+    error: WishedError = None,
+    bits: WishedBits = None,
+    analyst: Analyst = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the atoms and factors behind the price.")
+    ] = False,
+    json: Format = None,
+) -> None:
+    """Tell what questions would cost, from the public schema alone; nothing is spent.
+
+    [dim]Example: hartley price "SELECT AVG(age) FROM people" --schema people.toml
+    --rows 5000 --error 0.5[/dim]
+    """
+    from hartley.agent.quoting import quote
+
+    with telling_refusals(json):
+        found = quote(
+            question, schema, ledger=ledger, rows=rows, error=error, bits=bits, analyst=analyst
+        )
+    if wants_json(json):
+        print_json(found.to_dict() | ({"explanation": found.explanation} if explain else {}))
+        return
+    out = console()
+    out.print(str(found), markup=False)
+    if explain:
+        out.print()
+        out.print(found.explanation, markup=False)

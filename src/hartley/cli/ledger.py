@@ -1,0 +1,300 @@
+"""The commands ``hartley ledger verify|show|export|backup|restore``."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 - the command line reads it from the annotations
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hartley.cli.output import Format, console, print_json, wants_json
+from hartley.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from hartley.agent.ledger import Balance, Head, Ledger, State
+
+ledger_app = typer.Typer(
+    name="ledger",
+    help="Check, show, export, back up and restore the ledger of what was charged and answered.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+)
+
+Address = Annotated[
+    str,
+    typer.Argument(metavar="LEDGER", help="A file, or postgresql://user@host/database."),
+]
+
+
+@ledger_app.command("verify")
+def verify_command(
+    ledger: Address,
+    head: Annotated[
+        Path | None,
+        typer.Option(
+            "--head", metavar="FILE", help="A head saved earlier: finds a ledger that is older."
+        ),
+    ] = None,
+    json: Format = None,
+) -> None:
+    """Replay every row of a LEDGER: hashes, balances, prices; exit code 1 if it does not hold."""
+    from hartley.agent.repricing import verify_prices
+
+    saved = _read_head(head) if head else None
+    with _open(ledger) as opened:
+        report = verify_prices(opened, head=saved)
+    if wants_json(json):
+        print_json(
+            {
+                "holds": report.holds,
+                "rows": report.rows,
+                "charges_priced_again": report.repriced,
+                "charges_not_priced_again": report.unpriced,
+                "first_bad_row": report.first_bad,
+                "problem": report.problem,
+                "head": _head_content(report.head),
+                "sentence": report.sentence,
+            }
+        )
+    else:
+        from rich.markup import escape
+
+        style = "green" if report.holds else "bold red"
+        console().print(f"[{style}]{escape(report.sentence)}[/{style}]", soft_wrap=True)
+        if report.holds and report.unpriced:
+            text = f"{report.unpriced:,} charges, of other rules or schemas, were not priced again"
+            console().print(text, style="yellow", soft_wrap=True)
+        if report.head:
+            text = f"Last good row {report.head.sequence}, {report.head.hash}"
+            console().print(text, style="dim", soft_wrap=True)
+    if not report.holds:
+        raise typer.Exit(1)
+
+
+@ledger_app.command("show")
+def show_command(
+    ledger: Address,
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", metavar="NAME", help="One dataset alone.")
+    ] = None,
+    analyst: Annotated[
+        str | None,
+        typer.Option("--analyst", metavar="NAME", help="What one analyst asked, and may still."),
+    ] = None,
+    json: Format = None,
+) -> None:
+    """Show the datasets of a LEDGER: budget, what is spent, allowances, and every charge."""
+    with _open(ledger) as opened:
+        names = opened.datasets() if dataset is None else [dataset]
+        if wants_json(json):
+            print_json({"datasets": [_content(opened, name, analyst) for name in names]})
+            return
+        for name in names:
+            _print_dataset(opened, name, analyst)
+        if not names:
+            console().print("The ledger is empty.")
+
+
+@ledger_app.command("export")
+def export_command(
+    ledger: Address,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file of JSON lines.")],
+    head: Annotated[
+        Path | None,
+        typer.Option("--head", metavar="FILE", help="Also write the head, to keep elsewhere."),
+    ] = None,
+    json: Format = None,
+) -> None:
+    """Write every row of a LEDGER as JSON lines; nothing in them is secret."""
+    with _open(ledger) as opened:
+        rows = opened.export(file)
+        saved = opened.save_head(head) if head else opened.head()
+    if wants_json(json):
+        print_json({"file": str(file), "rows": rows, "head": _head_content(saved)})
+    else:
+        typer.echo(f"Wrote {rows:,} rows to {file}.")
+        if head:
+            typer.echo(f"Head: {head}. Keep it where the ledger is not.")
+
+
+@ledger_app.command("backup")
+def backup_command(
+    ledger: Address,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")],
+    json: Format = None,
+) -> None:
+    """Copy a LEDGER, of one moment, while others may go on using it."""
+    with _open(ledger) as opened:
+        opened.backup(file)
+    if wants_json(json):
+        print_json({"file": str(file)})
+    else:
+        typer.echo(f"Wrote {file}.")
+
+
+@ledger_app.command("restore")
+def restore_command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup or an export.")],
+    ledger: Address,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Even if rows, and what they charged, are forgotten."),
+    ] = False,
+    json: Format = None,
+) -> None:
+    """Bring a LEDGER to what a backup FILE holds, after checking its chain."""
+    from hartley.agent.ledger import open_ledger
+
+    with open_ledger(ledger) as opened:
+        done = opened.restore(file, force=force)
+    if wants_json(json):
+        content = {"rows": done.rows, "added": done.added, "forgotten": done.forgotten}
+        print_json({**content, "head": _head_content(done.head)})
+        return
+    typer.echo(f"The ledger holds {done.rows:,} rows, {done.added:,} of them new.")
+    if done.forgotten:
+        typer.echo(f"{done.forgotten:,} rows were forgotten: what they charged counts no more.")
+
+
+def _open(address: str) -> Ledger:
+    from hartley.agent.ledger import open_ledger
+
+    return open_ledger(address, create=False)
+
+
+def _read_head(path: Path) -> Head:
+    from hartley.agent.ledger import Head
+
+    try:
+        return Head.from_json(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"The head '{path}' cannot be read", hint="check the path") from None
+
+
+def _head_content(head: Head | None) -> dict[str, Any] | None:
+    return None if head is None else {"sequence": head.sequence, "hash": head.hash}
+
+
+def _balance_content(balance: Balance) -> dict[str, Any]:
+    from hartley.agent.ledger.entries import write_integer
+
+    return {
+        "bits": str(balance.bits),
+        "spent_cells": write_integer(balance.spent),
+        "spent_bits": balance.spent_bits,
+        "remaining_bits": balance.remaining,
+    }
+
+
+def _content(ledger: Ledger, dataset: str, analyst: str | None) -> dict[str, Any]:
+    """Return one dataset as plain values; in an analyst's view the own balance alone."""
+    from hartley.agent.ledger.entries import write_integer
+
+    charges = [
+        {
+            "row": charge.sequence,
+            "time": charge.time,
+            "analyst": charge.analyst,
+            "version": charge.version,
+            "cells": write_integer(charge.cells),
+            "note": charge.note,
+            "questions": list(charge.questions),
+            "answers": list(charge.answers),
+        }
+        for charge in ledger.history(dataset, analyst)
+    ]
+    if analyst is not None:
+        own = _balance_content(ledger.balance(dataset, analyst))
+        return {"name": dataset, "analyst": analyst, "balance": own, "charges": charges}
+    state = ledger.state(dataset)
+    return {
+        "name": dataset,
+        "version": state.version,
+        "rows": state.rows,
+        "schema_version": state.schema_version,
+        "rule_version": state.rule_version,
+        "open_factor": write_integer(state.open_factor),
+        "balance": _balance_content(state.balance),
+        "allowances": {name: _balance_content(b) for name, b in state.allowances.items()},
+        "charges": charges,
+    }
+
+
+def _print_dataset(ledger: Ledger, dataset: str, analyst: str | None) -> None:
+    from rich.markup import escape
+
+    out = console()
+    if analyst is None:
+        _print_state(ledger.state(dataset))
+    else:
+        own = ledger.balance(dataset, analyst)
+        out.print(
+            f"[bold]{escape(dataset)}[/bold]: {escape(analyst)} has spent {_cost(own)} of "
+            f"{own.bits} bits, {_left(own)} are left"
+        )
+    table = _table("row", "time", "analyst", "bits", "questions", "answered", "asked")
+    for charge in ledger.history(dataset, analyst):
+        answered = sum(answer is not None for answer in charge.answers)
+        table.add_row(
+            str(charge.sequence),
+            charge.time[:19].replace("T", " "),
+            escape(charge.analyst),
+            _bits(charge.cells),
+            str(len(charge.questions)),
+            "yes" if answered == len(charge.answers) else f"{answered} of {len(charge.answers)}",
+            escape(charge.note or ""),
+        )
+    out.print(table)
+    out.print()
+
+
+def _print_state(state: State) -> None:
+    from rich.markup import escape
+
+    out = console()
+    rows = "private number of rows" if state.rows is None else f"{state.rows:,} rows"
+    out.print(
+        f"[bold]{escape(state.dataset)}[/bold]: {_cost(state.balance)} of {state.budget} bits "
+        f"spent, {_left(state.balance)} left; {rows}, version {state.version}"
+    )
+    if not state.allowances:
+        return
+    table = _table("allowance", "bits", "spent", "left")
+    for name, balance in state.allowances.items():
+        table.add_row(escape(name), str(balance.bits), _cost(balance), _left(balance))
+    table.add_row(
+        "[dim]the others[/dim]", str(state.free.bits), _cost(state.free), _left(state.free)
+    )
+    out.print(table)
+
+
+def _table(*columns: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name in columns:
+        table.add_column(
+            name, justify="right" if name in {"row", "bits", "spent", "left"} else "left"
+        )
+    return table
+
+
+def _bits(cells: int) -> str:
+    from hartley.agent.ledger.standing import shown_up
+    from hartley.exact import log_ratio
+
+    return shown_up(log_ratio(cells))
+
+
+def _cost(balance: Balance) -> str:
+    return _bits(balance.spent)
+
+
+def _left(balance: Balance) -> str:
+    from hartley.agent.ledger.standing import shown_down
+
+    return shown_down(balance.remaining)

@@ -1,0 +1,241 @@
+"""The commands ``hartley schema draft|check|describe|dummy``."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hartley.cli.output import Format, console, print_json, wants_json
+from hartley.errors import InputError, OptionError, printable
+
+if TYPE_CHECKING:
+    from hartley.engines.table import Table
+    from hartley.ranges.schema import Column, Schema
+
+schema_app = typer.Typer(
+    name="schema",
+    help="Describe a table to everybody: its columns, their ranges and steps, whose data it is.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+SchemaFile = Annotated[
+    Path, typer.Argument(metavar="SCHEMA", help="The schema, a TOML file.", show_default=False)
+]
+Null = Annotated[
+    list[str] | None,
+    typer.Option("--null", metavar="TEXT", help="Text that marks a missing value in CSV files."),
+]
+Names = Annotated[
+    str | None,
+    typer.Option(
+        "--names", metavar="COL,COL,...", help="Names for CSV files without a header line."
+    ),
+]
+
+
+@schema_app.command("draft")
+def draft_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+    table: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE",
+            help="A Parquet or CSV file, FILE.duckdb::TABLE or postgresql://...::TABLE.",
+            show_default=False,
+        ),
+    ],
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="What questions call the table.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write the draft here; never over a file."),
+    ] = None,
+    null: Null = None,
+    names: Names = None,
+    json: Format = None,
+) -> None:
+    """Make a first schema of a TABLE, for its owner to correct and confirm.
+
+    The draft looks at the data; it is printed as TOML, and nothing is answered under it until the
+    line draft = true is removed.
+
+    [dim]Example: hartley schema draft people.parquet --out people.toml[/dim]
+    """
+    from hartley.ranges.draft import draft_schema
+
+    text = draft_schema(_opened(table, null, names), name)
+    if out is not None:
+        _write_new(out, text)
+    if json:
+        print_json({"schema": text, "file": None if out is None else str(out)})
+    elif out is None:
+        typer.echo(text, nl=False)
+    else:
+        typer.echo(f"Wrote a draft to {out}: correct it, then remove the line draft = true")
+
+
+@schema_app.command("check")
+def check_command(
+    schema: SchemaFile,
+    table: Annotated[
+        str | None,
+        typer.Option("--table", metavar="TABLE", help="Also check that this table keeps to it."),
+    ] = None,
+    null: Null = None,
+    names: Names = None,
+    json: Format = None,
+) -> None:
+    """Check a SCHEMA, and that a table keeps what it promises.
+
+    [dim]Example: hartley schema check people.toml --table people.parquet[/dim]
+    """
+    from hartley.ranges.schema import Schema
+
+    described = Schema.read(schema)
+    rows = None if table is None else _coded_rows(described, _opened(table, null, names))
+    if wants_json(json):
+        content = {"sound": True, "table_fits": None if rows is None else True}
+        print_json({"schema": str(schema), **content, **_summary(described)})
+        return
+    words = f"{schema.name} is sound: {len(described.columns)} columns"
+    typer.echo(f"{words}, {described.record_bits:.1f} bits a record")
+    if rows is not None:
+        typer.echo(f"The table keeps to it: {rows:,} rows")
+    if described.draft:
+        typer.echo("It is a draft: correct it, then remove the line draft = true")
+
+
+@schema_app.command("describe")
+def describe_command(schema: SchemaFile, json: Format = None) -> None:
+    """Say in words what a SCHEMA tells everybody.
+
+    [dim]Example: hartley schema describe people.toml[/dim]
+    """
+    from hartley.ranges.schema import Schema
+    from hartley.ranges.schema_text import describe_values
+
+    described = Schema.read(schema)
+    if wants_json(json):
+        print_json(_summary(described))
+        return
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    out = console()
+    for line in described.describe().split("\n")[: -len(described.columns)]:
+        out.print(Text(printable(line)))
+    grid = Grid("column", "kind", "values", "bits", box=None, pad_edge=False)
+    for column in described.columns.values():
+        words = column.name, column.kind, describe_values(column), f"{_bits(column):.2f}"
+        grid.add_row(*(Text(printable(word)) for word in words))
+    out.print(grid)
+
+
+@schema_app.command("dummy")
+def dummy_command(
+    schema: SchemaFile,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Where to write it: .parquet or .csv.", show_default=False
+        ),
+    ],
+    rows: Annotated[int, typer.Option("--rows", help="How many rows.")] = 1000,
+    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same rows.")] = 0,
+    json: Format = None,
+) -> None:
+    """Write invented rows over a SCHEMA, to try questions on; no data is touched.
+
+    [dim]Example: hartley schema dummy people.toml dummy.parquet --rows 1000[/dim]
+    """
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    from hartley.ranges.schema import Schema
+    from hartley.reports.files import write_whole
+
+    writers = {".parquet": pyarrow.parquet.write_table, ".csv": pyarrow.csv.write_csv}
+    if file.suffix not in writers:
+        raise OptionError(
+            f"The file {file} is neither .parquet nor .csv", hint="give it one of these endings"
+        )
+    invented = Schema.read(schema).dummy_data(rows, seed)
+    out = io.BytesIO()
+    writers[file.suffix](invented, out)
+    written = write_whole(file, out.getvalue())
+    if wants_json(json):
+        print_json({"file": str(written), "rows": rows, "columns": invented.column_names})
+    else:
+        typer.echo(f"Wrote {rows:,} invented rows to {written}")
+
+
+def _opened(table: str, null: list[str] | None, names: str | None) -> Table:
+    from hartley.cli.audit import split_columns
+    from hartley.engines.sources import open_table
+
+    return open_table(table, null=null or (), names=split_columns([names], ()) if names else None)
+
+
+def _coded_rows(schema: Schema, table: Table) -> int:
+    """Code a table in memory, which checks all promises of its schema, and forget the codes."""
+    from hartley.engines.copying import code_table
+
+    coded = code_table(
+        table,
+        schema.codings,
+        unit=schema.unit,
+        rows_per_unit=schema.rows_per_unit,
+        max_rows=schema.max_rows,
+    )
+    coded.close()
+    return coded.rows
+
+
+def _write_new(path: Path, text: str) -> None:
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise InputError(
+            f"The file {path} is there already", hint="choose another name for the draft"
+        ) from None
+    except OSError:
+        raise InputError(
+            f"The file {path} cannot be written", hint="check that its folder exists"
+        ) from None
+
+
+def _bits(column: Column) -> float:
+    from hartley.exact import log_ratio
+
+    return log_ratio(column.size)
+
+
+def _summary(schema: Schema) -> dict[str, Any]:
+    from hartley.ranges.schema_text import describe_values
+
+    return {
+        "name": schema.name,
+        "unit": schema.unit,
+        "rows_per_unit": schema.rows_per_unit,
+        "rows": schema.rows,
+        "max_rows": schema.max_rows,
+        "default_bits": float(schema.default_bits),
+        "draft": schema.draft,
+        "record_bits": schema.record_bits,
+        "columns": [
+            {
+                "name": column.name,
+                "kind": column.kind,
+                "values": describe_values(column),
+                "points": column.points,
+                "nullable": column.nullable,
+                "bits": _bits(column),
+            }
+            for column in schema.columns.values()
+        ],
+    }

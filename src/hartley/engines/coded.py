@@ -1,0 +1,132 @@
+"""The integer-coded copy of a table, and the one gate through which statements reach it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+from hartley.errors import EngineError
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from hartley.engines.coding import ColumnCoding
+
+PARTS = frozenset(
+    [
+        *("Select", "From", "Table", "Identifier", "Where", "Group", "Alias"),
+        *("Column", "Literal", "Null", "Boolean", "Star", "Paren", "Neg"),
+        *("And", "Or", "Not", "EQ", "NEQ", "LTE", "GTE", "Between", "In", "Is"),
+        *("Count", "Sum", "Min", "Max", "Filter", "Case", "If"),
+        *("Add", "Sub", "Mul", "BitwiseRightShift", "Cast", "DataType", "DataTypeParam"),
+    ]
+)
+"""All that a statement may be made of: one SELECT of counts and sums over the coded copy."""
+
+
+class Store(Protocol):
+    """Where a coded copy lives."""
+
+    engine: str
+    dialect: str
+    relation: tuple[str, ...]
+    """The parts of the name of the table."""
+
+    def fetch(self, text: str) -> Any:
+        """Run a statement and return its Arrow table."""
+
+    def close(self) -> None:
+        """Give back what is held."""
+
+
+@dataclass(frozen=True)
+class CodedTable:
+    """A table of codes: column i of the schema is ``ci``, NULL where a value is missing."""
+
+    codings: tuple[ColumnCoding, ...]
+    rows: int
+    version: str
+    """A random name of this state of the data; it says nothing about it."""
+    store: Store = field(repr=False)
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine: duckdb, postgres or pyspark."""
+        return self.store.engine
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The number of every column, by its name."""
+        return {coding.column: i for i, coding in enumerate(self.codings)}
+
+    def coding(self, column: str) -> ColumnCoding:
+        """Return how a column is coded."""
+        return self.codings[self.places[column]]
+
+    def column(self, name: str) -> exp.Column:
+        """Return a column by the name that it has in the schema."""
+        from sqlglot import exp
+
+        return exp.Column(this=exp.Identifier(this=f"c{self.places[name]}", quoted=True))
+
+    def relation(self) -> exp.Table:
+        """Return the table of codes itself."""
+        from sqlglot import exp
+
+        *outer, name = (exp.Identifier(this=part, quoted=True) for part in self.store.relation)
+        return exp.Table(this=name, **dict(zip(("db", "catalog"), reversed(outer), strict=False)))
+
+    def run(self, query: exp.Select) -> Any:
+        """Run one statement and return its Arrow table: the only way to the engine.
+
+        A statement is a tree, never text, and every part of it is looked at: a single SELECT over
+        the coded copy that counts, adds and compares codes with whole numbers.
+        """
+        self._check(query)
+        text = query.sql(dialect=self.store.dialect)
+        try:
+            return self.store.fetch(text)
+        except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
+            if "interrupt" in str(error).lower():
+                raise KeyboardInterrupt from None
+            raise EngineError(
+                f"The engine {self.engine} could not read the coded copy ({type(error).__name__})",
+                hint="check that the engine answers and ask again; what was charged stays paid",
+            ) from None
+
+    def count(self) -> int:
+        """Count the rows that are there, which is ``rows`` unless somebody changed the copy."""
+        from sqlglot import exp
+
+        counted = exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True)
+        found: int = self.run(exp.select(counted).from_(self.relation())).column(0)[0].as_py()
+        return found
+
+    def _check(self, query: exp.Select) -> None:
+        from sqlglot import exp
+
+        tables = 0
+        sound = type(query) is exp.Select
+        for node in query.walk() if isinstance(query, exp.Expression) else ():
+            kind = type(node).__name__
+            if isinstance(node, exp.Table):
+                tables += 1
+                sound &= node == self.relation()
+            elif isinstance(node, exp.Column):
+                sound &= not node.table and node.name[1:] in self._numbers
+            sound &= kind in PARTS and not (kind == "Literal" and node.is_string)
+            sound &= kind != "Select" or node is query
+        if not sound or tables != 1:
+            raise EngineError(
+                "A statement was stopped before it reached the engine",
+                hint="only counts and sums over the coded copy are run; report this as a fault",
+            )
+
+    @cached_property
+    def _numbers(self) -> frozenset[str]:
+        return frozenset(str(i) for i in range(len(self.codings)))
+
+    def close(self) -> None:
+        """Give back the connection and, of a copy in memory, the copy."""
+        self.store.close()

@@ -1,0 +1,208 @@
+"""Make the integer-coded copy of a table, once, in a place that the owner names; open it again."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hartley.engines.coded import CodedTable
+from hartley.engines.coding import UNIT, UNKNOWN, coded_rows
+from hartley.engines.stores import copy_rows, open_store, sql_name
+from hartley.engines.view import run
+from hartley.errors import ColumnError, InputError, TableError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hartley.engines.coded import Store
+    from hartley.engines.coding import ColumnCoding
+    from hartley.engines.stores import Place
+    from hartley.engines.table import Table
+
+FORMAT = 1
+
+
+def code_table(  # noqa: PLR0913 - each is a promise of the schema, by its name
+    table: Table,
+    codings: Sequence[ColumnCoding],
+    *,
+    place: Place | None = None,
+    unit: str | None = None,
+    rows_per_unit: int = 1,
+    max_rows: int | None = None,
+    version: str | None = None,
+) -> CodedTable:
+    """Copy a table as whole numbers, and check what its schema promises.
+
+    Args:
+        table: the table, on any engine.
+        codings: how each column is coded.
+        place: where the copy lives. A name that ends in .duckdb is a file, whatever the engine;
+            ``schema.table`` is a table of the same PostgreSQL database; on Spark a name is a
+            table and anything with a slash a folder of Parquet files. Left out, the copy lives
+            as long as the connection: in memory, in a temporary table or in a checkpoint.
+        unit: the column that names the person; it is not copied.
+        rows_per_unit: the most rows that a person may have.
+        max_rows: the most rows that there may be.
+        version: a name of this state of the data; a random one if left out.
+
+    Raises:
+        ColumnError: where the data break a promise of the schema, with the column and a count.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> from hartley.engines.coding import ColumnCoding
+        >>> from hartley.engines.sources import open_table
+        >>> age = ColumnCoding("age", 11, low=Fraction(0), step=Fraction(10))
+        >>> code_table(open_table({"age": [17, 30]}), [age]).rows
+        2
+    """
+    rows = coded_rows(table, codings, unit)
+    if unit is not None:
+        _check_units(table, rows, codings, unit, rows_per_unit)
+        rows = rows.drop(UNIT)
+    name = secrets.token_hex(16) if version is None else version
+
+    def check(store: Store) -> str:
+        count = _check_codes(table, store, codings, max_rows)
+        note = {"format": FORMAT, "version": name, "rows": count, "columns": _described(codings)}
+        return json.dumps(note)
+
+    store, note = run(table, lambda: copy_rows(table, rows, place, check))
+    return CodedTable(tuple(codings), json.loads(note)["rows"], name, store)
+
+
+def open_coded(
+    place: Place,
+    codings: Sequence[ColumnCoding],
+    *,
+    version: str | None = None,
+    near: Table | None = None,
+) -> CodedTable:
+    """Open a coded copy that is there already, only to read it.
+
+    Args:
+        place: as it was given to ``code_table``.
+        codings: how each column is coded; a copy that is coded otherwise is refused.
+        version: the version that is wanted; a copy of another one is refused.
+        near: a table on the PostgreSQL or the Spark that holds the copy.
+    """
+    try:
+        store, content = open_store(place, near)
+    except InputError:
+        raise
+    except Exception as error:  # noqa: BLE001 - every failure of an engine, in one sentence
+        raise InputError(
+            f"There is no coded copy {Path(place).name} that can be opened "
+            f"({type(error).__name__})",
+            hint="check the name, or make the copy first",
+        ) from None
+    note = json.loads(content)
+    wrong = None
+    if note["format"] != FORMAT or note["columns"] != _described(codings):
+        wrong = "was made for another schema", "make a new copy in another place"
+    elif version is not None and note["version"] != version:
+        wrong = "holds another version of the data", "open the copy that belongs to this version"
+    else:
+        opened = CodedTable(tuple(codings), note["rows"], note["version"], store)
+        if opened.count() == note["rows"]:
+            return opened
+        wrong = "was changed after it was made", "make a new copy in another place"
+    store.close()
+    raise InputError(f"The coded copy {Path(place).name} {wrong[0]}", hint=wrong[1])
+
+
+def _described(codings: Sequence[ColumnCoding]) -> list[dict[str, Any]]:
+    """Return how columns are coded as plain values, which a file gives back as they were."""
+    text: str = json.dumps([asdict(coding) for coding in codings], default=str)
+    plain: list[dict[str, Any]] = json.loads(text)
+    return plain
+
+
+# --- checks -----------------------------------------------------------------------------------
+
+
+def _check_units(
+    table: Table, rows: Any, codings: Sequence[ColumnCoding], unit: str, most: int
+) -> None:
+    """Refuse rows without a unit, units with too many rows and public columns that vary inside."""
+    public = {} if most == 1 else {i: c.column for i, c in enumerate(codings) if c.constant}
+    grouped = rows.group_by(UNIT).aggregate(
+        n=rows.count(),
+        **{f"low{i}": rows[f"c{i}"].min() for i in public},
+        **{f"high{i}": rows[f"c{i}"].max() for i in public},
+        **{f"present{i}": rows[f"c{i}"].count() for i in public},
+    )
+    known = grouped[UNIT].notnull()
+    counted = {
+        "missing": known.ifelse(0, grouped.n).sum(),
+        "crowded": (known & (grouped.n > most)).sum(),
+    }
+    for i in public:
+        present = grouped[f"present{i}"]
+        varied = (present > 0) & (
+            (present < grouped.n) | (grouped[f"low{i}"] < grouped[f"high{i}"])
+        )
+        counted[f"varied{i}"] = varied.sum()
+    found = run(table, grouped.aggregate(**counted).to_pyarrow).to_pylist()[0]
+    if found["missing"]:
+        raise ColumnError(
+            f"The unit '{unit}' of {table.name} is missing in {_counted(found['missing'], 'row')}",
+            hint="give every row a unit, or drop the rows",
+        )
+    if found["crowded"]:
+        raise ColumnError(
+            f"More than {_counted(most, 'row')} of {table.name} belong to one '{unit}' in "
+            f"{_counted(found['crowded'], 'case')}",
+            hint="raise rows_per_unit, or keep fewer rows of them",
+        )
+    for i, column in public.items():
+        if found[f"varied{i}"]:
+            raise ColumnError(
+                f"The public column '{column}' of {table.name} varies within "
+                f"{_counted(found[f'varied{i}'], 'unit')}",
+                hint="make it open or private, or give every unit one value",
+            )
+
+
+def _check_codes(
+    table: Table, store: Store, codings: Sequence[ColumnCoding], max_rows: int | None
+) -> int:
+    """Refuse what the schema does not allow, seen in the codes, and return the number of rows."""
+    asked = ["count(*) AS n"]
+    for i in range(len(codings)):
+        unknown = f"count(CASE WHEN c{i} = {UNKNOWN} THEN 1 END)"
+        asked += [f"count(c{i}) AS a{i}", f"{unknown} AS b{i}", f"max(c{i}) AS d{i}"]
+    name = sql_name(store.relation, quote="`" if store.dialect == "spark" else '"')
+    fetched = store.fetch(f"SELECT {', '.join(asked)} FROM {name}")  # noqa: S608 - our own names
+    rows, *found = (column[0].as_py() for column in fetched.columns)
+    for i, coding in enumerate(codings):
+        present, strange, largest = found[3 * i : 3 * i + 3]
+        assert largest is None or largest < coding.points
+        _refuse(
+            table, coding, strange, "outside the values of the schema", "list them or add other"
+        )
+        missing = 0 if coding.nullable else rows - present
+        _refuse(table, coding, missing, "missing", "fill them in or write nullable = true")
+    if max_rows is not None and rows > max_rows:
+        raise TableError(
+            f"{table.name} has {_counted(rows, 'row')}, more than the schema's max_rows",
+            hint="raise max_rows, which is public, or keep fewer rows",
+        )
+    return int(rows)
+
+
+def _refuse(table: Table, coding: ColumnCoding, count: int, what: str, hint: str) -> None:
+    if count:
+        verb = "is" if count == 1 else "are"
+        raise ColumnError(
+            f"{_counted(count, 'value')} of column '{coding.column}' of {table.name} {verb} {what}",
+            hint=hint,
+        )
+
+
+def _counted(number: int, what: str) -> str:
+    return f"1 {what}" if number == 1 else f"{number:,} {what}s"

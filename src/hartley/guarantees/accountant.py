@@ -1,0 +1,196 @@
+"""Composition over batches of questions: charges multiply, and never pass the budget."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from hartley.errors import OptionError, Refused
+from hartley.exact import floor_power, log_ratio, round_up
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Sequence
+
+
+class Priced(Protocol):
+    """What a pricing rule says of a batch."""
+
+    @property
+    def cells(self) -> int:
+        """At most how many different answers one person's data can cause."""
+
+    def explain(self) -> str:
+        """Say in words what the price is made of."""
+
+
+Question = TypeVar("Question", bound="Hashable")
+
+
+@dataclass(frozen=True)
+class Balance:
+    """A budget and what was charged to it, in exact integers.
+
+    Example:
+        >>> balance = Balance(limit=16, charged=6)
+        >>> balance.room, balance.covers(2), balance.covers(3)
+        (2, True, False)
+    """
+
+    limit: int
+    """At most so many transcripts may be told apart: floor(2^B)."""
+    charged: int = 1
+    """The product of the factor of the open columns and of all charges."""
+
+    @property
+    def room(self) -> int:
+        """The largest charge that is still covered; none where it is 0."""
+        return self.limit // self.charged
+
+    @property
+    def spent(self) -> float:
+        """What was charged, in bits, rounded up."""
+        return bits_at_least(self.charged)
+
+    @property
+    def remaining(self) -> float:
+        """What is left, in bits, rounded down: a wish of so many bits is covered."""
+        return bits_at_most(self.room)
+
+    def covers(self, cells: int) -> bool:
+        """Whether a charge leaves the product within the budget."""
+        return self.charged * cells <= self.limit
+
+    def charge(self, cells: int) -> Balance:
+        """Return the balance after a charge, or refuse it."""
+        if cells < 1:
+            raise OptionError(
+                f"A charge of {cells} cells is no price", hint="an answer has one value at least"
+            )
+        if not self.covers(cells):
+            raise Refused(
+                f"The batch costs {bits_at_least(cells):.4g} bits and {self.remaining:.4g} remain",
+                hint="allow a larger error, ask fewer questions, or ask the owner for a budget",
+                requested=bits_at_least(cells),
+                remaining=self.remaining,
+            )
+        return Balance(self.limit, self.charged * cells)
+
+
+class Accountant(Generic[Question]):
+    r"""Keeps the product of all charges at or below 2^B.
+
+    .. math:: M \cdot \prod_i c_i \le \lfloor 2^B \rfloor
+
+    *Theorem.* With everybody else's data fixed, all analysts together then see at most
+    floor(2^B) different transcripts as one person's data varies (docs/accountant.md). Exact
+    integers; a question that was charged before is free, alone or inside a batch.
+
+    ``price`` says what a batch of new questions costs, by the schema alone; ``open_factor`` is what
+    the open columns cost at the start, ``charged`` the product of earlier charges.
+
+    Example:
+        >>> class Cost(int):
+        ...     cells = property(int)
+        ...     def explain(self):
+        ...         return f"{int(self)} cells"
+        >>> accountant = Accountant(3, lambda batch: Cost(2 ** len(batch)))
+        >>> accountant.charge(["how many?"]), accountant.charge(["how many?", "how old?"])
+        (2, 2)
+        >>> accountant.spent, accountant.remaining
+        (2.0, 1.0)
+        >>> print(accountant.explain(["how tall?"]))
+        2 cells
+        It costs 1 bit; 1 remains, so it is covered.
+    """
+
+    def __init__(
+        self,
+        budget: object,
+        price: Callable[[Sequence[Question]], Priced],
+        *,
+        open_factor: int = 1,
+        charged: int = 1,
+        answered: Iterable[Question] = (),
+    ) -> None:
+        self._price = price
+        self._answered = set(answered)
+        start = Balance(floor_power(budget))
+        if not start.covers(open_factor * charged):
+            raise OptionError(
+                f"The budget of {budget} bits does not cover what is already told: the open columns"
+                f" and earlier charges come to {bits_at_least(open_factor * charged):.4g} bits",
+                hint="raise the budget, or declare fewer columns open",
+            )
+        self.balance = start.charge(open_factor * charged)
+
+    @property
+    def spent(self) -> float:
+        """What was charged, in bits, rounded up."""
+        return self.balance.spent
+
+    @property
+    def remaining(self) -> float:
+        """What is left, in bits, rounded down."""
+        return self.balance.remaining
+
+    def quote(self, batch: Sequence[Question]) -> int:
+        """Return what a batch would cost now; nothing is charged."""
+        new = self._new(batch)
+        return self._price(new).cells if new else 1
+
+    def charge(self, batch: Sequence[Question]) -> int:
+        """Charge a batch and return its cells; refuse it where the budget does not cover them."""
+        cells = self.quote(batch)
+        self.balance = self.balance.charge(cells)
+        self._answered.update(batch)
+        return cells
+
+    def explain(self, batch: Sequence[Question]) -> str:
+        """Say in words what a batch costs, what is free in it, and whether it is covered."""
+        new = self._new(batch)
+        lines = []
+        repeated = len(dict.fromkeys(batch)) - len(new)
+        if repeated:
+            who = "1 question was" if repeated == 1 else f"{repeated} questions were"
+            lines.append(f"{who} charged before: free.")
+        if new:
+            priced = self._price(new)
+            covered = self.balance.covers(priced.cells)
+            cost, left = bits_at_least(priced.cells), self.remaining
+            unit, verb = "bit" if cost == 1 else "bits", "remains" if left == 1 else "remain"
+            end = "covered" if covered else "refused"
+            lines.append(priced.explain())
+            lines.append(f"It costs {cost:.4g} {unit}; {left:.4g} {verb}, so it is {end}.")
+        return "\n".join(lines)
+
+    def _new(self, batch: Sequence[Question]) -> list[Question]:
+        return [question for question in dict.fromkeys(batch) if question not in self._answered]
+
+
+def bits_at_least(cells: int) -> float:
+    """Return the bits of a number of cells, rounded up; a power of two is exact.
+
+    Example:
+        >>> bits_at_least(8), bits_at_least(3) > 1.584962500721156
+        (3.0, True)
+    """
+    bits = log_ratio(cells)
+    return bits if _power_of_two(cells) else round_up(bits)
+
+
+def bits_at_most(cells: int) -> float:
+    """Return the bits of a number of cells, rounded down; a power of two is exact.
+
+    Example:
+        >>> bits_at_most(8), bits_at_most(3) < 1.584962500721157, bits_at_most(0)
+        (3.0, True, 0.0)
+    """
+    if cells <= 1:
+        return 0.0
+    bits = log_ratio(cells)
+    return bits if _power_of_two(cells) else bits - 8 * math.ulp(bits)
+
+
+def _power_of_two(cells: int) -> bool:
+    return cells > 0 and cells & (cells - 1) == 0

@@ -1,0 +1,387 @@
+"""Processes that ask one agent at once, or are killed while they ask; started by the tests.
+
+A process of its own that has imported everything and opened nothing, so that it can fork.
+"""
+
+# ruff: noqa: S608 - texts of questions
+# ruff: noqa: S311 - random cases, not secrets
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import select
+import signal
+import sys
+import threading
+import time
+import traceback
+
+import duckdb  # noqa: F401 - so that a child finds it imported
+import pyarrow as pa
+
+from hartley.agent.agent import Agent
+from hartley.agent.ledger import open_ledger
+from hartley.agent.quoting import Wish, quote
+from hartley.agent.repricing import open_cells, reprice
+from hartley.errors import Refused
+
+ROWS = 400
+SCHEMA = {
+    "table": {"name": "people"},
+    "columns": {
+        "age": {"kind": "private", "range": [0, 100], "step": 1},
+        "income": {"kind": "private", "range": [0, 5000], "step": 50, "nullable": True},
+        "sex": {"kind": "open", "values": ["F", "M"]},
+        "region": {"kind": "public", "values": ["north", "south", "west"]},
+    },
+}
+
+
+def table(seed, rows=ROWS):
+    """Return a table; the same seed gives the same one."""
+    order = random.Random(seed)
+    income = [None if order.random() < 0.1 else order.randrange(5000) for _ in range(rows)]
+    return pa.table(
+        {
+            "age": [order.randrange(101) for _ in range(rows)],
+            "income": income,
+            "sex": [order.choice("FM") for _ in range(rows)],
+            "region": [order.choice(["north", "south", "west"]) for _ in range(rows)],
+        }
+    )
+
+
+def question(key):
+    """Return question number so and so, with its wish; no two are the same."""
+    number, kind = divmod(key, 8)
+    limit = 1 + number % 99
+    texts = (
+        (f"SELECT COUNT(*) FROM people WHERE age >= {limit}", {}),
+        (f"SELECT COUNT(income), SUM(income) FROM people WHERE age < {limit}", {"bits": 2}),
+        (f"SELECT AVG(age) FROM people WHERE income >= {limit * 50}", {"bits": 3}),
+        (f"SELECT MEDIAN(age) FROM people WHERE income < {limit * 50}", {"bits": 2}),
+        (f"SELECT COUNT(*) FROM people WHERE age = {limit} GROUP BY sex", {}),
+        (f"SELECT QUANTILE(income, 0.{limit:02d}) FROM people GROUP BY region", {"bits": 4}),
+        (f"SELECT AVG(age) FROM people WHERE region <> 'west' AND age <> {limit}", {"bits": 1}),
+        (f"SELECT VAR_POP(age) FROM people WHERE income > {limit * 50}", {"bits": 4}),
+    )
+    return texts[kind]
+
+
+def asked(keys):
+    """Return questions as one batch."""
+    return [Wish(text, **wish) for text, wish in map(question, keys)]
+
+
+def shown(answer):
+    """Return what an answer says, without what depends on when it was asked."""
+    return answer.to_dict()["rows"]
+
+
+def fork():
+    """Fork; a child that hangs ends by itself, and the test with it."""
+    child = os.fork()
+    signal.alarm(100)
+    return child
+
+
+def in_a_child(work):
+    """Do something in a child, as a process that was started anew, and return what it returns."""
+    result, told = os.pipe()
+    child = fork()
+    if not child:
+        try:
+            content = json.dumps(work()).encode()
+            while content:
+                content = content[os.write(told, content) :]
+            os._exit(0)
+        except BaseException:  # noqa: BLE001 - whoever started us reads it
+            traceback.print_exc()
+        os._exit(1)
+    os.close(told)
+    with os.fdopen(result) as file:
+        content = file.read()
+    assert os.waitpid(child, 0)[1] == 0, "a child failed"
+    return json.loads(content)
+
+
+def create(address, **more):
+    """Create the dataset in a process that then ends."""
+
+    def work():
+        with Agent(table(0), SCHEMA, ledger=address, **more) as agent:
+            return agent.remaining
+
+    return in_a_child(work)
+
+
+class Repricing:
+    """Prices every charge of a ledger once, however often the ledger is verified."""
+
+    def __init__(self):
+        self._known = {}
+
+    def __call__(self, schema, questions, rules):
+        key = json.dumps([questions, rules, schema])
+        if key not in self._known:
+            self._known[key] = reprice(schema, questions, rules)
+        return self._known[key]
+
+
+def verified(ledger, repricing):
+    """Verify a ledger with all its prices; return what is wrong."""
+    report = ledger.verify(repricing, open_factor=open_cells)
+    if not report.holds:
+        return report.problem
+    return f"{report.unpriced} charges were not priced again" if report.unpriced else None
+
+
+# --- killed -------------------------------------------------------------------------------------
+
+
+def killed_while(work, order, *, lines, patience):
+    """Start a child, kill it some time after it wrote some lines, and return them all."""
+    result, told = os.pipe()
+    child = fork()
+    if not child:
+        try:
+            work(lambda content: os.write(told, b"%s\n" % json.dumps(content).encode()))
+        except BaseException:  # noqa: BLE001 - whoever started us reads it
+            traceback.print_exc()
+        os._exit(1)
+    os.close(told)
+    heard = b""
+    wanted = order.choice(lines)
+    while heard.count(b"\n") < wanted and (part := os.read(result, 65536)):
+        heard += part
+    end = time.perf_counter() + order.random() * patience
+    while (left := end - time.perf_counter()) > 0:
+        if select.select([result], [], [], left)[0]:
+            heard += os.read(result, 65536)
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    while part := os.read(result, 65536):
+        heard += part
+    os.close(result)
+    assert os.WIFSIGNALED(status), f"ended by itself with {status}: {heard!r}"
+    return [json.loads(line) for line in heard.splitlines() if line]
+
+
+def ask_until_killed(address, seed, known, begun, tell):
+    """Look whether all is as it was left, then ask for ever; tell what is asked and shown."""
+    order = random.Random(seed)
+    with Agent(None, SCHEMA, ledger=address) as agent:
+        tell(look(agent, known, begun))
+        while True:
+            keys = order.sample(range(600), order.choice([1, 1, 2, 3]))
+            tell({"asking": keys})
+            answers = agent.ask(asked(keys))
+            tell({"shown": keys, "answers": list(map(shown, answers))})
+
+
+def look(agent, known, begun):
+    """After a restart: what was shown is there, what was begun is finished, all for free."""
+    spent, open_before = agent.state.spent, agent.ledger.pending("people")
+    for key, answer in known:
+        again = agent.ask(asked([key]))[0]
+        if again.bits or shown(again) != answer:
+            return {"problem": f"question {key} was not free, or answered otherwise"}
+    if open_before and begun is None:
+        return {"problem": "something is pending that nobody asked"}
+    for left in open_before:
+        (note,) = (c.note for c in agent.history() if c.sequence == left.sequence)
+        answers = agent.ask(asked(begun))
+        if answers.bits or [answer.text for answer in answers] != note.split("\n"):
+            return {"problem": "what was reserved was charged again"}
+    if agent.state.spent != spent or agent.ledger.pending("people"):
+        return {"problem": "asking again changed the balance, or left something open"}
+    return {"problem": None, "pending": len(open_before)}
+
+
+def answers_of(told):
+    """Return what was shown, by question."""
+    lines = [line for line in told if "shown" in line]
+    pairs = [zip(line["shown"], line["answers"], strict=True) for line in lines]
+    return {key: answer for pair in pairs for key, answer in pair}
+
+
+def killed(address, *, rounds, seed):
+    """Kill processes one after the other; the next one, and the ledger, tell what is left."""
+    create(address, budget=50_000)
+    repricing, known, fresh, begun, pending = Repricing(), {}, {}, None, 0
+    for number in range(rounds + 1):
+        order = random.Random(seed + number)
+        checked = {*fresh, *order.sample(sorted(known), min(2, len(known)))}
+        some = [(key, known[key]) for key in checked]
+        told = killed_while(
+            lambda tell, n=number, some=some, begun=begun: ask_until_killed(
+                address, seed + n, some, begun, tell
+            ),
+            order,
+            lines=range(1, 6),
+            patience=0.02,
+        )
+        fresh = answers_of(told)
+        problem = told[0]["problem"]
+        if any(known.get(key, answer) != answer for key, answer in fresh.items()):
+            problem = "the same question was answered otherwise"
+        with open_ledger(address) as ledger:
+            problem = problem or verified(ledger, repricing)
+            charges = ledger.history("people")
+        notes = {text for charge in charges for text in charge.note.split("\n")}
+        if not problem and any(question(key)[0] not in notes for key in fresh):
+            problem = "a charge was lost"
+        if problem:
+            return {"problem": f"{problem} (kill {number})"}
+        known |= fresh
+        begun = told[-1].get("asking")
+        pending += told[0]["pending"]
+    return {
+        "problem": None,
+        "kills": rounds,
+        "pending": pending,
+        "charges": len(charges),
+        "shown": len(known),
+    }
+
+
+# --- killed while the data are replaced -----------------------------------------------------------
+
+
+def update_until_killed(address, seed, tell):
+    """Replace the data for ever, each version with another number of rows."""
+    order = random.Random(seed)
+    with Agent(None, SCHEMA, ledger=address) as agent:
+        while True:
+            rows = order.randrange(1, 300)
+            tell({"begun": rows})
+            agent.update(table(rows, rows))
+            tell({"done": rows})
+
+
+def count(address):
+    """Open what is there after a kill, and let it answer."""
+    with Agent(None, SCHEMA, ledger=address) as agent:
+        rows = agent.state.rows
+        answer = agent.ask("SELECT COUNT(*), AVG(age) FROM people", error=0)
+        ages = table(rows, rows)["age"].to_pylist() if rows != ROWS else table(0)["age"].to_pylist()
+        number, mean = answer.reading.rows[0]
+        right = (number.value, mean.low * rows, mean.high * rows) == (rows, sum(ages), sum(ages))
+        return {"rows": rows, "right": right}
+
+
+def replaced(address, *, rounds, seed):
+    """Kill processes that replace the data; what opens after each is right, old or new."""
+    import ibis  # noqa: F401 - needed to make copies, not to ask them
+
+    create(address, budget=50_000)
+    versions, rows = 0, ROWS
+    for number in range(rounds):
+        told = killed_while(
+            lambda tell, n=number: update_until_killed(address, seed + n, tell),
+            random.Random(seed + number),
+            lines=range(4),
+            patience=0.25,
+        )
+        done = [line["done"] for line in told if "done" in line]
+        last = told[-1].get("begun") if told else None
+        found = in_a_child(lambda: count(address))
+        possible = {done[-1] if done else rows, last} - {None}
+        if not found["right"] or found["rows"] not in possible:
+            return {"problem": f"another version is asked than was recorded (kill {number})"}
+        rows = found["rows"]
+        with open_ledger(address) as ledger:
+            problem = verified(ledger, Repricing())
+            versions = sum(entry.kind == "version" for entry in ledger.entries())
+        if problem:
+            return {"problem": f"{problem} (kill {number})"}
+    return {"problem": None, "versions": versions}
+
+
+# --- many at once -------------------------------------------------------------------------------
+
+
+def ask_all(agent, seed, keys, found):
+    """Ask every question once, in some order, in small batches; note what was told."""
+    order = random.Random(seed)
+    left = order.sample(range(keys), keys)
+    while left:
+        batch, left = left[:2], left[2:]
+        # A part of a batch that was refused is asked alone, so that nothing that fits is left out.
+        for part in (batch, *([key] for key in batch)):
+            try:
+                answers = agent.ask(asked(part), analyst=f"a{seed}")
+            except Refused as refused:
+                found["refused"].append([refused.requested, refused.remaining])
+                continue
+            found["shown"] += [[k, shown(a)] for k, a in zip(part, answers, strict=True)]
+            break
+
+
+def ask_in_threads(agent, seed, threads, keys):
+    """Ask from many threads, all of them let go at once."""
+    found = {"shown": [], "refused": [], "failed": []}
+    gate = threading.Barrier(threads)
+
+    def run(number):
+        try:
+            gate.wait()
+            ask_all(agent, seed * 1000 + number, keys, found)
+        except BaseException as error:  # noqa: BLE001 - told to whoever started us
+            found["failed"].append(repr(error))
+
+    running = [threading.Thread(target=run, args=(number,)) for number in range(threads)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    return found
+
+
+def at_once(address, *, processes, threads, keys, bits):
+    """Let processes of many threads ask one dataset, and check what the ledger says afterwards."""
+    create(address, budget=bits)
+    start, go = os.pipe()
+    running = []
+    for number in range(processes):
+        result, told = os.pipe()
+        child = fork()
+        if not child:
+            os.close(go)
+            try:
+                with Agent(None, SCHEMA, ledger=address) as agent:
+                    os.write(told, b".")
+                    os.read(start, 1)
+                    content = json.dumps(ask_in_threads(agent, number, threads, keys)).encode()
+                while content:
+                    content = content[os.write(told, content) :]
+            except BaseException:  # noqa: BLE001 - whoever started us reads it
+                traceback.print_exc()
+            os._exit(0)
+        os.close(told)
+        running.append((child, result))
+    for _, result in running:
+        os.read(result, 1)
+    os.write(go, b"." * processes)
+    answers = []
+    for child, result in running:
+        with os.fdopen(result) as file:
+            answers.append(json.loads(file.read()))
+        os.waitpid(child, 0)
+    return {name: [item for answer in answers for item in answer[name]] for name in answers[0]}
+
+
+def price_of(keys):
+    """Return what questions cost together, in cells, by the public schema alone."""
+    return quote(asked(keys), SCHEMA, rows=ROWS).cells
+
+
+if __name__ == "__main__":
+    mode, address, settings = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+    import hartley.agent.ledger.sqlite  # noqa: F401 - imported before the first child too
+
+    price_of(range(8))  # so that children have read and priced before
+    done = {"at_once": at_once, "killed": killed, "replaced": replaced}[mode](address, **settings)
+    sys.stdout.write(json.dumps(done))

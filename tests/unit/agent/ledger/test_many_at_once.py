@@ -1,0 +1,98 @@
+"""Many threads and processes against one ledger, some of them killed."""
+
+import math
+import threading
+
+import pytest
+
+from hartley.agent.ledger import open_ledger
+from hartley.errors import Refused
+from hartley.exact import floor_power
+
+BITS = "40.5"
+KEYS = 40
+
+
+def cells_of(key):
+    return 2 + key % 4
+
+
+def check(address, shown):
+    """Look at a ledger that everybody asked everything: exact, full, and never over."""
+    with open_ledger(address) as ledger:
+        report = ledger.verify(
+            lambda _, questions, __: math.prod(cells_of(item["q"]) for item in questions)
+        )
+        assert report.holds, report.problem
+        assert report.unpriced == 0
+        charges = ledger.history("p")
+        keys = [question["q"] for charge in charges for question in charge.questions]
+        assert len(keys) == len(set(keys))
+        spent = math.prod(cells_of(key) for key in keys)
+        assert ledger.state("p").spent == spent <= floor_power(BITS)
+        assert sorted(shown) == sorted((charge.sequence, charge.cells) for charge in charges)
+        refused = set(range(KEYS)) - set(keys)
+        assert refused
+        assert all(spent * cells_of(key) > floor_power(BITS) for key in refused)
+        assert ledger.pending("p") == []
+
+
+def test_8_processes_of_8_threads_spend_exactly_and_never_too_much(place, drive):
+    address = place.fresh()
+    found = drive("at_once", address, processes=8, threads=8, keys=KEYS, bits=BITS)
+    assert found["failed"] == []
+    check(address, [tuple(pair) for pair in found["shown"]])
+
+
+def test_64_threads_spend_exactly_and_never_too_much(place):
+    address, shown, failed = place.fresh(), [], []
+    gate = threading.Barrier(64)
+    with open_ledger(address) as ledger:
+        ledger.record("p", "created", {"bits": BITS, "schema": {}, "rows": 1})
+
+        def run(number):
+            gate.wait()
+            for at in range(KEYS):
+                key = (at * 37 + number) % KEYS
+                try:
+                    paid = ledger.reserve("p", f"a{number}", [{"q": key}], lambda _: cells_of(key))  # noqa: B023 - called at once
+                    ledger.commit(paid, [str(key)])
+                except Refused:
+                    continue
+                except BaseException as error:  # noqa: BLE001 - told below
+                    failed.append(error)
+                    return
+                if paid.sequence is not None:
+                    shown.append((paid.sequence, paid.cells))
+
+        threads = [threading.Thread(target=run, args=(number,)) for number in range(64)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert failed == []
+    check(address, shown)
+
+
+def test_a_ledger_that_is_open_over_a_fork_serves_both_sides(place, drive):
+    found = drive("forked", place.fresh(), children=6)
+    assert found["failed"] == []
+    assert found["codes"] == [0] * 6
+    assert found["problem"] is None
+    assert found["charges"] >= 6 * 10 + 3 * 20
+
+
+KILLS = {"sqlite": 40, "postgres": 15}
+
+
+@pytest.mark.parametrize("seed", [100, 200, 300, 400])
+def test_nothing_is_lost_or_charged_twice_when_processes_are_killed(place, drive, seed):
+    found = drive("killed", place.fresh(), rounds=KILLS[place.name], seed=seed)
+    assert found["problem"] is None
+    assert found["kills"] == KILLS[place.name]
+    assert found["finished"] == found["pending"]
+    assert found["charged"] > 0
+
+
+def test_processes_are_killed_200_times_in_all():
+    assert 4 * sum(KILLS.values()) >= 200

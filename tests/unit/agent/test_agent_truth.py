@@ -1,0 +1,368 @@
+"""Truth and soundness of the whole agent, by enumeration in plain Python."""
+
+# ruff: noqa: S608 - texts of questions, of random questions
+# ruff: noqa: S311 - random cases, not secrets
+# ruff: noqa: PT017 - most questions are answered, some are refused
+
+import importlib.util
+import itertools
+import math
+import random
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from hartley.agent import holding, loading
+from hartley.agent.agent import Agent
+from hartley.agent.ledger import Ledger, open_ledger
+from hartley.agent.price import open_factor, price
+from hartley.agent.repricing import verify_prices
+from hartley.engines.coded import CodedTable
+from hartley.engines.sources import open_table
+from hartley.engines.stores import EmbeddedStore
+from hartley.errors import Refused
+from hartley.exact import floor_power
+from hartley.ranges.schema import Column, Schema
+
+
+@pytest.fixture(scope="module")
+def oracle():
+    """Random schemas, tables and questions, and a reader of them that shares nothing with ours."""
+    path = Path(__file__).with_name("test_answer_truth.py")
+    spec = importlib.util.spec_from_file_location("truth_oracle", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# --- truth --------------------------------------------------------------------------------------
+
+TYPES = {
+    "a": pa.float64(),
+    "b": pa.float64(),
+    "d": pa.date32(),
+    "c": pa.string(),
+    "t": pa.bool_(),
+    "g": pa.int64(),
+}
+
+
+def raw(oracle, random_, column, value):
+    """Return something that snaps to a value of the schema: beside it, or far outside."""
+    if value is None:
+        return random_.choice([None, math.nan]) if column.name in "ab" else None
+    if value == "undeclared":
+        return random_.choice(["", "X", "x ", "undeclared"])
+    if column.values is not None:
+        return value
+    if column.date:
+        days = int(value) + random_.choice([0, 0, 3, -3, 1])
+        days -= 9000 if value == column.low and random_.random() < 0.2 else 0
+        return oracle.EPOCH + timedelta(days=days)
+    if random_.random() < 0.2 and value in (column.low, column.high):
+        outside = random_.choice([1, 1000, 1e300, math.inf])
+        return float(value) + (outside if value == column.high else -outside)
+    # From the lower edge, which belongs to the cell, to just below the upper one.
+    beside = random_.choice([Fraction(0), Fraction(1, 4), Fraction(-1, 2), Fraction(499, 1000)])
+    return float(value + beside * column.step)
+
+
+def other_question(oracle, case):
+    """Return another random question about the same table."""
+    found, random_ = object.__new__(oracle.Case), case.random
+    found.random, found.schema, found.codes, found.table = (
+        random_,
+        case.schema,
+        case.codes,
+        case.table,
+    )
+    text, _, found.filter = oracle.random_predicate(random_, case.schema, random_.randint(0, 3))
+    aggregates = [oracle.random_aggregate(random_) for _ in range(random_.randint(1, 3))]
+    found.computes = [compute for _, compute in aggregates]
+    found.grouping, found.filtered = oracle.random_grouping(random_), random_.random() < 0.7
+    by = "" if found.grouping is None else found.grouping[0]
+    parts = [f"{spelled} AS n{i}" for i, (spelled, _) in enumerate(aggregates)]
+    where = f" WHERE {text}" if found.filtered else ""
+    key, group = (f"{by}, ", f" GROUP BY {by}") if by else ("", "")
+    found.text = f"SELECT {key}{', '.join(parts)} FROM people{where}{group}"
+    return found
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_truth_lies_in_every_interval_that_the_agent_tells(oracle, tmp_path, seed):
+    case = oracle.Case(10_000 + seed)
+    random_, schema = case.random, case.schema
+    data = pa.table(
+        {
+            name: pa.array(
+                [raw(oracle, random_, column, row[name]) for row in case.table], TYPES[name]
+            )
+            for name, column in schema.columns.items()
+        }
+    )
+    answered = 0
+    with Agent(data, schema, ledger=tmp_path / "l.db", budget=90_000) as agent:
+        for _ in range(25):
+            asked = other_question(oracle, case)
+            wish = random_.choice([{}, {"bits": 2}, {"bits": 6}, {"error": 0}, {"error": 1.5}])
+            try:
+                answer = agent.ask(asked.text, **wish)
+            except Refused as refused:
+                expected = ("is private", "roots") if "error" in wish else ("Even the coarsest",)
+                assert any(words in refused.problem for words in expected)
+                continue
+            answered += 1
+            asked.selection = SimpleNamespace(groups=answer.reading.groups)
+            worst = dict(agent.price(asked.text, **wish).errors[0])
+            for row, truths in zip(answer.reading.rows, asked.truths(), strict=True):
+                for label, estimate, truth in zip(answer.reading.labels, row, truths, strict=True):
+                    oracle.assert_contains(estimate, truth)
+                    assert (estimate.error or 0) <= worst[label]
+                    assert (estimate.error or 0) <= wish.get("error", math.inf)
+        report = verify_prices(agent.ledger)
+        assert report.holds, report.problem
+        assert report.unpriced == 0
+    assert answered > 10
+
+
+# --- soundness ----------------------------------------------------------------------------------
+
+
+def tiny_schema(random_, name):
+    """Return a schema of two columns or three with few points, one or two rows a person."""
+    rows_per_unit = random_.choice([1, 1, 1, 2])
+    most = 5 if rows_per_unit == 1 else 3
+    columns = {}
+    kinds = ["private", random_.choice(["private", "open", "public"]), "private"]
+    hidden = random_.random() < 0.35
+    for letter, kind in zip("abc"[: random_.choice([2, 2, 3])], kinds, strict=False):
+        points, null = random_.randint(2, most), random_.random() < 0.3
+        role = "private" if hidden and kind == "public" else kind
+        low = Fraction(random_.randint(-3, 2))
+        columns[letter] = (
+            Column(letter, role, tuple(f"v{k}" for k in range(points)), nullable=null)
+            if random_.random() < 0.25
+            else Column(
+                letter, role, low=low, high=low + points - 1, step=Fraction(1), nullable=null
+            )
+        )
+    unit = "who" if rows_per_unit > 1 else None
+    rows, limit = ("private", 6) if hidden else ("public", None)
+    return Schema(name, columns, unit, rows_per_unit, rows, limit)
+
+
+def records(schema, *, public):
+    """Return every record, with fixed values of the public columns."""
+    values = [
+        [public[c.name]]
+        if c.kind == "public"
+        else [*range(c.points), *([None] if c.nullable else [])]
+        for c in schema.columns.values()
+    ]
+    return list(itertools.product(*values))
+
+
+def databases(random_, schema):
+    """Return the rows of the others, and every set of rows that one person may have."""
+    public = {c.name: random_.randrange(c.points) for c in schema.columns.values()}
+    everything = list(
+        itertools.product(
+            *([*range(c.points), *([None] if c.nullable else [])] for c in schema.columns.values())
+        )
+    )
+    others = [random_.choice(everything) for _ in range(random_.randint(0, 2))]
+    numbers = (
+        range(schema.rows_per_unit + 1) if schema.rows == "private" else [schema.rows_per_unit]
+    )
+    of_one = records(schema, public=public)
+    people = [p for r in numbers for p in itertools.combinations_with_replacement(of_one, r)]
+    return others, people
+
+
+def tiny_question(random_, schema):
+    """Return a question about a tiny table, and a wish."""
+    columns = list(schema.columns.values())
+    numeric = [c.name for c in columns if c.numeric]
+    aggregates = ["COUNT(*)", f"COUNT({random_.choice(columns).name})"]
+    for name in numeric:
+        forms = [name, f"{name} + {random_.choice(numeric)}", f"-2 * {name}"]
+        shapes = ["SUM({})", "AVG({})", "MIN({})", "MAX({})", "MEDIAN({})", "VAR_POP({})"]
+        aggregates.append(random_.choice(shapes).format(random_.choice(forms)))
+    chosen = random_.sample(aggregates, random_.randint(1, 2))
+    signs = [random_.choice([">=", "<", "=", "<>"]) for _ in columns]
+    points = [random_.randrange(c.points) for c in columns]
+    tests = [
+        f"{c.name} {sign} {int(c.low) + point}" if c.numeric else f"{c.name} = 'v{point}'"
+        for c, sign, point in zip(columns, signs, points, strict=True)
+    ]
+    tests += [f"NOT ({random_.choice(tests)})", f"{random_.choice(columns).name} IS NULL"]
+    where = random_.choice(["", f" WHERE {' AND '.join(random_.sample(tests, 2))}"])
+    where = random_.choice([where, f" WHERE {' OR '.join(random_.sample(tests, 2))}"])
+    group = random_.choice(["", "", f" GROUP BY {random_.choice(columns).name}"])
+    wish = random_.choice([{"bits": 1}, {"bits": 1.6}, {"bits": 3}, {"error": 0}, {"error": 1}])
+    return f"SELECT {', '.join(chosen)} FROM {{}}{where}{group}", wish
+
+
+class FastCopies:
+    """Puts codes into tables of one DuckDB in memory, so that hundreds of agents are quick."""
+
+    def __init__(self):
+        self.connection = duckdb.connect()
+        self.connection.execute("SET threads = 1")
+        self.rows, self.numbers = [], itertools.count()
+
+    def code_table(self, _table, codings, *, version, **_promises):
+        name = f"coded{next(self.numbers)}"
+        types = ", ".join(f"c{i} TINYINT" for i in range(len(codings)))
+        self.connection.execute(f"CREATE TABLE {name} ({types})")
+        if self.rows:
+            marks = ", ".join("?" * len(codings))
+            self.connection.executemany(f"INSERT INTO {name} VALUES ({marks})", self.rows)
+        store = EmbeddedStore(self.connection)
+        store.relation = (name,)
+        store.close = lambda: None
+        return CodedTable(tuple(codings), len(self.rows), version, store)
+
+
+@pytest.fixture(scope="module")
+def copies():
+    found = FastCopies()
+    yield found
+    found.connection.close()
+
+
+@pytest.fixture
+def quick(copies, monkeypatch):
+    """Make agents of codes: quick(codes, schema, ledger, budget)."""
+    monkeypatch.setattr(loading, "code_table", copies.code_table)
+    dummy = open_table({"nothing": [0]})
+
+    def make(rows, schema, ledger, budget):
+        copies.rows = rows
+        return Agent(dummy, schema, ledger=ledger, budget=budget)
+
+    return make
+
+
+def transcript(agent, pool):
+    """Ask what depends on all that was seen before; return everything that is seen."""
+    name, seen = agent.schema.name, []
+
+    def see(*parts):
+        seen.append(str(parts).replace(name, "tiny"))  # each database has a name of its own here
+
+    for _ in range(4):
+        text, wish = pool[zlib.crc32("".join(seen).encode()) % len(pool)]
+        try:
+            see(agent.price(text.format(name), **wish))
+            answer = agent.ask(text.format(name), **wish).to_dict()
+            answer.pop("question_id")  # names the version, which is random
+            see(answer)
+        except Refused as refused:
+            see(refused, refused.requested, refused.remaining)
+    see(agent.summary(), agent.spent, agent.remaining)
+    return tuple(seen)
+
+
+@dataclass(frozen=True)
+class Place:
+    """How agents are made, where they are charged, and how much they may spend."""
+
+    make: Callable[..., Agent]
+    ledger: Ledger
+    budget: str
+
+
+def enumerate_person(place, random_, schema, case, pool):
+    """Run the agent for every value of one person's data; return Kraft's sum over transcripts."""
+    others, people = case
+    seen = {}
+    for number, own in enumerate(people):
+        rows = [*others, *own]
+        random_.shuffle(rows)
+        named = replace(schema, name=f"{schema.name}x{number}")
+        with place.make(rows, named, place.ledger, place.budget) as agent:
+            told, state = transcript(agent, pool), agent.state
+        charged = state.open_factor * state.spent
+        assert seen.setdefault(told, charged) == charged, "what is charged is seen"
+        assert charged <= floor_power(place.budget)
+    return sum(Fraction(1, charged) for charged in seen.values()), len(seen)
+
+
+CASES = 20
+MOST_PEOPLE = 40
+
+
+def soundness(make, path, seeds):
+    """Yield Kraft's sum of every case, how many transcripts there are, and how many databases."""
+    with open_ledger(path) as ledger:
+        for seed in seeds:
+            random_ = random.Random(seed)
+            case = databases(random_, schema := tiny_schema(random_, f"t{seed}"))
+            while not MOST_PEOPLE // 4 <= len(case[1]) <= MOST_PEOPLE:
+                case = databases(random_, schema := tiny_schema(random_, f"t{seed}"))
+            pool = [tiny_question(random_, schema) for _ in range(5)]
+            open_bits = math.ceil(math.log2(open_factor(schema)))
+            budget = str(open_bits + Fraction(random_.choice([4, 6, 7, 10, 12]), 2))
+            place = Place(make, ledger, budget)
+            kraft, transcripts = enumerate_person(place, random_, schema, case, pool)
+            assert transcripts <= floor_power(budget)
+            yield kraft, transcripts, len(case[1])
+
+
+def test_one_person_never_causes_more_transcripts_than_were_charged(quick, tmp_path):
+    sums, transcripts, people = zip(*soundness(quick, tmp_path / "l.db", range(CASES)), strict=True)
+    assert max(sums) <= 1
+    assert max(sums) > Fraction(3, 4), "some case is nearly tight"
+    assert sum(people) >= 300
+    assert sum(transcripts) >= 80
+
+
+def test_the_enumeration_notices_a_price_that_is_too_low(quick, tmp_path, monkeypatch):
+    """Else the test above would show nothing."""
+
+    def less(questions, schema):
+        return SimpleNamespace(cells=max(1, price(questions, schema).cells - 1))
+
+    monkeypatch.setattr(holding, "price", less)
+    found = soundness(quick, tmp_path / "l.db", range(CASES))
+    assert any(kraft > 1 for kraft, _, _ in found)
+
+
+def test_the_same_holds_with_nothing_replaced(tmp_path):
+    """A few tables, coded by the engine from values, not from codes."""
+    sums = []
+    with open_ledger(tmp_path / "l.db") as ledger:
+        for seed in (3, 11):
+            random_ = random.Random(seed)
+            schema = Schema(
+                f"t{seed}",
+                {
+                    "a": Column(
+                        "a", "private", low=Fraction(0), high=Fraction(2), step=Fraction(1)
+                    ),
+                    "b": Column("b", "open", ("v0", "v1"), nullable=True),
+                },
+            )
+            pool = [tiny_question(random_, schema) for _ in range(5)]
+            case = databases(random_, schema)
+            assert len(case[1]) == 9
+            place = Place(real, ledger, "5.5")
+            sums.append(enumerate_person(place, random_, schema, case, pool)[0])
+    assert max(sums) <= 1
+
+
+def real(rows, schema, ledger, budget):
+    data = {
+        "a": pa.array([row[0] for row in rows], pa.int64()),
+        "b": pa.array([None if row[1] is None else f"v{row[1]}" for row in rows], pa.string()),
+    }
+    return Agent(pa.table(data), schema, ledger=ledger, budget=budget)

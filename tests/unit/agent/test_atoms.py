@@ -1,0 +1,205 @@
+"""Atoms against a plain listing of all records."""
+
+from collections import defaultdict
+from fractions import Fraction
+from itertools import product
+
+from hypothesis import given, settings, strategies as st
+
+from hartley.agent.atoms import MOST_TERMS, Asked, classes, conjunctions, direction_of, form_atoms
+from hartley.agent.batch import All, Either, Form, Question, Statistic, Test as Leaf
+from hartley.agent.known import Resolved, independent
+from hartley.ranges.schema import Column, Schema
+
+POINTS = {"a": 5, "b": 4, "c": 3}
+NULLABLE = {"a": False, "b": True, "c": False}
+
+
+def schema(kinds=("private",) * 3):
+    return Schema(
+        "tiny",
+        {
+            name: Column(
+                name,
+                kind,
+                low=Fraction(0),
+                high=Fraction(points - 1),
+                step=Fraction(1),
+                nullable=NULLABLE[name],
+            )
+            for (name, points), kind in zip(POINTS.items(), kinds, strict=True)
+        },
+    )
+
+
+def records():
+    domains = [
+        [*range(points), *([None] if NULLABLE[name] else [])] for name, points in POINTS.items()
+    ]
+    return [dict(zip(POINTS, codes, strict=True)) for codes in product(*domains)]
+
+
+def passes(condition, record):
+    if isinstance(condition, Leaf):
+        code = record[condition.column]
+        if code is None:
+            return condition.missing
+        return any(low <= code <= high for low, high in condition.codes)
+    combine = all if isinstance(condition, All) else any
+    return combine(passes(part, record) for part in condition.parts)
+
+
+@st.composite
+def leaves(draw):
+    name = draw(st.sampled_from(sorted(POINTS)))
+    chosen = sorted(draw(st.sets(st.integers(0, POINTS[name] - 1), max_size=3)))
+    codes: list[tuple[int, int]] = []
+    for code in chosen:
+        if codes and codes[-1][1] == code - 1:
+            codes[-1] = (codes[-1][0], code)
+        else:
+            codes.append((code, code))
+    return Leaf(name, tuple(codes), draw(st.booleans()) and NULLABLE[name])
+
+
+CONDITIONS = st.recursive(
+    leaves(),
+    lambda parts: st.builds(
+        lambda kind, some: kind(tuple(some)),
+        st.sampled_from([All, Either]),
+        st.lists(parts, max_size=3),
+    ),
+    max_leaves=5,
+)
+FORMS = st.lists(
+    st.sampled_from([(("a", 1),), (("c", -2),), (("a", 2), ("c", 3)), (("b", 1),)]), max_size=3
+)
+
+
+def asked(where, terms):
+    form = Form(terms, 0, Fraction(1))
+    question = Question(Statistic.SUM, where, form, None, 0, 10)
+    resolved = Resolved([question], schema())
+    (known,) = resolved.refine(resolved.start(), ("public", "open"))
+    return [found for _, found in resolved.asked(known)]
+
+
+@given(condition=CONDITIONS)
+def test_conjunctions_hold_where_the_condition_holds(condition):
+    terms = conjunctions(condition)
+    assert terms is not None
+    for record in records():
+        by_terms = any(
+            all(passes(Leaf(column, *leaf), record) for column, leaf in term) for term in terms
+        )
+        assert by_terms == passes(condition, record)
+
+
+def test_a_filter_of_too_many_conjunctions_is_not_expanded():
+    either = Either((Leaf("a", ((0, 0),)), Leaf("b", ((0, 0),))))
+    assert len(conjunctions(All((either,) * 6))) == MOST_TERMS
+    assert conjunctions(All((either,) * 7)) is None
+    assert conjunctions(Either((either,) * 33)) is None
+
+
+@settings(max_examples=300)
+@given(conditions=st.lists(CONDITIONS, min_size=1, max_size=4), forms=FORMS)
+def test_atoms_are_the_truth_vectors_with_their_points_and_ranges(conditions, forms):
+    forms = [*forms, *[(("a", 1),)] * (len(conditions) - len(forms))]
+    pairs = [
+        (where, terms)
+        for where, terms in zip(conditions, forms, strict=False)
+        if any(truth(where, terms, record) for record in records())
+    ]
+    questions = tuple(found for where, terms in pairs for found in asked(where, terms))
+    atoms = form_atoms(questions, schema())
+    expected = defaultdict(list)
+    for record in records():
+        alive = tuple(k for k, pair in enumerate(pairs) if truth(*pair, record))
+        # Only columns that some question touches are multiplied out.
+        expected[alive].append(tuple(record[c] for c in atoms.columns))
+    assert {atom.alive for atom in atoms.atoms} == set(expected)
+    assert sum(atom.points for atom in atoms.atoms) == atoms.points
+    for atom in atoms.atoms:
+        points = {
+            point: dict(zip(atoms.columns, point, strict=True)) for point in expected[atom.alive]
+        }
+        assert atom.points == len(points)
+        for k in atom.alive:
+            direction = atoms.asked[k].direction
+            values = [sum(t * r[c] for c, t in direction) for r in points.values()]
+            span = atom.ranges[atoms.directions.index(direction)]
+            assert span == (min(values), max(values))
+            for column, _ in direction:
+                assert atoms.size(column, atom.held) == len({r[column] for r in points.values()})
+
+
+def truth(where, terms, record):
+    return passes(where, record) and all(record[column] is not None for column, _ in terms)
+
+
+@given(first=leaves(), second=leaves())
+def test_classes_partition_a_column(first, second):
+    column = schema().columns[first.column]
+    asking = {(first.codes, first.missing): 1}
+    if second.column == first.column:
+        leaf = (second.codes, second.missing)
+        asking[leaf] = asking.get(leaf, 0) | 2
+    found = classes(column, asking, 4)
+    assert sum(part.size for part in found) == column.size
+    assert len({part.mask for part in found}) == len(found)
+    for part in found:
+        assert part.mask & 4
+        assert 0 <= part.low <= part.high < column.points
+
+
+def test_a_wide_column_is_cut_without_listing_it():
+    wide = Column("v", "private", low=Fraction(0), high=Fraction(10**12), step=Fraction(1))
+    found = classes(wide, {(((5, 10**11),), False): 1}, 0)
+    assert [(part.low, part.high) for part in found] == [(0, 10**12), (5, 10**11)]
+    assert sum(part.size for part in found) == 10**12 + 1
+
+
+def test_directions_forget_scale_and_sign():
+    assert direction_of((("a", 4), ("b", -6))) == ((("a", 2), ("b", -3)), 2)
+    assert direction_of((("a", -4), ("b", 6))) == ((("a", 2), ("b", -3)), -2)
+    assert direction_of(()) == ((), 1)
+
+
+def test_questions_without_a_common_private_column_are_independent():
+    def on(column):
+        return Asked(Statistic.COUNT, (((column, (((0, 0),), False)),),), (), 1, (0, 0))
+
+    both = Asked(Statistic.SUM, (((("c"), (((0, 0),), False)),),), (("a", 1),), 1, (0, 0))
+    groups = independent(list(enumerate([on("a"), on("b"), both, on("c")])))
+    assert sorted(sorted(number for number, _ in group) for group in groups) == [[0, 2, 3], [1]]
+
+
+@given(conditions=st.lists(CONDITIONS, min_size=1, max_size=3))
+def test_types_of_known_columns_leave_the_right_part_of_each_filter(conditions):
+    described = schema(("public", "open", "private"))
+    questions = [Question(Statistic.COUNT, where, None, None, 0, 9) for where in conditions]
+    resolved = Resolved(questions, described)
+    found = set()
+    for known in resolved.refine(resolved.start(), ("public", "open")):
+        left = dict(resolved.asked(known))
+        truths = tuple(
+            tuple(
+                k in left
+                and any(
+                    all(passes(Leaf(column, *leaf), {"c": code}) for column, leaf in term)
+                    for term in left[k].terms
+                )
+                for code in range(POINTS["c"])
+            )
+            for k in range(len(questions))
+        )
+        found.add(truths)
+    expected = {
+        tuple(
+            tuple(passes(where, {**record, "c": code}) for code in range(POINTS["c"]))
+            for where in conditions
+        )
+        for record in records()
+    }
+    assert found == expected

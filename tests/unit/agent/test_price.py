@@ -1,0 +1,357 @@
+"""Prices by hand, the finest steps of a wish, refinements, and the words of an explanation."""
+
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil, comb, log2
+
+import pytest
+from hypothesis import assume, given, settings, strategies as st
+
+from hartley.agent.batch import All, Form, Question, Statistic, Test as Leaf
+from hartley.agent.price import open_factor, price, refined_cells, steps_for_bits
+from hartley.agent.regions import elementary, regions
+from hartley.errors import Refused
+from hartley.exact import floor_power
+from hartley.ranges.schema import Column, Schema
+
+ROWS = 100
+LENGTHS = st.integers(1, 400)
+STEPS = st.fractions(Fraction(1, 3), 500, max_denominator=6)
+
+
+def column(name, points, kind="private", **options):
+    high = Fraction(points - 1)
+    return Column(name, kind, low=Fraction(0), high=high, step=Fraction(1), **options)
+
+
+def table(*columns, r=1, rows="public"):
+    unit, most = (None if r == 1 else "who"), (None if rows == "public" else ROWS)
+    return Schema("people", {c.name: c for c in columns}, unit, r, rows, most)
+
+
+def total(name, where=None, step=1, constant=0, statistic=Statistic.SUM):
+    form = Form(((name, 1),), constant, Fraction(1))
+    return Question(statistic, where or All(), form, None, 0, 10**9, Fraction(step))
+
+
+def median(name, points, where=None, step=1):
+    form = Form(((name, 1),), 0, Fraction(1))
+    half = Fraction(1, 2)
+    return Question(Statistic.ORDER, where or All(), form, half, 0, points - 1, Fraction(step))
+
+
+def count(where):
+    return Question(Statistic.COUNT, where, None, None, 0, ROWS)
+
+
+def at(name, low, high=None):
+    return Leaf(name, ((low, low if high is None else high),))
+
+
+# --- By hand --------------------------------------------------------------------------------------
+
+
+@given(length=LENGTHS, step=STEPS)
+def test_an_unfiltered_sum_costs_the_cells_that_its_range_meets(length, step):
+    cells = price([total("x", step=step)], table(column("x", length + 1))).cells
+    assert cells == min(length, ceil(length / step)) + 1
+
+
+@given(length=LENGTHS, low=st.integers(0, 300), step=STEPS)
+def test_a_filtered_sum_costs_inside_and_outside_or_the_hull(length, low, step):
+    schema = table(column("x", length + 1), column("f", 2))
+    cells = price([total("x", at("f", 1), step, constant=low)], schema).cells
+    apart = 2 + min(length, ceil(length / step)) - (low == 0)
+    assert cells == min(apart, 1 + ceil((low + length) / step))
+
+
+def test_a_group_by_of_exact_counts_costs_the_number_of_groups():
+    schema = table(column("g", 7), column("x", 50))
+    assert price([count(at("g", k)) for k in range(7)], schema).cells == 7
+    assert price([count(at("g", k)) for k in range(5)], schema).cells == 6, "and all the others"
+
+
+def test_a_public_group_by_costs_the_dearest_group():
+    schema = table(column("g", 7, "public"), column("x", 50))
+    sums = [total("x", at("g", k), step=10 + k) for k in range(7)]
+    assert price(sums, schema).cells == price(sums[:1], schema).cells == 1 + ceil(Fraction(49, 10))
+
+
+def test_an_open_column_is_paid_for_once_and_then_free():
+    schema = table(column("g", 7, "open", nullable=True), column("x", 50))
+    assert open_factor(schema) == 8
+    assert price([count(at("g", 3))], schema).cells == 1
+
+
+def test_several_rows_open_as_many_multisets_as_there_are():
+    columns = (column("a", 3, "open"), column("b", 2, "open"), column("x", 4))
+    assert open_factor(table(*columns, r=3)) == comb(6 + 2, 3)
+    assert open_factor(table(*columns, r=3, rows="private")) == comb(6 + 3, 3)
+    assert open_factor(table(columns[2], r=3, rows="private")) == 1
+
+
+def test_the_number_of_rows_is_priced_where_it_is_private():
+    assert price([count(All())], table(column("x", 4))).cells == 1
+    assert price([count(All())], table(column("x", 4), rows="private")).cells == 2
+    assert price([count(All())], table(column("x", 4), r=3, rows="private")).cells == 4
+    opened = table(column("x", 4), column("g", 2, "open"), rows="private")
+    assert price([count(All())], opened).cells == 1, "paid for with the open column"
+
+
+def test_being_absent_joins_parts_without_a_common_column():
+    schema = table(column("x", 4), column("y", 4), rows="private")
+    sums = [total("x", constant=10), total("y", constant=10)]
+    # Sixteen pairs of values, and no row at all.
+    assert price(sums, schema).cells == 17
+
+
+def test_two_steps_of_one_column_add_and_two_columns_multiply():
+    schema = table(column("x", 101), column("y", 101))
+    x, finer, y = total("x", step=25), total("x", at("x", 0, 100), step=20), total("y", step=50)
+    assert price([x, replace(finer, where=All())], schema).cells == 1 + 4 + 5
+    assert price([x, y], schema).cells == 5 * 3
+
+
+def test_a_sum_with_its_squares_adds_along_the_column():
+    schema = table(column("x", 11))
+    squares = total("x", step=50, statistic=Statistic.SQUARES)
+    assert price([total("x", step=5), squares], schema).cells == 1 + 2 + 2
+
+
+def test_linear_forms_cut_the_plane():
+    schema = table(column("x", 11), column("y", 11))
+    form = Form((("x", 1), ("y", 1)), 0, Fraction(1))
+    both = Question(Statistic.SUM, All(), form, None, 0, 10**6, Fraction(20))
+    # Three directions in two dimensions, one boundary each: 1 + 3 + 3 regions.
+    assert price([total("x", step=10), total("y", step=10), both], schema).cells == 7
+
+
+def test_an_order_statistic_costs_the_levels_that_the_range_meets():
+    schema = table(column("x", 100), column("f", 2))
+    assert price([median("x", 100, step=25)], schema).cells == 4
+    assert price([median("x", 100, at("f", 1), step=25)], schema).cells == 5, "and no rows"
+    assert price([median("x", 100, at("x", 0, 24), step=25)], schema).cells == 2
+    assert price([median("x", 100, at("x", 24, 25), step=25)], schema).cells == 3
+
+
+def test_an_empty_batch_and_constant_questions_are_free():
+    schema = table(column("x", 100))
+    assert price([], schema).cells == 1
+    assert price([total("x", step=10**9 + 1)], schema).cells == 1
+    assert price([replace(count(at("x", 3)), step=Fraction(ROWS + 1))], schema).cells == 1
+
+
+def test_a_question_twice_is_one_question():
+    schema = table(column("x", 100))
+    assert price([count(at("x", 3))] * 3, schema).cells == 2
+
+
+@given(
+    steps=st.lists(st.integers(1, 60), min_size=1, max_size=4),
+    lows=st.lists(st.integers(0, 29), min_size=4, max_size=4),
+    r=st.integers(1, 2),
+)
+def test_a_batch_costs_at_least_each_part_and_at_most_the_product(steps, lows, r):
+    schema = table(column("x", 30), column("y", 4), r=r)
+    questions = [total("x", at("x", low, 29), step) for step, low in zip(steps, lows, strict=False)]
+    whole = price(questions, schema).cells
+    singles = [price([question], schema).cells for question in questions]
+    product = 1
+    for cells in singles:
+        product *= cells
+    assert max(singles) <= whole <= product
+
+
+def test_too_many_kinds_of_records_are_priced_in_parts():
+    columns = [column(f"c{k}", 8) for k in range(12)]
+    schema = table(*columns, column("x", 100))
+    questions = [total("x", at(f"c{k}", 0, 3), step=33) for k in range(12)]
+    found = price(questions, schema)
+    assert found.case.parts[0].joint is None
+    assert found.cells == 4**12, "each costs 1 + ceil(99 / 33)"
+
+
+def test_a_group_by_with_several_rows_stays_near_the_multisets_of_groups():
+    schema = table(column("g", 40), column("x", 100), r=3)
+    questions = [count(at("g", k)) for k in range(40)]
+    assert price(questions, schema).cells == comb(42, 3)
+    sums = [total("x", at("g", k), step=99) for k in range(40)]
+    # Three rows in one group, in two, or in three: 1 + 3, (1 + 2)(1 + 1) and (1 + 1)^3 outputs.
+    assert price([*questions, *sums], schema).cells == 40 * 4 + 40 * 39 * 6 + comb(40, 3) * 8
+
+
+def test_many_known_types_are_priced_in_parts(monkeypatch):
+    schema = table(column("p", 9, "public"), column("q", 9, "public"), column("x", 100))
+    questions = [total("x", at(name, 0, k), step=99) for name in "pq" for k in range(8)]
+    assert price(questions, schema).cells == 1 + 16, "a row of the first values counts for all"
+    monkeypatch.setattr("hartley.agent.known.MOST_STATES", 20)
+    assert price(questions, schema).cells == 9 * 9
+
+
+# --- Regions --------------------------------------------------------------------------------------
+
+
+@given(amounts=st.lists(st.integers(0, 5), max_size=5), most=st.integers(1, 5))
+def test_elementary_sums_are_coefficients_of_the_product(amounts, most):
+    coefficients = [1]
+    for amount in amounts:
+        shifted = [0, *(amount * c for c in coefficients)]
+        coefficients = [a + b for a, b in zip([*coefficients, 0], shifted, strict=True)]
+    assert elementary(amounts, most) == sum(coefficients[: most + 1])
+
+
+def test_regions_count_rank_and_not_columns():
+    x, y, z = "x", "y", "z"
+    directions = {((x, 1), (y, 1)): 2, ((y, 1), (z, 1)): 2, ((x, 1), (z, -1)): 2}
+    # The third is the difference of the first two: rank 2 in three columns.
+    assert regions(directions) == 1 + 6 + 12
+
+
+# --- Wishes in bits -------------------------------------------------------------------------------
+
+
+@given(length=LENGTHS, bits=st.integers(1, 6))
+def test_an_unfiltered_sum_gets_the_length_over_k_minus_one(length, bits):
+    schema = table(column("x", length + 1))
+    (step,) = steps_for_bits([total("x")], bits, schema)
+    k = 2**bits
+    assert step == max(Fraction(length, k - 1), 1)
+    assert price([total("x", step=step)], schema).cells <= k
+
+
+@given(length=st.integers(40, 400), low=st.integers(1, 300), bits=st.integers(2, 5))
+def test_a_filtered_sum_gets_the_smaller_of_hull_and_inside(length, low, bits):
+    schema = table(column("x", length + 1), column("f", 2))
+    (step,) = steps_for_bits([total("x", at("f", 1), constant=low)], bits, schema)
+    k = 2**bits
+    assert step == max(min(Fraction(low + length, k - 1), Fraction(length, k - 2)), 1)
+
+
+@settings(max_examples=60)
+@given(
+    lengths=st.lists(st.integers(2, 60), min_size=1, max_size=3),
+    bits=st.fractions(0, 7, max_denominator=4),
+    kinds=st.lists(st.sampled_from(["sum", "squares", "median", "count"]), min_size=3, max_size=3),
+    r=st.integers(1, 2),
+)
+def test_steps_never_cost_more_than_the_wish_and_counts_are_exact_or_constant(
+    lengths, bits, kinds, r
+):
+    schema = table(*(column(f"c{k}", n + 1) for k, n in enumerate(lengths)), column("f", 2), r=r)
+    questions = []
+    for k, (length, kind) in enumerate(zip(lengths, kinds, strict=False)):
+        where = at("f", 1) if k == 1 else All()
+        name = f"c{k}"
+        if kind == "sum":
+            questions.append(total(name, where))
+        elif kind == "squares":
+            questions.append(total(name, where, statistic=Statistic.SQUARES))
+        elif kind == "median":
+            questions.append(median(name, length + 1, where))
+        else:
+            questions.append(count(at(name, 1, length)))
+    limit = floor_power(bits)
+    try:
+        steps = steps_for_bits(questions, bits, schema)
+    except Refused:
+        assert any(q.statistic is Statistic.ORDER for q in questions)
+        return
+    chosen = [replace(q, step=s) for q, s in zip(questions, steps, strict=True)]
+    assert price(chosen, schema).cells <= limit
+    for question, step in zip(chosen, steps, strict=True):
+        constant = step > question.most - question.least
+        assert question.statistic is not Statistic.COUNT or step == 1 or constant
+
+
+@given(length=st.integers(10, 300), k=st.integers(2, 40))
+def test_no_finer_step_of_a_lone_sum_fits(length, k):
+    schema = table(column("x", length + 1), column("f", 2))
+    question = total("x", at("f", 1), constant=3)
+    (step,) = steps_for_bits([question], _bits(k), schema)
+    assume(step > 1)
+    finer = replace(question, step=step * Fraction(10**6 - 1, 10**6))
+    assert price([finer], schema).cells > k
+
+
+def _bits(k):
+    """Return a wish whose floor(2^bits) is k."""
+    bits = Fraction(ceil(log2(k) * 10**6), 10**6)
+    assert floor_power(bits) == k
+    return bits
+
+
+def test_one_cell_is_a_constant_answer():
+    schema = table(column("x", 100))
+    assert steps_for_bits([total("x"), count(at("x", 3))], 0, schema) == (10**9 + 1, ROWS + 1)
+
+
+def test_counts_stay_exact_where_the_wish_allows_it():
+    schema = table(column("x", 100), column("f", 2))
+    sum_step, count_step = steps_for_bits([total("x", at("f", 1)), count(at("f", 1))], 3, schema)
+    assert count_step == 1
+    assert sum_step == Fraction(99, 6), "seven cells inside, and one outside"
+
+
+def test_a_wish_below_what_an_empty_set_tells_is_refused():
+    schema = table(column("x", 100), column("f", 2))
+    with pytest.raises(Refused, match="more than 1 ways") as caught:
+        steps_for_bits([median("x", 100, at("f", 1))], 0, schema)
+    assert "order statistic" in caught.value.hint
+
+
+# --- Refinements ----------------------------------------------------------------------------------
+
+
+def test_a_refinement_costs_at_most_the_ratio_of_steps():
+    schema = table(column("x", 1000))
+    coarse, fine = total("x", step=100), total("x", step=50)
+    assert price([fine], schema).cells == 21
+    assert refined_cells([fine], [coarse], schema) == 2
+    assert refined_cells([coarse], [coarse], schema) == 1
+    assert refined_cells([coarse], [fine], schema) == 11, "coarser is no refinement"
+    assert refined_cells([total("x", step=30)], [coarse], schema) == 35, "30 does not divide 100"
+
+
+def test_a_refinement_needs_the_same_rows_and_the_same_place_of_cells():
+    schema = table(column("x", 1000), column("f", 2))
+    coarse, fine = total("x", step=100), total("x", step=50)
+    moved = replace(coarse, least=-10)
+    filtered = replace(coarse, where=at("f", 1))
+    assert refined_cells([fine], [moved, filtered], schema) == price([fine], schema).cells
+
+
+def test_a_refinement_inside_a_batch_multiplies_the_price_of_the_rest():
+    schema = table(column("x", 1000), column("y", 10))
+    coarse, fine, other = total("x", step=100), total("x", step=50), count(at("y", 3))
+    assert refined_cells([fine, other], [coarse], schema) == 2 * 2
+
+
+# --- Words ----------------------------------------------------------------------------------------
+
+
+def test_an_explanation_names_atoms_factors_and_the_bound_that_won():
+    schema = table(column("x", 100), column("f", 2))
+    words = price([total("x", at("f", 1), step=25), count(at("f", 1))], schema).explain()
+    assert words.splitlines() == [
+        "2 questions: one person's data can lead to at most 6 different answers, 2.585 bits.",
+        "Questions 1, 2 (f, x): 6 outputs.",
+        "  the records of these columns: 200",
+        "  the questions one by one, multiplied: 10",
+        "  all kinds of records together: 6, the smallest",
+        "  records counted by no question: 1 output",
+        "  records counted by questions 1, 2: 5 outputs",
+    ]
+
+
+def test_an_explanation_mentions_absence_and_independent_parts():
+    schema = table(column("x", 4), column("y", 4), rows="private")
+    words = price([total("x", constant=10), total("y", constant=10)], schema).explain()
+    assert "Being absent from the table adds one output." in words
+    assert words.endswith("Parts without a common private column multiply to 17.")
+
+
+def test_bits_of_a_price_are_never_below_the_truth():
+    schema = table(column("x", 3))
+    found = price([total("x")], schema)
+    assert found.cells == 3
+    assert floor_power(Fraction(found.bits)) >= 3

@@ -1,0 +1,88 @@
+from decimal import Decimal
+
+import pytest
+
+from hartley.agent import quoting
+from hartley.agent.ledger.ledger import open_ledger
+from hartley.agent.quoting import Desk, Wish, questions_of, quote
+from hartley.errors import OptionError, Refused
+from hartley.ranges.schema import Schema
+
+PEOPLE = Schema.read(
+    {
+        "table": {"name": "people"},
+        "columns": {
+            "age": {"kind": "private", "range": [0, 100], "step": 1},
+            "sex": {"kind": "private", "values": ["F", "M"]},
+        },
+    }
+)
+MEAN = "SELECT AVG(age) FROM people"
+
+
+@pytest.fixture
+def parsed(monkeypatch):
+    """Count how often a text is read."""
+    texts = []
+
+    def read(text, *rest):
+        texts.append(text)
+        return parse(text, *rest)
+
+    parse = quoting.parse
+    monkeypatch.setattr(quoting, "parse", read)
+    return texts
+
+
+def test_a_text_is_read_once_and_remembered_with_its_wish(parsed):
+    desk = Desk(PEOPLE, 1000)
+    first = desk.plan(MEAN, None, 2)
+    assert desk.plan([Wish(MEAN, bits=2)], None, None) == first
+    assert parsed == [MEAN]
+    wishes = [(None, 3), (3, None), (Decimal(3), None), ("3", None), (None, None), (None, 1)]
+    plans = [desk.plan(MEAN, *wish)[0] for wish in wishes]
+    assert plans == [Desk(PEOPLE, 1000).plan(MEAN, *wish)[0] for wish in wishes]
+    assert plans[0] != plans[1] == plans[2] == plans[3]
+    assert plans[4] == plans[5]  # the schema's default is one bit
+
+
+def test_a_refusal_is_refused_again():
+    desk = Desk(PEOPLE, 1000)
+    for _ in range(2):
+        with pytest.raises(Refused, match="no column"):
+            desk.plan("SELECT AVG(wage) FROM people", None, 1)
+    assert not desk.plans
+
+
+def test_only_so_many_plans_are_remembered(monkeypatch):
+    monkeypatch.setattr(quoting, "MOST_PLANS", 3)
+    monkeypatch.setattr(quoting, "MOST_KEPT", 2)
+    desk = Desk(PEOPLE, 1000)
+    for age in range(10):
+        desk.plan(MEAN, None, 1 + age)
+        assert len(desk.plans) <= 3
+    desk.plans.clear()
+    desk.plan("SELECT COUNT(*) FROM people GROUP BY BIN(age, 10)", None, 4)
+    assert not desk.plans
+
+
+def test_what_is_due_is_the_price_of_what_was_not_paid_for(tmp_path):
+    desk = Desk(PEOPLE, 1000)
+    mean, count = (desk.plan(text, None, 1)[0] for text in (MEAN, MEAN.replace("AVG", "SUM")))
+    other = desk.plan("SELECT COUNT(*) FROM people WHERE sex = 'F'", None, 1)[0]
+    assert mean.questions == count.questions
+    with open_ledger(tmp_path / "ledger.db") as ledger:
+        content = {"bits": 8, "schema": PEOPLE.to_toml(), "rows": 1000, "open_factor": 1}
+        ledger.record("people", "created", content)
+        assert desk.quote([mean, other], ledger).due == desk.quote([mean, other]).bits == 2
+        listed = [quoting.to_plain(one) for one in questions_of([mean])]
+        ledger.commit(ledger.reserve("people", None, listed, lambda _: 2), ["7"])
+        again = desk.quote([mean, other], ledger)
+        assert (again.bits, again.due, again.remaining, again.affordable) == (2, 1, 7, True)
+        assert desk.quote([count], ledger).due == 0
+
+
+@pytest.mark.parametrize("rows", [0, -1])
+def test_a_number_of_rows_that_is_not_positive_is_refused(rows):
+    with pytest.raises(OptionError, match=f"The number of rows {rows} is not positive"):
+        quote(MEAN, PEOPLE, rows=rows)

@@ -1,0 +1,241 @@
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from hartley.agent import holding
+from hartley.cli import main
+from hartley.cli.refusals import WIDTH, marked, pointed_at
+from hartley.datasets.people import people
+from hartley.engines.sources import open_table
+from hartley.errors import EngineError, OptionError, Refused
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+SCHEMA = str(EXAMPLES / "people.schema.toml")
+MEAN = "SELECT AVG(age) FROM people"
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Run a command in this process; return its exit code and what it printed on both streams."""
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["hartley", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        return ended.value.code, printed.out, printed.err
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    import pyarrow.parquet
+
+    path = tmp_path_factory.mktemp("table") / "people.parquet"
+    pyarrow.parquet.write_table(people(1000), path)
+    return path
+
+
+@pytest.fixture
+def asked(call, table, tmp_path):
+    """Ask a first question, and return where the ledger lies."""
+    ledger = tmp_path / "ledger.db"
+    words = ("--table", table, "--schema", SCHEMA, "--ledger", ledger, "--budget", "8")
+    code, out, err = call("ask", MEAN, "--error", "0.5", *words, "--text")
+    assert (code, err) == (0, "")
+    assert "charged 1 bit; spent 2 bits, 6 bits left" in out
+    return ledger
+
+
+def test_a_repeat_needs_neither_table_nor_budget_and_is_free(call, asked):
+    words = ("--schema", SCHEMA, "--ledger", asked)
+    code, out, _ = call("ask", MEAN, "--error", "0.5", *words, "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert (answer["bits"], answer["spent_bits"], answer["remaining_bits"]) == (0, 2, 6)
+    (row,) = answer["rows"]
+    truth = sum(people(1000)["age"].to_pylist()) / 1000
+    assert row["AVG(age)"]["low"] <= truth <= row["AVG(age)"]["high"]
+
+
+def test_several_questions_are_one_batch(call, asked):
+    count = "SELECT COUNT(*) FROM people WHERE job = 'care'"
+    words = ("--schema", SCHEMA, "--ledger", asked)
+    code, out, _ = call("ask", count, "SELECT AVG(height) FROM people", *words, "--json")
+    batch = json.loads(out)
+    assert code == 0
+    assert batch["answers"][0]["question"] == count
+    assert batch["bits"] == 2
+    code, out, _ = call("ask", count, "SELECT AVG(height) FROM people", *words, "--text")
+    assert count in out
+    assert "free: answered before" in out
+
+
+def test_a_refusal_points_at_the_place_and_exits_with_2(call, asked):
+    text = "SELECT AVG(aeg)\nFROM people"
+    words = ("--schema", SCHEMA, "--ledger", asked)
+    code, out, err = call("ask", text, *words, "--text")
+    assert (code, out) == (2, "")
+    first, line, carets = err.splitlines()
+    assert first.startswith("Error: The table people has no column 'aeg'; hint: did you mean age?")
+    assert line == "  SELECT AVG(aeg)"
+    assert carets == "             ^^^"
+
+
+def test_a_refusal_is_also_json_where_json_is_wanted(call, asked):
+    words = ("--schema", SCHEMA, "--ledger", asked, "--json")
+    code, out, err = call("ask", "SELECT MEDIAN(income) FROM people", "--error", "0", *words)
+    refused = json.loads(out)["refused"]
+    assert code == 2
+    assert err.startswith(f"Error: {refused['reason']}; hint: ")
+    assert refused["requested_bits"] > refused["remaining_bits"] == 6
+    code, out, _ = call(
+        "price", "SELECT age FROM people", "--schema", SCHEMA, "--rows", 9, "--json"
+    )
+    refused = json.loads(out)["refused"]
+    assert code == 2
+    start, end = refused["place"]
+    assert refused["question"][start:end] == "age"
+
+
+def test_a_pending_answer_exits_with_1_and_is_finished_later(call, asked, monkeypatch):
+    def fail(*_):
+        raise EngineError("The engine is away", hint="wait")
+
+    words = ("--schema", SCHEMA, "--ledger", asked, "--text")
+    with monkeypatch.context() as away:
+        away.setattr(holding, "totals", fail)
+        code, out, err = call("ask", "SELECT AVG(visits) FROM people", *words)
+    assert (code, out) == (1, "")
+    assert (
+        err
+        == "Error: The answer is pending; hint: ask the same again later; it is paid for already\n"
+    )
+    code, out, _ = call("ask", "SELECT AVG(visits) FROM people", *words)
+    assert code == 0
+    assert "free: answered before; spent 3 bits, 5 bits left" in out
+
+
+def test_a_slip_in_the_name_of_the_ledger_makes_no_new_one(call, asked):
+    slip = asked.with_name("leger.db")
+    code, _, err = call("ask", MEAN, "--schema", SCHEMA, "--ledger", slip)
+    assert code == 2
+    assert "does not exist" in err
+    assert not slip.exists()
+
+
+def test_a_changed_table_is_refused_until_it_is_recorded(call, asked, table):
+    table.touch()
+    words = ("--schema", SCHEMA, "--ledger", asked, "--table", table, "--text")
+    code, _, err = call("ask", MEAN, "--bits", 1, *words)
+    assert code == 2
+    assert "people.parquet is newer than its coded copy" in err
+    code, out, _ = call("ask", MEAN, "--bits", 1, *words, "--update")
+    assert code == 0
+    assert "charged 1 bit; spent 4 bits, 4 bits left" in out  # the open column once more
+
+
+def test_a_constant_answer_is_free_because_it_tells_nothing(call, asked):
+    code, out, _ = call("ask", MEAN, "--bits", 0, "--schema", SCHEMA, "--ledger", asked, "--text")
+    assert code == 0
+    assert "[18.0, 95.0]" in out
+    assert "free: it tells nothing" in out
+
+
+def test_a_price_says_what_is_due_and_why(call, asked):
+    words = ("--error", "0.5", "--schema", SCHEMA, "--ledger", asked)
+    code, out, _ = call("price", MEAN, *words, "--text", "--explain")
+    assert code == 0
+    assert out.startswith(
+        "The price is 1 bit; 0 bits would be due now.\nAVG(age): within 0.5 of the truth\n"
+        "Left: 6 bits.\n\n1 question: one person's data can lead to at most 2 different answers"
+    )
+    _, out, _ = call("price", MEAN, *words, "--json")
+    found = json.loads(out)
+    assert (found["bits"], found["due_bits"], found["affordable"]) == (1, 0, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--rows", "0"), "The number of rows 0 is not positive"),
+        (("--rows", "-3"), "The number of rows -3 is not positive"),
+        ((), "The number of rows is not known"),
+        (("--rows", "9", "--error", "1", "--bits", "1"), "Both an error and bits are wished"),
+        (("--rows", "9", "--error", "much"), "The error is not a number"),
+        (("--rows", "9", "--bits", "-1"), "bits"),
+        (("--ledger", "nowhere.db"), "The file of the ledger 'nowhere.db' does not exist"),
+    ],
+)
+def test_a_wish_that_makes_no_sense_is_one_sentence(call, words, problem, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = call("price", MEAN, "--schema", SCHEMA, *words, "--text")
+    assert (code, out) == (2, "")
+    assert err.startswith("Error: ")
+    assert problem in err
+    assert len(err.splitlines()) == 1
+
+
+def test_tables_of_a_duckdb_file_are_asked_by_their_address(call, table, tmp_path):
+    import duckdb
+
+    with duckdb.connect(str(tmp_path / "store.duckdb")) as connection:
+        connection.read_parquet(str(table)).create("folk")
+    words = ("--schema", SCHEMA, "--ledger", tmp_path / "l.db", "--budget", 8, "--json")
+    source = f"{tmp_path / 'store.duckdb'}::folk"
+    code, out, _ = call("ask", MEAN, "--error", "0.5", "--table", source, *words)
+    assert code == 0
+    assert json.loads(out)["bits"] == 1
+
+
+# --- where the culprit stands -----------------------------------------------------------------
+
+
+def test_only_a_refusal_with_a_place_is_pointed_at():
+    assert pointed_at(OptionError("No", hint="yes")) == "No; hint: yes"
+    assert pointed_at(Refused("No", hint="yes", text="SELECT 1")) == "No; hint: yes"
+
+
+@pytest.mark.parametrize("start", [0, 3, 60, 150, 290, 299])
+@pytest.mark.parametrize("length", [1, 5, 140])
+def test_a_long_line_is_cut_around_the_place(start, length):
+    text = "".join(chr(ord("a") + i % 26) for i in range(300))
+    line, carets = marked(text, start, start + length).splitlines()
+    assert len(line) <= WIDTH + WIDTH // 2
+    begin = carets.index("^")
+    shown = line[begin : begin + carets.count("^")]
+    assert shown == text[start : start + length][: len(shown)]
+    assert len(shown) == min(length, 300 - start) or line.endswith("...")
+
+
+def test_wide_and_unprintable_characters_keep_the_carets_in_their_place():
+    line, carets = marked("a = '東京' AND b\x1b = 1", 16, 17).splitlines()
+    assert line == "  a = '東京' AND b\\x1b = 1"
+    assert carets == "  " + " " * 21 + "^"
+
+
+def test_a_place_at_the_end_is_still_marked():
+    assert marked("SELECT", 6, 6) == "  SELECT\n        ^"
+    assert marked("", 0, 0) == "  \n  ^"
+    assert marked("SELECT\n", 99, 120).endswith("^")
+
+
+# --- the demonstration ------------------------------------------------------------------------
+
+
+def test_the_demonstration_asks_five_questions_afresh_every_time(tmp_path, capsys, table):
+    spec = importlib.util.spec_from_file_location("ask_demo", EXAMPLES / "ask_demo.py")
+    demo = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(demo)
+    demo.CONSOLE.file = None
+    for _ in range(2):
+        demo.ask_five(tmp_path / "out", open_table(str(table)))
+        out = capsys.readouterr().out
+        assert out.count("certainly within") == 6
+        assert out.count("    charged ") == 5
+        assert out.count("free: answered before") == 1
+        assert "refused: the question costs" in out

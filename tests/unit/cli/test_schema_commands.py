@@ -1,0 +1,92 @@
+"""The commands that make, check and describe a schema."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from hartley.cli.schema import schema_app
+from hartley.datasets.people import people
+from hartley.errors import ColumnError, InputError, OptionError
+from hartley.ranges.schema import Schema
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("schema") / "people.parquet"
+    pq.write_table(people(300), path)
+    return path
+
+
+def run(*words):
+    found = CliRunner().invoke(schema_app, [str(word) for word in words])
+    if found.exception is not None and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    assert found.exit_code == 0, found.output
+    return found.stdout
+
+
+def test_a_draft_in_a_pipe_is_the_file_itself(table, tmp_path):
+    (tmp_path / "people.toml").write_text(run("draft", table, "--name", "people"))
+    schema = Schema.read(tmp_path / "people.toml")
+    assert (schema.name, schema.draft) == ("people", True)
+    wrapped = json.loads(run("draft", table, "--name", "people", "--json"))
+    assert wrapped == {"schema": (tmp_path / "people.toml").read_text(), "file": None}
+
+
+def test_a_draft_is_not_written_over_a_file(table, tmp_path):
+    out = tmp_path / "people.toml"
+    assert "remove the line draft = true" in run("draft", table, "--out", out)
+    before = out.read_text()
+    with pytest.raises(InputError, match="is there already"):
+        run("draft", table, "--out", out)
+    assert out.read_text() == before
+    with pytest.raises(InputError, match="cannot be written"):
+        run("draft", table, "--out", tmp_path / "no" / "people.toml")
+
+
+def test_a_schema_is_checked_alone_and_with_its_table(table, tmp_path):
+    path = tmp_path / "people.toml"
+    path.write_text(run("draft", table, "--name", "people"))
+    content = json.loads(run("check", path, "--table", table, "--json"))
+    assert (content["sound"], content["table_fits"], content["draft"]) == (True, True, True)
+    text = run("check", path, "--text")
+    assert "9 columns" in text
+    assert "keeps to it" not in text
+    assert "300 rows" in run("check", path, "--table", table, "--text")
+    path.write_text(path.read_text().replace('["F", "M"]', '["F"]'))
+    with pytest.raises(ColumnError, match=r"'sex' of people\.parquet are outside"):
+        run("check", path, "--table", table)
+    path.write_text(path.read_text().replace("kind", "kid"))
+    with pytest.raises(OptionError, match="did you mean kind"):
+        run("check", path)
+
+
+def test_a_schema_is_described_in_words_and_in_numbers(tmp_path):
+    path = tmp_path / "odd.toml"
+    path.write_text(
+        '[table]\nname = "t"\n[columns."[red]x\\u001b"]\nkind = "open"\nvalues = [1, 2, 3]\n'
+    )
+    text = run("describe", path, "--text")
+    assert "[red]x\\x1b  open  1, 2, 3; " not in text
+    assert "[red]x\\x1b" in text
+    assert "\x1b" not in text
+    assert "1.58" in text
+    content = json.loads(run("describe", path))
+    assert content["record_bits"] == pytest.approx(1.584962500721156)
+    assert content["columns"][0]["points"] == 3
+
+
+def test_invented_rows_are_written_as_the_ending_says(tmp_path):
+    path = tmp_path / "t.toml"
+    path.write_text('[table]\nname = "t"\n[columns.x]\nkind = "open"\nvalues = [1]\n')
+    assert "3 invented rows" in run("dummy", path, tmp_path / "d.csv", "--rows", 3, "--text")
+    assert (tmp_path / "d.csv").read_text().split() == ['"x"', "1", "1", "1"]
+    content = json.loads(run("dummy", path, tmp_path / "d.parquet", "--rows", 2))
+    assert (content["rows"], content["columns"]) == (2, ["x"])
+    assert pq.read_table(tmp_path / "d.parquet").num_rows == 2
+    with pytest.raises(OptionError, match=r"neither .parquet nor .csv"):
+        run("dummy", path, tmp_path / "d.xlsx")
