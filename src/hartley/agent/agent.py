@@ -83,6 +83,7 @@ class Agent:
         )
         self._place = default_place(ledger, read.name) if place is None else place
         self._changing = threading.Lock()
+        self._process, self._closed = os.getpid(), False
         try:
             coded = load(data, read, self.ledger, budget=budget, place=self._place, update=update)
         except BaseException:
@@ -113,7 +114,7 @@ class Agent:
             bits: what each question may cost, instead; else the schema's default.
             analyst: who would ask.
         """
-        desk = self._held.desk
+        desk = self._ready().desk
         return desk.quote(desk.plan(question, error, bits), self.ledger, analyst)
 
     def ask(
@@ -138,7 +139,7 @@ class Agent:
         Returns:
             an ``Answer``, or of a list a ``BatchAnswer``.
         """
-        held = self._held  # one version from here to the reply, whatever others do meanwhile
+        held = self._ready()  # one version from here to the reply, whatever others do meanwhile
         plans = held.desk.plan(question, error, bits)
         questions, texts = questions_of(plans), [plan.text for plan in plans]
         paid = self.ledger.reserve(
@@ -166,6 +167,15 @@ class Agent:
             for plan in plans
         )
         return answers[0] if isinstance(question, (str, Wish)) else BatchAnswer(answers)
+
+    def _ready(self) -> Holding:
+        """Return the version that is held; refuse, before a charge, what nobody could answer."""
+        if self._closed or os.getpid() != self._process:
+            what = "is closed" if self._closed else "was opened by another process"
+            raise OptionError(
+                f"The agent {what}", hint="open the dataset again, once in every process that asks"
+            )
+        return self._held
 
     def _finish(
         self, held: Holding, paid: Reservation, questions: Sequence[Question]
@@ -238,7 +248,7 @@ class Agent:
         """Hold another version from now on; who is being answered reads the old one to its end."""
         table = open_table(data)
         with self._changing:
-            old = self._held
+            old = self._ready()
             fresh = replace_copy(
                 table, schema, self.ledger, before=old.schema, place=self._place, kind=kind
             )
@@ -274,6 +284,7 @@ class Agent:
 
     def close(self) -> None:
         """Give back the connections; what was answered and charged is on disk."""
+        self._closed = True
         self._held.coded.close()
         self._close_ledger()
 

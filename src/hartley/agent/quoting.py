@@ -127,17 +127,28 @@ class Desk:
         """Return the price of plans, with what of it is due now, where a ledger tells it."""
         questions = questions_of(plans)
         found = price(questions, self.schema)
-        due = balance = None
+        due = balance = affordable = None
         if ledger is not None:
             due = self._due(questions, found.cells, ledger, analyst)
             balance = ledger.balance(self.schema.name, analyst)
+            # The account may hold what the dataset does not: open columns are paid by all.
+            affordable = due <= balance.left and ledger.affords(
+                self.schema.name,
+                analyst,
+                [to_plain(one) for one in questions],
+                lambda new: (
+                    found.cells
+                    if len(new) == len(questions)
+                    else price([questions[i] for i in new], self.schema).cells
+                ),
+            )
         texts = tuple(plan.text for plan in plans)
         return Quote(
             texts=texts,
             cells=found.cells,
             bits=log_ratio(found.cells),
             due=None if due is None else log_ratio(due),
-            affordable=None if due is None or balance is None else due <= balance.left,
+            affordable=affordable,
             errors=tuple(self._errors(plan) for plan in plans),
             levels=tuple(tuple(map(levels, plan.questions)) for plan in plans),
             remaining=None if balance is None else balance.remaining,

@@ -828,3 +828,58 @@ def test_a_broken_engine_is_told_to_the_owner_when_prices_need_a_public_count(ag
     with pytest.raises(EngineError) as failed:
         agent.price("SELECT AVG(age) FROM people WHERE area = 'north'", error=1)
     assert "4711" not in str(failed.value)
+
+
+def test_the_command_verifies_every_price(agent, ledger):
+    from typer.testing import CliRunner
+
+    from hartley.agent.batch import to_plain
+    from hartley.cli.ledger import ledger_app
+
+    def verify(*words):
+        return CliRunner().invoke(ledger_app, ["verify", str(ledger), *words])
+
+    agent.ask([OLD, "SELECT AVG(age) FROM people"], bits=3)
+    agent.allow("ann", 4)
+    agent.ask([OLD, "SELECT COUNT(*) FROM people WHERE pay = 1"], analyst="ann")
+    found = verify("--json")
+    assert found.exit_code == 0
+    content = json.loads(found.stdout)
+    assert (content["charges_priced_again"], content["charges_not_priced_again"]) == (2, 0)
+    assert "2 charges computed again" in verify("--text").stdout
+    plan = agent._held.desk.plan("SELECT MEDIAN(age) FROM people", None, 3)
+    dear = [to_plain(question) for question in plan[0].questions]
+    agent.ledger.reserve("people", None, dear, lambda _: 9)
+    found = verify("--json")
+    assert found.exit_code == 1
+    assert json.loads(found.stdout)["first_bad_row"] == agent.ledger.head().sequence
+
+
+def test_a_quote_says_what_the_budget_holds_even_where_an_allowance_holds_more(ledger):
+    with Agent(DATA, SCHEMA, ledger=ledger, budget=4) as agent:
+        agent.allow("ann", 3)
+        assert agent.price(OLD, analyst="ann").affordable is True
+        for _ in range(3):
+            agent.update(DATA)  # the open column is paid for again, by all
+        assert agent.remaining == 0
+        assert agent.price(OLD, analyst="ann").affordable is False
+        with pytest.raises(Refused, match="budget of the dataset"):
+            agent.ask(OLD, analyst="ann")
+
+
+def test_an_agent_that_is_closed_or_of_another_process_charges_nothing(ledger, monkeypatch):
+    agent = Agent(DATA, SCHEMA, ledger=ledger, budget=12)
+    head = agent.ledger.head()
+    process = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: process + 1)
+    acts = (agent.ask, agent.price, lambda _: agent.update(DATA))
+    for act in acts:
+        with pytest.raises(OptionError, match="another process"):
+            act(OLD)
+    monkeypatch.undo()
+    agent.close()
+    for act in acts:
+        with pytest.raises(OptionError, match="is closed"):
+            act(OLD)
+    with open_ledger(ledger) as opened:
+        assert opened.head() == head

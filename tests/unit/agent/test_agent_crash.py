@@ -34,7 +34,7 @@ def test_asking_is_killed_200_times_in_all():
 
 
 def test_a_version_is_there_whole_or_not_at_all_when_replacing_is_killed(tmp_path):
-    found = drive("replaced", tmp_path / "ledger.db", rounds=8, seed=3000)
+    found = drive("replaced", tmp_path / "ledger.db", rounds=6, seed=3000)
     assert found["problem"] is None
     assert found["versions"] > 0
     left = [path.name for path in tmp_path.iterdir() if path.suffix == ".duckdb"]

@@ -29,7 +29,7 @@ from hartley.agent.ledger.reading import (
 )
 from hartley.agent.ledger.standing import MAY_SAY
 from hartley.agent.ledger.verifying import verify
-from hartley.errors import OptionError
+from hartley.errors import OptionError, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -190,6 +190,21 @@ class Ledger:
         """Return the places of the questions that an analyst's account would be charged for."""
         batch = read_batch(dataset, analyst, questions)
         return list(self._store.read(lambda t: plan(t, batch)).unpaid)
+
+    def affords(
+        self,
+        dataset: str,
+        analyst: str | None,
+        questions: Sequence[Mapping[str, Any]],
+        price: Callable[[list[int]], int],
+    ) -> bool:
+        """Tell whether ``reserve`` would accept the same just now; nothing is charged."""
+        batch = read_batch(dataset, analyst, questions)
+        try:
+            check_charge(self._store.read(lambda t: plan(t, batch)), Prices(price))
+        except Refused:
+            return False
+        return True
 
     def pending(self, dataset: str) -> list[Reservation]:
         """Return what was charged and never answered, of the present version of the data."""
