@@ -12,11 +12,13 @@ from pathlib import Path
 
 from rich.console import Console
 
+import anonymity
 import ask
 import ask_peers
 import audit_rows
 import environments
 import import_time
+import mdav
 import optimal_quantizer
 import partition
 import price
@@ -35,6 +37,8 @@ BENCHMARKS = {
     "release_rows": release_rows.run,
     "optimal_quantizer": optimal_quantizer.run,
     "volume": volume.run,
+    "anonymity": anonymity.run,
+    "mdav": mdav.run,
     "import_time": import_time.run,
 }
 

@@ -55,6 +55,15 @@ _HOMES = {
     "hartley.agent.estimate": ("Estimate", "Reading"),
     "hartley.agent.ledger.ledger": ("Ledger", "open_ledger"),
     "hartley.studies.tradeoff": ("Tradeoff", "tradeoff"),
+    "hartley.policies.microaggregation": (
+        "Microaggregation",
+        "mdav",
+        "mu_approx",
+        "univariate_microaggregation",
+    ),
+    "hartley.policies.generalisation": ("AnonymizedTable", "k_anonymize"),
+    "hartley.studies.anonymity": ("anonymity_report", "leaking_release"),
+    "hartley.studies.anonymity_findings": ("AnonymityReport",),
     "hartley.engines.sources": ("open_table",),
     "hartley.datasets.people": ("people",),
     "hartley.studies.audit": ("AuditReport", "audit"),
@@ -158,7 +167,17 @@ if TYPE_CHECKING:
         Threshold as Threshold,
     )
     from hartley.policies.document import PolicyDocument as PolicyDocument
+    from hartley.policies.generalisation import (
+        AnonymizedTable as AnonymizedTable,
+        k_anonymize as k_anonymize,
+    )
     from hartley.policies.merging import CategoryMerging as CategoryMerging
+    from hartley.policies.microaggregation import (
+        Microaggregation as Microaggregation,
+        mdav as mdav,
+        mu_approx as mu_approx,
+        univariate_microaggregation as univariate_microaggregation,
+    )
     from hartley.policies.optimal import (
         CutQuantizer as CutQuantizer,
         optimal_quantizer as optimal_quantizer,
@@ -186,6 +205,11 @@ if TYPE_CHECKING:
     from hartley.ranges.schema import Column as Column, Schema as Schema
     from hartley.ranges.volume import Volume as Volume, volume as volume
     from hartley.reports import plot as plot, write_html as write_html
+    from hartley.studies.anonymity import (
+        anonymity_report as anonymity_report,
+        leaking_release as leaking_release,
+    )
+    from hartley.studies.anonymity_findings import AnonymityReport as AnonymityReport
     from hartley.studies.audit import AuditReport as AuditReport, audit as audit
     from hartley.studies.design import Design as Design, design as design
     from hartley.studies.release import ReleaseReport as ReleaseReport, release as release

@@ -9,11 +9,13 @@ from typing import Annotated
 
 import typer
 
+from hartley.cli.anonymity import anonymity_command, anonymize_command
 from hartley.cli.ask import ask_command, price_command
 from hartley.cli.audit import audit_command
 from hartley.cli.design import design_command
 from hartley.cli.doctor import doctor_command
 from hartley.cli.ledger import ledger_app
+from hartley.cli.microaggregate import microaggregate_command
 from hartley.cli.output import is_terminal
 from hartley.cli.refusals import pointed_at
 from hartley.cli.release import release_command
@@ -41,6 +43,9 @@ app.command("design")(design_command)
 app.command("tradeoff")(tradeoff_command)
 app.command("release")(release_command)
 app.command("verify")(verify_command)
+app.command("anonymity")(anonymity_command)
+app.command("anonymize")(anonymize_command)
+app.command("microaggregate")(microaggregate_command)
 app.command("sample")(sample_command)
 app.command("doctor")(doctor_command)
 app.add_typer(schema_app)

@@ -1,0 +1,423 @@
+"""What the classic models of anonymity say about classes of records with equal keys.
+
+Every function takes the counts of the classes and returns the strictest parameter for which the
+model holds. Ratios of counts are exact fractions; what has a logarithm in it is rounded.
+A confidential value that is absent from a class has the share zero there.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.errors import OptionError
+from hartley.exact import log_ratio
+from hartley.kernels.classes import count_tails, equal_moves, ordered_moves
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from hartley.kernels.cube import ClassCounts
+
+LARGEST = 2**62
+"""Integers up to here are added in one machine word."""
+
+
+def k_anonymity(classes: ClassCounts) -> int:
+    r"""Return the size of the smallest class: everybody shares the keys with k - 1 others.
+
+    .. math:: k = \min_i n_i
+
+    Samarati and Sweeney 1998. Exact. Linear in the number of classes.
+
+    Example:
+        >>> from hartley.kernels.cube import ClassCounts
+        >>> three_and_two = ClassCounts.from_cells(*np.array([[0, 0, 1], [0, 1, 1], [1, 2, 2]]))
+        >>> k_anonymity(three_and_two)
+        2
+    """
+    return int(classes.sizes.min())
+
+
+def record_leakage(classes: ClassCounts, *, base: float = 2) -> float:
+    r"""Return the non-stochastic leakage of the keys about which record somebody is.
+
+    .. math:: L_0 = \log_2 \frac{n}{k}
+
+    Farokhi 2019 with the record itself as the secret: the smallest class leaves k of n records
+    possible. Exact up to the rounding of the logarithm. Linear in the number of classes.
+
+    Example:
+        >>> from hartley.kernels.cube import ClassCounts
+        >>> record_leakage(ClassCounts.from_cells(*np.array([[0, 1], [0, 0], [6, 2]])))
+        2.0
+    """
+    return log_ratio(classes.rows, k_anonymity(classes), base=base)
+
+
+def unique_records(classes: ClassCounts) -> int:
+    r"""Return how many records share their keys with nobody.
+
+    .. math:: |\{i : n_i = 1\}|
+
+    Exact. Linear in the number of classes.
+
+    Example:
+        >>> from hartley.kernels.cube import ClassCounts
+        >>> unique_records(ClassCounts.from_cells(*np.array([[0, 1], [0, 0], [1, 2]])))
+        1
+    """
+    return int((classes.sizes == 1).sum())
+
+
+# --- re-identification ------------------------------------------------------------------------
+
+
+def prosecutor_risk(classes: ClassCounts) -> Fraction:
+    r"""Return the worst chance to find somebody who is known to be in the table.
+
+    .. math:: \max_i \frac{1}{n_i} = \frac{1}{k}
+
+    El Emam and Dankar 2008. Exact. Linear in the number of classes.
+
+    Example:
+        >>> from hartley.kernels.cube import ClassCounts
+        >>> prosecutor_risk(ClassCounts.from_cells(*np.array([[0, 1], [0, 0], [4, 2]])))
+        Fraction(1, 2)
+    """
+    return Fraction(1, k_anonymity(classes))
+
+
+def journalist_risk(population: NDArray[np.int64]) -> Fraction:
+    r"""Return the worst chance to find somebody of a population of which the table is a sample.
+
+    .. math:: \max_i \frac{1}{N_i}
+
+    over the classes i that the table has, N_i being their sizes in the population (El Emam and
+    Dankar 2008). Where nothing is known of the population, N_i = n_i bounds it from above: the
+    prosecutor's risk. Exact. Linear in the number of classes.
+
+    Example:
+        >>> journalist_risk(np.array([40, 20]))
+        Fraction(1, 20)
+    """
+    return Fraction(1, int(population.min()))
+
+
+def marketer_risk(classes: ClassCounts, population: NDArray[np.int64] | None = None) -> Fraction:
+    r"""Return the share of all records that is found on average when all are looked for.
+
+    .. math:: \frac{1}{n} \sum_i \frac{n_i}{N_i}
+
+    Dankar and El Emam 2010; without a population N_i = n_i and it is classes over records.
+    Exact. Linear in the number of classes.
+
+    Example:
+        >>> from hartley.kernels.cube import ClassCounts
+        >>> classes = ClassCounts.from_cells(*np.array([[0, 1], [0, 0], [4, 2]]))
+        >>> marketer_risk(classes), marketer_risk(classes, np.array([8, 8]))
+        (Fraction(1, 3), Fraction(1, 8))
+    """
+    if population is None:
+        return Fraction(len(classes), classes.rows)
+    pairs, times = np.unique(np.stack([classes.sizes, population]), axis=1, return_counts=True)
+    found = sum(
+        (Fraction(n * t, of) for (n, of), t in zip(pairs.T.tolist(), times.tolist(), strict=True)),
+        Fraction(0),
+    )
+    return found / classes.rows
+
+
+# --- diversity --------------------------------------------------------------------------------
+
+
+def distinct_diversity(classes: ClassCounts) -> int:
+    r"""Return how many different confidential values every class has, at least.
+
+    .. math:: l = \min_i |\{s : n_{is} > 0\}|
+
+    Distinct l-diversity (Machanavajjhala et al. 2007), which is also the p of p-sensitive
+    k-anonymity (Truta and Vinay 2006). Exact. Linear in the number of classes.
+
+    Example:
+        >>> from hartley.kernels.cube import ClassCounts
+        >>> distinct_diversity(ClassCounts.from_cells(*np.array([[0, 0, 1], [0, 1, 1], [1, 2, 2]])))
+        1
+    """
+    return int(classes.distinct.min())
+
+
+def entropy_diversity(classes: ClassCounts) -> float:
+    r"""Return the effective number of confidential values of the least diverse class.
+
+    .. math:: l = \min_i 2^{H_i}, \quad H_i = -\sum_s p_{is} \log_2 p_{is}
+
+    Entropy l-diversity holds for this l and for none above (Machanavajjhala et al. 2007).
+    Rounded to double precision. Linear in the number of cells.
+
+    Example:
+        >>> from hartley.kernels.cube import ClassCounts
+        >>> entropy_diversity(ClassCounts.from_cells(*np.array([[0, 0], [0, 1], [3, 3]])))
+        2.0
+    """
+    return float(2.0 ** classes.bits[0].min())
+
+
+def recursive_diversity(classes: ClassCounts, length: int) -> Fraction | None:
+    r"""Return the c above which recursive (c, l)-diversity holds; None where no c is enough.
+
+    .. math:: c^\ast = \max_i \frac{r_{i1}}{r_{il} + \dots + r_{im}}
+
+    with the counts of class i in falling order: (c, l)-diversity asks for
+    :math:`r_{i1} < c\,(r_{il} + \dots + r_{im})` (Machanavajjhala et al. 2007), so it holds for
+    every c > c* and fails at c*. Exact. Near-linear in the number of cells.
+
+    Example:
+        >>> from hartley.kernels.cube import ClassCounts
+        >>> recursive_diversity(ClassCounts.from_cells(*np.array([[0, 0], [0, 1], [3, 2]])), 2)
+        Fraction(3, 2)
+    """
+    if length < 2:
+        raise OptionError(
+            f"The l of recursive diversity is {length}", hint="choose a whole number of 2 or more"
+        )
+    if distinct_diversity(classes) < length:
+        return None
+    return _largest(*count_tails(classes.starts, classes.counts, length))
+
+
+def alpha_share(classes: ClassCounts) -> Fraction:
+    r"""Return the largest share that one confidential value has of a class.
+
+    .. math:: \alpha = \max_{i,s} \frac{n_{is}}{n_i}
+
+    (alpha, k)-anonymity holds for this alpha and none below, every value being protected (Wong
+    et al. 2006). Exact. Linear in the number of cells.
+
+    Example:
+        >>> from hartley.kernels.cube import ClassCounts
+        >>> alpha_share(ClassCounts.from_cells(*np.array([[0, 0], [0, 1], [3, 1]])))
+        Fraction(3, 4)
+    """
+    return _largest(np.maximum.reduceat(classes.counts, classes.starts[:-1]), classes.sizes)
+
+
+# --- closeness --------------------------------------------------------------------------------
+
+
+def equal_closeness(classes: ClassCounts) -> Fraction:
+    r"""Return the t of t-closeness, all confidential values being equally far from each other.
+
+    .. math:: t = \max_i \frac{1}{2} \sum_s |p_{is} - q_s|
+
+    Li, Li and Venkatasubramanian 2007, equal distance, q being the shares in the whole table.
+    Exact. Linear in the number of cells.
+
+    Example:
+        >>> from hartley.kernels.cube import ClassCounts
+        >>> equal_closeness(ClassCounts.from_cells(*np.array([[0, 1], [0, 1], [1, 1]])))
+        Fraction(1, 2)
+    """
+    return _worst(_equal_moves(classes), classes, 2)
+
+
+def hierarchical_closeness(classes: ClassCounts, levels: Sequence[NDArray[np.int64]]) -> Fraction:
+    r"""Return the t of t-closeness when values are as far apart as their lowest common group.
+
+    .. math:: t = \max_i \frac{1}{H} \sum_{h=0}^{H-1} \frac{1}{2} \sum_g |p_{ig} - q_g|
+
+    the inner sum over the groups g of level h, level 0 being the values and level H the whole:
+    the earth mover's distance of the tree in which two values whose lowest common group is at
+    level h are h/H apart (Li, Li and Venkatasubramanian 2007). Exact. Linear in cells a level.
+
+    Args:
+        classes: the counts.
+        levels: for each level above the values and below the whole, the group of every value.
+
+    Example:
+        >>> from hartley.kernels.cube import ClassCounts
+        >>> apart = ClassCounts.from_cells(*np.array([[0, 1, 2, 2], [0, 1, 2, 3], [1, 1, 1, 1]]))
+        >>> hierarchical_closeness(apart, [np.array([0, 0, 1, 1])])
+        Fraction(5, 8)
+    """
+    moves = _equal_moves(classes).astype(object)
+    for groups in levels:
+        moves = moves + _equal_moves(classes.regroup(groups))
+    return _worst(moves, classes, 2 * (len(levels) + 1))
+
+
+def ordered_closeness(classes: ClassCounts) -> Fraction:
+    r"""Return the t of t-closeness when values are as far apart as they are in their order.
+
+    .. math:: t = \max_i \frac{1}{m-1} \sum_{j<m} \Bigl| \sum_{s \le j} (p_{is} - q_s) \Bigr|
+
+    Li, Li and Venkatasubramanian 2007, ordered distance, m being the number of values in the
+    whole table; zero where m is 1. Exact. Near-linear in the number of cells, however large m:
+    between two values of a class only the table's sums move, and those are summed beforehand.
+
+    Example:
+        >>> from hartley.kernels.cube import ClassCounts
+        >>> ordered_closeness(ClassCounts.from_cells(*np.array([[0, 1, 2], [0, 1, 2], [1, 1, 1]])))
+        Fraction(1, 2)
+    """
+    if classes.width == 1:
+        return Fraction(0)
+    sizes = classes.sizes
+    moves = (
+        ordered_moves(classes.starts, classes.codes, classes.counts, sizes, classes.totals)
+        if classes.width * int(sizes.max()) * classes.rows < LARGEST
+        else _long_moves(classes)
+    )
+    return _worst(moves, classes, classes.width - 1)
+
+
+def kullback_leibler(classes: ClassCounts, *, base: float = 2) -> float:
+    r"""Return how far the worst class diverges from the whole table.
+
+    .. math:: \max_i \sum_s p_{is} \log_2 \frac{p_{is}}{q_s}
+
+    Rebollo-Monedero, Forne and Domingo-Ferrer 2010: t-closeness with this distance. Rounded to
+    double precision. Linear in the number of cells.
+
+    Example:
+        >>> from hartley.kernels.cube import ClassCounts
+        >>> kullback_leibler(ClassCounts.from_cells(*np.array([[0, 1], [0, 1], [1, 1]])))
+        1.0
+    """
+    return max(float(classes.bits[1].max()), 0.0) / math.log2(base)
+
+
+def delta_disclosure(classes: ClassCounts, *, base: float = 2) -> float:
+    r"""Return how far the share of any value in any class is from its share in the table.
+
+    .. math:: \delta = \max_{i,s} \Bigl| \log_2 \frac{p_{is}}{q_s} \Bigr|
+
+    Brickell and Shmatikov 2008, who leave the base open: here bits unless ``base`` says
+    otherwise. Infinite where a class lacks a value that the table has, since it is then excluded
+    for certain. Exact up to the rounding of one logarithm. Linear in the number of cells.
+
+    Example:
+        >>> from hartley.kernels.cube import ClassCounts
+        >>> classes = ClassCounts.from_cells(*np.array([[0, 0, 1, 1], [0, 1, 0, 1], [1, 3, 3, 1]]))
+        >>> delta_disclosure(classes), delta_disclosure(classes.regroup(np.array([0, 0])))
+        (1.0, 0.0)
+    """
+    if distinct_diversity(classes) < classes.width:
+        return math.inf
+    return _delta(classes, base)
+
+
+def delta_of_present(classes: ClassCounts, *, base: float = 2) -> float:
+    r"""Return the delta of the values that each class does have.
+
+    .. math:: \max_{i,s : n_{is} > 0} \Bigl| \log_2 \frac{p_{is}}{q_s} \Bigr|
+
+    What some programs call delta-disclosure (Brickell and Shmatikov 2008) although values that
+    are excluded do not enter. Exact up to the rounding of one logarithm. Linear in the cells.
+
+    Example:
+        >>> from hartley.kernels.cube import ClassCounts
+        >>> delta_of_present(ClassCounts.from_cells(*np.array([[0, 1], [0, 1], [1, 1]])))
+        1.0
+    """
+    return _delta(classes, base)
+
+
+def _delta(classes: ClassCounts, base: float) -> float:
+    high, low = (
+        _largest(*shares[::way]) for shares, way in zip(_shares(classes), (1, -1), strict=True)
+    )
+    worst = max(high, low)
+    return log_ratio(worst.numerator, worst.denominator, base=base)
+
+
+def _shares(classes: ClassCounts) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return the largest and the least p/q of every class, as fractions."""
+    return [
+        (
+            classes.counts[cells] * classes.rows,
+            classes.sizes * classes.totals[classes.codes[cells]],
+        )
+        for cells in classes.extremes
+    ]
+
+
+# --- attacks ----------------------------------------------------------------------------------
+
+
+def homogeneous_rows(classes: ClassCounts) -> tuple[int, int]:
+    r"""Return in how many classes, and for how many records, all confidential values are equal.
+
+    .. math:: |\{i : \max_s n_{is} = n_i\}|
+
+    Whoever knows the keys of such a person knows the value: the homogeneity attack
+    (Machanavajjhala et al. 2007). Exact. Linear in the number of classes.
+
+    Example:
+        >>> from hartley.kernels.cube import ClassCounts
+        >>> homogeneous_rows(ClassCounts.from_cells(*np.array([[0, 0, 1], [0, 1, 1], [1, 2, 2]])))
+        (1, 2)
+    """
+    alike = classes.distinct == 1
+    return int(alike.sum()), int(classes.sizes[alike].sum())
+
+
+def skewed_rows(classes: ClassCounts, times: int) -> tuple[int, int]:
+    r"""Return in how many classes, of how many records, a value is that much likelier.
+
+    .. math:: |\{i : \max_s p_{is}/q_s > r\}|
+
+    The skewness attack of Li, Li and Venkatasubramanian 2007: the class need not give the value
+    away to tell much about it. Exact. Linear in the number of cells.
+
+    Args:
+        classes: the counts.
+        times: the ratio r that has to be exceeded.
+
+    Example:
+        >>> from hartley.kernels.cube import ClassCounts
+        >>> classes = ClassCounts.from_cells(*np.array([[0, 0, 1], [0, 1, 1], [1, 1, 6]]))
+        >>> skewed_rows(classes, 2)
+        (1, 2)
+    """
+    over, under = _shares(classes)[0]
+    hit = (over - 1) // times >= under  # over > times * under, within a machine word
+    return int(hit.sum()), int(classes.sizes[hit].sum())
+
+
+# --- exact maxima -----------------------------------------------------------------------------
+
+
+def _equal_moves(classes: ClassCounts) -> NDArray[np.int64]:
+    """Return 2 n_i n times the share that has to move; below 2**63 for up to 2**31 records."""
+    return equal_moves(classes.starts, classes.codes, classes.counts, classes.sizes, classes.totals)
+
+
+def _long_moves(classes: ClassCounts) -> NDArray[np.object_]:
+    """Return what ``ordered_moves`` does, in integers without a limit, class by class."""
+    rows, totals = classes.rows, np.cumsum(classes.totals).astype(object)
+    shares = np.zeros(classes.width, np.int64)
+    moves = np.empty(len(classes), object)
+    for i, size in enumerate(classes.sizes.tolist()):
+        cells = slice(classes.starts[i], classes.starts[i + 1])
+        shares[classes.codes[cells]] = classes.counts[cells]
+        moves[i] = np.abs(np.cumsum(shares).astype(object) * rows - totals * size).sum()
+        shares[classes.codes[cells]] = 0
+    return moves
+
+
+def _worst(moves: NDArray[Any], classes: ClassCounts, scale: int) -> Fraction:
+    return _largest(moves, classes.sizes) / (scale * classes.rows)
+
+
+def _largest(over: NDArray[Any], under: NDArray[np.int64]) -> Fraction:
+    """Return the largest of many fractions, exactly: doubles only say which ones can be it."""
+    near = over.astype(np.float64) / under.astype(np.float64)
+    close = near >= near.max() * (1 - 1e-14)
+    pairs = set(zip(over[close].tolist(), under[close].tolist(), strict=True))
+    return max(Fraction(a, b) for a, b in pairs)

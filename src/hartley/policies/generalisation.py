@@ -1,0 +1,308 @@
+"""Make a table k-anonymous: coarser keys for everybody alike, or boxes cut where people are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.engines.sources import open_table
+from hartley.engines.view import prepare, run
+from hartley.engines.writing import CSV_ENDINGS, PARQUET_ENDINGS, whole_file
+from hartley.errors import OptionError
+from hartley.exact import parse_number
+from hartley.kernels.mondrian import mondrian_boxes
+from hartley.policies.hierarchy import key_levels
+from hartley.policies.lattice import KeyPoints, search_lattice
+from hartley.ranges.classes import combine_codes, encode_column
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from hartley.engines.table import Table
+    from hartley.policies.hierarchy import Hierarchy
+
+METHODS = ("full-domain", "mondrian")
+
+
+@dataclass(frozen=True)
+class AnonymizedTable:
+    """A k-anonymous table and what it cost."""
+
+    table: Any
+    """The released rows as an Arrow table, with all columns."""
+    name: str
+    keys: tuple[str, ...]
+    k: int
+    method: str
+    levels: tuple[tuple[int, int], ...] | None
+    """For every key its level and the highest one; None of Mondrian."""
+    rows: int
+    suppressed: int
+    """Records that were left out."""
+    classes: int
+    loss: Fraction
+    """Average over all records and keys of (values that stay possible - 1) / (all values - 1)."""
+
+    @property
+    def headline(self) -> str:
+        """The release in one sentence."""
+        return (
+            f"{self.rows - self.suppressed:,} of {self.rows:,} records of {self.name} were made "
+            f"{self.k:,}-anonymous over {', '.join(self.keys)}."
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What a reader should know, in plain words."""
+        told = [
+            f"{key} is released at level {level} of {top}"
+            + (", suppressed." if level == top else ", as it is." if not level else ".")
+            for key, (level, top) in zip(self.keys, self.levels or (), strict=False)
+        ]
+        return (
+            *told,
+            (
+                f"The keys lose {float(100 * self.loss):.2f} % of what they could tell; there are "
+                f"{self.classes:,} classes."
+            ),
+            "k-anonymity says nothing about confidential values: measure those as well.",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was done as plain values, ready for JSON; no row of the table."""
+        return {
+            "format": 1,
+            "headline": self.headline,
+            "sentences": list(self.sentences),
+            "table": self.name,
+            "keys": list(self.keys),
+            "k": self.k,
+            "method": self.method,
+            "levels": None
+            if self.levels is None
+            else {key: level for key, (level, _) in zip(self.keys, self.levels, strict=True)},
+            "rows": self.rows,
+            "suppressed": self.suppressed,
+            "classes": self.classes,
+            "loss": float(self.loss),
+        }
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the released rows as Parquet or CSV, by the ending of the path."""
+        import pyarrow.csv as pc
+        import pyarrow.parquet as pq
+
+        name = Path(path).name.lower()
+        if not name.endswith((*PARQUET_ENDINGS, *CSV_ENDINGS)):
+            raise OptionError(
+                f"The ending of {Path(path).name} names no format that can be written",
+                hint="end the name with .parquet or .csv",
+            )
+        with whole_file(path) as half:
+            if name.endswith(CSV_ENDINGS):
+                pc.write_csv(self.table, half)
+            else:
+                pq.write_table(self.table, half)
+
+
+def k_anonymize(  # noqa: PLR0913 - each is one choice of the user's
+    table: object,
+    keys: str | Sequence[str],
+    k: int,
+    *,
+    hierarchies: Mapping[str, Hierarchy] | None = None,
+    method: str = "full-domain",
+    suppress: object = 0,
+) -> AnonymizedTable:
+    r"""Coarsen the keys of a table until everybody shares them with k - 1 others.
+
+    .. math:: \text{loss} = \frac{1}{n K} \sum_{\text{records, keys}}
+        \frac{|\text{values that stay possible}| - 1}{|\text{all values}| - 1}
+
+    "full-domain" (Samarati 2001; Iyengar 2002 for the loss) gives every key one level of its
+    hierarchy for all records and leaves out those whose class stays smaller than k, up to the
+    share that may be suppressed, each at a loss of 1 a key: of all levels the least loss,
+    exactly. "mondrian" (LeFevre, DeWitt and Ramakrishnan 2006) cuts the keys, ordered as their
+    values are, into boxes of k or more: usually a smaller loss, not the least one. The table is
+    held in memory. The search is over distinct key combinations; it stops at the first level
+    whose loss, even if nothing had to be left out, exceeds the best one found.
+
+    Args:
+        table: whatever ``Relation.from_table`` reads, or a table already open.
+        keys: the columns to coarsen; all others are released as they are.
+        k: how many records have to be alike, at least.
+        hierarchies: for a key, the groups of every value from narrow to wide, or the widths of
+            nested bins of numbers; without one a key is released as it is or suppressed.
+        method: "full-domain" or "mondrian".
+        suppress: the share of the records that may be left out (full-domain alone).
+
+    Example:
+        >>> people = {"age": [31, 38, 45, 46], "ill": ["a", "b", "a", "b"]}
+        >>> found = k_anonymize(people, "age", 2, hierarchies={"age": [10]})
+        >>> found.table["age"].to_pylist(), found.loss
+        (['[30, 40)', '[30, 40)', '[40, 50)', '[40, 50)'], Fraction(1, 3))
+        >>> k_anonymize(people, "age", 2, method="mondrian").table["age"].to_pylist()
+        ['[31 .. 38]', '[31 .. 38]', '[45 .. 46]', '[45 .. 46]']
+    """
+    opened = open_table(table)
+    named = (keys,) if isinstance(keys, str) else tuple(keys)
+    share = _check(opened, named, k, hierarchies or {}, method, suppress)
+    rows = run(opened, opened.expression.to_pyarrow)
+    if rows.num_rows < k:
+        raise OptionError(
+            f"k = {k} is larger than {opened.name}, which has {rows.num_rows} rows",
+            hint="choose a smaller k",
+        )
+    points = _points(rows, named)
+    if method == "mondrian":
+        return _release_boxes(opened.name, rows, named, points, k)
+    levels = [
+        key_levels(name, values, (hierarchies or {}).get(name))
+        for name, values in zip(named, points.values, strict=True)
+    ]
+    found = search_lattice(points, levels, k, int(share * rows.num_rows))
+    kept = found.kept[points.members]
+    chosen = [level[at] for level, at in zip(levels, found.node, strict=True)]
+    released = rows
+    for i, (name, at) in enumerate(zip(named, found.node, strict=True)):
+        if at:
+            codes = chosen[i].groups[points.codes[:, i]][points.members]
+            released = _replace(released, name, chosen[i].labels, codes)
+    return AnonymizedTable(
+        table=released.filter(_mask(kept)),
+        name=opened.name,
+        keys=named,
+        k=k,
+        method=method,
+        levels=tuple((at, len(level) - 1) for at, level in zip(found.node, levels, strict=True)),
+        rows=rows.num_rows,
+        suppressed=int((~kept).sum()),
+        classes=found.classes,
+        loss=found.loss,
+    )
+
+
+def _check(  # noqa: PLR0913, PLR0917 - one parameter a thing to check
+    table: Table,
+    keys: tuple[str, ...],
+    k: int,
+    hierarchies: Mapping[str, object],
+    method: str,
+    suppress: object,
+) -> Fraction:
+    """Refuse what makes no sense, and return the share that may be suppressed."""
+    if not keys or len(set(keys)) < len(keys):
+        raise OptionError("A key column is missing or named twice", hint="name each key once")
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise OptionError("k is not a whole number of 1 or more", hint="write for example k=5")
+    if method not in METHODS:
+        raise OptionError(
+            f"The method '{method}' is unknown", hint=f"choose {' or '.join(METHODS)}"
+        )
+    share = parse_number(suppress, name="the share to suppress")
+    if not 0 <= share < 1:
+        raise OptionError(
+            "The share to suppress is not between 0 and 1", hint="write for example suppress=0.05"
+        )
+    if method == "mondrian" and (hierarchies or share):
+        raise OptionError(
+            "Mondrian uses neither hierarchies nor suppression", hint="leave them out"
+        )
+    for name in hierarchies:
+        if name not in keys:
+            raise OptionError(
+                f"Column '{name}' has a hierarchy but is not a key", hint="name it as a key"
+            )
+    prepare(table, keys, missing="value")
+    return share
+
+
+def _points(rows: Any, keys: tuple[str, ...]) -> KeyPoints:  # noqa: ANN401 - Arrow carries no types
+    """Find the distinct combinations of keys."""
+    encoded = [encode_column(rows.column(name)) for name in keys]
+    columns = [codes for codes, _ in encoded]
+    combined, width = combine_codes(columns, [len(values) for _, values in encoded])
+    if width > max(4 * combined.size, 2**16):
+        _, first, members, counts = np.unique(
+            combined, return_index=True, return_inverse=True, return_counts=True
+        )
+    else:  # few enough to count without sorting
+        times = np.bincount(combined, minlength=width)
+        found = np.flatnonzero(times)
+        counts, members = times[found], (np.cumsum(times > 0) - 1)[combined]
+        first = np.empty(found.size, np.int64)
+        first[members] = np.arange(members.size)  # any record of a combination stands for it
+    codes = np.stack([column[first] for column in columns], axis=1)
+    return KeyPoints(codes, counts, members, [values for _, values in encoded])
+
+
+def _replace(rows: Any, name: str, labels: Sequence[Any], codes: NDArray[np.int64]) -> Any:  # noqa: ANN401 - Arrow carries no types
+    """Replace a column by labels, as text."""
+    import pyarrow as pa
+
+    texts = pa.array([None if label is None else str(label) for label in labels], pa.string())
+    at = rows.column_names.index(name)
+    return rows.set_column(at, name, texts.take(pa.array(codes)))
+
+
+def _mask(kept: NDArray[np.bool_]) -> Any:  # noqa: ANN401 - Arrow carries no types
+    import pyarrow as pa
+
+    return pa.array(kept)
+
+
+# --- Mondrian ---------------------------------------------------------------------------------
+
+
+def _release_boxes(
+    name: str,
+    rows: Any,  # noqa: ANN401 - Arrow carries no types
+    keys: tuple[str, ...],
+    points: KeyPoints,
+    k: int,
+) -> AnonymizedTable:
+    boxes = mondrian_boxes(points.codes, points.counts, k)
+    order = np.argsort(boxes, kind="stable")
+    starts = np.flatnonzero(np.diff(boxes[order], prepend=-1))
+    sizes = np.add.reduceat(points.counts[order], starts)
+    loss = Fraction(0)
+    for i, key in enumerate(keys):
+        low = np.minimum.reduceat(points.codes[order, i], starts)
+        high = np.maximum.reduceat(points.codes[order, i], starts)
+        values = points.values[i]
+        spread = int(((high - low) * sizes).sum())
+        if not spread:
+            continue
+        loss += Fraction(spread, (len(values) - 1) * rows.num_rows * len(keys))
+        spans, which = np.unique(low * len(values) + high, return_inverse=True)
+        labels = [
+            _span(values[span // len(values)], values[span % len(values)])
+            for span in spans.tolist()
+        ]
+        rows = _replace(rows, key, labels, which[boxes][points.members])
+    return AnonymizedTable(
+        table=rows,
+        name=name,
+        keys=keys,
+        k=k,
+        method="mondrian",
+        levels=None,
+        rows=rows.num_rows,
+        suppressed=0,
+        classes=starts.size,
+        loss=loss,
+    )
+
+
+def _span(low: object, high: object) -> str | None:
+    """Name all values from one to another in their order, a missing one being the last."""
+    if low == high or (low is None and high is None):
+        return None if low is None else str(low)
+    return f"[{low} .. {'missing' if high is None else high}]"

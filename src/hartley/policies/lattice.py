@@ -1,0 +1,138 @@
+"""Find, among all levels of all keys, the k-anonymous ones that lose least."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.errors import OptionError
+from hartley.ranges.classes import combine_codes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from hartley.policies.hierarchy import Level
+
+MOST_NODES = 200_000
+"""More combinations of levels than this are refused."""
+
+
+@dataclass(frozen=True)
+class KeyPoints:
+    """The distinct combinations of keys of a table."""
+
+    codes: NDArray[np.int64]
+    """One row a combination, one column a key."""
+    counts: NDArray[np.int64]
+    members: NDArray[np.int64]
+    """The combination of every record."""
+    values: list[list[Any]]
+    """The values of every key, by code."""
+
+
+@dataclass(frozen=True)
+class BestNode:
+    """The levels that lose least, and which combinations are released."""
+
+    node: tuple[int, ...]
+    kept: NDArray[np.bool_]
+    classes: int
+    loss: Fraction
+
+
+class _Losses:
+    """Losses as integers over one common denominator, so that they compare exactly."""
+
+    def __init__(self, points: KeyPoints, levels: Sequence[Sequence[Level]]) -> None:
+        self._points, self._levels = points, levels
+        spans = [max(len(values) - 1, 1) for values in points.values]
+        self.unit = math.lcm(*spans)
+        self.scale = self.unit * len(spans) * int(points.counts.sum())
+        self._weights = [self.unit // span for span in spans]
+
+    def of_level(self, key: int, level: int, counts: NDArray[np.int64]) -> int:
+        """Return the loss of one key at one level, over records counted by combination."""
+        lost = self._levels[key][level].group_sizes - 1
+        return self._weights[key] * int(counts @ lost[self._points.codes[:, key]])
+
+    def bounds(self) -> list[list[int]]:
+        """Return for every key and level the loss if no record had to be left out."""
+        return [
+            [self.of_level(key, level, self._points.counts) for level in range(len(levels))]
+            for key, levels in enumerate(self._levels)
+        ]
+
+    def of_node(self, node: Sequence[int], kept: NDArray[np.bool_]) -> int:
+        """Return the loss of a node; what is left out loses all of every key."""
+        counts = np.where(kept, self._points.counts, 0)
+        gone = int(self._points.counts.sum() - counts.sum())
+        losses = (self.of_level(key, level, counts) for key, level in enumerate(node))
+        return sum(losses) + gone * self.unit * len(node)
+
+
+def search_lattice(
+    points: KeyPoints, levels: Sequence[Sequence[Level]], k: int, suppressible: int
+) -> BestNode:
+    """Return the node of the lattice of levels with the least loss, exactly; ties go to the lower.
+
+    Nodes are tried in the order of their loss without suppression, which bounds their loss from
+    below, until that bound exceeds the best loss; a node below one that suppresses too many
+    suppresses too many as well (Samarati 2001; Iyengar 2002) and is not tried. Costs at most one
+    grouping of the distinct combinations for each node.
+
+    Example:
+        >>> from hartley.policies.hierarchy import key_levels
+        >>> codes, counts, members = np.array([[0], [1]]), np.array([2, 1]), np.array([0, 0, 1])
+        >>> points = KeyPoints(codes, counts, members, [[7, 8]])
+        >>> search_lattice(points, [key_levels("a", [7, 8], None)], 2, 1).loss
+        Fraction(1, 3)
+    """
+    shape = [len(of_key) for of_key in levels]
+    if math.prod(shape) > MOST_NODES:
+        raise OptionError(
+            f"The hierarchies allow {math.prod(shape):,} combinations of levels",
+            hint=f"use fewer keys or levels, {MOST_NODES:,} combinations at most",
+        )
+    losses = _Losses(points, levels)
+    bounds = losses.bounds()
+    nodes = sorted(
+        (sum(bound[at] for bound, at in zip(bounds, node, strict=True)), sum(node), node)
+        for node in itertools.product(*map(range, shape))
+    )
+    failed = np.zeros(shape, bool)
+    best: tuple[int, BestNode] | None = None
+    for bound, _, node in nodes:
+        if best is not None and bound >= best[0]:
+            break
+        if failed[node]:
+            continue
+        kept, classes = _group(points, levels, node, k)
+        if int(points.counts[~kept].sum()) > suppressible:
+            failed[tuple(slice(at + 1) for at in node)] = True
+            continue
+        loss = losses.of_node(node, kept)
+        if best is None or loss < best[0]:
+            best = loss, BestNode(node, kept, classes, Fraction(loss, losses.scale))
+    assert best is not None  # one class of all records is large enough
+    return best[1]
+
+
+def _group(
+    points: KeyPoints, levels: Sequence[Sequence[Level]], node: Sequence[int], k: int
+) -> tuple[NDArray[np.bool_], int]:
+    """Return which combinations lie in classes of k or more, and how many those classes are."""
+    chosen = [of_key[at] for of_key, at in zip(levels, node, strict=True)]
+    columns = [level.groups[points.codes[:, i]] for i, level in enumerate(chosen)]
+    classes, width = combine_codes(columns, [len(level.labels) for level in chosen])
+    if width > 4 * classes.size + 1024:
+        found, classes = np.unique(classes, return_inverse=True)
+        width = found.size
+    sizes = np.bincount(classes, weights=points.counts, minlength=width)
+    return sizes[classes] >= k, int((sizes >= k).sum())

@@ -1,0 +1,163 @@
+"""Classes of records that share their keys, and how often a confidential value occurs in each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.engines.classes import mixed_radix, values_of
+from hartley.engines.counting import distinct_counts
+from hartley.engines.view import run
+from hartley.errors import TableError
+from hartley.kernels.cube import (
+    MOST_CELLS,
+    MOST_ROWS,
+    WIDEST_KEY,
+    ClassCounts,
+    CubeCounter,
+    group_keys,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from hartley.engines.view import View
+
+FEW_ROWS = 100_000
+"""Tables up to here are grouped by the engine: compiling and numbering would cost more."""
+SPARSE = 16
+"""A cube has at most so many counters a row."""
+
+
+@dataclass(frozen=True)
+class KeyClasses:
+    """The counts of a table, and the confidential values that their codes stand for."""
+
+    counts: ClassCounts
+    values: list[Any]
+    """In their order, a missing one, None, last."""
+
+
+def count_classes(view: View, keys: Sequence[int], confidential: int | None = None) -> KeyClasses:
+    """Count the classes of equal keys, and one confidential column within them.
+
+    A missing key is a value of its own, so that two records that lack it are alike in it; the
+    order and the index of the rows play no part. Large tables on the embedded engine are
+    streamed into a dense cube, or grouped there by one integer where the cube would be too
+    large; others are grouped by their engine. One pass over the rows.
+
+    Args:
+        view: the columns, with missing values kept.
+        keys: which of its columns are keys.
+        confidential: which is confidential; without one every record has the same value.
+
+    Example:
+        >>> from hartley.engines.sources import open_table
+        >>> from hartley.engines.view import prepare
+        >>> table = open_table({"age": [30, 30, None, None], "ill": ["a", "b", "a", "a"]})
+        >>> found = count_classes(prepare(table, ["age", "ill"], missing="value"), [0], 1)
+        >>> found.counts.sizes, found.counts.distinct, found.values
+        (array([2, 2]), array([2, 1]), ['a', 'b'])
+    """
+    if view.rows > MOST_ROWS:
+        raise TableError(
+            f"{view.table.name} has more than {MOST_ROWS:,} rows", hint="count it in parts"
+        )
+    at = [*keys, *([] if confidential is None else [confidential])]
+    narrow = replace(
+        view,
+        expression=view.expression.select(**{f"c{i}": f"c{column}" for i, column in enumerate(at)}),
+        columns=tuple(view.columns[column] for column in at),
+    )
+    if view.engine == "duckdb" and view.rows > FEW_ROWS:
+        counted = run(view.table, lambda: _count_keys(narrow, has_value=confidential is not None))
+        if counted is not None:
+            found: KeyClasses = counted
+            return found
+    return _group(narrow, has_value=confidential is not None)
+
+
+def encode_column(column: Any) -> tuple[NDArray[np.int64], list[Any]]:  # noqa: ANN401 - Arrow carries no types
+    """Return the codes of an Arrow column and its values in order, a missing one, None, last.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> encode_column(pa.chunked_array([["b", None, "a", "b"]]))
+        (array([1, 2, 0, 1]), ['a', 'b', None])
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):  # which may list values that never occur
+        column = column.cast(column.type.value_type)
+    if pa.types.is_floating(column.type):
+        column = pc.add(column, pa.scalar(0, column.type))  # minus zero is zero
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+    if pa.types.is_null(column.type):
+        return np.zeros(len(column), np.int64), [None] if len(column) else []
+    flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    encoded = flat.dictionary_encode()
+    order = pc.sort_indices(encoded.dictionary).to_numpy()
+    rank = np.empty(order.size + 1, np.int64)
+    rank[order] = np.arange(order.size)
+    rank[-1] = order.size
+    codes = encoded.indices.fill_null(order.size).to_numpy(zero_copy_only=False)
+    values = encoded.dictionary.take(pa.array(order)).to_pylist()
+    return rank[codes], [*values, *([None] if encoded.null_count else [])]
+
+
+def combine_codes(
+    columns: Sequence[NDArray[np.int64]], widths: Sequence[int]
+) -> tuple[NDArray[np.int64], int]:
+    """Return one integer for each combination of codes, equal exactly where all codes are.
+
+    Example:
+        >>> combine_codes([np.array([0, 1, 1]), np.array([2, 0, 2])], [2, 3])
+        (array([2, 3, 5]), 6)
+    """
+    combined, width = columns[0].astype(np.int64), max(widths[0], 1)
+    for codes, wide in zip(columns[1:], widths[1:], strict=True):
+        if width * max(wide, 1) >= WIDEST_KEY:
+            distinct, combined = np.unique(combined, return_inverse=True)
+            width = distinct.size
+        combined, width = combined * max(wide, 1) + codes, width * max(wide, 1)
+    return combined, width
+
+
+# --- ways to count ----------------------------------------------------------------------------
+
+
+def _count_keys(view: View, *, has_value: bool) -> KeyClasses | None:
+    """Stream mixed-radix keys into a cube, or let the engine group them; None where none fit."""
+    with mixed_radix(view) as rows:
+        if not rows.fits:
+            return None
+        width = rows.codings[-1].width if has_value else 1
+        if rows.cells <= min(MOST_CELLS, SPARSE * view.rows):
+            cube = CubeCounter(classes=rows.cells // width, width=width)
+            for keys in rows.stream():
+                cube.add(keys)
+            counts, observed = cube.finish()
+        else:
+            grouped = rows.grouped()
+            keys, times = (grouped.column(name).to_numpy() for name in ("key", "n"))
+            counts, observed = group_keys(keys.astype(np.int64), times, width)
+        if not has_value:
+            return KeyClasses(counts, [None])
+        listed = values_of(rows.codings[-1])
+        return KeyClasses(counts, [listed[code] for code in observed.tolist()])
+
+
+def _group(view: View, *, has_value: bool) -> KeyClasses:
+    """Let the engine group the rows and number what it found."""
+    grouped = distinct_counts(view)
+    encoded = [encode_column(grouped.column(i)) for i in range(len(view.columns))]
+    times = grouped.column("n").to_numpy().astype(np.int64)
+    keys = encoded[:-1] if has_value else encoded
+    classes, _ = combine_codes([codes for codes, _ in keys], [len(values) for _, values in keys])
+    codes, values = encoded[-1] if has_value else (np.zeros(times.size, np.int64), [None])
+    return KeyClasses(ClassCounts.from_cells(classes, codes, times), values)

@@ -1,0 +1,259 @@
+"""Report how anonymous the records of a table are, and which attacks succeed nevertheless."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hartley.engines.sources import open_table
+from hartley.engines.table import Kind
+from hartley.engines.view import prepare
+from hartley.errors import OptionError
+from hartley.exact import check_base
+from hartley.measures import anonymity as measures
+from hartley.policies.hierarchy import nested_levels
+from hartley.ranges.classes import count_classes
+from hartley.studies.anonymity_findings import (
+    SKEWED,
+    AnonymityReport,
+    ConfidentialFindings,
+    counted,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from hartley.engines.table import Table
+    from hartley.engines.view import View
+    from hartley.kernels.cube import ClassCounts
+    from hartley.ranges.classes import KeyClasses
+
+    Progress = Callable[[str, float], None]
+    """Told what is being done and which share of it is done."""
+
+
+def anonymity_report(  # noqa: PLR0913 - each is one choice of the user's
+    table: object,
+    *,
+    keys: str | Sequence[str],
+    confidential: str | Sequence[str] = (),
+    ordered: Sequence[str] | Mapping[str, Sequence[object]] | None = None,
+    hierarchy: Mapping[str, Mapping[object, Sequence[object]]] | None = None,
+    base: float = 2,
+    progress: Progress | None = None,
+) -> AnonymityReport:
+    r"""Measure k-anonymity and its refinements, and say which attacks succeed nevertheless.
+
+    .. math:: k = \min_i n_i, \quad L_0 = \log_2 \frac{n}{k}
+
+    Records with equal keys form a class; a missing key is a value of its own. Each confidential
+    column is measured by itself: distinct, entropy and recursive l-diversity, p-sensitivity,
+    alpha, t-closeness by the earth mover's distance (equal, ordered, hierarchical) and by KL,
+    delta-disclosure; values absent from a class count zero there. Fractions are exact,
+    logarithms rounded. One pass over the rows a confidential column.
+
+    Args:
+        table: whatever ``Relation.from_table`` reads, or a table already open.
+        keys: the columns by which somebody could be recognised.
+        confidential: the columns whose values should stay unknown.
+        ordered: confidential columns whose values have an order, or for each such column its
+            values in order; numbers and times are ordered if it is left out.
+        hierarchy: for confidential columns, the groups of every value from narrow to wide.
+        base: of the logarithms, 2 counts bits; also that of delta-disclosure.
+        progress: told what is being done and which share of it.
+
+    Example:
+        >>> ill = ["flu", "flu", "flu", "flu", "hiv", "flu"]
+        >>> ward = {"age": ["20-29"] * 3 + ["30-39"] * 3, "ill": ill}
+        >>> report = anonymity_report(ward, keys="age", confidential="ill")
+        >>> print(report.headline)
+        the dict is 3-anonymous over age, and still gives a confidential value away for 3 records.
+        >>> report.leakage, report["ill"].equal_closeness
+        (1.0, Fraction(1, 6))
+    """
+    check_base(base)
+    opened = open_table(table)
+    named = _names(keys, "keys"), _names(confidential, "confidential")
+    _check_roles(*named, ordered, hierarchy)
+    view = prepare(opened, [*named[0], *named[1]], missing="value")
+    tell = progress or (lambda _what, _share: None)
+    at = list(range(len(named[0])))
+    tell("count", 0.0)
+    found = []
+    first: ClassCounts | None = None
+    for i, column in enumerate(named[1]):
+        tally = count_classes(view, at, len(at) + i)
+        first = first or tally.counts
+        kind = view.columns[len(at) + i].kind
+        ordering = _ordering(column, kind, tally, ordered)
+        found.append(_findings(column, tally, ordering, (hierarchy or {}).get(column), base))
+        tell("count", (i + 1) / len(named[1]))
+    classes = first or count_classes(view, at).counts
+    tell("count", 1.0)
+    return AnonymityReport(
+        table=opened.name,
+        keys=named[0],
+        rows=classes.rows,
+        classes=len(classes),
+        k=measures.k_anonymity(classes),
+        unique=measures.unique_records(classes),
+        leakage=measures.record_leakage(classes, base=base),
+        prosecutor=measures.prosecutor_risk(classes),
+        journalist=measures.journalist_risk(classes.sizes),
+        marketer=measures.marketer_risk(classes),
+        base=base,
+        confidential=tuple(found),
+        notes=_notes(view, len(at), opened),
+    )
+
+
+def leaking_release(records: Sequence[object], k: int) -> list[object]:
+    r"""Release records k-anonymously and give k of them away: Farokhi's counterexample.
+
+    .. math:: \tilde f(x) = (x_1, \dots, x_k, f(x)_{k+1}, \dots, f(x)_n)
+
+    Farokhi 2019, Proposition V.1 (corrected: over continuous records d0 is minus infinity, and
+    L0 and the maximin information are infinite): where the first k records are equal, they may
+    be released as they are, beside any k-anonymous release f of the others, here one that
+    suppresses them. Nobody is told apart from fewer than k - 1 others, and k people have lost
+    everything: over records with v possible values L0 = I* = log2 v, all that there is to lose,
+    and no bound holds as v grows. Exact. Linear in the number of records.
+
+    Args:
+        records: the records, of which the first k are equal.
+        k: how many must be alike; no others, or at least k, may follow the first k.
+
+    Example:
+        >>> leaking_release([7, 7, 1, 2], 2)
+        [7, 7, '*', '*']
+        >>> from hartley.measures.leakage import nonstochastic_leakage
+        >>> from hartley.ranges.relation import Relation
+        >>> worlds = [[x, x, y, z] for x in range(8) for y in range(8) for z in range(8)]
+        >>> told = Relation.from_pairs((w[0], tuple(leaking_release(w, 2))) for w in worlds)
+        >>> nonstochastic_leakage(told)
+        3.0
+    """
+    n = len(records)
+    if k < 1 or n < k or k < n < 2 * k:
+        raise OptionError(
+            f"{counted(n, 'record')} cannot be released this way with k = {k}",
+            hint="give k records, or at least 2k, and a k of 1 or more",
+        )
+    if any(record != records[0] for record in records[:k]):
+        raise OptionError(f"The first {k} records are not equal", hint="put k equal records first")
+    return [*records[:k], *["*"] * (n - k)]
+
+
+# --- input ------------------------------------------------------------------------------------
+
+
+def _names(names: str | Sequence[str], what: str) -> tuple[str, ...]:
+    listed = (names,) if isinstance(names, str) else tuple(names)
+    if what == "keys" and not listed:
+        raise OptionError("There is no key column", hint="name at least one column as a key")
+    for i, name in enumerate(listed):
+        if name in listed[:i]:
+            raise OptionError(f"Column '{name}' is named twice", hint="name it once")
+    return listed
+
+
+def _check_roles(
+    keys: Sequence[str],
+    confidential: Sequence[str],
+    ordered: Sequence[str] | Mapping[str, Sequence[object]] | None,
+    hierarchy: Mapping[str, object] | None,
+) -> None:
+    if isinstance(ordered, str):
+        raise OptionError("The ordered columns are not a list", hint="put the name in a list")
+    for column in confidential:
+        if column in keys:
+            raise OptionError(
+                f"Column '{column}' is both a key and confidential", hint="give it one role"
+            )
+    for column in (*(ordered or ()), *(hierarchy or ())):
+        if column not in confidential:
+            raise OptionError(
+                f"Column '{column}' has an order or a hierarchy but is not confidential",
+                hint="name it under confidential, or leave it out",
+            )
+
+
+def _ordering(
+    column: str,
+    kind: Kind,
+    tally: KeyClasses,
+    ordered: Sequence[str] | Mapping[str, Sequence[object]] | None,
+) -> NDArray[np.int64] | None:
+    """Return the place of every value in the order; None of values that have none."""
+    natural = kind.numeric or kind is Kind.TIME if ordered is None else column in ordered
+    if not natural:
+        return None
+    if isinstance(ordered, Mapping):
+        places = {value: place for place, value in enumerate(ordered[column])}
+        if any(value not in places for value in tally.values):
+            raise OptionError(
+                f"The order of column '{column}' lacks a value that the table has",
+                hint="list every value once, and None for a missing one",
+            )
+        sequence = sorted(range(len(tally.values)), key=lambda i: places[tally.values[i]])
+    else:
+        sequence = sorted(
+            range(len(tally.values)), key=lambda i: (tally.values[i] is None, tally.values[i])
+        )
+    return np.argsort(sequence)
+
+
+# --- what is found ----------------------------------------------------------------------------
+
+
+def _findings(
+    column: str,
+    tally: KeyClasses,
+    ordering: NDArray[np.int64] | None,
+    groups: Mapping[object, Sequence[object]] | None,
+    base: float,
+) -> ConfidentialFindings:
+    classes = tally.counts
+    distinct = measures.distinct_diversity(classes)
+    alike, skewed = measures.homogeneous_rows(classes), measures.skewed_rows(classes, SKEWED)
+    moved = ordering is not None and bool((np.diff(ordering) < 0).any())
+    placed = classes.regroup(ordering) if moved and ordering is not None else classes
+    return ConfidentialFindings(
+        column=column,
+        values=classes.width,
+        distinct=distinct,
+        entropy=measures.entropy_diversity(classes),
+        recursive=tuple(
+            (length, measures.recursive_diversity(classes, length))
+            for length in sorted({2, max(distinct, 2)})
+        ),
+        alpha=measures.alpha_share(classes),
+        equal_closeness=measures.equal_closeness(classes),
+        ordered_closeness=None if ordering is None else measures.ordered_closeness(placed),
+        hierarchical_closeness=None
+        if groups is None
+        else measures.hierarchical_closeness(
+            classes, [level.groups for level in nested_levels(column, tally.values, groups)]
+        ),
+        kullback_leibler=measures.kullback_leibler(classes, base=base),
+        delta=measures.delta_disclosure(classes, base=base),
+        delta_of_present=measures.delta_of_present(classes, base=base),
+        homogeneous_classes=alike[0],
+        homogeneous_rows=alike[1],
+        skewed_classes=skewed[0],
+        skewed_rows=skewed[1],
+    )
+
+
+def _notes(view: View, keys: int, table: Table) -> tuple[str, ...]:
+    last = ", the last one unless an order is given"
+    return tuple(
+        f"Missing values of {column.name}, in {counted(column.missing, 'row')} of {table.name}, "
+        f"count as one value of their own{last * (i >= keys)}."
+        for i, column in enumerate(view.columns)
+        if column.missing
+    )

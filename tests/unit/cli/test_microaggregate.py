@@ -1,0 +1,86 @@
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from hartley.cli.microaggregate import microaggregate_command
+from hartley.errors import OptionError
+from hartley.policies.microaggregation import mdav, mu_approx, univariate_microaggregation
+
+app = typer.Typer()
+app.command()(microaggregate_command)
+
+
+@pytest.fixture
+def table(tmp_path):
+    random = np.random.default_rng(8)
+    content = pa.table(
+        {
+            "age": random.integers(18, 90, 50),
+            "income": random.normal(1e3, 200, 50),
+            "sex": random.choice(["f", "m"], 50),
+        }
+    )
+    pa.parquet.write_table(content, tmp_path / "people.parquet")
+    return tmp_path / "people.parquet"
+
+
+def run(*words):
+    return CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "direct"),
+    [
+        ((), lambda table: mdav(table, 4, ["age", "income"], keep="sex")),
+        (
+            ("--raw",),
+            lambda table: mdav(table, 4, ["age", "income"], standardise=False, keep="sex"),
+        ),
+        (
+            ("--method", "mu-approx"),
+            lambda table: mu_approx(table, 4, ["age", "income"], keep="sex"),
+        ),
+    ],
+)
+def test_the_command_writes_what_the_function_returns(table, words, direct):
+    out = table.with_name("out.parquet")
+    told = run(
+        *(table, "--k", 4, "--columns", "age,income", "--keep", "sex", "-o", out, "--json"), *words
+    )
+    expected = direct(str(table))
+    assert told.exit_code == 0
+    assert json.loads(told.stdout) == expected.to_dict() | {"out": str(out)}
+    assert pa.parquet.read_table(out).equals(expected.released)
+
+
+def test_text_tells_the_release_in_sentences(table):
+    out = table.with_name("ages.csv")
+    told = run(table, "--k", 5, "--columns", "age", "--method", "univariate", "-o", out, "--text")
+    expected = univariate_microaggregation(str(table), 5, "age")
+    assert told.stdout.splitlines() == [expected.headline, *expected.sentences, f"Released: {out}"]
+    assert out.read_text().splitlines()[0] == '"age"'
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (("--method", "kmeans", "-o", "out.csv"), "method 'kmeans' is unknown"),
+        (("-o", "out.txt"), "ending of out.txt"),
+        (("--method", "univariate", "--raw", "-o", "out.csv"), "makes no difference"),
+    ],
+)
+def test_a_mistake_is_told_before_any_work(table, words, part):
+    with pytest.raises(OptionError, match=part):
+        run(table, "--k", 5, "--columns", "age", *words)
+
+
+def test_the_table_itself_is_never_overwritten(table):
+    before = table.read_bytes()
+    with pytest.raises(OptionError, match="would overwrite the table"):
+        run(table, "--k", 5, "--columns", "age", "-o", table)
+    assert table.read_bytes() == before

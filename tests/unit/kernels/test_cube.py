@@ -1,0 +1,116 @@
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from hartley.errors import EngineError
+from hartley.kernels.classes import count_tails
+from hartley.kernels.cube import ClassCounts, CubeCounter, group_keys
+from hartley.kernels.mondrian import mondrian_boxes
+
+
+def plain(keys, width):
+    cells = Counter(keys)
+    observed = sorted({key % width for key in cells})
+    classes = {}
+    for key in sorted(cells):
+        code = observed.index(key % width)
+        classes.setdefault(key // width, []).append((code, cells[key]))
+    return list(classes.values()), observed
+
+
+def listed(counts):
+    pairs = list(zip(counts.codes.tolist(), counts.counts.tolist(), strict=True))
+    return [pairs[a:b] for a, b in zip(counts.starts, counts.starts[1:], strict=False)]
+
+
+@given(
+    st.integers(1, 5).flatmap(
+        lambda width: st.tuples(
+            st.just(width), st.lists(st.integers(0, 6 * width - 1), min_size=1, max_size=60)
+        )
+    )
+)
+@settings(max_examples=60, deadline=None)
+def test_the_cube_and_the_sorted_keys_count_like_a_dictionary(case):
+    width, keys = case
+    expected, observed = plain(keys, width)
+    cube = CubeCounter(classes=6, width=width)
+    for part in np.array_split(np.array(keys, np.int32), 7):
+        cube.add(part)
+    distinct, times = np.unique(keys, return_counts=True)
+    for counts, codes in (cube.finish(), group_keys(distinct, times, width)):
+        assert listed(counts) == expected
+        assert codes.tolist() == observed
+        assert counts.width == len(observed)
+        assert counts.rows == len(keys)
+        assert counts.totals.tolist() == [
+            sum(key % width == code for key in keys) for code in observed
+        ]
+
+
+@pytest.mark.parametrize("key", [-1, 6])
+def test_a_key_outside_the_cube_is_refused(key):
+    cube = CubeCounter(classes=2, width=3)
+    cube.add(np.array([0, key]))
+    with pytest.raises(EngineError, match="changed while it was being counted"):
+        cube.finish()
+
+
+def test_cells_listed_twice_are_added_and_groups_of_values_too():
+    counts = ClassCounts.from_cells(*np.array([[4, 4, 2, 4], [1, 0, 1, 1], [1, 2, 3, 4]]))
+    assert listed(counts) == [[(1, 3)], [(0, 2), (1, 5)]]
+    assert listed(counts.regroup(np.array([0, 0]))) == [[(0, 3)], [(0, 7)]]
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=50), st.integers(2, 40))
+@settings(max_examples=60, deadline=None)
+def test_the_tail_of_a_class_is_what_its_largest_counts_leave(counts, length):
+    peaks, tails = count_tails(np.array([0, len(counts)]), np.array(counts), length)
+    assert peaks.tolist() == [max(counts)]
+    assert tails.tolist() == [sum(sorted(counts, reverse=True)[length - 1 :])]
+
+
+def best_cut(points, k, spans):
+    """Cut a box as the paper says, in plain Python; None where nothing can be cut."""
+    total = sum(count for _, count in points)
+    widths = [
+        (max(code[i] for code, _ in points) - min(code[i] for code, _ in points)) / spans[i]
+        for i in range(len(spans))
+    ]
+    for key in sorted(range(len(spans)), key=lambda i: (-widths[i], i)):
+        cuts = []
+        for edge in sorted({code[key] for code, _ in points})[1:]:
+            below = sum(count for code, count in points if code[key] < edge)
+            if k <= below <= total - k:
+                cuts.append((abs(2 * below - total), edge))
+        if cuts:
+            edge = min(cuts)[1]
+            low = [point for point in points if point[0][key] < edge]
+            return low, [point for point in points if point[0][key] >= edge]
+    return None
+
+
+def plain_boxes(points, k, spans):
+    cut = best_cut(points, k, spans)
+    if cut is None:
+        return [frozenset(code for code, _ in points)]
+    return [box for half in cut for box in plain_boxes(half, k, spans)]
+
+
+@given(
+    st.dictionaries(
+        st.tuples(st.integers(0, 5), st.integers(0, 3)), st.integers(1, 3), min_size=1, max_size=20
+    ),
+    st.integers(1, 5),
+)
+@settings(max_examples=100, deadline=None)
+def test_boxes_are_those_of_the_plain_recursion(points, k):
+    codes, counts = np.array(list(points)), np.array(list(points.values()))
+    found = mondrian_boxes(codes, counts, k)
+    boxes = [frozenset(map(tuple, codes[found == box].tolist())) for box in range(found.max() + 1)]
+    spans = np.maximum(codes.max(axis=0) - codes.min(axis=0), 1).tolist()
+    assert set(boxes) == set(plain_boxes(list(points.items()), k, spans))
+    if counts.sum() >= k:
+        assert min(np.bincount(found, weights=counts)) >= k

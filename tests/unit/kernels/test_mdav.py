@@ -1,0 +1,130 @@
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from hartley.kernels.kd_tree import build_tree, farthest_row, nearest_rows, remove_row
+from hartley.kernels.mdav import integer_points, mdav_groups, plain_mdav, tree_mdav
+
+
+def squared(one, other):
+    total = 0.0
+    for a, b in zip(one, other, strict=True):
+        total += (a - b) ** 2
+    return total
+
+
+def reference(points, k):
+    """Carry MDAV out record by record, in plain Python."""
+    left, groups = list(range(len(points))), []
+
+    def farthest(target):
+        return min(left, key=lambda row: (-squared(points[row], target), row))
+
+    def take(row):
+        others = sorted(
+            (other for other in left if other != row),
+            key=lambda other: (squared(points[other], points[row]), other),
+        )
+        groups.append({row, *others[: k - 1]})
+        left[:] = [other for other in left if other not in groups[-1]]
+
+    while len(left) >= 2 * k:
+        two = len(left) >= 3 * k
+        average = [
+            sum(int(points[row][c]) for row in left) / len(left) for c in range(len(points[0]))
+        ]
+        one = farthest(average)
+        take(one)
+        if two:
+            take(farthest(points[one]))
+    groups.append(set(left))
+    return groups
+
+
+def listed(labels):
+    return [set(np.flatnonzero(labels == group).tolist()) for group in range(labels.max() + 1)]
+
+
+@st.composite
+def tables(draw, most=70):
+    """Draw integers of which many are equal, or few."""
+    k, columns = draw(st.integers(2, 6)), draw(st.integers(1, 3))
+    largest = draw(st.sampled_from([1, 4, 10**6]))
+    row = st.tuples(*[st.integers(-largest, largest)] * columns)
+    rows = draw(st.lists(row, min_size=k, max_size=most))
+    return np.array(rows, float), k
+
+
+@given(tables())
+def test_both_kernels_form_the_groups_of_the_plain_reference_in_its_order(drawn):
+    points, k = drawn
+    expected = reference(points.tolist(), k)
+    assert listed(plain_mdav(points, k)) == expected
+    assert listed(tree_mdav(points, k)) == expected
+    assert listed(mdav_groups(points, k)) == expected
+
+
+def on_sphere(points):
+    return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
+LAWS = {
+    "normal": lambda random, size: random.standard_normal((size, 4)),
+    "skewed, so that the average drifts": lambda random, size: (
+        random.exponential(size=(size, 3)) ** 3
+    ),
+    "two clusters": lambda random, size: (
+        random.normal(0, 1, (size, 2)) + 50 * (random.random((size, 1)) < 0.2)
+    ),
+    "few values, all tied": lambda random, size: random.integers(0, 4, (size, 3)).astype(float),
+    "a sphere, all equally far": lambda random, size: on_sphere(random.standard_normal((size, 3))),
+    "one column": lambda random, size: random.standard_normal((size, 1)),
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(("size", "k"), [(4001, 3), (2500, 40)])
+def test_the_tree_finds_the_groups_that_looking_at_everything_finds(law, size, k):
+    points = integer_points(LAWS[law](np.random.default_rng(2), size))
+    labels = tree_mdav(points, k)
+    assert (labels == plain_mdav(points, k)).all()
+    sizes = np.bincount(labels)
+    assert k <= sizes.min() <= sizes.max() < 2 * k
+
+
+@given(tables(most=120), st.data())
+def test_searches_after_removals_find_what_looking_at_everything_finds(drawn, data):
+    points, k = drawn
+    tree = build_tree(points, np.arange(len(points)))
+    left = set(range(len(points)))
+    for row in data.draw(
+        st.lists(st.sampled_from(sorted(left)), unique=True, max_size=len(left) - k)
+    ):
+        remove_row(tree, row)
+        left.remove(row)
+    target = points[data.draw(st.integers(0, len(points) - 1))] + 0.25
+    far = {row: squared(points[row], target) for row in left}
+    assert farthest_row(tree, target) == min(far, key=lambda row: (-far[row], row))
+    distances, rows = np.empty(k), np.empty(k, np.int64)
+    nearest_rows(tree, target, -1, distances, rows)
+    assert set(rows.tolist()) == set(sorted(far, key=lambda row: (far[row], row))[:k])
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(-1e9, 1e9), st.floats(-1e-3, 1e-3)), min_size=1, max_size=40
+    ).filter(lambda rows: any(any(row) for row in rows))
+)
+def test_points_become_integers_in_proportion_whose_sums_are_exact(rows):
+    points = np.array(rows)
+    codes = integer_points(points)
+    largest = np.abs(points).max()
+    assert (codes == np.rint(codes)).all()
+    assert 2**39 <= np.abs(codes).max() <= 2**40
+    scale = np.abs(codes).max() / largest
+    assert np.abs(codes / scale - points).max() <= largest * 2**-38
+
+
+def test_whole_numbers_of_forty_bits_stay_what_they_are():
+    numbers = np.array([[2.0**40 - 1], [1.0], [-3.0]])
+    assert (integer_points(numbers) == numbers).all()

@@ -1,0 +1,177 @@
+import math
+from collections import Counter, defaultdict
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from scipy.optimize import linprog
+
+from hartley.errors import OptionError
+from hartley.kernels.cube import ClassCounts
+from hartley.measures import anonymity as measures
+
+TREE = {0: (0, 0), 1: (0, 0), 2: (1, 0), 3: (2, 1), 4: (2, 1)}
+"""The groups of five values on two levels below the whole."""
+ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=40)
+
+
+def counted(rows):
+    values = sorted({value for _, value in rows})
+    cells = Counter(rows)
+    columns = [(key, values.index(value), n) for (key, value), n in cells.items()]
+    return ClassCounts.from_cells(*np.array(columns).T), values
+
+
+def shares(rows):
+    """Return the shares of every class and those of the table, as fractions by value."""
+    classes = defaultdict(list)
+    for key, value in rows:
+        classes[key].append(value)
+    values = sorted({value for _, value in rows})
+
+    def of(some):
+        return [Fraction(some.count(value), len(some)) for value in values]
+
+    return [of(found) for found in classes.values()], of([value for _, value in rows]), values
+
+
+def moved(p, q, distance):
+    """Return the least cost of moving earth, by linear programming."""
+    m = len(p)
+    costs = [float(distance(i, j)) for i in range(m) for j in range(m)]
+    leave = np.kron(np.eye(m), np.ones(m))
+    arrive = np.kron(np.ones(m), np.eye(m))
+    found = linprog(
+        costs, A_eq=np.vstack([leave, arrive]), b_eq=[float(share) for share in (*p, *q)]
+    )
+    return found.fun
+
+
+@given(ROWS)
+@settings(max_examples=80, deadline=None)
+def test_sizes_and_risks_are_what_counting_people_gives(rows):
+    classes, _ = counted(rows)
+    sizes = Counter(key for key, _ in rows).values()
+    assert measures.k_anonymity(classes) == min(sizes)
+    assert measures.unique_records(classes) == sum(size == 1 for size in sizes)
+    assert measures.record_leakage(classes) == pytest.approx(math.log2(len(rows) / min(sizes)))
+    assert measures.prosecutor_risk(classes) == Fraction(1, min(sizes))
+    assert measures.journalist_risk(classes.sizes * 3) == Fraction(1, 3 * min(sizes))
+    assert measures.marketer_risk(classes) == Fraction(len(sizes), len(rows))
+    population = classes.sizes + np.arange(len(classes))
+    pairs = zip(classes.sizes.tolist(), population.tolist(), strict=True)
+    assert measures.marketer_risk(classes, population) == sum(
+        Fraction(n, of) for n, of in pairs
+    ) / len(rows)
+
+
+@given(ROWS, st.integers(2, 4))
+@settings(max_examples=80, deadline=None)
+def test_diversity_is_what_the_definitions_say(rows, length):
+    classes, _ = counted(rows)
+    by_class, _, _ = shares(rows)
+    present = [[share for share in found if share] for found in by_class]
+    assert measures.distinct_diversity(classes) == min(map(len, present))
+    entropies = [-sum(float(p) * math.log2(p) for p in found) for found in present]
+    assert measures.entropy_diversity(classes) == pytest.approx(2 ** min(entropies))
+    assert measures.alpha_share(classes) == max(map(max, present))
+    ranked = [sorted(found, reverse=True) for found in present]
+    if min(map(len, ranked)) < length:
+        assert measures.recursive_diversity(classes, length) is None
+    else:
+        worst = max(found[0] / sum(found[length - 1 :]) for found in ranked)
+        assert measures.recursive_diversity(classes, length) == worst
+
+
+@given(ROWS)
+@settings(max_examples=60, deadline=None)
+def test_closeness_is_the_least_cost_of_moving_earth(rows):
+    classes, values = counted(rows)
+    by_class, whole, _ = shares(rows)
+    m = len(values)
+    steps = max(m - 1, 1)
+    paths = [(value, *TREE[value], "all") for value in values]
+
+    def joined(i, j):
+        return Fraction(next(h for h in range(4) if paths[i][h] == paths[j][h]), 3)
+
+    levels = [np.array([TREE[value][h] for value in values]) for h in range(2)]
+    for found, distance in (
+        (measures.equal_closeness(classes), lambda i, j: i != j),
+        (measures.ordered_closeness(classes), lambda i, j: Fraction(abs(i - j), steps)),
+        (measures.hierarchical_closeness(classes, levels), joined),
+    ):
+        costs = [moved(p, whole, distance) for p in by_class]
+        assert float(found) == pytest.approx(max(costs), abs=1e-9)
+
+
+@given(ROWS)
+@settings(max_examples=80, deadline=None)
+def test_closeness_is_exact(rows):
+    classes, values = counted(rows)
+    by_class, whole, _ = shares(rows)
+    equal = [sum(abs(a - b) for a, b in zip(p, whole, strict=True)) / 2 for p in by_class]
+    assert measures.equal_closeness(classes) == max(equal)
+    ordered = [
+        sum(abs(sum(p[: j + 1]) - sum(whole[: j + 1])) for j in range(len(p))) / max(len(p) - 1, 1)
+        for p in by_class
+    ]
+    assert measures.ordered_closeness(classes) == max(ordered)
+    if len(values) > 1:
+        moves = measures._long_moves(classes)
+        assert measures._worst(moves, classes, len(values) - 1) == max(ordered)
+
+
+@given(ROWS, st.sampled_from([2, math.e, 10]))
+@settings(max_examples=80, deadline=None)
+def test_delta_and_divergence_count_absent_values_as_zero(rows, base):
+    classes, _ = counted(rows)
+    by_class, whole, _ = shares(rows)
+    divergence = max(
+        sum(float(a) * math.log(a / b, base) for a, b in zip(p, whole, strict=True) if a)
+        for p in by_class
+    )
+    assert measures.kullback_leibler(classes, base=base) == pytest.approx(divergence, abs=1e-12)
+    ratios = [a / b for p in by_class for a, b in zip(p, whole, strict=True)]
+    present = max(abs(math.log(ratio, base)) for ratio in ratios if ratio)
+    assert measures.delta_of_present(classes, base=base) == pytest.approx(present, abs=1e-12)
+    expected = math.inf if 0 in ratios else present
+    assert measures.delta_disclosure(classes, base=base) == pytest.approx(expected, abs=1e-12)
+
+
+@given(ROWS, st.integers(1, 4))
+@settings(max_examples=80, deadline=None)
+def test_attacks_succeed_exactly_where_a_class_shows_it(rows, times):
+    classes, _ = counted(rows)
+    whole = Counter(value for _, value in rows)
+    groups = defaultdict(list)
+    for key, value in rows:
+        groups[key].append(value)
+    alike = [group for group in groups.values() if len(set(group)) == 1]
+    assert measures.homogeneous_rows(classes) == (len(alike), sum(map(len, alike)))
+    skewed = [
+        group
+        for group in groups.values()
+        if any(
+            Fraction(group.count(value), len(group)) > times * Fraction(whole[value], len(rows))
+            for value in group
+        )
+    ]
+    assert measures.skewed_rows(classes, times) == (len(skewed), sum(map(len, skewed)))
+
+
+def test_counts_of_billions_stay_exact():
+    big = 2**30
+    classes = ClassCounts.from_cells(*np.array([[0, 0, 1], [0, 1, 1], [big - 1, 1, big - 1]]))
+    n = 2 * big - 1
+    assert measures.equal_closeness(classes) == Fraction(big - 1, n)
+    assert measures.ordered_closeness(classes) == Fraction(big - 1, n)
+    wide = ClassCounts(classes.starts, classes.codes * 999, classes.counts, 1000)
+    assert measures.ordered_closeness(wide) == Fraction(big - 1, n)
+
+
+def test_a_recursive_diversity_of_one_makes_no_sense():
+    classes, _ = counted([(0, 0)])
+    with pytest.raises(OptionError, match="recursive diversity is 1"):
+        measures.recursive_diversity(classes, 1)

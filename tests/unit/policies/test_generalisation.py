@@ -1,0 +1,203 @@
+import itertools
+from collections import Counter
+from fractions import Fraction
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from hartley.datasets.people import people
+from hartley.engines.sources import open_table
+from hartley.errors import ColumnError, OptionError
+from hartley.policies import lattice
+from hartley.policies.generalisation import k_anonymize
+from hartley.studies.anonymity import anonymity_report
+
+JOBS = {
+    "cook": ["food", "work"],
+    "baker": ["food", "work"],
+    "nurse": ["health", "work"],
+    None: ["none", "none"],
+}
+WIDTHS = [10, 20]
+ROWS = st.lists(
+    st.tuples(st.one_of(st.none(), st.integers(0, 60)), st.sampled_from(list(JOBS))),
+    min_size=1,
+    max_size=25,
+).filter(lambda rows: any(r[0] is not None for r in rows) and any(r[1] for r in rows))
+
+
+def generalised(age, job, levels):
+    """Return the keys of a record at the given levels."""
+    shown = age
+    if levels[0] == 3:
+        shown = "*"
+    elif levels[0] and age is not None:
+        width = WIDTHS[levels[0] - 1]
+        shown = f"[{age // width * width}, {age // width * width + width})"
+    return shown, [job, *JOBS[job], "*"][levels[1]]
+
+
+def plain_best(rows, k, suppressible):
+    """Return the least loss of all levels, trying every one."""
+    ages, jobs = {age for age, _ in rows}, {job for _, job in rows}
+    best = None
+    for levels in itertools.product(range(4), range(4)):
+        sizes = Counter(generalised(*row, levels) for row in rows)
+        gone = sum(size for size in sizes.values() if size < k)
+        if gone > suppressible:
+            continue
+        groups = [
+            Counter(generalised(age, "cook", levels)[0] for age in ages),
+            Counter(generalised(1, job, levels)[1] for job in jobs),
+        ]
+        loss = Fraction(0)
+        for row in rows:
+            shown = generalised(*row, levels)
+            for i, all_values in enumerate((ages, jobs)):
+                lost = Fraction(groups[i][shown[i]] - 1, max(len(all_values) - 1, 1))
+                loss += lost if sizes[shown] >= k else 1
+        loss /= 2 * len(rows)
+        best = loss if best is None else min(best, loss)
+    return best
+
+
+def table_of(rows):
+    columns = {"age": pa.array([r[0] for r in rows], pa.int64())}
+    return pa.table(columns | {"job": [r[1] for r in rows], "id": list(range(len(rows)))})
+
+
+@given(rows=ROWS, k=st.integers(1, 4), share=st.sampled_from(["0", "0.2", "1/2"]))
+@settings(max_examples=30, deadline=None)
+def test_full_domain_loses_least_of_all_levels_and_is_k_anonymous(rows, k, share):
+    if len(rows) < k:
+        return
+    table = table_of(rows)
+    found = k_anonymize(
+        table, ["age", "job"], k, hierarchies={"age": WIDTHS, "job": JOBS}, suppress=share
+    )
+    suppressible = int(Fraction(share) * len(rows))
+    assert found.loss == plain_best(rows, k, suppressible)
+    assert found.suppressed <= suppressible
+    assert found.table.num_rows == len(rows) - found.suppressed
+    levels = [level for level, _ in found.levels]
+    for row in found.table.to_pylist():
+        age, job = generalised(*rows[row["id"]], levels)
+        assert (row["age"], row["job"]) == (age, job)
+    recheck(found)
+
+
+def recheck(found):
+    """Count what was released by an independent road."""
+    if not found.table.num_rows:
+        return
+    some = [key for key in found.keys if found.table[key].null_count < found.table.num_rows]
+    if some:
+        report = anonymity_report(found.table, keys=some)
+        assert report.k >= found.k
+        if len(some) == len(found.keys):
+            assert report.classes == found.classes
+
+
+@given(rows=ROWS, k=st.integers(1, 5))
+@settings(max_examples=30, deadline=None)
+def test_mondrian_is_k_anonymous_and_keeps_every_record_in_its_span(rows, k):
+    if len(rows) < k:
+        return
+    found = k_anonymize(table_of(rows), ["age", "job"], k, method="mondrian")
+    assert found.table["id"].to_pylist() == list(range(len(rows)))
+    for row, (age, _) in zip(found.table.to_pylist(), rows, strict=True):
+        shown = row["age"]
+        if isinstance(shown, str) and shown.startswith("["):
+            low, high = shown[1:-1].split(" .. ")
+            assert high == "missing" if age is None else int(low) <= age
+            assert age is None or high == "missing" or age <= int(high)
+        else:
+            assert str(shown) == str(age)
+    assert 0 <= found.loss <= 1
+    recheck(found)
+
+
+@pytest.mark.parametrize("method", ["full-domain", "mondrian"])
+@pytest.mark.parametrize("k", [2, 7, 50])
+def test_people_become_k_anonymous_over_several_keys(method, k):
+    keys = ["age", "sex", "region", "job"]
+    options = {"hierarchies": {"age": [5, 10, 50]}, "suppress": 0.05}
+    found = k_anonymize(people(600), keys, k, method=method, **(options if "f" in method else {}))
+    report = anonymity_report(found.table, keys=keys)
+    assert (report.k >= k, report.classes) == (True, found.classes)
+    assert found.table.column_names == people(600).column_names
+    assert found.suppressed <= 30
+
+
+def test_keys_of_many_values_are_found_by_sorting():
+    rows = {"a": list(range(400)), "b": list(range(400)), "x": [0, 1] * 200}
+    found = k_anonymize(rows, ["a", "b"], 2, method="mondrian")
+    report = anonymity_report(found.table, keys=["a", "b"])
+    assert (report.k, report.classes) == (2, 144)
+    assert found.table["x"].to_pylist() == rows["x"]
+
+
+def test_mondrian_loses_no_more_than_one_level_for_everybody():
+    keys = ["age", "sex"]
+    boxes = k_anonymize(people(600), keys, 5, method="mondrian")
+    levels = k_anonymize(people(600), keys, 5, hierarchies={"age": [5, 10, 50]})
+    assert boxes.loss < levels.loss
+
+
+def test_what_already_is_k_anonymous_is_released_as_it_is():
+    table = {"age": [1.5, 1.5, None, None], "x": [1, 2, 3, 4]}
+    for method in ("full-domain", "mondrian"):
+        found = k_anonymize(table, "age", 2, method=method)
+        assert found.table.to_pydict() == table
+        assert (found.loss, found.classes) == (0, 2)
+    assert "age is released at level 0 of 1, as it is." in k_anonymize(table, "age", 2).sentences
+
+
+@pytest.mark.parametrize(("name", "read"), [("a.csv", pa.csv.read_csv), ("a.pq", None)])
+def test_a_release_is_written_whole(tmp_path, name, read):
+    found = k_anonymize(people(50), ["age"], 3, hierarchies={"age": [20]})
+    found.write(tmp_path / name)
+    read = read or pa.parquet.read_table
+    assert read(tmp_path / name).num_rows == 50
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    with pytest.raises(OptionError, match="names no format"):
+        found.write(tmp_path / "a.txt")
+
+
+TEXTS = open_table({"age": [31, 32, None], "job": ["cook", "nurse", "cook"], "when": [1, 2, 3]})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (([], 2), {}, "key column is missing"),
+        ((["age", "age"], 2), {}, "named twice"),
+        (("age", 0), {}, "not a whole number"),
+        (("age", True), {}, "not a whole number"),
+        (("age", 4), {}, "k = 4 is larger than the dict, which has 3 rows"),
+        (("agee", 2), {}, "'agee' is not in the dict"),
+        (("age", 2), {"method": "magic"}, "method 'magic' is unknown"),
+        (("age", 2), {"suppress": 1}, "not between 0 and 1"),
+        (("age", 2), {"suppress": "some"}, "is not a number"),
+        (("age", 2), {"method": "mondrian", "suppress": 0.1}, "neither hierarchies nor"),
+        (("age", 2), {"hierarchies": {"job": JOBS}}, "'job' has a hierarchy but is not a key"),
+        (("job", 2), {"hierarchies": {"job": [10]}}, "does not hold numbers"),
+        (("age", 2), {"hierarchies": {"age": "10"}}, "not a list of widths"),
+        (("age", 2), {"hierarchies": {"age": [10, 15]}}, "do not nest"),
+        (("age", 2), {"hierarchies": {"age": [0]}}, "not a positive number"),
+        (("job", 2), {"hierarchies": {"job": {"cook": ["a"]}}}, "lacks a value"),
+    ],
+)
+def test_bad_input_is_refused_in_a_sentence_without_values(arguments, options, message):
+    with pytest.raises((OptionError, ColumnError), match=message) as caught:
+        k_anonymize(TEXTS, *arguments, **options)
+    assert "nurse" not in str(caught.value)
+
+
+def test_a_lattice_that_is_too_large_is_refused(monkeypatch):
+    monkeypatch.setattr(lattice, "MOST_NODES", 3)
+    with pytest.raises(OptionError, match="allow 4 combinations of levels"):
+        k_anonymize(TEXTS, ["age", "job"], 2)

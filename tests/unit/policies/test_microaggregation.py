@@ -1,0 +1,189 @@
+import json
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from hartley.engines.sources import open_table
+from hartley.errors import ColumnError, InputError, OptionError, TableError
+from hartley.policies.microaggregation import mdav, mu_approx, univariate_microaggregation
+
+METHODS = [
+    mdav,
+    mu_approx,
+    lambda table, k, **options: univariate_microaggregation(table, k, "a", **options),
+]
+NUMBERS = st.lists(
+    st.tuples(st.integers(-50, 50), st.floats(-1e3, 1e3).map(lambda x: round(x, 3))),
+    min_size=4,
+    max_size=40,
+).filter(lambda rows: all(len(set(column)) > 1 for column in zip(*rows, strict=True)))
+
+
+def table_of(rows):
+    return {"a": [row[0] for row in rows], "b": [row[1] for row in rows]}
+
+
+@settings(max_examples=25)  # each opens tables, which takes most of the time
+@given(NUMBERS, st.integers(2, 4), st.sampled_from(METHODS))
+def test_a_release_holds_the_averages_of_groups_of_k_to_twice_k_less_one(rows, k, method):
+    table = table_of(rows)
+    found = method(table, k)
+    assert k <= found.sizes.min() <= found.sizes.max() < 2 * k
+    assert found.sizes.sum() == found.rows == len(rows)
+    first = [int(np.flatnonzero(found.groups == g)[0]) for g in range(found.sizes.size)]
+    assert first == sorted(first)
+    for name in found.columns:
+        column = np.array(table[name], float)
+        means = [column[found.groups == g].mean() for g in found.groups]
+        assert found.released[name].to_pylist() == pytest.approx(means, rel=1e-12, abs=1e-9)
+    shared = Counter(map(tuple, found.released.to_pandas().to_numpy().tolist()))
+    assert min(shared.values()) >= found.sizes.min() >= k
+    assert found.leakage >= np.log2(len(rows) / min(shared.values())) - 1e-12
+
+
+@settings(max_examples=25)  # each opens tables, which takes most of the time
+@given(NUMBERS, st.integers(2, 4), st.sampled_from(METHODS), st.booleans())
+def test_the_loss_is_the_share_of_the_variation_within_groups(rows, k, method, standardise):
+    options = {} if method is METHODS[2] else {"standardise": standardise}
+    table = table_of(rows)
+    found = method(table, k, **options)
+    within = whole = 0.0
+    for name in found.columns:
+        column = np.array(table[name], float)
+        if found.standardised:
+            column = (column - column.mean()) / column.std()
+        whole += ((column - column.mean()) ** 2).sum()
+        for g in range(found.sizes.size):
+            block = column[found.groups == g]
+            within += ((block - block.mean()) ** 2).sum()
+    assert found.information_loss == pytest.approx(within / whole, rel=1e-9, abs=1e-12)
+    assert 0 <= found.information_loss <= 1 + 1e-12
+
+
+@settings(max_examples=25)  # each opens tables, which takes most of the time
+@given(NUMBERS, st.integers(2, 4), st.sampled_from(METHODS))
+def test_no_method_for_one_column_loses_less_than_the_univariate_optimum(rows, k, method):
+    table = {"a": [row[0] for row in rows]}
+    best = univariate_microaggregation(table, k)
+    assert best.sse <= method(table, k).sse + 1e-9
+
+
+def test_units_do_not_count_in_standardised_columns_and_do_in_others():
+    random = np.random.default_rng(3)
+    a, b = random.normal(size=(2, 60))
+    metres, feet = {"a": a, "b": b}, {"a": a * 1024, "b": b}
+    assert (mdav(metres, 4).groups == mdav(feet, 4).groups).all()
+    raw = [mdav(table, 4, standardise=False) for table in (metres, feet)]
+    assert (raw[0].groups != raw[1].groups).any()
+
+
+def test_equal_records_are_released_as_they_are_and_counted():
+    found = mdav({"a": [0.1] * 3 + [7.7] * 3}, 3)
+    assert found.released["a"].to_pylist() == [0.1] * 3 + [7.7] * 3
+    assert (found.unchanged, found.sse) == (6, 0.0)
+    assert "6 records are in groups of equal records" in " ".join(found.sentences)
+
+
+def test_only_named_columns_are_released_and_kept_ones_stay_beside_their_rows():
+    table = {"a": [1, 2, 9, 8], "name": list("wxyz"), "who": [1, 2, 3, 4]}
+    found = mdav(table, 2, "a", keep="name")
+    assert found.released.to_pydict() == {"a": [1.5, 1.5, 8.5, 8.5], "name": list("wxyz")}
+    assert "Released as they are, and no part of this promise: name." in found.sentences
+    assert mdav(table, 2, keep=["name", "who"]).columns == ("a",)
+
+
+def test_the_numbers_are_told_in_sentences_and_in_plain_values():
+    found = mdav({"a": [1, 2, 9, 8, 7]}, 2)
+    assert found.headline == (
+        "5 records of the dict were released as the averages of 2 groups of 2 to 3, which loses "
+        "4.70 % of the variation."
+    )
+    assert "at least 2 of 5 records" in found.sentences[1]
+    content = json.loads(json.dumps(found.to_dict()))
+    assert content["group_sizes"] == {"2": 1, "3": 1}
+    assert content["leakage_bound"] == pytest.approx(np.log2(5 / 2))
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+def test_a_release_is_written_whole(tmp_path, ending):
+    found = mdav({"a": [1, 2, 9, 8], "c": list("wxyz")}, 2, "a", keep="c")
+    path = found.write(tmp_path / f"out{ending}")
+    read = pa.parquet.read_table if ending == ".parquet" else pa.csv.read_csv
+    assert read(path).to_pydict() == found.released.to_pydict()
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_release_in_an_unknown_format_is_refused(tmp_path):
+    with pytest.raises(OptionError, match=r"ending of out\.xlsx"):
+        mdav({"a": [1, 2]}, 2).write(tmp_path / "out.xlsx")
+
+
+def test_decimals_small_integers_and_single_floats_are_numbers():
+    from decimal import Decimal
+
+    columns = {
+        "d": pa.array([Decimal("1.5"), Decimal("2.5"), Decimal("9.0")]),
+        "i": pa.array([1, 2, 9], pa.int8()),
+        "f": pa.array([1, 2, 9], pa.float32()),
+    }
+    found = mdav(pa.table(columns), 2)
+    assert found.released["d"].to_pylist() == pytest.approx([13 / 3] * 3)
+
+
+TEXT = {"a": [1, 2, 3], "t": ["u", "v", "w"]}
+BAD = {
+    "categories": (TEXT, 2, {}, ColumnError, "Column 't' of the dict holds text"),
+    "booleans": ({"a": [True, False]}, 2, {}, ColumnError, "yes and no"),
+    "missing": ({"a": [1, None, 3]}, 2, {}, ColumnError, "Column 'a' of the dict has missing"),
+    "not a number": ({"a": [1.0, float("nan"), 3.0]}, 2, {}, ColumnError, "missing values"),
+    "empty column": ({"a": [None, None]}, 2, {}, ColumnError, "has missing values"),
+    "infinite": ({"a": [1.0, float("inf")]}, 2, {}, ColumnError, "infinite or too large"),
+    "huge": ({"a": [1.0, 1e300]}, 2, {}, ColumnError, "too large to square"),
+    "one value": ({"a": [5, 5, 5]}, 2, {}, ColumnError, "one value only"),
+    "k too large": ({"a": [1, 2]}, 3, {}, OptionError, "k = 3 is larger than the dict"),
+    "k too small": ({"a": [1, 2]}, 1, {}, OptionError, "k = 1 is not an integer"),
+    "k no integer": ({"a": [1, 2]}, 2.5, {}, OptionError, "k = 2.5 is not an integer"),
+    "k a truth": ({"a": [1, 2]}, True, {}, OptionError, "k = True is not an integer"),
+    "no rows": ({"a": pa.array([], pa.int64())}, 2, {}, TableError, "has no rows"),
+    "unknown": (TEXT, 2, {"columns": "b"}, ColumnError, "Column 'b' is not in"),
+    "twice": (TEXT, 2, {"columns": ["a", "a"]}, ColumnError, "Column 'a' is named twice"),
+    "kept too": (TEXT, 2, {"columns": "a", "keep": "a"}, ColumnError, "named twice"),
+    "none left": ({"a": [1, 2]}, 2, {"keep": "a"}, ColumnError, "left to group by"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+@pytest.mark.parametrize("method", [mdav, mu_approx])
+def test_bad_input_is_refused_in_one_sentence_with_a_hint(case, method):
+    table, k, options, kind, part = BAD[case]
+    with pytest.raises(InputError) as caught:
+        method(table, k, **options)
+    assert type(caught.value) is kind
+    assert part in str(caught.value)
+    assert caught.value.hint
+
+
+def test_numbers_too_close_to_square_are_refused_unless_standardised():
+    table = {"a": [0.0, 1e-200, 3e-200, 4e-200]}
+    with pytest.raises(OptionError, match="too close"):
+        mdav(table, 2, standardise=False)
+    assert mdav(table, 2).groups.tolist() == [0, 0, 1, 1]
+
+
+def test_the_univariate_optimum_is_of_one_column():
+    with pytest.raises(OptionError, match="of one column, not of 2"):
+        univariate_microaggregation({"a": [1, 2], "b": [1, 2]}, 2)
+
+
+def test_a_table_that_is_open_and_a_file_are_read_alike(tmp_path):
+    table = {"a": [1, 2, 9, 8, 5, 6]}
+    pa.csv.write_csv(pa.table(table), tmp_path / "t.csv")
+    groups = [
+        mdav(source, 2).groups.tolist() for source in (table, open_table(table), tmp_path / "t.csv")
+    ]
+    assert groups[0] == groups[1] == groups[2]

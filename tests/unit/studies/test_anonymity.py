@@ -1,0 +1,251 @@
+import dataclasses
+import itertools
+import json
+import math
+from collections import Counter, defaultdict
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from hartley.engines.sources import open_table
+from hartley.errors import ColumnError, OptionError
+from hartley.measures.entropy import hartley_entropy
+from hartley.measures.leakage import nonstochastic_leakage
+from hartley.measures.maximin import maximin_information
+from hartley.ranges import classes as counting
+from hartley.ranges.relation import ROW, Relation
+from hartley.studies.anonymity import anonymity_report, leaking_release
+
+WARD = {
+    "age": [28, 28, 28, 28, 35, 35, 35, 35, None, None],
+    "zip": ["130", "130", "130", "130", "148", "148", "148", "148", "", ""],
+    "ill": ["flu", "hiv", "flu", "flu", "flu", "flu", "flu", "flu", "hiv", "flu"],
+    "income": [3, 4, 5, 3, 9, 9, 9, 9, None, 4],
+}
+KEYS = st.one_of(st.none(), st.sampled_from([1.5, float("nan"), -0.0, 0.0]))
+ROWS = st.lists(
+    st.tuples(KEYS, st.sampled_from("ab"), st.sampled_from(["x", "y", "z", None])),
+    min_size=1,
+    max_size=25,
+).filter(lambda rows: any(row[0] is not None and row[0] == row[0] for row in rows))
+
+
+def plain(rows):
+    """Return k, l and t in plain Python: NaN and None are one value, minus zero is zero."""
+    groups = defaultdict(list)
+    for real, text, value in rows:
+        missing = real is None or math.isnan(real)
+        groups[None if missing else real + 0.0, text].append(value)
+    whole = Counter(value for _, _, value in rows)
+    apart = [
+        sum(
+            abs(Fraction(group.count(value), len(group)) - Fraction(times, len(rows)))
+            for value, times in whole.items()
+        )
+        / 2
+        for group in groups.values()
+    ]
+    excluded = any(len(set(group)) < len(whole) for group in groups.values())
+    return {
+        "k": min(map(len, groups.values())),
+        "classes": len(groups),
+        "l": min(len(set(group)) for group in groups.values()),
+        "t": max(apart),
+        "excluded": excluded,
+    }
+
+
+@pytest.fixture(params=["grouped", "cube", "integer key", "no key fits"])
+def way(request, monkeypatch):
+    """Count small tables as large ones are counted."""
+    if request.param != "grouped":
+        monkeypatch.setattr(counting, "FEW_ROWS", 0)
+    if request.param == "cube":
+        monkeypatch.setattr(counting, "SPARSE", 10**6)
+    if request.param == "integer key":
+        monkeypatch.setattr(counting, "MOST_CELLS", 0)
+    if request.param == "no key fits":
+        monkeypatch.setattr("hartley.engines.classes.WIDEST_KEY", 1)
+    return request.param
+
+
+def check(rows):
+    columns = {"real": [r[0] for r in rows], "text": [r[1] for r in rows]}
+    table = pa.table(columns | {"s": pa.array([r[2] for r in rows], pa.string())})
+    if all(row[2] is None for row in rows):
+        with pytest.raises(ColumnError, match="nothing but missing"):
+            anonymity_report(table, keys=["real", "text"], confidential="s")
+        return
+    report = anonymity_report(table, keys=["real", "text"], confidential="s")
+    expected, found = plain(rows), report["s"]
+    assert (report.k, report.classes) == (expected["k"], expected["classes"])
+    assert (found.distinct, found.equal_closeness) == (expected["l"], expected["t"])
+    assert math.isinf(found.delta) == expected["excluded"]
+
+
+@given(rows=ROWS)
+@settings(max_examples=40, deadline=None)
+def test_a_report_equals_plain_counting_of_missing_keys_and_absent_values(rows):
+    check(rows)
+
+
+def test_every_way_of_counting_gives_the_same_report(way):
+    rng = np.random.default_rng(7)
+    rows = list(
+        zip(
+            rng.choice([0.0, -0.0, 1.5, float("nan")], 60).tolist(),
+            rng.choice(list("ab"), 60).tolist(),
+            rng.choice(["x", "y", "z", None], 60).tolist(),
+            strict=True,
+        )
+    )
+    check(rows)
+    report = anonymity_report(WARD, keys=["age", "zip"], confidential=["ill", "income"])
+    assert (report.k, report.unique, report.classes, report.p_sensitive) == (2, 0, 3, 1)
+    assert report["ill"].homogeneous_rows == 4
+    assert report.to_dict()["confidential"][1]["values"] == 5
+    assert report["income"].ordered_closeness == Fraction(
+        5, 16
+    )  # the first class: (3 + 3.5 + 5 + 1) / 40
+    if way == "cube":
+        assert anonymity_report(WARD, keys="age").k == 2
+
+
+def test_combinations_too_many_for_an_integer_are_numbered_on_the_way(monkeypatch):
+    columns = [np.array([0, 1, 1, 0]), np.array([2, 0, 2, 2]), np.array([1, 1, 0, 1])]
+    expected = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1]
+    for widest in (2**62, 8):
+        monkeypatch.setattr(counting, "WIDEST_KEY", widest)
+        found, width = counting.combine_codes(columns, [2, 3, 2])
+        assert np.unique(found, return_inverse=True)[1].tolist() == expected.tolist()
+        assert found.max() < width
+
+
+def test_the_index_and_the_order_of_a_data_frame_play_no_part():
+    frame = pd.DataFrame(WARD)
+    expected = anonymity_report(frame, keys=["age", "zip"], confidential="ill")
+    shuffled = frame.sample(frac=1, random_state=3)
+    shuffled.index = [7, 7, 1, 3, 3, 9, -2, 0, 5, 5]
+    found = anonymity_report(shuffled, keys=["age", "zip"], confidential="ill")
+    assert found == expected
+
+
+def test_unused_categories_are_no_values():
+    ill = pd.Categorical(WARD["ill"], categories=["never", "flu", "hiv"])
+    frame = pd.DataFrame({"zip": ["1"] * 10, "ill": ill})
+    found = anonymity_report(frame, keys="zip", confidential="ill")
+    assert (found["ill"].distinct, found["ill"].delta) == (2, 0.0)
+
+
+def test_k_is_the_leakage_about_the_record():
+    report = anonymity_report(WARD, keys="zip")
+    told = Relation.from_table(WARD, secret=ROW, released="zip", missing="value")
+    assert report.leakage == nonstochastic_leakage(told) == math.log2(10 / report.k)
+    assert anonymity_report(WARD, keys="zip", base=10).unit == "digits"
+
+
+def test_sentences_say_which_attacks_succeed_and_name_no_value():
+    report = anonymity_report(WARD, keys=["age", "zip"], confidential="ill")
+    text = " ".join((report.headline, *report.sentences))
+    assert "succeeds for 4 of 10 records, 1 of 3 classes have one value only" in text
+    assert "Skewness attack on ill: it succeeds for 2 of 10 records" in text
+    assert "Missing values of age, in 2 rows" in text
+    for value in ("flu", "hiv", "130", "148"):
+        assert value not in text
+    alike = anonymity_report({"a": [1, 1], "s": ["x", "y"]}, keys="a", confidential="s")
+    assert "Homogeneity attack on s: it fails" in " ".join(alike.sentences)
+    assert alike.headline == "the dict is 2-anonymous over a."
+
+
+def test_an_order_may_be_given_and_changes_the_distance():
+    table = {"k": [1, 1, 2, 2], "s": ["low", "mid", "top", "top"]}
+    order = {"s": ["low", "mid", "top"]}
+    plain_order = anonymity_report(table, keys="k", confidential="s", ordered=["s"])
+    given_order = anonymity_report(
+        table, keys="k", confidential="s", ordered={"s": ["mid", "top", "low"]}
+    )
+    assert anonymity_report(table, keys="k", confidential="s")["s"].ordered_closeness is None
+    assert plain_order == anonymity_report(table, keys="k", confidential="s", ordered=order)
+    assert plain_order["s"].ordered_closeness == Fraction(3, 8)
+    assert given_order["s"].ordered_closeness == Fraction(1, 4)
+
+
+def test_a_hierarchy_brings_values_nearer():
+    table = {"k": [1, 2, 3, 3], "s": ["a", "b", "c", "d"]}
+    groups = {"a": ["ab"], "b": ["ab"], "c": ["cd"], "d": ["cd"]}
+    found = anonymity_report(table, keys="k", confidential="s", hierarchy={"s": groups})["s"]
+    assert (found.equal_closeness, found.hierarchical_closeness) == (
+        Fraction(3, 4),
+        Fraction(5, 8),
+    )
+
+
+def test_a_report_is_frozen_and_becomes_plain_json():
+    report = anonymity_report(WARD, keys=["age"], confidential=["ill", "income"])
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        report.k = 9
+    content = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert content["format"] == 1
+    assert content["confidential"][0]["delta"] == "Infinity"
+    assert content["p_sensitive"] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"keys": []}, "no key column"),
+        ({"keys": ["age", "age"]}, "'age' is named twice"),
+        ({"keys": "age", "confidential": "age"}, "both a key and confidential"),
+        ({"keys": "agee"}, "'agee' is not in the dict"),
+        ({"keys": "age", "ordered": ["ill"]}, "order or a hierarchy but is not confidential"),
+        ({"keys": "age", "confidential": "ill", "ordered": "ill"}, "are not a list"),
+        ({"keys": "age", "confidential": "ill", "ordered": {"ill": ["flu"]}}, "lacks a value"),
+        ({"keys": "age", "confidential": "ill", "hierarchy": {"ill": {}}}, "lacks a value"),
+        (
+            {
+                "keys": "age",
+                "confidential": "ill",
+                "hierarchy": {"ill": {"flu": ["g", "h"], "hiv": ["g", "i"]}},
+            },
+            "puts one group into two",
+        ),
+        ({"keys": "age", "base": 1}, "base 1 is not larger than 1"),
+    ],
+)
+def test_bad_input_is_refused_in_a_sentence_without_values(options, message):
+    with pytest.raises((OptionError, ColumnError), match=message) as caught:
+        anonymity_report(open_table(WARD), **options)
+    assert "hiv" not in str(caught.value)
+    assert caught.value.hint
+
+
+def test_a_report_has_the_columns_that_were_asked_for_only():
+    with pytest.raises(OptionError, match="no confidential column 'x'"):
+        anonymity_report(WARD, keys="age")["x"]
+
+
+# --- Proposition V.1 --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("values", [2, 3])
+def test_a_k_anonymous_release_can_leak_everything(values):
+    k, others = 2, 2
+    told = []
+    for x, *rest in itertools.product(range(values), repeat=1 + others):
+        release = leaking_release([x] * k + rest, k)
+        assert anonymity_report({"record": list(map(str, release))}, keys="record").k >= k
+        told.append((x, tuple(release)))
+    relation = Relation.from_pairs(told)
+    everything = hartley_entropy(relation)
+    assert everything == pytest.approx(math.log2(values))
+    assert nonstochastic_leakage(relation) == maximin_information(relation) == everything
+
+
+@pytest.mark.parametrize(("records", "k"), [([1, 2], 2), ([1, 1, 2], 2), ([1], 2), ([1, 1], 0)])
+def test_the_counterexample_refuses_what_would_not_be_k_anonymous(records, k):
+    with pytest.raises(OptionError):
+        leaking_release(records, k)
