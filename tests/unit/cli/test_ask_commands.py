@@ -151,7 +151,7 @@ def test_a_price_says_what_is_due_and_why(call, asked):
     code, out, _ = call("price", MEAN, *words, "--text", "--explain")
     assert code == 0
     assert out.startswith(
-        "The price is 1 bit; 0 bits would be due now.\nAVG(age): within 0.5 of the truth\n"
+        "The price is 1 bit; 0 bits would be due now.\nAVG(age): within 0.038 of the truth\n"
         "Left: 6 bits.\n\n1 question: one person's data can lead to at most 2 different answers"
     )
     _, out, _ = call("price", MEAN, *words, "--json")
