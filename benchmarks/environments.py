@@ -15,6 +15,7 @@ PEERS = {
     "networkx": ("networkx", "numpy"),
     "rustworkx": ("rustworkx", "numpy"),
     "dit": ("dit",),
+    "cvxpy": ("cvxpy", "clarabel", "numpy"),
     "opendp": ("opendp", "opendp[polars]"),
     "diffprivlib": ("diffprivlib", "scikit-learn<1.6"),  # it imports names that later ones lack
 }

@@ -22,6 +22,7 @@ import mdav
 import optimal_quantizer
 import partition
 import price
+import privacy_distortion
 import release_rows
 import volume
 from results import Row, Settings, show, surroundings, write
@@ -37,6 +38,7 @@ BENCHMARKS = {
     "release_rows": release_rows.run,
     "optimal_quantizer": optimal_quantizer.run,
     "volume": volume.run,
+    "privacy_distortion": privacy_distortion.run,
     "anonymity": anonymity.run,
     "mdav": mdav.run,
     "import_time": import_time.run,

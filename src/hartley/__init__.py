@@ -61,6 +61,10 @@ _HOMES = {
         "mu_approx",
         "univariate_microaggregation",
     ),
+    "hartley.policies.tradeoff": ("PrivacyDistortion",),
+    "hartley.policies.tradeoff_curve": ("TradeoffCurve",),
+    "hartley.policies.tradeoff_result": ("TradeoffResult",),
+    "hartley.studies.curve": ("CurveReport", "privacy_curve"),
     "hartley.policies.generalisation": ("AnonymizedTable", "k_anonymize"),
     "hartley.studies.anonymity": ("anonymity_report", "leaking_release"),
     "hartley.studies.anonymity_findings": ("AnonymityReport",),
@@ -183,6 +187,9 @@ if TYPE_CHECKING:
         optimal_quantizer as optimal_quantizer,
     )
     from hartley.policies.quantizer import UniformQuantizer as UniformQuantizer
+    from hartley.policies.tradeoff import PrivacyDistortion as PrivacyDistortion
+    from hartley.policies.tradeoff_curve import TradeoffCurve as TradeoffCurve
+    from hartley.policies.tradeoff_result import TradeoffResult as TradeoffResult
     from hartley.ranges.box import Box as Box, Interval as Interval, IntervalUnion as IntervalUnion
     from hartley.ranges.cells import CutBox as CutBox
     from hartley.ranges.distribution import (
@@ -211,6 +218,7 @@ if TYPE_CHECKING:
     )
     from hartley.studies.anonymity_findings import AnonymityReport as AnonymityReport
     from hartley.studies.audit import AuditReport as AuditReport, audit as audit
+    from hartley.studies.curve import CurveReport as CurveReport, privacy_curve as privacy_curve
     from hartley.studies.design import Design as Design, design as design
     from hartley.studies.release import ReleaseReport as ReleaseReport, release as release
     from hartley.studies.specification import Specification as Specification

@@ -12,6 +12,7 @@ import typer
 from hartley.cli.anonymity import anonymity_command, anonymize_command
 from hartley.cli.ask import ask_command, price_command
 from hartley.cli.audit import audit_command
+from hartley.cli.curve import curve_command
 from hartley.cli.design import design_command
 from hartley.cli.doctor import doctor_command
 from hartley.cli.ledger import ledger_app
@@ -45,6 +46,7 @@ app.command("release")(release_command)
 app.command("verify")(verify_command)
 app.command("anonymity")(anonymity_command)
 app.command("anonymize")(anonymize_command)
+app.command("curve")(curve_command)
 app.command("microaggregate")(microaggregate_command)
 app.command("sample")(sample_command)
 app.command("doctor")(doctor_command)

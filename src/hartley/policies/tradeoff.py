@@ -1,0 +1,328 @@
+"""The trade-off between what a perturbed release tells and how far it is from the truth."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.errors import OptionError
+from hartley.exact import check_base
+from hartley.measures.mutual import mutual_information
+from hartley.policies.tradeoff_curve import TradeoffCurve, trace_curve
+from hartley.policies.tradeoff_input import (
+    check_wish,
+    gaussian_joint,
+    read_distortion,
+    read_joint,
+)
+from hartley.policies.tradeoff_problem import Problem
+from hartley.policies.tradeoff_result import TradeoffResult, unit_of
+from hartley.policies.tradeoff_search import Answer, Solver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from hartley.policies.tradeoff_search import Method
+    from hartley.ranges.distribution import JointDistribution
+
+MOST_PAIRS = 50_000_000
+
+
+class PrivacyDistortion:
+    r"""The least that a perturbed key tells about a confidential side, for a mean distortion.
+
+    .. math:: R(D) = \min_{P(\hat x|x) :\, E\, d(X, \hat X) \le D} I(W; \hat X)
+
+    Rebollo-Monedero, Forne and Domingo-Ferrer 2010, eq. (2): the release is drawn from the key X
+    alone, so W - X - X^ is a Markov chain. R(D) is convex and does not grow. Every answer carries a
+    certified gap: a lower bound of what any rule costs, from the dual problem, computed with every
+    rounding error subtracted. Small alphabets are solved to about 1e-12 by interior points
+    (|X^| |X|^3 operations a step, some 30 steps), large ones by accelerated multiplicative
+    updates (two products of matrices a step), ordered keys from coarse to fine.
+
+    Args:
+        joint: p(w, x), a row a confidential value and a column a key value; or a
+            JointDistribution.
+        distortion: a matrix, a row a key value and a column a released value; "squared",
+            "absolute" (sums over the key's columns) or "zero_one"; a dict from each key value to
+            its path of ever wider groups, for the number of levels until two values meet; or a
+            function of two key values.
+        base: of the logarithms; risks and lam count in its unit.
+        values: the key values; 0, 1, 2, ... if left out.
+        method: "second" or "first" order; "auto" takes the second for small alphabets.
+
+    Example:
+        >>> model = PrivacyDistortion([[0.5, 0.0], [0.0, 0.5]], "zero_one")
+        >>> answer = model.solve(distortion=0.11)
+        >>> round(answer.risk, 4)  # 1 - H(0.11), as for any source that is released directly
+        0.5001
+    """
+
+    def __init__(
+        self,
+        joint: JointDistribution | ArrayLike,
+        distortion: object,
+        *,
+        base: float = 2,
+        values: Sequence[Any] | None = None,
+        method: Method = "auto",
+    ) -> None:
+        check_base(base)
+        if method not in {"auto", "first", "second"}:
+            raise OptionError(
+                f"There is no method called {method}", hint="choose from auto, first, second"
+            )
+        self.joint = read_joint(joint)
+        keys = self.joint.matrix.shape[1]
+        self.values = tuple(range(keys) if values is None else values)
+        if len(self.values) != keys:
+            raise OptionError(
+                f"There are {len(self.values)} key values for {keys} columns of the joint "
+                "distribution",
+                hint="give one value a column",
+            )
+        self.base = base
+        self.distortion, points = read_distortion(distortion, self.values)
+        self.released = (
+            self.values
+            if self.distortion.shape[1] == keys
+            else tuple(range(self.distortion.shape[1]))
+        )
+        self.squared = isinstance(distortion, str) and distortion == "squared"
+        self.reference: tuple[float, float] | None = None
+        """Correlation and variance of a Gaussian to compare with, for squared distortion."""
+        self.rows: int | None = None
+        self.notes: tuple[str, ...] = ()
+        problem = Problem.of(self.joint.matrix, self.distortion, 1.0)
+        self._solver = Solver.of(problem, points, method)
+
+    # --- where problems come from -------------------------------------------------------------
+
+    @classmethod
+    def from_table(  # noqa: PLR0913 - each is one choice of the user's
+        cls,
+        table: object,
+        *,
+        confidential: str | Sequence[str],
+        key: str | Sequence[str],
+        distortion: object = "squared",
+        base: float = 2,
+        bins: Any = None,  # noqa: ANN401 - a mapping, checked by the relation
+        missing: str = "drop",
+        method: Method = "auto",
+    ) -> PrivacyDistortion:
+        """Take the relative frequencies of a table's rows for the joint distribution.
+
+        Args:
+            table: whatever ``hartley.open_table`` takes.
+            confidential: the column or columns to protect.
+            key: the column or columns that are released perturbed.
+            distortion: as in the constructor; functions and paths get tuples of several columns.
+            base: of the logarithms.
+            bins: the width of the bins of numeric columns, by name.
+            missing: "drop" leaves out rows with a missing value, "value" makes it a value.
+            method: as in the constructor.
+
+        Example:
+            >>> people = {"age": [30, 30, 40, 40], "sick": ["yes", "no", "no", "no"]}
+            >>> model = PrivacyDistortion.from_table(people, confidential="sick", key="age")
+            >>> model.values, round(model.largest_risk, 4)
+            ((30, 40), 0.3113)
+        """
+        from hartley.ranges.distribution import JointDistribution
+        from hartley.ranges.relation import Relation
+
+        relation = Relation.from_table(
+            table, secret=confidential, released=key, bins=bins, missing=missing
+        )
+        pairs = relation.summary.secrets * relation.summary.released
+        if max(pairs, relation.summary.released**2) > MOST_PAIRS:
+            raise OptionError(
+                f"The key has {relation.summary.released:,} values and the confidential side "
+                f"{relation.summary.secrets:,}, too many for a matrix of probabilities",
+                hint="give numeric columns in bins, or fewer columns",
+            )
+        joint = JointDistribution.from_relation(relation)
+        listed = relation.released_range
+        order = _sorted_places(listed)
+        if isinstance(distortion, str):  # refuses with the names of the columns
+            read_distortion(distortion, listed, relation.released_names)
+        model = cls(
+            joint.matrix[:, order],
+            distortion,
+            base=base,
+            values=[listed[place] for place in order],
+            method=method,
+        )
+        model.notes = (relation.note,) if relation.note else ()
+        model.rows = relation.rows
+        if model.squared:
+            model.reference = _covariance(joint.matrix, relation.secret_range, listed)
+        return model
+
+    @classmethod
+    def gaussian(  # noqa: PLR0913 - each is one choice of the user's
+        cls,
+        *,
+        rho: float,
+        points: int = 31,
+        reach: float = 3.0,
+        distortion: object = "squared",
+        base: float = 2,
+        method: Method = "auto",
+    ) -> PrivacyDistortion:
+        """Take a standard bivariate Gaussian of correlation rho, on a grid.
+
+        W, X and X^ lie on so many equidistant points from -reach to reach; the density is sampled
+        there and normalised (Section 6.1 of the paper: rho 0.95, 31 points, reach 3).
+
+        Example:
+            >>> model = PrivacyDistortion.gaussian(rho=0.95, points=31, base=math.e)
+            >>> round(model.solve(lam=1.22).cost, 6)
+            0.851259
+        """
+        joint, grid = gaussian_joint(rho, points, reach)
+        model = cls(
+            joint,
+            distortion,
+            base=base,
+            values=grid.tolist(),
+            method=method,
+        )
+        model.reference = (float(rho), 1.0) if model.squared else None
+        return model
+
+    # --- what can be reached ------------------------------------------------------------------
+
+    @property
+    def least_distortion(self) -> float:
+        """The distortion of the most faithful release."""
+        return self._solver.least
+
+    @property
+    def constant_distortion(self) -> float:
+        """The distortion of the best release that is always the same and tells nothing."""
+        return self._solver.constant
+
+    @property
+    def largest_distortion(self) -> float:
+        """The distortion of the worst release of all."""
+        return float(self.joint.matrix.sum(axis=0) @ self.distortion.max(axis=1))
+
+    @property
+    def largest_risk(self) -> float:
+        """What the key itself tells about the confidential side, I(W;X)."""
+        return mutual_information(self.joint, base=self.base)
+
+    # --- answers ------------------------------------------------------------------------------
+
+    def solve(
+        self,
+        *,
+        lam: float | None = None,
+        distortion: float | None = None,
+        risk: float | None = None,
+        tolerance: float = 1e-10,
+    ) -> TradeoffResult:
+        """Return the best rule for a lam, within a distortion, or within a risk.
+
+        Args:
+            lam: minimise distortion + lam * risk.
+            distortion: minimise the risk with at most this mean distortion.
+            risk: minimise the distortion with at most this risk.
+            tolerance: the gap to reach, as a share of the distortion of a constant release. A
+                large alphabet may stop before it; the gap of the answer is true in any case.
+
+        Example:
+            >>> model = PrivacyDistortion([[0.5, 0.0], [0.0, 0.5]], "zero_one")
+            >>> model.solve(risk=0).distortion, model.solve(distortion=0).risk
+            (0.5, 1.0)
+        """
+        if sum(wish is not None for wish in (lam, distortion, risk)) != 1:
+            raise OptionError(
+                "Give one of lam, distortion and risk", hint="for example solve(lam=1.5)"
+            )
+        if lam is not None and not (isinstance(lam, (int, float)) and 0 < lam < math.inf):
+            raise OptionError(f"The lam {lam} is not a positive number", hint="write lam=1.5")
+        if not 0 < tolerance < 1:
+            raise OptionError(
+                f"The tolerance {tolerance} is not between 0 and 1", hint="write tolerance=1e-6"
+            )
+        if lam is not None:
+            return self._result(self._solver.at_weight(lam / math.log(self.base), tolerance))
+        if distortion is not None:
+            low, high = self.least_distortion, self.largest_distortion
+            target = check_wish(distortion, "distortion", low, high, "")
+            return self._result(self._solver.at_distortion(target, tolerance))
+        target = check_wish(risk, "risk", 0.0, self.largest_risk, f" {unit_of(self.base)}")
+        return self._result(self._solver.at_risk(target * math.log(self.base), tolerance))
+
+    def curve(
+        self,
+        *,
+        points: int = 24,
+        tolerance: float = 1e-6,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> TradeoffCurve:
+        """Return the whole curve R(D), between bounds that are certified everywhere.
+
+        Each next lam is the slope of the chord where the bounds lie farthest apart. Above, the
+        curve is below the chords of its points (mixtures of rules); below, above the tangents that
+        the certificates prove.
+
+        Args:
+            points: how many rules to compute.
+            tolerance: of each of them.
+            progress: told which share of them is done.
+
+        Example:
+            >>> curve = PrivacyDistortion([[0.5, 0.0], [0.0, 0.5]], "zero_one").curve(points=5)
+            >>> curve.upper(0.25) >= curve.lower(0.25) > 0.1
+            True
+        """
+        if not (isinstance(points, int) and points >= 3):
+            raise OptionError(f"A curve of {points} points is none", hint="give 3 points or more")
+        return trace_curve(self, points=points, tolerance=tolerance, progress=progress)
+
+    def _result(self, answer: Answer) -> TradeoffResult:
+        nats = math.log(self.base)
+        return TradeoffResult(
+            matrix=answer.rule,
+            distortion=answer.distortion,
+            risk=answer.risk / nats,
+            lam=answer.weight * nats,
+            gap=answer.gap,
+            base=self.base,
+            values=self.released,
+            least_risk=answer.least_risk / nats,
+            largest_risk=self.largest_risk,
+            steps=answer.steps,
+            scores=answer.scores,
+        )
+
+
+def _covariance(
+    joint: NDArray[np.float64], secrets: Sequence[Any], keys: Sequence[Any]
+) -> tuple[float, float] | None:
+    """Return the correlation of two numeric columns and the variance of the key."""
+    try:
+        w, x = (np.array([float(value) for value in side]) for side in (secrets, keys))
+    except (TypeError, ValueError):
+        return None
+    w, x = w - joint.sum(axis=1) @ w, x - joint.sum(axis=0) @ x
+    variances = joint.sum(axis=1) @ w**2, joint.sum(axis=0) @ x**2
+    if min(variances) <= 0:
+        return None
+    return float(w @ joint @ x / math.sqrt(variances[0] * variances[1])), float(variances[1])
+
+
+def _sorted_places(values: Sequence[Any]) -> list[int]:
+    """Return the order of values that compare, else their own."""
+    try:
+        return sorted(range(len(values)), key=lambda place: values[place])
+    except TypeError:
+        return list(range(len(values)))

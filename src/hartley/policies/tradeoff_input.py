@@ -1,0 +1,201 @@
+"""Read what a privacy-distortion problem is made of: a joint distribution and a distortion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.errors import ColumnError, OptionError
+from hartley.ranges.distribution import JointDistribution
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+NAMED = ("squared", "absolute", "zero_one")
+MOST_VALUES = 4000
+"""So many key values at most when a distortion is worked out pair by pair."""
+
+
+def read_joint(joint: JointDistribution | ArrayLike) -> JointDistribution:
+    """Check p(w,x), a row a confidential value and a column a key value; return it summing to 1."""
+    checked = joint if isinstance(joint, JointDistribution) else JointDistribution.of(joint)
+    matrix = checked.matrix
+    for axis, side, name in ((1, "row", "confidential"), (0, "column", "key")):
+        never = np.flatnonzero(matrix.sum(axis=axis) <= 0)
+        if never.size:
+            raise OptionError(
+                f"The {side} {never[0]} of the joint distribution is zero, "
+                f"so that {name} value never occurs",
+                hint=f"leave the {side} out",
+            )
+    for size, side, reason in (
+        (matrix.shape[0], "confidential", "there is nothing to tell about it"),
+        (matrix.shape[1], "key", "there is nothing to perturb"),
+    ):
+        if size < 2:
+            raise OptionError(
+                f"The {side} side has one value only, so {reason}",
+                hint="choose columns with several values",
+            )
+    return JointDistribution(matrix / matrix.sum())
+
+
+def gaussian_joint(rho: float, points: int, reach: float) -> tuple[JointDistribution, Floats]:
+    """Return a standard bivariate Gaussian density on a grid, and the grid."""
+    if not (isinstance(rho, (int, float)) and -1 < rho < 1):
+        raise OptionError(
+            f"The correlation {rho} is not between -1 and 1", hint="write for example rho=0.95"
+        )
+    if not (isinstance(points, int) and points >= 2):
+        raise OptionError(
+            f"A grid of {points} points is none", hint="give two points or more, for example 31"
+        )
+    if not (isinstance(reach, (int, float)) and 0 < reach < 30):
+        raise OptionError(
+            f"The grid cannot reach to {reach}", hint="give standard deviations, for example 3"
+        )
+    grid = np.linspace(-reach, reach, points)
+    w, x = grid[:, None], grid[None, :]
+    density = np.exp(-(w * w - 2 * rho * w * x + x * x) / (2 * (1 - rho * rho)))
+    return read_joint(density / density.sum()), grid
+
+
+def read_distortion(
+    distortion: object, values: Sequence[Any], names: Sequence[str] = ()
+) -> tuple[Floats, Floats | None]:
+    """Return d(x,c), and the key values as increasing numbers where a named distance used them.
+
+    Args:
+        distortion: a matrix, a name, the paths of a hierarchy by key value, or a function.
+        values: the key values, tuples where the key has several columns.
+        names: of the key columns, for the errors.
+    """
+    if isinstance(distortion, str):
+        return _named(distortion, values, names)
+    if isinstance(distortion, Mapping):
+        return _checked(_hierarchy(distortion, values), len(values)), None
+    if callable(distortion):
+        _refuse_many(values)
+        pairs = [[distortion(one, other) for other in values] for one in values]
+        return _checked(pairs, len(values)), None
+    return _checked(distortion, len(values)), None
+
+
+def _checked(matrix: object, keys: int) -> Floats:
+    try:
+        checked = np.array(matrix, dtype=np.float64)
+    except (TypeError, ValueError):
+        checked = np.empty(0)
+    if checked.ndim != 2 or checked.shape[1] == 0:
+        raise OptionError(
+            "The distortion is not a matrix of numbers",
+            hint=f"give a matrix, a function, a hierarchy or one of {', '.join(NAMED)}",
+        )
+    if checked.shape[0] != keys:
+        raise OptionError(
+            f"The distortion has {checked.shape[0]} rows for {keys} key values",
+            hint="give one row a key value and one column a released value",
+        )
+    if not np.isfinite(checked).all() or checked.min() < 0:
+        raise OptionError(
+            "The distortion holds something that is negative or no number",
+            hint="every entry is a number of 0 or more",
+        )
+    return checked
+
+
+def _named(name: str, values: Sequence[Any], names: Sequence[str]) -> tuple[Floats, Floats | None]:
+    if name not in NAMED:
+        raise OptionError(
+            f"There is no distortion called {name}", hint=f"choose from {', '.join(NAMED)}"
+        )
+    if name == "zero_one":
+        return 1.0 - np.eye(len(values)), None
+    columns = _numbers(values, name, names)
+    total = np.zeros((len(values), len(values)))
+    for column in columns:
+        apart = column[:, None] - column[None, :]
+        total += apart * apart if name == "squared" else np.abs(apart)
+    only = columns[0] if len(columns) == 1 else None
+    ordered = only is not None and bool((np.diff(only) > 0).all())
+    return _checked(total, len(values)), only if ordered else None
+
+
+def _numbers(values: Sequence[Any], name: str, names: Sequence[str]) -> list[Floats]:
+    """Return the columns of the key values as numbers."""
+    rows = [value if isinstance(value, tuple) else (value,) for value in values]
+    columns: list[Floats] = []
+    for place, column in enumerate(zip(*rows, strict=True)):
+        try:
+            if any(isinstance(entry, (str, bool)) for entry in column):
+                raise TypeError  # noqa: TRY301 - one place turns everything bad into one sentence
+            numbers = np.array([float(entry) for entry in column])
+            if not np.isfinite(numbers).all():
+                raise TypeError  # noqa: TRY301 - likewise
+        except (TypeError, ValueError):
+            title = f"Column '{names[place]}'" if place < len(names) else "The key"
+            raise ColumnError(
+                f"{title} holds something that is no number, which the {name} distortion needs",
+                hint="use zero_one, a hierarchy or a function, or leave out missing values",
+            ) from None
+        columns.append(numbers)
+    return columns
+
+
+def _hierarchy(paths: Mapping[Any, Any], values: Sequence[Any]) -> list[list[float]]:
+    """Return how many levels two values must rise until they meet."""
+    _refuse_many(values)
+    lines: list[tuple[Any, ...]] = []
+    for place, value in enumerate(values):
+        if value not in paths:
+            raise OptionError(
+                f"The hierarchy lacks the key value number {place}",
+                hint="give every key value its path, from the narrowest group to the widest",
+            )
+        path = paths[value]
+        lines.append((value, *((path,) if isinstance(path, str) else tuple(path))))
+    if len({len(line) for line in lines}) > 1:
+        raise OptionError(
+            "The paths of the hierarchy differ in length",
+            hint="give every key value as many levels, repeating one where need be",
+        )
+    return [[_levels(one, other) for other in lines] for one in lines]
+
+
+def _levels(one: tuple[Any, ...], other: tuple[Any, ...]) -> float:
+    for level, (mine, theirs) in enumerate(zip(one, other, strict=True)):
+        if mine == theirs:
+            return float(level)
+    return float(len(one))
+
+
+def _refuse_many(values: Sequence[Any]) -> None:
+    if len(values) > MOST_VALUES:
+        raise OptionError(
+            f"A distortion pair by pair for {len(values):,} key values would take for ever",
+            hint="give a matrix or a named distortion, or coarser key values",
+        )
+
+
+def check_wish(wish: object, name: str, low: float, high: float, unit: str) -> float:
+    """Return a wished distortion or risk, refusing what no rule reaches."""
+    try:
+        if isinstance(wish, bool):
+            raise TypeError  # noqa: TRY301 - one place turns everything bad into one sentence
+        number = float(wish)  # type: ignore[arg-type]  # refused below
+    except (TypeError, ValueError):
+        number = math.nan
+    slack = 1e-9 * (high - low)
+    if not low - slack <= number <= high + slack:
+        raise OptionError(
+            f"No perturbation reaches a {name} of {wish}{unit}",
+            hint=f"choose between {low:.6g} and {high:.6g}{unit}",
+        )
+    return min(max(number, low), high)

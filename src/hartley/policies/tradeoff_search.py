@@ -1,0 +1,364 @@
+"""The best rule for a lambda, for a distortion or for a risk: which method, and which lambda."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from hartley.policies.tradeoff_first import solve_first
+from hartley.policies.tradeoff_grids import start_coarse
+from hartley.policies.tradeoff_problem import (
+    Found,
+    Problem,
+    evaluate,
+    lower_bound,
+    normalised,
+    risk_of,
+    riskless_bound,
+)
+from hartley.policies.tradeoff_second import Start, solve_second
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Method = Literal["auto", "first", "second"]
+
+SECOND_MEMORY = 1.0e9
+SECOND_WORK = 1.2e11
+"""Bytes, and operations a step, up to which the second-order method is taken."""
+COARSE_FROM, COARSE_SIZE = 60, 101
+FIRST_WORK = 4e11
+FIRST_STEPS = 60, 20_000
+"""Operations of the first-order method in all, and its steps at least and at most."""
+LARGEST_WEIGHT = 1e6
+"""Lambda, in units of the distortion of a constant release, beyond which risk counts as all."""
+SMALLEST_WEIGHT = 1e-5
+MOST_TRIES = 60
+NOTHING = 1e-14
+"""Nats of mutual information that are rounding of none."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A rule, what it costs, and the proof: in the user's unit of distortion and in nats."""
+
+    rule: Floats
+    distortion: float
+    risk: float
+    weight: float
+    """Lambda, per nat: zero for the most faithful rule, infinite where no risk is allowed."""
+    bound: float
+    """No rule has a smaller distortion + weight * risk; at the ends, no smaller distortion."""
+    gap: float
+    """Certified distance of this rule's cost from the least, rounding included."""
+    least_risk: float
+    """No rule of at most this distortion tells less, in nats: certified."""
+    scores: Floats | None = None
+    steps: int = 0
+
+
+@dataclass(frozen=True)
+class _Goal:
+    """What grows with lambda and should meet a target: the distortion, or minus the risk."""
+
+    target: float
+    at_most_distortion: bool
+
+    def amount(self, distortion: float, risk: float) -> float:
+        return distortion if self.at_most_distortion else -risk
+
+    def below(self, answer: Answer) -> bool:
+        return self.amount(answer.distortion, answer.risk) <= self.target
+
+    def weight_between(self, low: Answer, high: Answer) -> float:
+        """Return a lambda to try next: by the secant of its logarithm, kept off the ends."""
+        before, after = (self.amount(one.distortion, one.risk) for one in (low, high))
+        share = (self.target - before) / (after - before) if after > before else 0.5
+        share = min(max(share, 0.1), 0.9)
+        return math.exp((1 - share) * math.log(low.weight) + share * math.log(high.weight))
+
+    def share(self, problem: Problem, low: Answer, high: Answer) -> float:
+        """Return how much of the second rule makes the mixture just meet the target."""
+        if self.below(high):
+            return 1.0
+        joints = [problem.given.T @ (problem.key[:, None] * one.rule) for one in (low, high)]
+        under, over = 0.0, 1.0
+        for _ in range(60):
+            middle = (under + over) / 2
+            joint = (1 - middle) * joints[0] + middle * joints[1]
+            distortion = (1 - middle) * low.distortion + middle * high.distortion
+            if self.amount(distortion, risk_of(problem, joint)) <= self.target:
+                under = middle
+            else:
+                over = middle
+        return under if self.at_most_distortion else over
+
+
+@dataclass(frozen=True)
+class Solver:
+    """A problem with its scale, so that distortions of any unit are solved alike."""
+
+    problem: Problem
+    """As the user gave it; the weight is not used."""
+    points: Floats | None
+    """The key values as increasing numbers, where they are; then large ones start coarse."""
+    least: float
+    """The distortion of the most faithful rule."""
+    constant: float
+    """The distortion of the best constant release, which tells nothing."""
+    scaled: Problem
+    method: Method = "auto"
+
+    @classmethod
+    def of(cls, problem: Problem, points: Floats | None, method: Method = "auto") -> Solver:
+        """Measure the scale of a problem."""
+        lowest = problem.distortion.min(axis=1)
+        least = float(problem.key @ lowest)
+        constant = float((problem.key @ problem.distortion).min())
+        scale = constant - least
+        excess = problem.distortion - lowest[:, None]
+        scaled = replace(problem, distortion=excess / scale if scale > 0 else excess)
+        return cls(problem, points, least, constant, scaled, method)
+
+    @property
+    def scale(self) -> float:
+        """The range of distortions that are worth asking for; zero if none is."""
+        return max(self.constant - self.least, 0.0)
+
+    @cached_property
+    def unrelated(self) -> bool:
+        """Whether the key tells nothing, so that the most faithful rule is best."""
+        joint = self.problem.given.T * self.problem.key
+        return risk_of(self.problem, joint) <= NOTHING
+
+    # --- one lambda -------------------------------------------------------------------------
+
+    def at_weight(self, weight: float, tolerance: float, warm: Answer | None = None) -> Answer:
+        """Return the best rule for a lambda, per nat and in the user's unit of distortion."""
+        if self.scale == 0:
+            return self.constant_release(weight)
+        if self.unrelated:
+            return replace(self.faithful(tolerance), weight=weight)
+        problem = self.scaled.weighing(weight / self.scale)
+        tolerance = max(tolerance, _rounding(problem))
+        if self._takes_second(problem):
+            found = solve_second(problem, tolerance=tolerance, start=self._start(problem, 1e-3))
+        else:
+            start = self._start(problem, 1e-6)
+            if warm is not None and warm.scores is not None:
+                start = Start(warm.rule, warm.scores)
+            rule, scores = (None, None) if start is None else (start.rule, start.scores)
+            found = solve_first(
+                problem, tolerance=tolerance, rule=rule, scores=scores, most=_first_steps(problem)
+            )
+        return self._answer(self._pruned(problem, found, tolerance), found, weight)
+
+    def _takes_second(self, problem: Problem) -> bool:
+        if self.method != "auto":
+            return self.method == "second"
+        keys, secrets, released = problem.sizes
+        work = released * keys**2 * (keys + secrets)
+        return 8 * released * keys**2 <= SECOND_MEMORY and work <= SECOND_WORK
+
+    def _start(self, problem: Problem, tolerance: float) -> Start | None:
+        keys, _, released = problem.sizes
+        if self.points is None or keys < COARSE_FROM or keys != released:
+            return None
+        size = min(COARSE_SIZE, keys // 2)
+        return start_coarse(problem, self.points, size=size, tolerance=tolerance)
+
+    def _pruned(self, problem: Problem, found: Found, goal: float) -> Floats:
+        """Drop released values that nearly never occur, where the rule stays as good."""
+        rule: Floats = found.rule
+        total = problem.key @ rule
+        allowed = max(found.bound + goal, found.cost)
+        for threshold in (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10):
+            thinner = np.where(total > threshold, rule, 0.0)
+            if thinner.sum(axis=1).min() < 0.5:
+                continue
+            thinner = np.asarray(normalised(thinner))
+            told = evaluate(problem, thinner)
+            if told.cost + told.margin <= allowed:
+                return thinner
+        return rule
+
+    def _answer(self, rule: Floats, found: Found, weight: float) -> Answer:
+        return self.certified(rule, (found.scores,), weight, found.steps)
+
+    def certified(
+        self, rule: Floats, scores: tuple[Floats, ...], weight: float, steps: int
+    ) -> Answer:
+        """Measure a rule and prove its gap, in the user's unit, from nothing but the numbers."""
+        problem = self.problem.weighing(weight)
+        told = evaluate(problem, rule)
+        bounds = [lower_bound(problem, some) for some in scores]
+        bound = max(bounds)
+        gap = max(told.cost + told.margin - bound, 0.0)
+        best = scores[bounds.index(bound)]
+        least = min(max((bound - told.distortion) / weight, 0.0), told.risk)
+        return Answer(rule, told.distortion, told.risk, weight, bound, gap, least, best, steps)
+
+    # --- one distortion or one risk -----------------------------------------------------------
+
+    def at_distortion(self, target: float, tolerance: float) -> Answer:
+        """Return the rule of least risk whose distortion is at most a target within reach."""
+        if target >= self.constant:
+            return self.riskless(tolerance)
+        if self.unrelated or target <= self.least + 1e-12 * self.scale:
+            return self.faithful(tolerance)
+        return self._search(_Goal(target, at_most_distortion=True), tolerance)
+
+    def at_risk(self, target: float, tolerance: float) -> Answer:
+        """Return the rule of least distortion whose risk, in nats, is at most a target."""
+        faithful = self.faithful(tolerance)
+        if target >= (1 - 1e-12) * faithful.risk or self.scale == 0 or self.unrelated:
+            return faithful
+        if target <= 0:
+            return self.riskless(tolerance)
+        return self._search(_Goal(-target, at_most_distortion=False), tolerance)
+
+    def _search(self, goal: _Goal, tolerance: float) -> Answer:
+        """Bracket the target by two lambdas and mix their rules.
+
+        What a rule does grows with lambda: its distortion, and minus its risk. Mixing two rules
+        costs no more than the chord between them, so that close to the target the mixture is as
+        good as the best rule; where the curve is a straight line, it is one at once.
+        """
+        low, high = self._bracket(goal, tolerance)
+        if goal.at_most_distortion and goal.below(high):
+            return high
+        best = self._mixture(low, high, goal)
+        for _ in range(MOST_TRIES):
+            if best.gap <= tolerance * self.scale or high.weight <= low.weight * (1 + 1e-13):
+                break
+            middle = self.at_weight(goal.weight_between(low, high), tolerance, low)
+            if goal.below(middle):
+                low = middle
+            else:
+                high = middle
+            mixed = self._mixture(low, high, goal)
+            best = min(best, mixed, key=lambda answer: answer.gap)
+        return best
+
+    def _bracket(self, goal: _Goal, tolerance: float) -> tuple[Answer, Answer]:
+        """Return answers on both sides of the target, the most faithful one at the worst."""
+        start = self.at_weight(self.scale, tolerance)
+        low = high = start
+        while not goal.below(low) and low.weight > SMALLEST_WEIGHT * self.scale:
+            high = low
+            low = self.at_weight(low.weight / 4, tolerance, low)
+        while goal.below(high) and high.weight < LARGEST_WEIGHT * self.scale:
+            low = high
+            high = self.at_weight(high.weight * 4, tolerance, high)
+        if not goal.below(low):
+            low = replace(self.faithful(tolerance), weight=low.weight, scores=low.scores)
+        if goal.below(high):
+            riskless = self.riskless(tolerance)
+            if goal.at_most_distortion and goal.below(riskless):
+                return low, riskless
+            high = replace(riskless, weight=high.weight, scores=high.scores)
+        return low, high
+
+    def _mixture(self, low: Answer, high: Answer, goal: _Goal) -> Answer:
+        """Mix two rules to meet the target, and prove the gap for the better fitting lambda."""
+        share = goal.share(self.problem, low, high)
+        rule = normalised((1 - share) * low.rule + share * high.rule)
+        scores = tuple(some for some in (low.scores, high.scores) if some is not None)
+        steps = low.steps + high.steps
+        weights = {low.weight, high.weight, _chord(low, high)}
+        return min(
+            (self.certified(rule, scores, weight, steps) for weight in weights),
+            key=lambda answer: answer.gap,
+        )
+
+    # --- the ends -----------------------------------------------------------------------------
+
+    def constant_release(self, weight: float) -> Answer:
+        """Return the best release that is always the same, with what the trivial scores prove."""
+        best = int((self.problem.key @ self.problem.distortion).argmin())
+        rule = np.zeros_like(self.problem.distortion)
+        rule[:, best] = 1.0
+        scores = np.zeros((self.problem.sizes[1], self.problem.sizes[2]))
+        return self.certified(rule, (scores,), weight, 0)
+
+    def riskless(self, tolerance: float) -> Answer:
+        """Return the rule of least distortion among those that tell nothing at all."""
+        answer = self.constant_release(100 * max(self.scale, 1e-300))
+        if self.scale == 0:
+            return answer
+        if self.unrelated:
+            return self.faithful(tolerance)
+        large = self.at_weight(answer.weight, tolerance)
+        assert large.scores is not None
+        constant = self.certified(answer.rule, (large.scores,), answer.weight, large.steps)
+        if constant.gap <= 10 * tolerance * self.scale:
+            return constant
+        # Not constant, where part of the key is independent of the secret: a linear programme.
+        rule, prices = _independent(self.problem)
+        told = evaluate(self.problem, rule)
+        bound = riskless_bound(self.problem, prices)
+        gap = max(told.distortion + told.margin - bound, 0.0)
+        return Answer(rule, told.distortion, told.risk, math.inf, bound, gap, 0.0)
+
+    def faithful(self, tolerance: float) -> Answer:
+        """Return the rule of least risk among those of least distortion."""
+        lowest = self.problem.distortion.min(axis=1)[:, None]
+        allowed = self.problem.distortion <= lowest + 1e-12 * (self.scale or 1.0)
+        if (allowed.sum(axis=1) == 1).all():
+            return self._only(allowed.astype(np.float64), None)
+        strict = replace(self.scaled, distortion=np.where(allowed, 0.0, 1e3), weight=1.0)
+        found = solve_second(strict, tolerance=tolerance)
+        return self._only(normalised(np.where(allowed, found.rule, 0.0)), found.bound)
+
+    def _only(self, rule: Floats, least_risk: float | None) -> Answer:
+        """Return a rule of the least distortion, which nothing else competes with."""
+        told = evaluate(self.problem.weighing(0.0), rule)
+        bound = self.least - 1e-15 * sum(self.problem.sizes) * self.least
+        gap = max(told.distortion + told.margin - bound, 0.0)
+        least = told.risk if least_risk is None else min(max(least_risk, 0.0), told.risk)
+        return Answer(rule, told.distortion, told.risk, 0.0, bound, gap, least)
+
+
+def _first_steps(problem: Problem) -> int:
+    keys, secrets, released = problem.sizes
+    least, most = FIRST_STEPS
+    return int(min(max(FIRST_WORK / (4 * keys * secrets * released), least), most))
+
+
+def _rounding(problem: Problem) -> float:
+    """Return the gap below which rounding alone hides the rest."""
+    return float(np.finfo(float).eps) * (sum(problem.sizes) + 16) * (4 + 12 * problem.weight)
+
+
+def _chord(low: Answer, high: Answer) -> float:
+    """Return the lambda of the straight line between two answers, within theirs."""
+    fall = low.risk - high.risk
+    slope = (high.distortion - low.distortion) / fall if fall > 0 else low.weight
+    return min(max(slope, low.weight), high.weight)
+
+
+def _independent(problem: Problem) -> tuple[Floats, Floats]:
+    """Return the rule of least distortion whose releases are independent of the secret.
+
+    A linear programme: p(w,c) = p(w) p(c) for every pair, sum_c P(c|x) = 1. The prices of the
+    first equations, returned with it, prove it.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import eye, kron, vstack
+
+    keys, secrets, released = problem.sizes
+    centred = problem.key[None, :] * (problem.given.T - problem.secret[:, None])
+    constraints = vstack(
+        [kron(np.ones((1, released)), eye(keys)), kron(eye(released), centred)], format="csr"
+    )
+    right = np.concatenate([np.ones(keys), np.zeros(secrets * released)])
+    costs = (problem.key[:, None] * problem.distortion).T.ravel()
+    solved = linprog(costs, A_eq=constraints, b_eq=right, method="highs")
+    rule: Floats = normalised(solved.x.reshape(released, keys).T)
+    prices = -solved.eqlin.marginals[keys:].reshape(released, secrets).T
+    return rule, prices - problem.secret @ prices

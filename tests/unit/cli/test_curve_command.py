@@ -1,0 +1,64 @@
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from hartley.cli.curve import curve_command
+from hartley.errors import HartleyError
+
+app = typer.Typer()
+app.command()(curve_command)
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "people.csv"
+    rows = [(30, "yes"), (30, "no"), (40, "no"), (40, "no"), (50, "yes"), (50, "yes")]
+    path.write_text("age,sick\n" + "".join(f"{age},{sick}\n" for age, sick in rows))
+    return str(path)
+
+
+def run(*words):
+    return CliRunner().invoke(app, list(words))
+
+
+def test_it_prints_json_and_writes_the_page_and_the_points(table, tmp_path):
+    page, points = tmp_path / "curve.html", tmp_path / "curve.csv"
+    result = run(
+        *(table, "--key", "age", "--confidential", "sick", "--points", "4", "--json"),
+        *("--html", str(page), "--csv", str(points)),
+    )
+    assert result.exit_code == 0
+    content = json.loads(result.stdout)
+    assert content["key"] == ["age"]
+    assert content["html"] == str(page)
+    assert page.read_text().startswith("<!doctype html>")
+    assert len(points.read_text().splitlines()) == len(content["points"]) + 1
+
+
+def test_it_prints_text(table):
+    result = run(table, "--key", "age", "--confidential", "sick", "--points", "3", "--text")
+    assert result.exit_code == 0
+    assert "Released as it is, age tells" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--key", "agee", "--confidential", "sick"], "agee"),
+        (["--key", "sick", "--confidential", "age"], "no number"),
+        (["--key", "age", "--confidential", "sick", "--distortion", "odd"], "called odd"),
+        (["--key", "age", "--confidential", "sick", "--html", "/nowhere/x.html"], "does not exist"),
+    ],
+)
+def test_mistakes_are_refused_in_a_sentence(table, words, sentence):
+    result = run(table, *words)
+    assert isinstance(result.exception, HartleyError)
+    assert sentence in str(result.exception)
+
+
+def test_a_report_never_overwrites_the_table(table):
+    result = run(table, "--key", "age", "--confidential", "sick", "--csv", table)
+    assert isinstance(result.exception, HartleyError)
+    assert "overwrite" in str(result.exception)
