@@ -6,10 +6,10 @@
     ├── InputError            the user's mistake; the command line exits with 2
     │   ├── TableError        a table that cannot be read, is empty, or is no table
     │   ├── ColumnError       a column that is missing, doubled, or of the wrong kind
-    │   └── OptionError       a step, a base, a hypothesis or another argument that makes no sense
+    │   ├── OptionError       a step, a base, a hypothesis or another argument that makes no sense
+    │   └── CertificateError  a certificate that is none, or that does not hold for a policy
     ├── Refused               a question that the agent does not answer, and why; exits with 2 too
     ├── Pending               an answer that is paid for and not there yet
-    │   └── CertificateError  a certificate that is none, or that does not hold for a policy
     ├── UndefinedMeasure      a number that the theory does not define for this range
     └── EngineError           the engine or an optional package failed or is absent
 
@@ -62,6 +62,10 @@ class OptionError(InputError):
     """An argument that makes no sense."""
 
 
+class CertificateError(InputError):
+    """A certificate that is none, or that does not hold for a policy."""
+
+
 class Refused(HartleyError):  # noqa: N818 - reads as what it says: the question was refused
     """A question that the agent does not answer: by its text, the schema and the ledger alone."""
 
@@ -87,10 +91,6 @@ class Refused(HartleyError):  # noqa: N818 - reads as what it says: the question
 
 class Pending(HartleyError):  # noqa: N818 - reads as what it says: the answer is pending
     """An answer that is paid for and that the engine could not give yet."""
-
-
-class CertificateError(InputError):
-    """A certificate that is none, or that does not hold for a policy."""
 
 
 class UndefinedMeasure(HartleyError):  # noqa: N818 - reads as what it says: the measure is undefined
