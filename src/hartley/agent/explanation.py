@@ -17,7 +17,8 @@ MOST_LISTED = 12
 def explain(cells: int, bits: float, questions: int, case: Case) -> str:
     """Say in words which atoms and factors a price is made of."""
     asked, answers = _number(questions, "question"), _number(cells, "different answer")
-    lines = [f"{asked}: one person's data can lead to at most {answers}, {bits:.4g} bits."]
+    told = "1 bit" if bits == 1 else f"{bits:.4g} bits"
+    lines = [f"{asked}: one person's data can lead to at most {answers}, {told}."]
     for part in case.parts:
         lines += _part(part)
     if case.absence:

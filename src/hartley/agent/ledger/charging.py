@@ -164,15 +164,19 @@ def check_charge(found: Plan, prices: Prices) -> tuple[int, int]:
     if account_cells <= own.left:  # the open columns and the allowances do not both fit
         problem = "the budget of the dataset does not hold that much any more"
     elif account.bits is None:
-        problem = f"{shown_down(left)} bits are left"
+        problem = f"{_bits(shown_down(left))} {'is' if shown_down(left) == '1' else 'are'} left"
     else:
-        problem = f"{shown_down(left)} bits of the analyst's allowance are left"
+        problem = f"of the analyst's allowance {_bits(shown_down(left))} remain"
     raise Refused(
-        f"The question costs {shown_up(bits)} bits and {problem}",
+        f"The question costs {_bits(shown_up(bits))} and {problem}",
         hint="ask for a coarser answer, with a larger error= or fewer bits=",
         requested=bits,
         remaining=left,
     )
+
+
+def _bits(shown: str) -> str:
+    return f"{shown} bit" if shown == "1" else f"{shown} bits"
 
 
 def charge(transaction: Transaction, batch: Batch, prices: Prices) -> Reservation:

@@ -62,7 +62,8 @@ class Report:
     def sentence(self) -> str:
         """The finding in words."""
         if self.holds:
-            charges = f" and {self.repriced:,} charges" if self.repriced else ""
+            many = "charge" if self.repriced == 1 else "charges"
+            charges = f" and {self.repriced:,} {many}" if self.repriced else ""
             return f"The chain holds: {self.rows:,} rows, every balance{charges} computed again."
         return f"The chain does not hold: {self.problem}."
 
