@@ -23,6 +23,8 @@ from hartley.agent.price import open_factor, price, refined_cells
 from hartley.guarantees.accountant import Accountant
 from hartley.ranges.schema import Column, Schema
 
+pytestmark = pytest.mark.xdist_group("accountant")  # the last test adds up what all of them did
+
 
 def beside(name):
     spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
