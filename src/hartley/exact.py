@@ -99,6 +99,40 @@ def round_up(logarithm: float) -> float:
     return logarithm + 8 * math.ulp(logarithm)
 
 
+def bits_at_least(numerator: int, denominator: int = 1) -> float:
+    """Return the bits of a ratio of counts, never below the truth; a power of two is exact.
+
+    Example:
+        >>> bits_at_least(8), bits_at_least(12, 3), bits_at_least(3) > 1.584962500721156
+        (3.0, 2.0, True)
+    """
+    bits = log_ratio(numerator, denominator)
+    exact = math.isinf(bits) or _is_power_of_two(numerator, denominator)
+    return bits if exact else round_up(bits)
+
+
+def bits_at_most(numerator: int, denominator: int = 1) -> float:
+    """Return the bits of a ratio of counts, never above the truth, and none of less than one.
+
+    Example:
+        >>> bits_at_most(8), bits_at_most(3) < 1.584962500721157, bits_at_most(0)
+        (3.0, True, 0.0)
+    """
+    if numerator <= denominator:
+        return 0.0
+    bits = log_ratio(numerator, denominator)
+    if _is_power_of_two(numerator, denominator):
+        return bits
+    return max(2 * bits - round_up(bits), 0.0)
+
+
+def _is_power_of_two(numerator: int, denominator: int) -> bool:
+    if numerator <= 0 or numerator % denominator:
+        return False
+    ratio = numerator // denominator
+    return ratio & (ratio - 1) == 0
+
+
 def check_base(base: float) -> None:
     """Refuse a base in which a logarithm would not measure information."""
     if not isinstance(base, (int, float)) or not (math.isfinite(base) and base > 1):

@@ -11,7 +11,16 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from hartley.errors import OptionError
-from hartley.exact import check_base, in_base, log_ratio, parse_step, round_up
+from hartley.exact import (
+    bits_at_least,
+    bits_at_most,
+    check_base,
+    floor_power,
+    in_base,
+    log_ratio,
+    parse_step,
+    round_up,
+)
 
 FEW_UNITS = 8 * 2.0**-53
 """Accurate to a few units in the last place."""
@@ -176,3 +185,28 @@ def test_a_step_that_is_no_number_is_refused_by_the_name_of_its_column(step):
 def test_a_step_that_is_not_positive_is_refused_by_the_name_of_its_column(step):
     with pytest.raises(OptionError, match=r"^The step for column 'age' is .*; hint: "):
         parse_step(step, column="age")
+
+
+@given(st.integers(1, 10**60), st.integers(1, 10**60))
+def test_bits_are_rounded_to_the_safe_side(numerator, denominator):
+    truth = exact_log(numerator, denominator, 2)
+    assert Decimal(bits_at_least(numerator, denominator)) >= truth
+    assert Decimal(bits_at_most(numerator, denominator)) <= max(truth, Decimal(0))
+    assert bits_at_least(numerator, denominator) == pytest.approx(float(truth), rel=1e-14)
+
+
+@given(st.integers(1, 2**200) | st.integers(1, 50).map(lambda k: 3**k))
+def test_bits_that_are_left_never_buy_more_than_is_left(cells):
+    assert floor_power(bits_at_most(cells)) <= cells
+
+
+@given(st.integers(-60, 4000), st.integers(1, 10**30))
+def test_bits_of_a_power_of_two_are_exact(power, common):
+    numerator, denominator = common << max(power, 0), common << max(-power, 0)
+    if power >= 0:
+        assert bits_at_least(numerator, denominator) == power
+    assert bits_at_most(numerator, denominator) == max(power, 0)
+
+
+def test_no_cells_have_no_bits():
+    assert (bits_at_least(0), bits_at_most(0)) == (-math.inf, 0.0)

@@ -7,17 +7,20 @@ import threading
 from typing import TYPE_CHECKING, Self
 
 from hartley.agent.answer import read_cells
-from hartley.agent.batch import to_plain
+from hartley.agent.batch import from_plain, to_plain
 from hartley.agent.certifying import RULES, certificate_of
 from hartley.agent.holding import Holding
 from hartley.agent.ledger.entries import NULL, digest
 from hartley.agent.ledger.ledger import open_ledger
 from hartley.agent.loading import default_place, load, remove_copy, replace_copy
+from hartley.agent.price import price as price_of
 from hartley.agent.quoting import Wish, questions_of
-from hartley.agent.reply import Answer, BatchAnswer, shown_bits
+from hartley.agent.reply import Answer, BatchAnswer
 from hartley.engines.sources import open_table
 from hartley.errors import OptionError
-from hartley.exact import log_ratio
+from hartley.exact import bits_at_least
+from hartley.guarantees.accountant import Accountant
+from hartley.guarantees.promise import counted, down_bits, exactly, up_bits
 from hartley.ranges.schema import Schema
 
 if TYPE_CHECKING:
@@ -158,7 +161,7 @@ class Agent:
             Answer(
                 text=plan.text,
                 reading=read_cells(plan, [cells[one] for one in plan.questions]),
-                bits=log_ratio(paid.account_cells),
+                bits=bits_at_least(paid.account_cells),
                 spent=paid.balance.spent_bits,
                 remaining=paid.balance.remaining,
                 certificate=certificate,
@@ -206,6 +209,19 @@ class Agent:
     def remaining(self) -> float:
         """What is left of the budget, in bits."""
         return self.state.remaining
+
+    @property
+    def accountant(self) -> Accountant[Question]:
+        """All charges as they stand, to explain a batch; what is asked, the ledger charges."""
+        held, state = self._ready(), self.state
+        charges = [charge for charge in self.history() if charge.version == state.version]
+        return Accountant(
+            state.budget,
+            lambda batch: price_of(batch, held.schema),
+            open_factor=state.open_factor,
+            charged=state.spent,
+            answered=[from_plain(one) for charge in charges for one in charge.questions],
+        )
 
     def history(self, analyst: str | None = None) -> list[Charge]:
         """Return every batch that was paid for, oldest first."""
@@ -260,17 +276,18 @@ class Agent:
         state, charges = self.state, self.history()
         balance, size = state.balance, self.schema.record_bits
         asked = sum(len(charge.questions) for charge in charges)
-        some = f"at most {shown_bits(float(state.budget))} of"
+        some = f"at most {exactly(state.budget)} of"
         promise = (
             f"Dataset {self.schema.name}: {some if state.budget < size else 'all'} the "
-            f"{shown_bits(size, up=False)} of a record can be learned about one person."
+            f"{down_bits(size)} of a record can be learned about one person."
         )
         spent = (
-            f"Spent {shown_bits(balance.spent_bits)}, of which open columns "
-            f"{shown_bits(log_ratio(state.open_factor))}; "
-            f"{shown_bits(balance.remaining, up=False)} left."
+            f"Spent {up_bits(balance.spent_bits)}, of which open columns "
+            f"{up_bits(bits_at_least(state.open_factor))}; "
+            f"{down_bits(balance.remaining)} left."
         )
-        return f"{promise}\n{spent}\n{len(charges)} batches with {asked} statistics were paid for."
+        paid = f"{len(charges):,} {'batch' if len(charges) == 1 else 'batches'}"
+        return f"{promise}\n{spent}\nPaid for: {paid} with {counted(asked, 'statistic')}."
 
     def explain(
         self,
@@ -279,8 +296,9 @@ class Agent:
         error: object = None,
         bits: object = None,
     ) -> str:
-        """Show the atoms and factors behind a price, in words."""
-        return self.price(question, error=error, bits=bits).explanation
+        """Show in words the atoms and factors behind a charge, and whether the budget covers it."""
+        plans = self._ready().desk.plan(question, error, bits)
+        return self.accountant.explain(questions_of(plans))
 
     def close(self) -> None:
         """Give back the connections; what was answered and charged is on disk."""

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from hartley.agent.ledger.entries import write_integer
 from hartley.agent.price import RULE_VERSION
-from hartley.exact import log_ratio, round_up
+from hartley.exact import bits_at_least
 from hartley.guarantees.certificate import Certificate
+from hartley.guarantees.promise import shown_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,14 +33,14 @@ def certificate_of(texts: Sequence[str], cells: int, schema: Schema) -> Certific
     """
     who = "one row is one person" if schema.unit is None else f"'{schema.unit}' names the person"
     rows = schema.rows_per_unit
-    number = f"{cells:,}" if cells < LONG else f"2^{round_up(log_ratio(cells)):.6f}"
+    number = f"{cells:,}" if cells < LONG else f"2^{shown_up(bits_at_least(cells))}"
     return Certificate(
         kind="noiseless privacy",
         claim=(
             "Whatever the data of one person is, the answers take one of at most "
             f"{number} value{'s' if cells != 1 else ''}."
         ),
-        value=log_ratio(cells),
+        value=bits_at_least(cells),
         unit="bits",
         theorem="Farokhi 2019 (Noiseless Privacy), Definition 1, with the accountant's theorem",
         rule="corrected",

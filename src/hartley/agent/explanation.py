@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hartley.guarantees.promise import up_bits
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -17,8 +19,7 @@ MOST_LISTED = 12
 def explain(cells: int, bits: float, questions: int, case: Case) -> str:
     """Say in words which atoms and factors a price is made of."""
     asked, answers = _number(questions, "question"), _number(cells, "different answer")
-    told = "1 bit" if bits == 1 else f"{bits:.4g} bits"
-    lines = [f"{asked}: one person's data can lead to at most {answers}, {told}."]
+    lines = [f"{asked}: one person's data can lead to at most {answers}, {up_bits(bits)}."]
     for part in case.parts:
         lines += _part(part)
     if case.absence:

@@ -21,7 +21,7 @@ from hartley.engines.sources import open_table
 from hartley.engines.stores import drop_copy, holds_copy, is_database
 from hartley.engines.view import run
 from hartley.errors import InputError, OptionError, Refused
-from hartley.exact import floor_power, log_ratio, parse_number
+from hartley.exact import bits_at_least, floor_power, parse_number
 
 if TYPE_CHECKING:
     from hartley.agent.ledger.ledger import Ledger, State
@@ -94,7 +94,7 @@ def _create(
         raise Refused(
             f"The open columns of '{schema.name}' alone cost more than the budget",
             hint="raise the budget, or make columns private",
-            requested=log_ratio(factor),
+            requested=bits_at_least(factor),
             remaining=float(parse_number(budget, name="the budget")),
         )
     content = {"bits": str(budget), "schema": schema.to_toml()}

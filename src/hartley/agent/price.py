@@ -13,8 +13,7 @@ from hartley.agent.regions import Grid
 from hartley.agent.scale import finest_steps
 from hartley.agent.worst import Case, Pricer
 from hartley.errors import Refused
-from hartley.exact import floor_power
-from hartley.guarantees.accountant import bits_at_least
+from hartley.exact import bits_at_least, floor_power
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

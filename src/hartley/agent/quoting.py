@@ -15,7 +15,7 @@ from hartley.agent.reply import Quote
 from hartley.agent.statistics import fits
 from hartley.agent.wish import steps_for_error, worst_errors
 from hartley.errors import OptionError, Refused
-from hartley.exact import log_ratio
+from hartley.exact import bits_at_least
 from hartley.ranges.schema import Schema
 
 if TYPE_CHECKING:
@@ -146,8 +146,8 @@ class Desk:
         return Quote(
             texts=texts,
             cells=found.cells,
-            bits=log_ratio(found.cells),
-            due=None if due is None else log_ratio(due),
+            bits=found.bits,
+            due=None if due is None else bits_at_least(due),
             affordable=affordable,
             errors=tuple(self._errors(plan) for plan in plans),
             levels=tuple(tuple(map(levels, plan.questions)) for plan in plans),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.agent.display import records, rounded
 from hartley.agent.ledger.entries import write_integer
 from hartley.errors import OptionError
-from hartley.exact import round_up
+from hartley.guarantees.promise import down_bits, up_bits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,21 +95,21 @@ class Quote:
 
     @property
     def _caption(self) -> str:
-        due = "" if self.due is None else f", {shown_bits(self.due)} due now"
-        left = "" if self.remaining is None else f", {shown_bits(self.remaining, up=False)} left"
-        return f"{shown_bits(self.bits)}{due}{left}"
+        due = "" if self.due is None else f", {up_bits(self.due)} due now"
+        left = "" if self.remaining is None else f", {down_bits(self.remaining)} left"
+        return f"{up_bits(self.bits)}{due}{left}"
 
     def __str__(self) -> str:
         less = self.due is not None and self.due < self.bits
-        now = f"; {shown_bits(self.due or 0.0)} would be due now" if less else ""
-        lines = [f"The price is {shown_bits(self.bits)}{now}."]
+        now = f"; {up_bits(self.due or 0.0)} would be due now" if less else ""
+        lines = [f"The price is {up_bits(self.bits)}{now}."]
         lines += [
             f"{label}: " + (f"within {rounded(error, up=True)} of the truth" if error else "exact")
             for errors in self.errors
             for label, error in errors
         ]
         if self.remaining is not None:
-            lines.append(f"Left: {shown_bits(self.remaining, up=False)}.")
+            lines.append(f"Left: {down_bits(self.remaining)}.")
         return "\n".join(lines)
 
 
@@ -184,10 +184,8 @@ class Answer:
     def caption(self) -> str:
         """What it cost and what is left, in one line."""
         why = "answered before" if self.certificate.value else "it tells nothing"
-        cost = f"charged {shown_bits(self.bits)}" if self.bits else f"free: {why}"
-        return (
-            f"{cost}; spent {shown_bits(self.spent)}, {shown_bits(self.remaining, up=False)} left"
-        )
+        cost = f"charged {up_bits(self.bits)}" if self.bits else f"free: {why}"
+        return f"{cost}; spent {up_bits(self.spent)}, {down_bits(self.remaining)} left"
 
     def __rich__(self) -> Group:
         from rich.console import Group
@@ -244,20 +242,3 @@ class BatchAnswer:
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.answers))
-
-
-def shown_bits(bits: float, *, up: bool = True) -> str:
-    """Show bits with three decimals, rounded so that no promise looks better than it is.
-
-    Example:
-        >>> shown_bits(1.5849625), shown_bits(1.5849625, up=False), shown_bits(1.0)
-        ('1.585 bits', '1.584 bits', '1 bit')
-    """
-    from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-
-    exact = Decimal(bits)
-    if exact != int(exact):
-        exact = Decimal(round_up(bits)) if up else exact
-    cut = exact.quantize(Decimal("0.001"), ROUND_CEILING if up else ROUND_FLOOR)
-    number = f"{cut:f}".rstrip("0").rstrip(".")
-    return f"{number} bit" if number == "1" else f"{number} bits"

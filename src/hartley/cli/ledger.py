@@ -284,10 +284,10 @@ def _table(*columns: str) -> Table:
 
 
 def _bits(cells: int) -> str:
-    from hartley.agent.ledger.standing import shown_up
-    from hartley.exact import log_ratio
+    from hartley.exact import bits_at_least
+    from hartley.guarantees.promise import shown_up
 
-    return shown_up(log_ratio(cells))
+    return shown_up(bits_at_least(cells))
 
 
 def _cost(balance: Balance) -> str:
@@ -295,6 +295,6 @@ def _cost(balance: Balance) -> str:
 
 
 def _left(balance: Balance) -> str:
-    from hartley.agent.ledger.standing import shown_down
+    from hartley.guarantees.promise import shown_down
 
     return shown_down(balance.remaining)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from hartley.errors import OptionError, Refused
-from hartley.exact import floor_power, log_ratio, round_up
+from hartley.exact import bits_at_least, bits_at_most, floor_power
+from hartley.guarantees.promise import down_bits, up_bits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -68,10 +68,11 @@ class Balance:
                 f"A charge of {cells} cells is no price", hint="an answer has one value at least"
             )
         if not self.covers(cells):
+            cost = bits_at_least(cells)
             raise Refused(
-                f"The batch costs {bits_at_least(cells):.4g} bits and {self.remaining:.4g} remain",
+                f"The batch costs {up_bits(cost)}; left: {down_bits(self.remaining)}",
                 hint="allow a larger error, ask fewer questions, or ask the owner for a budget",
-                requested=bits_at_least(cells),
+                requested=cost,
                 remaining=self.remaining,
             )
         return Balance(self.limit, self.charged * cells)
@@ -101,7 +102,7 @@ class Accountant(Generic[Question]):
         (2.0, 1.0)
         >>> print(accountant.explain(["how tall?"]))
         2 cells
-        It costs 1 bit; 1 remains, so it is covered.
+        It costs 1 bit; 1 bit left, so it is covered.
     """
 
     def __init__(
@@ -119,7 +120,7 @@ class Accountant(Generic[Question]):
         if not start.covers(open_factor * charged):
             raise OptionError(
                 f"The budget of {budget} bits does not cover what is already told: the open columns"
-                f" and earlier charges come to {bits_at_least(open_factor * charged):.4g} bits",
+                f" and earlier charges come to {up_bits(bits_at_least(open_factor * charged))}",
                 hint="raise the budget, or declare fewer columns open",
             )
         self.balance = start.charge(open_factor * charged)
@@ -157,40 +158,10 @@ class Accountant(Generic[Question]):
         if new:
             priced = self._price(new)
             covered = self.balance.covers(priced.cells)
-            cost, left = bits_at_least(priced.cells), self.remaining
-            unit, verb = "bit" if cost == 1 else "bits", "remains" if left == 1 else "remain"
+            cost, left = up_bits(bits_at_least(priced.cells)), down_bits(self.remaining)
             end = "covered" if covered else "refused"
-            lines.append(priced.explain())
-            lines.append(f"It costs {cost:.4g} {unit}; {left:.4g} {verb}, so it is {end}.")
+            lines += [priced.explain(), f"It costs {cost}; {left} left, so it is {end}."]
         return "\n".join(lines)
 
     def _new(self, batch: Sequence[Question]) -> list[Question]:
         return [question for question in dict.fromkeys(batch) if question not in self._answered]
-
-
-def bits_at_least(cells: int) -> float:
-    """Return the bits of a number of cells, rounded up; a power of two is exact.
-
-    Example:
-        >>> bits_at_least(8), bits_at_least(3) > 1.584962500721156
-        (3.0, True)
-    """
-    bits = log_ratio(cells)
-    return bits if _power_of_two(cells) else round_up(bits)
-
-
-def bits_at_most(cells: int) -> float:
-    """Return the bits of a number of cells, rounded down; a power of two is exact.
-
-    Example:
-        >>> bits_at_most(8), bits_at_most(3) < 1.584962500721157, bits_at_most(0)
-        (3.0, True, 0.0)
-    """
-    if cells <= 1:
-        return 0.0
-    bits = log_ratio(cells)
-    return bits if _power_of_two(cells) else bits - 8 * math.ulp(bits)
-
-
-def _power_of_two(cells: int) -> bool:
-    return cells > 0 and cells & (cells - 1) == 0

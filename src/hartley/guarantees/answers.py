@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.errors import OptionError, printable
-from hartley.exact import floor_power, log_ratio
+from hartley.exact import bits_at_least, floor_power
 from hartley.guarantees.consequences import (
     estimation_error,
     indistinguishability,
@@ -92,7 +92,7 @@ def promise_answers(
     A bound: one person may be able to produce less.
     """
     outputs = math.prod(answer.outputs for answer in answers)
-    bits = log_ratio(outputs)
+    bits = bits_at_least(outputs)
     printed = any(answer.printed for answer in answers)
     kept = not printed if budget is None else outputs <= floor_power(budget)
     lengths = [answer.person for answer in answers if answer.person is not None]
@@ -198,11 +198,11 @@ def promise_indistinguishability(
         claim=(
             f"To somebody who knows nothing about the others, {few(telling)} of the "
             f"{counted(quantizer.levels, 'output')} can tell one value of a person from another"
-            f"{'' if telling == 0 else f': {up_bits(log_ratio(telling))}'}."
+            f"{'' if telling == 0 else f': {up_bits(bits_at_least(telling))}'}."
             + compare_budget(budget, telling)
             + Answer("", quantizer, Fraction(0)).accuracy
         ),
-        value=log_ratio(telling),
+        value=bits_at_least(telling),
         unit="bits",
         theorem=f"{D}, Theorem 5",
         rule=quantizer.rule,

@@ -7,7 +7,7 @@ import sys
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from hartley.exact import log_ratio, round_up
+from hartley.exact import bits_at_least
 from hartley.guarantees.promise import A, B, Consequence, D, down, few, up_bits
 from hartley.measures.continuous import (
     maximin_information,
@@ -34,7 +34,7 @@ def of_noiseless_privacy(outputs: int, *errors: Consequence) -> tuple[Consequenc
         >>> [found.name for found in of_noiseless_privacy(4)][:2]
         ['information leakage', 'zero-error capacity']
     """
-    bits, twice = log_ratio(outputs), log_ratio(outputs**2)
+    bits, twice = bits_at_least(outputs), bits_at_least(outputs**2)
     return (
         Consequence(
             "information leakage",
@@ -118,7 +118,7 @@ def indistinguishability(telling: int) -> Consequence:
     """Return what follows when so many outputs can tell one value of a person from another."""
     return Consequence(
         "indistinguishability",
-        log_ratio(telling),
+        bits_at_least(telling),
         f"To somebody who knows nothing about the others, {few(telling)} of the outputs can tell "
         "one value of a person from another.",
         f"{D}, Theorem 5, sharp",
@@ -193,7 +193,7 @@ def of_hypothesis_privacy(epsilon: Fraction | None, deciding: Fraction) -> tuple
     """
     leak = 0.0 if epsilon is None else math.inf
     if epsilon:
-        leak = round_up(log_ratio(*(1 + 1 / epsilon).as_integer_ratio()))
+        leak = bits_at_least(*(1 + 1 / epsilon).as_integer_ratio())
     success = Fraction(1, 2) + deciding / 4
     return (
         Consequence(

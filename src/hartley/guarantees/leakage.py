@@ -6,7 +6,7 @@ from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError, printable
-from hartley.exact import log_ratio, parse_number
+from hartley.exact import bits_at_least, parse_number
 from hartley.guarantees.promise import A, Promise, counted as number_of, exactly, up_bits
 from hartley.guarantees.records import budget_text
 from hartley.policies.grouping import Secrets
@@ -43,7 +43,7 @@ def promise_leakage(
         groups.setdefault(merging.label(category), []).append(code)
     sizes = [size for codes in groups.values() if (size := secrets.size(codes))]
     total, smallest = secrets.total, min(sizes)
-    bits = log_ratio(total, smallest)
+    bits = bits_at_least(total, smallest)
     kept = budget is None or _within(total, smallest, budget)
     told = "" if budget is None else f" That {'keeps' if kept else 'breaks'} {_asked(budget)}."
     column = printable(merging.column)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.errors import OptionError, printable
-from hartley.exact import log_ratio, round_up
+from hartley.exact import bits_at_most
 from hartley.guarantees.consequences import of_hypothesis_privacy
 from hartley.guarantees.promise import D, Promise, down, within
 from hartley.guarantees.records import INSIDE
@@ -36,7 +36,7 @@ def promise_line(policy: LinePolicy) -> Promise:
     stretched = isinstance(policy, StretchPolicy)
     hidden = Fraction(band.low) if stretched else Fraction(0)
     epsilon = None if hidden == total else hidden / (total - hidden)
-    privacy = math.inf if epsilon is None else _log_below(1 + epsilon)
+    privacy = math.inf if epsilon is None else bits_at_most(*(1 + epsilon).as_integer_ratio())
     return Promise(
         kind="hypothesis privacy",
         claim=(
@@ -98,12 +98,6 @@ def refuse_certain(policy: LinePolicy) -> None:
 def plain_box(box: Box) -> dict[str, list[str]]:
     """Return a box as plain values."""
     return {printable(n): [str(side.low), str(side.high)] for n, side in box.sides.items()}
-
-
-def _log_below(ratio: Fraction) -> float:
-    """Return the logarithm of a ratio of one or more, rounded down: what is promised is kept."""
-    log = log_ratio(*ratio.as_integer_ratio())
-    return max(2 * log - round_up(log), 0.0) if log else 0.0
 
 
 def _epsilon(epsilon: Fraction | None) -> str:

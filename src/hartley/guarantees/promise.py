@@ -14,6 +14,7 @@ A = "Farokhi 2019"
 B = "Farokhi 2019 (Noiseless Privacy)"
 D = "Farokhi 2021"
 """The papers, as certificates name them."""
+THOUSANDTH = Decimal("0.001")
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,31 @@ def up_bits(value: float) -> str:
     """
     if math.isinf(value):
         return "any number of bits"
-    rounded = Decimal(value).quantize(Decimal("0.001"), ROUND_CEILING, Context(prec=400))
-    shown = plain(rounded)
-    return f"{shown} bit{'' if shown == '1' else 's'}"
+    return _counted_bits(shown_up(value))
+
+
+def down_bits(value: float) -> str:
+    """Show a number of bits, rounded down.
+
+    Example:
+        >>> down_bits(1.0), down_bits(2.80735492)
+        ('1 bit', '2.807 bits')
+    """
+    return _counted_bits(shown_down(value))
+
+
+def shown_up(bits: float) -> str:
+    """Show bits with three decimals and without the word, rounded up."""
+    return plain(Decimal(bits).quantize(THOUSANDTH, ROUND_CEILING, Context(prec=400)))
+
+
+def shown_down(bits: float) -> str:
+    """Show bits with three decimals and without the word, rounded down."""
+    return plain(Decimal(bits).quantize(THOUSANDTH, ROUND_DOWN, Context(prec=400)))
+
+
+def _counted_bits(shown: str) -> str:
+    return f"{shown} bit" if shown == "1" else f"{shown} bits"
 
 
 def down(value: float | Fraction) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from hartley.errors import printable
-from hartley.exact import floor_power, log_ratio, parse_number
+from hartley.exact import bits_at_least, floor_power, parse_number
 from hartley.guarantees.consequences import estimation_error, of_noiseless_privacy
 from hartley.guarantees.promise import B, Promise, counted, exactly, up_bits
 from hartley.policies.columns import (
@@ -118,7 +118,7 @@ def promise_records(
     if None in sizes.values():
         return _promise_nothing(sizes, assumptions, parameters)
     outputs = math.prod(size or 1 for size in sizes.values())
-    bits = log_ratio(outputs)
+    bits = bits_at_least(outputs)
     errors = (_estimation(name, length, columns, sizes) for name, length in lengths.items())
     return Promise(
         kind="local noiseless privacy",

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from hartley.errors import OptionError
-from hartley.exact import log_ratio, round_up
+from hartley.exact import bits_at_least, bits_at_most
 from hartley.measures.continuous import (
     largest_error,
     largest_error_bound,
@@ -216,8 +216,7 @@ def _limit(found: CutQuantizer) -> float | None:
     """Return the bits that the smallest cell tells under any policy, rounded down."""
     if found.share_limit is None:
         return None
-    bits = log_ratio(found.share_limit.denominator, found.share_limit.numerator)
-    return max(2 * bits - round_up(bits), 0.0)
+    return bits_at_most(found.share_limit.denominator, found.share_limit.numerator)
 
 
 def cell_facts(answer: Answer, edges: Sequence[Fraction], kind: Kind) -> CellFacts:
@@ -229,7 +228,7 @@ def cell_facts(answer: Answer, edges: Sequence[Fraction], kind: Kind) -> CellFac
         reasons |= dict.fromkeys(("privacy_of_leakage", "privacy_of_information"), UNRELATED)
     volumes = _volumes(answer, edges, reasons)
     errors = _errors(answer, edges, volumes, reasons)
-    bits = log_ratio(levels) if volumes is None else maximin_information(volumes)
+    bits = bits_at_least(levels) if volumes is None else maximin_information(volumes)
     leakage = nonstochastic_leakage(volumes) if volumes is not None else None
     if leakage == math.inf:
         reasons["leakage"] = "infinite, as far as is certified: some cell may have no volume"
@@ -246,7 +245,7 @@ def cell_facts(answer: Answer, edges: Sequence[Fraction], kind: Kind) -> CellFac
         smallest_error_bound=None if volumes is None else smallest_error_bound(volumes),
         largest_error=errors[1],
         largest_error_bound=None if volumes is None else largest_error_bound(volumes),
-        person_bits=log_ratio(cells_met(edges, answer.reach)),
+        person_bits=bits_at_least(cells_met(edges, answer.reach)),
         person_bits_printed=_printed(answer, levels, kind, reasons),
         certainty="exact" if volumes is None or volumes.smallest.exact else "bound",
         reasons=reasons,
@@ -263,7 +262,7 @@ def _printed(answer: Answer, levels: int, kind: Kind, reasons: dict[str, str]) -
         reasons["person_bits_printed"] = "Theorem 8 is about equal cells"
         return None
     ratio = levels * answer.reach / answer.range.length
-    return log_ratio(ratio.numerator, ratio.denominator) if ratio > 1 else 0.0
+    return bits_at_least(ratio.numerator, ratio.denominator) if ratio > 1 else 0.0
 
 
 def _volumes(answer: Answer, edges: Sequence[Fraction], reasons: dict[str, str]) -> CutBox | None:

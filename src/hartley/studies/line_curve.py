@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
-from hartley.exact import log_ratio, round_up
+from hartley.exact import bits_at_most
 from hartley.policies.blurring import StretchPolicy
 from hartley.ranges.box import Interval
 from hartley.ranges.enclosure import range_bounds
@@ -102,12 +102,11 @@ def _stretch_facts(band: Volume, total: Fraction) -> LineFacts:
         )
         return LineFacts("stretch", math.inf, math.inf, math.inf, 0.0, 0.0, why)
     epsilon = _below(band.low / rest)
-    privacy = log_ratio((total / rest).numerator, (total / rest).denominator)
     return LineFacts(
         "stretch",
         claimed=epsilon,
         epsilon=epsilon,
-        privacy=max(2 * privacy - round_up(privacy), 0.0),
+        privacy=bits_at_most(*(total / rest).as_integer_ratio()),
         deciding=_above(rest),
         deciding_share=min(_above(rest / total), 1.0),
     )

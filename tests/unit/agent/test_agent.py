@@ -18,9 +18,10 @@ from hartley.agent import holding
 from hartley.agent.agent import Agent
 from hartley.agent.ledger import open_ledger
 from hartley.agent.quoting import Wish, quote
-from hartley.agent.reply import Answer, BatchAnswer, shown_bits
+from hartley.agent.reply import Answer, BatchAnswer
 from hartley.agent.repricing import verify_prices
 from hartley.errors import EngineError, InputError, OptionError, Pending, Refused
+from hartley.guarantees.promise import down_bits
 from hartley.ranges.schema import Schema
 
 AGES = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90]
@@ -708,7 +709,12 @@ def test_a_quote_is_frozen_and_ready_for_json(agent):
     assert content["affordable"] is True
     assert content["certificate"]["parameters"]["cells"] == content["cells"]
     assert "question" in quoted.explanation
-    assert agent.explain(OLD) == agent.price(OLD).explanation
+    told = agent.explain(OLD)
+    assert told.startswith(agent.price(OLD).explanation)
+    assert told.endswith("so it is covered.")
+    agent.ask(OLD)
+    assert agent.explain(OLD) == "1 question was charged before: free."
+    assert agent.accountant.spent == agent.spent
 
 
 def rendered(shown):
@@ -749,20 +755,13 @@ def test_answers_become_tables_of_other_packages(agent):
 def test_the_summary_says_what_is_promised_spent_and_asked(agent):
     agent.ask([OLD, "SELECT AVG(age) FROM people"], bits=1)
     first, second, third = agent.summary().splitlines()
-    size = shown_bits(Schema.read(SCHEMA).record_bits, up=False)
+    size = down_bits(Schema.read(SCHEMA).record_bits)
     assert first.startswith(f"Dataset people: all the {size} of a record")  # 11 < 12 bits
     assert "of which open columns 1 bit" in second
-    assert third == "1 batches with 2 statistics were paid for."
+    assert third == "Paid for: 1 batch with 2 statistics."
     assert "10" not in third
     agent.ledger.record("people", "budget", {"bits": 5})
-    assert agent.summary().startswith(f"Dataset people: at most 5 bits of the {size}")
-
-
-def test_shown_bits_never_flatter():
-    assert shown_bits(0.0) == "0 bits"
-    assert shown_bits(1.0) == "1 bit"
-    assert shown_bits(2**0.5) == "1.415 bits"
-    assert shown_bits(2**0.5, up=False) == "1.414 bits"
+    assert agent.summary().startswith(f"Dataset people: at most 5 of the {size}")
 
 
 # --- prices without the data --------------------------------------------------------------------

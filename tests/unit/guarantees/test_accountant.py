@@ -3,14 +3,16 @@
 import math
 import pickle
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
 from hypothesis import given, strategies as st
 
 from hartley.errors import OptionError, Refused
-from hartley.exact import floor_power
-from hartley.guarantees.accountant import Accountant, Balance, bits_at_least, bits_at_most
+from hartley.exact import bits_at_least, bits_at_most, floor_power
+from hartley.guarantees.accountant import Accountant, Balance
+from hartley.guarantees.promise import shown_down, shown_up
 
 CELLS = st.lists(st.integers(1, 40), max_size=12)
 
@@ -74,7 +76,7 @@ def test_an_exact_fit_is_covered_and_one_more_cell_is_not():
 def test_a_refusal_says_what_was_requested_and_what_remains():
     accountant = Accountant(2, by_length)
     accountant.charge(["a"])
-    with pytest.raises(Refused, match=r"costs 2\.322 bits and 1 remain") as caught:
+    with pytest.raises(Refused, match=r"costs 2\.322 bits; left: 1 bit") as caught:
         accountant.charge(["b", "c"])
     assert caught.value.requested == pytest.approx(math.log2(5))
     assert caught.value.requested >= math.log2(5)
@@ -122,9 +124,9 @@ def test_an_explanation_names_repeats_price_and_verdict():
     assert words.splitlines() == [
         "1 question was charged before: free.",
         "5 cells",
-        "It costs 2.322 bits; 1 remains, so it is refused.",
+        "It costs 2.322 bits; 1 bit left, so it is refused.",
     ]
-    assert accountant.explain(["b"]).endswith("It costs 1 bit; 1 remains, so it is covered.")
+    assert accountant.explain(["b"]).endswith("It costs 1 bit; 1 bit left, so it is covered.")
 
 
 @pytest.mark.parametrize("cells", [0, -3])
@@ -137,3 +139,9 @@ def test_a_full_budget_has_no_room():
     balance = Balance(4).charge(4)
     assert (balance.room, balance.remaining) == (1, 0.0)
     assert balance.covers(1), "a constant answer is always covered"
+
+
+@given(st.floats(0, 999))
+def test_shown_bits_are_rounded_against_the_reader(bits):
+    assert Decimal(shown_down(bits)) <= Decimal(bits) <= Decimal(shown_up(bits))
+    assert Decimal(shown_up(bits)) - Decimal(shown_down(bits)) <= Decimal("0.001")

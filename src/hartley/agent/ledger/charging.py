@@ -14,14 +14,15 @@ from hartley.agent.ledger.entries import (
     check_name,
     question_digest,
 )
-from hartley.agent.ledger.standing import Balance, shown_down, shown_up
 from hartley.errors import EngineError, OptionError, Refused
-from hartley.exact import log_ratio
+from hartley.exact import bits_at_least
+from hartley.guarantees.promise import down_bits, up_bits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hartley.agent.ledger.entries import Entry
+    from hartley.agent.ledger.standing import Balance
     from hartley.agent.ledger.store import Transaction
 
 CELL_INDEX = re.compile(rf"0|[1-9][0-9]*|{NULL}")
@@ -160,23 +161,19 @@ def check_charge(found: Plan, prices: Prices) -> tuple[int, int]:
     own, whole = standing.balance_of(account), standing.balance
     if account_cells <= own.left and cells <= whole.left:
         return cells, account_cells
-    bits, left = log_ratio(account_cells), own.remaining
+    bits, left = bits_at_least(account_cells), own.remaining
     if account_cells <= own.left:  # the open columns and the allowances do not both fit
         problem = "the budget of the dataset does not hold that much any more"
     elif account.bits is None:
-        problem = f"{_bits(shown_down(left))} {'is' if shown_down(left) == '1' else 'are'} left"
+        problem = f"{down_bits(left)} {'is' if left == 1 else 'are'} left"
     else:
-        problem = f"of the analyst's allowance {_bits(shown_down(left))} remain"
+        problem = f"of the analyst's allowance {down_bits(left)} remain"
     raise Refused(
-        f"The question costs {_bits(shown_up(bits))} and {problem}",
+        f"The question costs {up_bits(bits)} and {problem}",
         hint="ask for a coarser answer, with a larger error= or fewer bits=",
         requested=bits,
         remaining=left,
     )
-
-
-def _bits(shown: str) -> str:
-    return f"{shown} bit" if shown == "1" else f"{shown} bits"
 
 
 def charge(transaction: Transaction, batch: Batch, prices: Prices) -> Reservation:

@@ -8,7 +8,6 @@ product stays within `floor(2^budget)`, in exact integers.
 from __future__ import annotations
 
 import json
-import math
 import re
 import secrets
 from dataclasses import dataclass, replace
@@ -24,7 +23,8 @@ from hartley.agent.ledger.entries import (
     write_integer,
 )
 from hartley.errors import OptionError, Refused
-from hartley.exact import floor_power, log_ratio, parse_number
+from hartley.exact import bits_at_least, bits_at_most, floor_power, parse_number
+from hartley.guarantees.promise import up_bits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,8 +65,8 @@ class Balance:
 
     @property
     def spent_bits(self) -> float:
-        """What is spent, in bits."""
-        return log_ratio(self.spent)
+        """What is spent, in bits, never less."""
+        return bits_at_least(self.spent)
 
     @property
     def remaining(self) -> float:
@@ -76,7 +76,7 @@ class Balance:
             >>> Balance(Fraction(3), 2).remaining, Balance(Fraction(1, 2), 1).remaining
             (2.0, 0.0)
         """
-        return bits_within(self.left)
+        return bits_at_most(self.left)
 
 
 @dataclass(frozen=True)
@@ -253,9 +253,9 @@ def check_event(before: Standing | None, standing: Standing, account: Account, k
         )
     charge = standing.open // (1 if before is None else before.open)
     raise Refused(
-        f"The open columns cost {shown_up(log_ratio(charge))} bits: {problem}",
+        f"The open columns cost {up_bits(bits_at_least(charge))}: {problem}",
         hint="raise the budget first, or open fewer columns",
-        requested=log_ratio(charge),
+        requested=bits_at_least(charge),
         remaining=None if before is None else before.balance.remaining,
     )
 
@@ -282,35 +282,6 @@ def promise(bits: Fraction) -> str:
 def cells_within(bits: Fraction) -> int:
     """Return floor(2^bits), remembered."""
     return floor_power(bits)
-
-
-def bits_within(cells: int) -> float:
-    """Return the logarithm of a number of cells, rounded so that it never promises one more."""
-    bits = log_ratio(max(cells, 1))
-    if bits > 1000:  # a part in 2^40 is far more than the logarithm is off, and costs nobody a bit
-        return bits * (1 - 2**-40)
-    while bits > 0 and floor_power(bits) > cells:
-        bits = math.nextafter(bits, 0)
-    return bits
-
-
-def shown_up(bits: float) -> str:
-    """Show what something costs, never less.
-
-    Example:
-        >>> shown_up(1.58496), shown_up(2.0)
-        ('1.585', '2')
-    """
-    return _short(math.ceil(bits * 1000) / 1000)
-
-
-def shown_down(bits: float) -> str:
-    """Show what is left, never more."""
-    return _short(math.floor(bits * 1000) / 1000)
-
-
-def _short(number: float) -> str:
-    return f"{number:.3f}".rstrip("0").rstrip(".")
 
 
 def _needed(content: Mapping[str, Any], name: str, kind: str) -> Any:  # noqa: ANN401 - any plain value

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from hartley.agent.ledger import NULL, open_ledger, schema_version
 from hartley.agent.ledger.entries import canonical, digest, read_integer, write_integer
-from hartley.agent.ledger.standing import Balance, bits_within, shown_down, shown_up
+from hartley.agent.ledger.standing import Balance
 from hartley.errors import EngineError, OptionError, Refused
 from hartley.exact import floor_power
 
@@ -451,23 +451,6 @@ def test_names_of_any_script_are_kept(ledger):
     ledger.reserve("people", name, [{"ä": "\0\ud800"}], two, note="SELECT 'ß'")
     assert list(ledger.state("people").allowances) == [name]
     assert ledger.verify().holds
-
-
-# --- numbers ------------------------------------------------------------------------------------
-
-
-@given(st.integers(1, 2**200) | st.integers(1, 50).map(lambda k: 3**k))
-def test_what_is_left_in_bits_never_buys_more_than_is_left(cells):
-    bits = bits_within(cells)
-    assert floor_power(bits) <= cells
-    assert bits == pytest.approx(math.log2(cells), abs=1e-9)
-
-
-@given(st.floats(0, 1000))
-def test_shown_bits_are_rounded_against_the_reader(bits):
-    hair = 1e-12  # 0.01 is not shown as 0.011 because its double is a hair above
-    assert float(shown_down(bits)) - hair <= bits <= float(shown_up(bits)) + hair
-    assert float(shown_up(bits)) - float(shown_down(bits)) < 0.0011
 
 
 @given(st.integers(0, 10**60), st.sampled_from([0, 12_000, 60_000]))
