@@ -57,7 +57,7 @@ def texts(size: int) -> list[str]:
 
 def resolved(size: int) -> Job:
     """Price questions that are resolved already."""
-    from hartley.agent.price import price
+    from hartley.agent.pricing.price import price
     from hartley.agent.quoting import Desk, questions_of
     from hartley.ranges.schema import Schema
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 from hartley.agent.batch import All, Either, Form, Question, Statistic, Test as Leaf
-from hartley.agent.statements import number, select
-from hartley.agent.statistics import fits, totals
+from hartley.agent.statistics.statements import number, select
+from hartley.agent.statistics.statistics import fits, totals
 from hartley.engines.coding import ColumnCoding
 from hartley.engines.copying import code_table, open_coded
 from hartley.engines.sources import open_table

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from hartley.agent.batch import All, Either, Form, Question, Statistic, Test as Leaf
-from hartley.agent.price import open_factor, price
+from hartley.agent.pricing.price import open_factor, price
 from hartley.ranges.schema import Column, Schema
 
 ROWS = 60

@@ -13,7 +13,7 @@ from hartley.agent.holding import Holding
 from hartley.agent.ledger.entries import NULL, digest
 from hartley.agent.ledger.ledger import open_ledger
 from hartley.agent.loading import default_place, load, remove_copy, replace_copy
-from hartley.agent.price import price as price_of
+from hartley.agent.pricing.price import price as price_of
 from hartley.agent.quoting import Wish, questions_of
 from hartley.agent.reply import Answer, BatchAnswer
 from hartley.engines.sources import open_table

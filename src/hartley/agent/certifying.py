@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hartley.agent.ledger.entries import write_integer
-from hartley.agent.price import RULE_VERSION
+from hartley.agent.pricing.price import RULE_VERSION
 from hartley.exact import bits_at_least
 from hartley.guarantees.certificate import Certificate
 from hartley.guarantees.promise import shown_up

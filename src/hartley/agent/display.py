@@ -12,7 +12,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.values import as_date
+from hartley.agent.questions.values import as_date
 from hartley.errors import EngineError
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, TypeVar
 from hartley.agent.answer import cell_of
 from hartley.agent.batch import Question, Statistic, columns_of
 from hartley.agent.ledger.entries import schema_version
-from hartley.agent.price import price
+from hartley.agent.pricing.price import price
 from hartley.agent.quoting import Desk
-from hartley.agent.statistics import totals
+from hartley.agent.statistics.statistics import totals
 from hartley.errors import Pending
 
 if TYPE_CHECKING:

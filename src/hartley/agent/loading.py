@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hartley.agent.certifying import RULES
 from hartley.agent.ledger.entries import schema_version
-from hartley.agent.price import open_factor
+from hartley.agent.pricing.price import open_factor
 from hartley.engines.copying import code_table, open_coded
 from hartley.engines.sources import open_table
 from hartley.engines.stores import drop_copy, holds_copy, is_database

@@ -9,10 +9,10 @@ from hartley.agent.batch import to_plain
 from hartley.agent.certifying import certificate_of
 from hartley.agent.ledger.ledger import open_ledger
 from hartley.agent.loading import check_same_schema
-from hartley.agent.price import price, steps_for_bits, steps_within
-from hartley.agent.question import parse
+from hartley.agent.pricing.price import price, steps_for_bits, steps_within
+from hartley.agent.questions.question import parse
 from hartley.agent.reply import Quote
-from hartley.agent.statistics import fits
+from hartley.agent.statistics.statistics import fits
 from hartley.agent.wish import steps_for_error, worst_errors
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.agent.batch import from_plain
 from hartley.agent.certifying import RULES
-from hartley.agent.price import open_factor, price
+from hartley.agent.pricing.price import open_factor, price
 from hartley.errors import HartleyError
 from hartley.ranges.schema import Schema
 

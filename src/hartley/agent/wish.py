@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from hartley.agent.answer import ROOT_GRID, root_up
 from hartley.agent.display import rounded
+from hartley.agent.questions.values import decimal
 from hartley.agent.selection import Item, Kind
-from hartley.agent.values import decimal
 from hartley.errors import OptionError, Refused
 from hartley.exact import parse_number
 
@@ -37,7 +37,7 @@ def worst_errors(
     Linear in the number of items.
 
     Example:
-        >>> from hartley.agent.question import parse
+        >>> from hartley.agent.questions.question import parse
         >>> from hartley.ranges.schema import Column, Schema
         >>> age = Column("age", "private", low=Fraction(0), high=Fraction(120), step=Fraction(1))
         >>> found = parse("SELECT AVG(age) FROM people", Schema("people", {"age": age}), 1000)
@@ -56,7 +56,7 @@ def steps_for_error(
     error of a sum is that of the average, so a promise before the data is read is refused.
 
     Example:
-        >>> from hartley.agent.question import parse
+        >>> from hartley.agent.questions.question import parse
         >>> from hartley.ranges.schema import Column, Schema
         >>> age = Column("age", "private", low=Fraction(0), high=Fraction(120), step=Fraction(1))
         >>> found = parse("SELECT AVG(age) FROM people", Schema("people", {"age": age}), 1000)

@@ -23,7 +23,7 @@ import pytest
 from hartley.agent import holding, loading
 from hartley.agent.agent import Agent
 from hartley.agent.ledger import Ledger, open_ledger
-from hartley.agent.price import open_factor, price
+from hartley.agent.pricing.price import open_factor, price
 from hartley.agent.repricing import verify_prices
 from hartley.engines.coded import CodedTable
 from hartley.engines.sources import open_table

@@ -13,7 +13,7 @@ from rich.console import Console
 from hartley.agent.answer import cell_of, read, read_cells
 from hartley.agent.display import float_above, float_below, rounded, shown
 from hartley.agent.estimate import Estimate
-from hartley.agent.question import parse
+from hartley.agent.questions.question import parse
 from hartley.agent.wish import steps_for_error, worst_errors
 from hartley.errors import EngineError, OptionError, Refused
 from hartley.ranges.schema import Column, Schema

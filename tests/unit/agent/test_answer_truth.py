@@ -20,7 +20,7 @@ from hypothesis import given, settings, strategies as st
 
 from hartley.agent.answer import cell_bounds, cell_of, read, read_cells, root_down, root_up
 from hartley.agent.batch import All, Either, Statistic, Test as Leaf
-from hartley.agent.question import parse
+from hartley.agent.questions.question import parse
 from hartley.agent.wish import steps_for_error, worst_errors
 from hartley.errors import Refused
 from hartley.ranges.schema import Column, Schema

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.agent.price import price
+from hartley.agent.pricing.price import price
 from hartley.agent.quoting import Desk, Wish, questions_of
 from hartley.ranges.schema import Schema
 
@@ -30,7 +30,7 @@ TEXTS = (
 @given(st.sampled_from(TEXTS), st.fractions(Fraction(1, 10), 2000, max_denominator=10))
 @settings(max_examples=60)
 def test_an_error_buys_the_finest_steps_of_its_price(text, error):
-    from hartley.agent.question import parse
+    from hartley.agent.questions.question import parse
     from hartley.agent.wish import steps_for_error, worst_errors
 
     desk = Desk(PEOPLE, 1000)

@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.agent.batch import Statistic
-from hartley.agent.regions import Grid
-from hartley.agent.worst import Pricer, contributions
+from hartley.agent.pricing.regions import Grid
+from hartley.agent.pricing.worst import Pricer, contributions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

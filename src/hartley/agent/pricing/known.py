@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hartley.agent.atoms import Asked, classes, conjunctions, direction_of, present
+from hartley.agent.pricing.atoms import Asked, classes, conjunctions, direction_of, present
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from hartley.agent.atoms import Class, Direction, Leaf, Range, Term
     from hartley.agent.batch import Question, Statistic
+    from hartley.agent.pricing.atoms import Class, Direction, Leaf, Range, Term
     from hartley.ranges.schema import Schema
 
 MOST_STATES = 16_384

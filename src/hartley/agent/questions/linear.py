@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.statement import shorten, unexpected
+from hartley.agent.questions.statement import shorten, unexpected
 from hartley.errors import OptionError
 from hartley.exact import parse_number
 
 if TYPE_CHECKING:
-    from hartley.agent.scope import Scope
+    from hartley.agent.questions.scope import Scope
 
 MOST_BITS = 4000
 """The longest numerator or denominator of a number in a question."""

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.linear import Linear, read_linear
+from hartley.agent.questions.linear import Linear, read_linear
+from hartley.agent.questions.statement import unexpected
+from hartley.agent.questions.values import strip
 from hartley.agent.selection import Kind
-from hartley.agent.statement import unexpected
-from hartley.agent.values import strip
 
 if TYPE_CHECKING:
-    from hartley.agent.scope import Scope
+    from hartley.agent.questions.scope import Scope
 
 SPREADS = {
     "Variance": (Kind.VARIANCE, True),

@@ -22,8 +22,8 @@ from hartley.agent.batch import Statistic
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hartley.agent.atoms import Asked, Range
     from hartley.agent.batch import Question
+    from hartley.agent.pricing.atoms import Asked, Range
 
 Vector: TypeAlias = tuple[tuple[str, int | Fraction], ...]
 

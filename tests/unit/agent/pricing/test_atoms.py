@@ -6,9 +6,16 @@ from itertools import product
 
 from hypothesis import given, settings, strategies as st
 
-from hartley.agent.atoms import MOST_TERMS, Asked, classes, conjunctions, direction_of, form_atoms
 from hartley.agent.batch import All, Either, Form, Question, Statistic, Test as Leaf
-from hartley.agent.known import Resolved, independent
+from hartley.agent.pricing.atoms import (
+    MOST_TERMS,
+    Asked,
+    classes,
+    conjunctions,
+    direction_of,
+    form_atoms,
+)
+from hartley.agent.pricing.known import Resolved, independent
 from hartley.ranges.schema import Column, Schema
 
 POINTS = {"a": 5, "b": 4, "c": 3}

@@ -8,13 +8,13 @@ from math import comb, prod
 from typing import TYPE_CHECKING, TypeAlias
 
 from hartley.agent.batch import Statistic
-from hartley.agent.regions import contribution_range, regions, square_length, value_range
+from hartley.agent.pricing.regions import contribution_range, regions, square_length, value_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from hartley.agent.atoms import Asked, Atom, Atoms, Range
-    from hartley.agent.regions import Grid, Vector
+    from hartley.agent.pricing.atoms import Asked, Atom, Atoms, Range
+    from hartley.agent.pricing.regions import Grid, Vector
 
 FEW_MULTISETS = 1024
 """So many are listed even where they could be multiplied."""

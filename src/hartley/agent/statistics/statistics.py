@@ -10,15 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from hartley.agent.batch import All, Statistic, Test
-from hartley.agent.ranks import select_ranks
-from hartley.agent.scans import scan
-from hartley.agent.statements import LARGEST, WHOLE, Measure
+from hartley.agent.statistics.ranks import select_ranks
+from hartley.agent.statistics.scans import scan
+from hartley.agent.statistics.statements import LARGEST, WHOLE, Measure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from hartley.agent.batch import Condition, Form, Question
-    from hartley.agent.scans import Request
+    from hartley.agent.statistics.scans import Request
     from hartley.engines.coded import CodedTable
     from hartley.ranges.schema import Schema
 

@@ -8,10 +8,10 @@ from math import comb, prod
 from typing import TYPE_CHECKING
 
 from hartley.agent.batch import Statistic
-from hartley.agent.explanation import explain
-from hartley.agent.regions import Grid
-from hartley.agent.scale import finest_steps
-from hartley.agent.worst import Case, Pricer
+from hartley.agent.pricing.explanation import explain
+from hartley.agent.pricing.regions import Grid
+from hartley.agent.pricing.scale import finest_steps
+from hartley.agent.pricing.worst import Case, Pricer
 from hartley.errors import Refused
 from hartley.exact import bits_at_least, floor_power
 

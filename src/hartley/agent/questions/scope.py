@@ -6,7 +6,7 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.statement import EXAMPLE, ONE_TABLE, Statement, shorten, unexpected
+from hartley.agent.questions.statement import EXAMPLE, ONE_TABLE, Statement, shorten, unexpected
 
 if TYPE_CHECKING:
     from hartley.errors import Refused

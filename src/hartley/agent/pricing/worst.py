@@ -8,20 +8,20 @@ from itertools import combinations_with_replacement
 from math import comb, prod
 from typing import TYPE_CHECKING
 
-from hartley.agent import several_rows
-from hartley.agent.atoms import form_atoms
 from hartley.agent.batch import Statistic
-from hartley.agent.known import Resolved, columns_of, independent
-from hartley.agent.one_row import Part, price_part
-from hartley.agent.several_rows import Pricing, Rows
+from hartley.agent.pricing import several_rows
+from hartley.agent.pricing.atoms import form_atoms
+from hartley.agent.pricing.known import Resolved, columns_of, independent
+from hartley.agent.pricing.one_row import Part, price_part
+from hartley.agent.pricing.several_rows import Pricing, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from hartley.agent.atoms import Asked, Atoms
     from hartley.agent.batch import Question
-    from hartley.agent.known import Type
-    from hartley.agent.regions import Grid
+    from hartley.agent.pricing.atoms import Asked, Atoms
+    from hartley.agent.pricing.known import Type
+    from hartley.agent.pricing.regions import Grid
     from hartley.ranges.schema import Schema
 
 MOST_TYPES = 512

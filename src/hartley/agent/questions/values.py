@@ -8,12 +8,12 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.linear import EPOCH, read_linear
+from hartley.agent.questions.linear import EPOCH, read_linear
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hartley.agent.scope import Scope
+    from hartley.agent.questions.scope import Scope
     from hartley.ranges.schema import Column
 
 SHOWN_VALUES = 8

@@ -9,8 +9,8 @@ from hartley.guarantees.promise import up_bits
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hartley.agent.one_row import Part
-    from hartley.agent.worst import Case
+    from hartley.agent.pricing.one_row import Part
+    from hartley.agent.pricing.worst import Case
 
 MOST_LISTED = 12
 """Atoms beyond this many are counted, not listed."""

@@ -16,7 +16,7 @@ import numpy as np
 from sqlglot import exp
 
 from hartley.agent.batch import All, Test, columns_of
-from hartley.agent.statements import aggregate, condition, number, select
+from hartley.agent.statistics.statements import aggregate, condition, number, select
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.agent.batch import Condition
-    from hartley.agent.statements import Measure
+    from hartley.agent.statistics.statements import Measure
     from hartley.engines.coded import CodedTable
 
 Arrow: TypeAlias = Any

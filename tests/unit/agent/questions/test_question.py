@@ -9,10 +9,10 @@ from fractions import Fraction
 import pytest
 
 from hartley.agent.batch import Statistic, Test as Leaf
-from hartley.agent.condition import EVERY, NONE
-from hartley.agent.grouping import MOST_GROUPS
-from hartley.agent.question import parse
-from hartley.agent.statement import MOST_CHARACTERS, MOST_DEPTH
+from hartley.agent.questions.condition import EVERY, NONE
+from hartley.agent.questions.grouping import MOST_GROUPS
+from hartley.agent.questions.question import parse
+from hartley.agent.questions.statement import MOST_CHARACTERS, MOST_DEPTH
 from hartley.errors import Refused
 from hartley.ranges.schema import Column, Schema
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.batch import Test
-from hartley.agent.condition import (
+from hartley.agent.questions.condition import (
     EVERY,
     NONE,
     absent,
@@ -24,17 +24,17 @@ from hartley.agent.condition import (
     present,
     united,
 )
-from hartley.agent.linear import read_linear
-from hartley.agent.scope import BARE
-from hartley.agent.statement import unexpected
-from hartley.agent.values import category_codes, numeric_codes, strip
+from hartley.agent.questions.linear import read_linear
+from hartley.agent.questions.scope import BARE
+from hartley.agent.questions.statement import unexpected
+from hartley.agent.questions.values import category_codes, numeric_codes, strip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from hartley.agent.batch import Condition
-    from hartley.agent.linear import Linear
-    from hartley.agent.scope import Scope
+    from hartley.agent.questions.linear import Linear
+    from hartley.agent.questions.scope import Scope
     from hartley.ranges.schema import Column
 
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {

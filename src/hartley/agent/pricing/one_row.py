@@ -7,9 +7,9 @@ from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING
 
-from hartley.agent.atoms import Atom
 from hartley.agent.batch import Statistic
-from hartley.agent.regions import (
+from hartley.agent.pricing.atoms import Atom
+from hartley.agent.pricing.regions import (
     crossings,
     crossings_of_hull,
     crossings_with_zero,
@@ -19,8 +19,8 @@ from hartley.agent.regions import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hartley.agent.atoms import Asked, Atoms, Range
-    from hartley.agent.regions import Grid, Vector
+    from hartley.agent.pricing.atoms import Asked, Atoms, Range
+    from hartley.agent.pricing.regions import Grid, Vector
 
 
 @dataclass(frozen=True, slots=True)

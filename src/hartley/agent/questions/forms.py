@@ -19,7 +19,7 @@ from hartley.agent.batch import Form
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hartley.agent.linear import Linear
+    from hartley.agent.questions.linear import Linear
     from hartley.ranges.schema import Column
 
 LARGEST_ROW = 2**62
@@ -48,7 +48,7 @@ def coded(linear: Linear, columns: Mapping[str, Column], *, signed: bool = True)
     Where not `signed`, the direction of the values is kept: a median of -a is none of a.
 
     Example:
-        >>> from hartley.agent.linear import Linear
+        >>> from hartley.agent.questions.linear import Linear
         >>> from hartley.ranges.schema import Column
         >>> low, high, step = Fraction(100), Fraction(250), Fraction(1, 2)
         >>> height = Column("h", "private", low=low, high=high, step=step)
@@ -69,7 +69,7 @@ def natural(linear: Linear, columns: Mapping[str, Column]) -> Measure:
     """Return a form that is the value itself, up to a factor, for sums of an unknown number.
 
     Example:
-        >>> from hartley.agent.linear import Linear
+        >>> from hartley.agent.questions.linear import Linear
         >>> from hartley.ranges.schema import Column
         >>> low, high, step = Fraction(100), Fraction(250), Fraction(1, 2)
         >>> height = Column("h", "private", low=low, high=high, step=step)

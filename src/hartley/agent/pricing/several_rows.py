@@ -7,10 +7,10 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
 
-from hartley.agent.atoms import form_atoms
 from hartley.agent.batch import Statistic
-from hartley.agent.known import columns_of
-from hartley.agent.multisets import (
+from hartley.agent.pricing.atoms import form_atoms
+from hartley.agent.pricing.known import columns_of
+from hartley.agent.pricing.multisets import (
     Kind,
     Seen,
     choices,
@@ -19,14 +19,14 @@ from hartley.agent.multisets import (
     seen_by,
     sum_over_multisets,
 )
-from hartley.agent.one_row import Part
-from hartley.agent.regions import contribution_range, value_range
+from hartley.agent.pricing.one_row import Part
+from hartley.agent.pricing.regions import contribution_range, value_range
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hartley.agent.atoms import Asked, Atoms, Range
-    from hartley.agent.regions import Grid
+    from hartley.agent.pricing.atoms import Asked, Atoms, Range
+    from hartley.agent.pricing.regions import Grid
     from hartley.ranges.schema import Schema
 
 MOST_MULTISETS = 16_384

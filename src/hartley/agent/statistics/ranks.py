@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sqlglot import exp
 
-from hartley.agent.scans import SKIPPING, Grid, families, grid_for, whole
-from hartley.agent.statements import (
+from hartley.agent.statistics.scans import SKIPPING, Grid, families, grid_for, whole
+from hartley.agent.statistics.statements import (
     cast,
     condition,
     conjoined,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.agent.batch import Condition
-    from hartley.agent.scans import Arrow
+    from hartley.agent.statistics.scans import Arrow
     from hartley.engines.coded import CodedTable
 
     Terms = tuple[tuple[str, int], ...]

@@ -16,20 +16,20 @@ import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.aggregate import is_aggregate, read_aggregate
-from hartley.agent.condition import EVERY, conjoin
-from hartley.agent.grouping import MOST_GROUPS, is_grouping, read_grouping
-from hartley.agent.planning import Plan
-from hartley.agent.predicate import read_predicate
-from hartley.agent.scope import Scope, open_scope
+from hartley.agent.questions.aggregate import is_aggregate, read_aggregate
+from hartley.agent.questions.condition import EVERY, conjoin
+from hartley.agent.questions.grouping import MOST_GROUPS, is_grouping, read_grouping
+from hartley.agent.questions.planning import Plan
+from hartley.agent.questions.predicate import read_predicate
+from hartley.agent.questions.scope import Scope, open_scope
+from hartley.agent.questions.statement import read_statement, shorten
+from hartley.agent.questions.values import decimal, strip
 from hartley.agent.selection import Selection
-from hartley.agent.statement import read_statement, shorten
-from hartley.agent.values import decimal, strip
 from hartley.errors import Refused
 
 if TYPE_CHECKING:
-    from hartley.agent.grouping import Grouping
-    from hartley.agent.planning import Wanted
+    from hartley.agent.questions.grouping import Grouping
+    from hartley.agent.questions.planning import Wanted
     from hartley.ranges.schema import Schema
 
 MOST_QUESTIONS = 5000

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.agent.question import parse
+from hartley.agent.questions.question import parse
 from hartley.agent.selection import Selection
 from hartley.errors import Refused
 from hartley.ranges.schema import Column, Schema

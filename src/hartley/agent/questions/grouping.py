@@ -12,18 +12,18 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.condition import absent, passing
-from hartley.agent.linear import read_linear
+from hartley.agent.questions.condition import absent, passing
+from hartley.agent.questions.linear import read_linear
+from hartley.agent.questions.statement import unexpected
+from hartley.agent.questions.values import as_date, decimal, point, strip
 from hartley.agent.selection import Key
-from hartley.agent.statement import unexpected
-from hartley.agent.values import as_date, decimal, point, strip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from fractions import Fraction
 
     from hartley.agent.batch import Condition
-    from hartley.agent.scope import Scope
+    from hartley.agent.questions.scope import Scope
     from hartley.ranges.schema import Column
 
 MOST_GROUPS = 1000

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.agent.batch import All, Either, Test as Leaf
-from hartley.agent.condition import (
+from hartley.agent.questions.condition import (
     EVERY,
     NONE,
     complement,
@@ -23,7 +23,7 @@ from hartley.agent.condition import (
     shared,
     united,
 )
-from hartley.agent.question import parse
+from hartley.agent.questions.question import parse
 from hartley.ranges.schema import Column, Schema
 
 AGE = Column("age", "private", low=Fraction(0), high=Fraction(9), step=Fraction(1), nullable=True)

@@ -10,9 +10,9 @@ import duckdb
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.agent import ranks, scans
 from hartley.agent.batch import All, Either, Form, Question, Statistic, Test as Leaf
-from hartley.agent.statistics import fits, totals
+from hartley.agent.statistics import ranks, scans
+from hartley.agent.statistics.statistics import fits, totals
 from hartley.engines.coded import CodedTable
 from hartley.engines.coding import ColumnCoding
 from hartley.engines.stores import EmbeddedStore

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from hartley.agent.aggregate import Aggregate
 from hartley.agent.batch import Question, Statistic
-from hartley.agent.condition import EVERY, NONE, conjoin, form_reach, present
-from hartley.agent.forms import Measure, coded, fits, natural
+from hartley.agent.questions.aggregate import Aggregate
+from hartley.agent.questions.condition import EVERY, NONE, conjoin, form_reach, present
+from hartley.agent.questions.forms import Measure, coded, fits, natural
 from hartley.agent.selection import Item, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hartley.agent.batch import Condition
-    from hartley.agent.linear import Linear
-    from hartley.agent.scope import Scope
+    from hartley.agent.questions.linear import Linear
+    from hartley.agent.questions.scope import Scope
 
 Wanted: TypeAlias = tuple[str, tuple[int, int], Aggregate]
 """A name in the answer, its place in the text, and what is wanted."""

@@ -1,0 +1,1 @@
+"""What a batch of questions costs: atoms, regions, the worst case; no data is touched."""

@@ -1,0 +1,1 @@
+"""Resolved questions -> exact integers, computed where the coded copy lies."""
