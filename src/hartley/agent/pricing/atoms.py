@@ -6,7 +6,7 @@ multiplied one column at a time, and what has the same fate is merged at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
 from math import gcd, prod
@@ -46,6 +46,16 @@ class Asked:
     """The form is scale times its direction, plus the shift."""
     shift: Range
     """From where to where the constant part can lie; one number unless known columns vary."""
+    filtered: frozenset[str] = field(init=False, repr=False, compare=False)
+    """The private columns of the filter."""
+    columns: frozenset[str] = field(init=False, repr=False, compare=False)
+    """All private columns that it touches."""
+
+    def __post_init__(self) -> None:
+        """Collect the columns once: groups are formed of them over and over."""
+        filtered = frozenset(c for term in self.terms for c, _ in term)
+        object.__setattr__(self, "filtered", filtered)
+        object.__setattr__(self, "columns", filtered.union(c for c, _ in self.direction))
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,8 +66,12 @@ class Resolved:
             self._forms.append(self._measure(question))
             if number not in silent:
                 self._take(number, question)
+        self._owned: dict[int, int] = {}
+        self._asked: dict[tuple[int, int, Range], Asked] = {}
+        self._alike: dict[Asked, Asked] = {}
         self._asking: dict[str, dict[Leaf, int]] = {}
         for number, term in enumerate(self._terms):
+            self._owned[term.owner] = self._owned.get(term.owner, 0) | 1 << number
             for column, leaf in term.known:
                 asking = self._asking.setdefault(column, {})
                 asking[leaf] = asking.get(leaf, 0) | 1 << number
@@ -167,32 +171,37 @@ class Resolved:
         return frozenset([*tested, *(c for c, _ in summed)])
 
     def asked(self, known: Type) -> list[tuple[int, Asked]]:
-        """Return what a type leaves of each question, by number; impossible ones are left out."""
-        terms: dict[int, list[Term]] = {}
-        left = known.mask
-        while left:
-            lowest = left & -left
-            term = self._terms[lowest.bit_length() - 1]
-            terms.setdefault(term.owner, []).append(term.private)
-            left ^= lowest
+        """Return what a type leaves of each question, by number; impossible ones are left out.
+
+        What is equal is the same object, however many types and questions have it.
+        """
         found = []
-        for number, private in terms.items():
-            form = self._forms[number]
-            low, high = (0, 0) if form.known is None else known.shifts[form.known]
-            kept = ((),) if () in private else tuple(dict.fromkeys(private))
-            shift = (form.constant + low, form.constant + high)
-            asked = Asked(form.statistic, kept, form.direction, form.scale, shift)
-            found.append((number, asked))
+        for number, own in self._owned.items():
+            left = known.mask & own
+            if left:
+                form = self._forms[number].known
+                key = (number, left, (0, 0) if form is None else known.shifts[form])
+                if key not in self._asked:
+                    new = self._left(*key)
+                    self._asked[key] = self._alike.setdefault(new, new)
+                found.append((number, self._asked[key]))
         return found
+
+    def _left(self, number: int, terms: int, known: Range) -> Asked:
+        """Return what is left of a question where some of its terms are possible."""
+        private: dict[Term, None] = {}
+        while terms:
+            lowest = terms & -terms
+            private[self._terms[lowest.bit_length() - 1].private] = None
+            terms ^= lowest
+        form = self._forms[number]
+        kept = ((),) if () in private else tuple(private)
+        shift = (form.constant + known[0], form.constant + known[1])
+        return Asked(form.statistic, kept, form.direction, form.scale, shift)
 
 
 def _hull(one: Sequence[Range], other: Sequence[Range]) -> tuple[Range, ...]:
     return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))
-
-
-def columns_of(asked: Asked) -> set[str]:
-    """Return the private columns that a question touches."""
-    return {c for term in asked.terms for c, _ in term} | {c for c, _ in asked.direction}
 
 
 def independent(asked: Sequence[tuple[int, Asked]]) -> list[list[tuple[int, Asked]]]:
@@ -201,7 +210,7 @@ def independent(asked: Sequence[tuple[int, Asked]]) -> list[list[tuple[int, Aske
     groups: dict[int, list[tuple[int, Asked]]] = {}
     members: dict[int, set[str]] = {}
     for place, question in enumerate(asked):
-        columns = columns_of(question[1]) or {""}
+        columns = set(question[1].columns) or {""}
         touched = sorted({home[c] for c in columns if c in home})
         goal = touched[0] if touched else place
         for other in touched[1:]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from hartley.agent.batch import Statistic
 from hartley.agent.pricing.atoms import form_atoms
-from hartley.agent.pricing.known import columns_of
 from hartley.agent.pricing.multisets import (
     Kind,
     Seen,
@@ -101,7 +100,7 @@ class Pricing:
         columns: dict[int, set[str]] = {}
         for some in rows:
             for number, asked in some.asked.items():
-                columns.setdefault(number, set()).update(columns_of(asked))
+                columns.setdefault(number, set()).update(asked.columns)
         return [self._part(numbers, cols, rows) for numbers, cols in _independent(columns)]
 
     def _form(self, asked: tuple[Asked, ...]) -> Atoms | None:

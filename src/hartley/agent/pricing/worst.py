@@ -6,12 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from math import comb, prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from hartley.agent.batch import Statistic
 from hartley.agent.pricing import several_rows
 from hartley.agent.pricing.atoms import form_atoms
-from hartley.agent.pricing.known import Resolved, columns_of, independent
+from hartley.agent.pricing.known import Resolved, independent
 from hartley.agent.pricing.one_row import Part, price_part
 from hartley.agent.pricing.several_rows import Pricing, Rows
 
@@ -58,6 +58,10 @@ class _Group:
         return self.atoms is not None and any(not atom.alive for atom in self.atoms.atoms)
 
 
+_Priced: TypeAlias = dict[tuple[int, bool], Part]
+"""The groups that were priced at some steps, by their names and whether the row may be absent."""
+
+
 class Pricer:
     """Prices one batch at any steps; atoms are formed once."""
 
@@ -72,7 +76,9 @@ class Pricer:
         opened = any(column.kind == "open" for column in schema.columns.values())
         # Where open columns were paid for, the number of rows was paid for with them.
         self._absent = schema.rows == "private" and not opened
-        self._atoms: dict[tuple[Asked, ...], Atoms | None] = {}
+        self._atoms: dict[tuple[int, ...], Atoms | None] = {}
+        self._groups: dict[tuple[tuple[int, ...], tuple[int, ...]], _Group] = {}
+        self._parts_of: dict[int, list[_Group]] = {}
         self._types: list[list[_Group]] | None = None
 
     def worst(self, grids: Sequence[Grid]) -> Case:
@@ -89,59 +95,72 @@ class Pricer:
             found = self._resolved.refine(self._resolved.start(), ("public", "open"))
             if found is None:
                 return Case(factors=tuple(self._apart(self._asked, grids)))
-            self._types = [self._groups(self._resolved.asked(known)) for known in found]
+            self._types = [self._split(self._resolved.asked(known)) for known in found]
         worst = Case()
         seen: set[object] = set()
+        priced: _Priced = {}
         for groups in self._types:
             if len(self._types) > 1:
-                key = tuple((g.asked, *(grids[n] for n in g.numbers)) for g in groups)
+                key = tuple((*map(id, g.asked), *(grids[n] for n in g.numbers)) for g in groups)
                 if key in seen:
                     continue
                 seen.add(key)
-            case = self._of_type(groups, grids)
+            case = self._of_type(groups, grids, priced)
             if case.cells > worst.cells:
                 worst = case
         return worst
 
-    def _groups(self, asked: Sequence[tuple[int, Asked]]) -> list[_Group]:
+    def _split(self, asked: Sequence[tuple[int, Asked]]) -> list[_Group]:
+        """Return questions in groups that share no private column; a group is one object."""
         found = []
         for group in independent(asked):
-            questions = tuple(question for _, question in group)
-            if questions not in self._atoms:
-                self._atoms[questions] = form_atoms(questions, self.schema)
             numbers = tuple(number for number, _ in group)
-            found.append(_Group(numbers, questions, self._atoms[questions]))
+            names = tuple(id(question) for _, question in group)
+            if (numbers, names) not in self._groups:
+                questions = tuple(question for _, question in group)
+                if names not in self._atoms:
+                    self._atoms[names] = form_atoms(questions, self.schema)
+                self._groups[numbers, names] = _Group(numbers, questions, self._atoms[names])
+            found.append(self._groups[numbers, names])
         return found
 
-    def _of_type(self, groups: Sequence[_Group], grids: Sequence[Grid]) -> Case:
-        present = Case(tuple(self._part(group, grids, absent=False) for group in groups))
+    def _of_type(self, groups: Sequence[_Group], grids: Sequence[Grid], priced: _Priced) -> Case:
+        present = Case(tuple(self._part(g, grids, priced, absent=False) for g in groups))
         if not self._absent or all(group.silent for group in groups):
             return present
         apart = Case(present.parts, absence=True)
-        joined = Case(tuple(self._part(group, grids, absent=True) for group in groups))
+        joined = Case(tuple(self._part(g, grids, priced, absent=True) for g in groups))
         return min(apart, joined, key=lambda case: case.cells)
 
-    def _part(self, group: _Group, grids: Sequence[Grid], *, absent: bool) -> Part:
+    def _part(self, group: _Group, grids: Sequence[Grid], priced: _Priced, *, absent: bool) -> Part:
+        """Price a group, once for all types that have it."""
+        key = (id(group), absent)
+        if key not in priced:
+            if group.atoms is not None:
+                here = [grids[number] for number in group.numbers]
+                priced[key] = price_part(group.numbers, group.atoms, here, absent=absent)
+            else:
+                priced[key] = self._unseen(group, grids, priced, absent=absent)
+        return priced[key]
+
+    def _unseen(
+        self, group: _Group, grids: Sequence[Grid], priced: _Priced, *, absent: bool
+    ) -> Part:
+        """Price a group of too many atoms: questions that filter by the same columns together."""
         numbers = group.numbers
-        if group.atoms is not None:
-            here = [grids[number] for number in numbers]
-            return price_part(numbers, group.atoms, here, absent=absent)
         if len(numbers) == 1:
             cells = self._blind(numbers[0], grids[numbers[0]])
             return Part(numbers, (), None, cells, None, None)
-        # Too many atoms: questions that filter by the same columns stay together.
-        buckets: dict[frozenset[str], list[tuple[int, Asked]]] = {}
-        pairs = list(zip(numbers, group.asked, strict=True))
-        for pair in pairs:
-            filtered = frozenset(c for term in pair[1].terms for c, _ in term)
-            buckets.setdefault(filtered, []).append(pair)
-        split = list(buckets.values()) if len(buckets) > 1 else [[pair] for pair in pairs]
-        cells = prod(
-            self._part(some, grids, absent=absent).cells
-            for bucket in split
-            for some in self._groups(bucket)
-        )
-        columns: set[str] = set().union(*map(columns_of, group.asked))
+        if id(group) not in self._parts_of:
+            buckets: dict[frozenset[str], list[tuple[int, Asked]]] = {}
+            pairs = list(zip(numbers, group.asked, strict=True))
+            for pair in pairs:
+                buckets.setdefault(pair[1].filtered, []).append(pair)
+            split = list(buckets.values()) if len(buckets) > 1 else [[pair] for pair in pairs]
+            self._parts_of[id(group)] = [some for bucket in split for some in self._split(bucket)]
+        parts = self._parts_of[id(group)]
+        cells = prod(self._part(some, grids, priced, absent=absent).cells for some in parts)
+        columns: set[str] = set().union(*(asked.columns for asked in group.asked))
         points = prod(self.schema.columns[c].size for c in columns) + absent
         return Part(numbers, tuple(sorted(columns)), points, cells, None, None)
 
