@@ -16,6 +16,7 @@ PEERS = {
     "rustworkx": ("rustworkx", "numpy"),
     "dit": ("dit",),
     "cvxpy": ("cvxpy", "clarabel", "numpy"),
+    "qif": ("qif", "numpy"),
     "opendp": ("opendp", "opendp[polars]"),
     "diffprivlib": ("diffprivlib", "scikit-learn<1.6"),  # it imports names that later ones lack
 }

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from hartley.policies.tradeoff_first import solve_first
-from hartley.policies.tradeoff_grids import between, start_coarse
-from hartley.policies.tradeoff_problem import Problem
+from hartley.policies.tradeoff.first_order import solve_first
+from hartley.policies.tradeoff.grids import spread, start_coarse, stood_for
+from hartley.policies.tradeoff.problem import Problem, normalised
 
 LAMBDA, RHO, REACH = 1.22, 0.95, 3.0
 
@@ -28,7 +28,7 @@ def main() -> None:
     grid = np.linspace(-REACH, REACH, asked.points)
     problem = _problem(grid, grid)
     _say("made", began, n=asked.points)
-    rule, scores = _start(problem, grid, asked.coarse)
+    rule, scores = _start(problem, grid, asked.coarse, asked.secrets)
     _say("coarse start", began, n=asked.coarse)
     move, device = _mover(asked.device)
     large = Problem(
@@ -71,13 +71,22 @@ def _problem(keys: Any, secrets: Any) -> Problem:  # noqa: ANN401 - NumPy arrays
     return Problem.of(density, (keys[:, None] - keys[None, :]) ** 2, LAMBDA)
 
 
-def _start(problem: Problem, grid: Any, size: int) -> tuple[Any, Any]:  # noqa: ANN401 - arrays
-    """Solve on few key values, with enough confidential ones that interpolation loses little."""
-    some = np.unique(np.linspace(0, grid.size - 1, 1025).round().astype(np.int64))
-    joint = problem.given[:, some].T * problem.key
+def _start(problem: Problem, grid: Any, size: int, secrets: int) -> tuple[Any, Any]:  # noqa: ANN401 - arrays
+    """Solve on few key values and few confidential ones; interpolate the scores by splines.
+
+    Scores are smooth in the confidential value: straight lines between few of them would lose as
+    much of the bound as few key values do, splines lose next to nothing.
+    """
+    from scipy.interpolate import CubicSpline
+
+    some = spread(grid.size, secrets)
+    joint = (problem.given[:, some] * stood_for(some)).T * problem.key
     medium = Problem.of(joint / joint.sum(), problem.distortion, LAMBDA)
-    start = start_coarse(medium, grid, size=size)
-    return start.rule, between(grid[some], start.scores, grid)
+    start = start_coarse(medium, grid, size=size, tolerance=1e-7)
+    shares = CubicSpline(grid[some], np.eye(some.size))(grid)
+    released = np.zeros(grid.size)
+    released[spread(grid.size, size)] = 1  # those in between only blur what was found
+    return normalised(start.rule * released), shares @ start.scores
 
 
 def _mover(device: str) -> tuple[Any, str]:
@@ -105,7 +114,8 @@ def _say(stage: str, began: float, **numbers: Any) -> None:  # noqa: ANN401 - pl
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Certify a large problem on a GPU.")
     parser.add_argument("--points", type=int, default=16_384)
-    parser.add_argument("--coarse", type=int, default=257)
+    parser.add_argument("--coarse", type=int, default=257, help="key values of the start")
+    parser.add_argument("--secrets", type=int, default=257, help="confidential values of the start")
     parser.add_argument("--tolerance", type=float, default=1e-4)
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--seconds", type=float, default=480.0)

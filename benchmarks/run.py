@@ -21,6 +21,7 @@ import import_time
 import mdav
 import optimal_quantizer
 import partition
+import pram
 import price
 import privacy_distortion
 import release_rows
@@ -41,6 +42,7 @@ BENCHMARKS = {
     "privacy_distortion": privacy_distortion.run,
     "anonymity": anonymity.run,
     "mdav": mdav.run,
+    "pram": pram.run,
     "import_time": import_time.run,
 }
 

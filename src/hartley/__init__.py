@@ -33,6 +33,13 @@ _HOMES = {
     "hartley.measures.capacity": ("zero_error_capacity_bound",),
     "hartley.measures.maximal": ("maximal_leakage",),
     "hartley.measures.mutual": ("mutual_information",),
+    "hartley.measures.closeness": (
+        "delta_disclosure",
+        "equal_closeness",
+        "hierarchical_closeness",
+        "ordered_closeness",
+        "t_closeness",
+    ),
     "hartley.measures.hypothesis": ("HypothesisAnalysis", "analyse_hypothesis"),
     "hartley.ranges.box": ("Box", "Interval", "IntervalUnion"),
     "hartley.ranges.cells": ("CutBox",),
@@ -55,16 +62,21 @@ _HOMES = {
     "hartley.agent.estimate": ("Estimate", "Reading"),
     "hartley.agent.ledger.ledger": ("Ledger", "open_ledger"),
     "hartley.studies.tradeoff": ("Tradeoff", "tradeoff"),
-    "hartley.policies.microaggregation": (
-        "Microaggregation",
-        "mdav",
-        "mu_approx",
-        "univariate_microaggregation",
-    ),
-    "hartley.policies.tradeoff": ("PrivacyDistortion",),
-    "hartley.policies.tradeoff_curve": ("TradeoffCurve",),
-    "hartley.policies.tradeoff_result": ("TradeoffResult",),
+    "hartley.policies.group_averages": ("Microaggregation",),
+    "hartley.policies.microaggregation": ("mdav", "mu_approx", "univariate_microaggregation"),
+    "hartley.policies.tradeoff.model": ("PrivacyDistortion",),
+    "hartley.policies.tradeoff.curve": ("TradeoffCurve",),
+    "hartley.policies.tradeoff.result": ("TradeoffResult",),
     "hartley.studies.curve": ("CurveReport", "privacy_curve"),
+    "hartley.policies.gaussian.bound": ("GaussianBound", "quadratic_gaussian_bound"),
+    "hartley.policies.gaussian.closed_form": ("WaterFilling", "water_filling_bound"),
+    "hartley.policies.gaussian.mixture": ("mutual_information_bound",),
+    "hartley.policies.gaussian.rule": ("GaussianRule",),
+    "hartley.policies.perturbation.pram": ("Pram",),
+    "hartley.policies.perturbation.leakage": ("PramLeakage", "pram_leakage"),
+    "hartley.policies.perturbation.frequencies": ("FrequencyEstimate", "estimable"),
+    "hartley.policies.perturbation.optimal": ("LeastLeaking", "least_leaking"),
+    "hartley.studies.pram": ("PramReport", "estimate_frequencies", "perturb"),
     "hartley.policies.generalisation": ("AnonymizedTable", "k_anonymize"),
     "hartley.studies.anonymity": ("anonymity_report", "leaking_release"),
     "hartley.studies.anonymity_findings": ("AnonymityReport",),
@@ -136,6 +148,13 @@ if TYPE_CHECKING:
         verify_exhaustively as verify_exhaustively,
     )
     from hartley.measures.capacity import zero_error_capacity_bound as zero_error_capacity_bound
+    from hartley.measures.closeness import (
+        delta_disclosure as delta_disclosure,
+        equal_closeness as equal_closeness,
+        hierarchical_closeness as hierarchical_closeness,
+        ordered_closeness as ordered_closeness,
+        t_closeness as t_closeness,
+    )
     from hartley.measures.entropy import (
         conditional_entropy as conditional_entropy,
         hartley_entropy as hartley_entropy,
@@ -171,13 +190,25 @@ if TYPE_CHECKING:
         Threshold as Threshold,
     )
     from hartley.policies.document import PolicyDocument as PolicyDocument
+    from hartley.policies.gaussian.bound import (
+        GaussianBound as GaussianBound,
+        quadratic_gaussian_bound as quadratic_gaussian_bound,
+    )
+    from hartley.policies.gaussian.closed_form import (
+        WaterFilling as WaterFilling,
+        water_filling_bound as water_filling_bound,
+    )
+    from hartley.policies.gaussian.mixture import (
+        mutual_information_bound as mutual_information_bound,
+    )
+    from hartley.policies.gaussian.rule import GaussianRule as GaussianRule
     from hartley.policies.generalisation import (
         AnonymizedTable as AnonymizedTable,
         k_anonymize as k_anonymize,
     )
+    from hartley.policies.group_averages import Microaggregation as Microaggregation
     from hartley.policies.merging import CategoryMerging as CategoryMerging
     from hartley.policies.microaggregation import (
-        Microaggregation as Microaggregation,
         mdav as mdav,
         mu_approx as mu_approx,
         univariate_microaggregation as univariate_microaggregation,
@@ -186,10 +217,23 @@ if TYPE_CHECKING:
         CutQuantizer as CutQuantizer,
         optimal_quantizer as optimal_quantizer,
     )
+    from hartley.policies.perturbation.frequencies import (
+        FrequencyEstimate as FrequencyEstimate,
+        estimable as estimable,
+    )
+    from hartley.policies.perturbation.leakage import (
+        PramLeakage as PramLeakage,
+        pram_leakage as pram_leakage,
+    )
+    from hartley.policies.perturbation.optimal import (
+        LeastLeaking as LeastLeaking,
+        least_leaking as least_leaking,
+    )
+    from hartley.policies.perturbation.pram import Pram as Pram
     from hartley.policies.quantizer import UniformQuantizer as UniformQuantizer
-    from hartley.policies.tradeoff import PrivacyDistortion as PrivacyDistortion
-    from hartley.policies.tradeoff_curve import TradeoffCurve as TradeoffCurve
-    from hartley.policies.tradeoff_result import TradeoffResult as TradeoffResult
+    from hartley.policies.tradeoff.curve import TradeoffCurve as TradeoffCurve
+    from hartley.policies.tradeoff.model import PrivacyDistortion as PrivacyDistortion
+    from hartley.policies.tradeoff.result import TradeoffResult as TradeoffResult
     from hartley.ranges.box import Box as Box, Interval as Interval, IntervalUnion as IntervalUnion
     from hartley.ranges.cells import CutBox as CutBox
     from hartley.ranges.distribution import (
@@ -220,6 +264,11 @@ if TYPE_CHECKING:
     from hartley.studies.audit import AuditReport as AuditReport, audit as audit
     from hartley.studies.curve import CurveReport as CurveReport, privacy_curve as privacy_curve
     from hartley.studies.design import Design as Design, design as design
+    from hartley.studies.pram import (
+        PramReport as PramReport,
+        estimate_frequencies as estimate_frequencies,
+        perturb as perturb,
+    )
     from hartley.studies.release import ReleaseReport as ReleaseReport, release as release
     from hartley.studies.specification import Specification as Specification
     from hartley.studies.tradeoff import Tradeoff as Tradeoff, tradeoff as tradeoff

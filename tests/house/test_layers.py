@@ -32,6 +32,8 @@ MAY_IMPORT = {
 }
 OWNERS = {
     "numba": {"kernels"},
+    "cvxpy": {"policies"},
+    "clarabel": {"policies"},
     "ibis": {"engines"},
     "duckdb": {"engines"},
     "sqlglot": {"engines", "agent"},
@@ -109,7 +111,7 @@ def test_every_room_is_in_the_table_and_none_is_empty():
 def test_importing_the_package_loads_nothing_heavy():
     code = (
         "import sys, hartley; "
-        "print([m for m in ('numpy','pandas','duckdb','ibis','numba','matplotlib','typer')"
+        "print([m for m in ('numpy','pandas','duckdb','ibis','numba','matplotlib','typer','cvxpy')"
         " if m in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -54,6 +54,7 @@ def test_a_public_function_has_an_example(name):
     assert ">>>" in inspect.getdoc(getattr(hartley, name))
 
 
+SOURCES = "Hartley|Farokhi|Nair|Shannon|Issa|Rebollo-Monedero|Brickell|Li, Li and"
 MEASURES = [
     name
     for name in NAMES
@@ -66,10 +67,11 @@ MEASURES = [
 def test_a_measure_states_formula_source_certainty_and_cost(name):
     text = " ".join(inspect.getdoc(getattr(hartley, name)).split())
     assert ".. math::" in text
-    assert re.search(r"(Hartley|Farokhi|Nair|Shannon|Issa)[^.]* (19|20)\d\d|Corollary", text)
+    assert re.search(rf"({SOURCES})[^.]* (19|20)\d\d|Corollary", text)
     assert re.search(r"\bExact\b|\bbound\b|Rounded to double precision", text)
     assert re.search(r"Linear|Near-linear|Constant time|Grows|One pass|Costs", text)
-    assert "base" in inspect.signature(getattr(hartley, name)).parameters
+    if "earth mover" not in text:  # a share of the records that has to move: no logarithm
+        assert "base" in inspect.signature(getattr(hartley, name)).parameters
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

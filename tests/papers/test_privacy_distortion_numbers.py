@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from hartley.policies.tradeoff import PrivacyDistortion
-from hartley.policies.tradeoff_curve import gaussian_limit
+from hartley.policies.tradeoff.curve import gaussian_limit
+from hartley.policies.tradeoff.model import PrivacyDistortion
 
 ORACLE = [
     # points, lambda, distortion, risk, cost, released values that stay

@@ -8,33 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hartley.cli.audit import split_columns, split_settings
-from hartley.cli.output import Format, check_files, print_json, progress_bar, wants_json
+from hartley.cli.options import (
+    Html,
+    Keys,
+    Names,
+    Null,
+    Out,
+    Tables,
+    open_tables,
+    split_columns,
+    split_settings,
+)
+from hartley.cli.output import Format, check_files, console, print_json, progress_bar, wants_json
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:
     from hartley.engines.table import Table as OpenTable
-
-Tables = Annotated[
-    list[str],
-    typer.Argument(metavar="TABLE...", help="Parquet or CSV files; several make one table."),
-]
-Keys = Annotated[
-    list[str],
-    typer.Option(
-        "--keys", metavar="COL[,COL]", help="The columns by which somebody could be recognised."
-    ),
-]
-Null = Annotated[
-    list[str] | None,
-    typer.Option("--null", metavar="TEXT", help="Text that marks a missing value in CSV files."),
-]
-Names = Annotated[
-    str | None,
-    typer.Option(
-        "--names", metavar="COL,COL,...", help="Names for CSV files without a header line."
-    ),
-]
 
 
 def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -62,6 +51,15 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             help="CSV file with a confidential value and its groups, narrow to wide, in each line.",
         ),
     ] = None,
+    population: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--population",
+            metavar="TABLE",
+            help="Parquet or CSV file of everybody who could be in the table, with the same keys.",
+        ),
+    ] = None,
+    html: Html = None,
     null: Null = None,
     names: Names = None,
     json: Format = None,
@@ -70,9 +68,12 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
 
     [dim]Example: hartley anonymity people.parquet --keys age,sex --confidential diagnosis[/dim]
     """
+    from hartley.reports import write_html
+    from hartley.reports.anonymity_page import print_anonymity
     from hartley.studies.anonymity import anonymity_report
 
-    opened = _open(table, null, names)
+    check_files({"report": html}, {"table": table, "population": population or []})
+    opened = open_tables(table, null, names)
     with progress_bar({"count": "Counting classes"}) as progress:
         report = anonymity_report(
             opened,
@@ -80,14 +81,16 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             confidential=split_columns(confidential or [], opened.columns),
             ordered=split_columns(ordered, opened.columns) if ordered else None,
             hierarchy=_hierarchies(hierarchy or [], opened) or None,
+            population=open_tables(population, null) if population else None,
             progress=progress,
         )
+    written = {"html": str(write_html(report, html))} if html else {}
     if wants_json(json):
-        print_json(report.to_dict())
+        print_json(report.to_dict() | written)
         return
-    typer.echo(report.headline)
-    for sentence in report.sentences:
-        typer.echo(f"- {sentence}")
+    print_anonymity(report, console())
+    if written:
+        typer.echo(f"Report: {written['html']}")
 
 
 def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -96,10 +99,7 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     k: Annotated[
         int, typer.Option("-k", metavar="K", help="How many records have to share their keys.")
     ],
-    out: Annotated[
-        Path,
-        typer.Option("-o", "--out", metavar="FILE", help="The .parquet or .csv file to write."),
-    ],
+    out: Out,
     bins: Annotated[
         list[str] | None,
         typer.Option(
@@ -126,6 +126,7 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         str,
         typer.Option("--suppress", metavar="SHARE", help="Share of records that may be left out."),
     ] = "0",
+    html: Html = None,
     null: Null = None,
     names: Names = None,
     json: Format = None,
@@ -135,10 +136,15 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     [dim]Example: hartley anonymize people.parquet --keys age,sex --bins age=5,10,20 -k 5
     --suppress 0.02 -o released.parquet[/dim]
     """
+    from hartley.policies.arrow_file import check_ending
     from hartley.policies.generalisation import k_anonymize
+    from hartley.reports import write_html
+    from hartley.reports.anonymity_page import print_anonymized
+    from hartley.studies.microdata import check_release
 
-    check_files({"release": out}, {"table": table})
-    opened = _open(table, null, names)
+    check_ending(out)
+    check_files({"release": out, "report": html}, {"table": table})
+    opened = open_tables(table, null, names)
     widths = split_settings(bins or [], "--bins", "COL=5,10,20")
     hierarchies: dict[str, Any] = {name: text.split(",") for name, text in widths.items()}
     found = k_anonymize(
@@ -149,24 +155,16 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         method=method,
         suppress=suppress,
     )
+    again = check_release(found)
     found.write(out)
+    written = {"html": str(write_html(found, html))} if html else {}
     if wants_json(json):
-        print_json(found.to_dict() | {"file": str(out)})
+        print_json(found.to_dict() | {"check": again.to_dict(), "file": str(out)} | written)
         return
-    typer.echo(found.headline)
-    for sentence in found.sentences:
-        typer.echo(f"- {sentence}")
+    print_anonymized(found, again, console())
     typer.echo(f"Written: {out}")
-
-
-def _open(table: list[str], null: list[str] | None, names: str | None) -> OpenTable:
-    from hartley.engines.sources import open_table
-
-    return open_table(
-        table[0] if len(table) == 1 else table,
-        null=null or (),
-        names=split_columns([names], ()) if names else None,
-    )
+    if written:
+        typer.echo(f"Report: {written['html']}")
 
 
 def _hierarchies(texts: list[str], table: OpenTable) -> dict[str, dict[object, list[str]]]:

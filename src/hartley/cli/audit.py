@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path  # noqa: TC003 - typer reads the annotations
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from hartley.cli.options import (
+    Bins,
+    Html,
+    Missing,
+    Names,
+    Null,
+    Tables,
+    open_tables,
+    split_columns as split_columns,  # noqa: PLC0414 - hartley curve takes it from here
+    split_settings as split_settings,  # noqa: PLC0414 - hartley curve takes it from here
+)
 from hartley.cli.output import Format, check_files, console, print_json, progress_bar, wants_json
-from hartley.errors import OptionError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
-    table: Annotated[
-        list[str],
-        typer.Argument(metavar="TABLE...", help="Parquet or CSV files; several make one table."),
-    ],
+    table: Tables,
     secret: Annotated[
         list[str],
         typer.Option(
@@ -31,20 +34,8 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         list[str],
         typer.Option("--released", metavar="COL[,COL]", help="The columns that are released."),
     ],
-    bins: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--bins", metavar="COL=STEP", help="Release a numeric column in bins of this width."
-        ),
-    ] = None,
-    missing: Annotated[
-        str,
-        typer.Option(
-            "--missing",
-            metavar="drop|value",
-            help="Drop rows with a missing value, or make it one.",
-        ),
-    ] = "drop",
+    bins: Bins = None,
+    missing: Missing = "drop",
     hypothesis: Annotated[
         str | None,
         typer.Option(
@@ -61,22 +52,9 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             help="The privacy-utility curve for these steps of a released column.",
         ),
     ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE", help="Also write a report that a browser shows."),
-    ] = None,
-    null: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--null", metavar="TEXT", help="Text that marks a missing value in CSV files."
-        ),
-    ] = None,
-    names: Annotated[
-        str | None,
-        typer.Option(
-            "--names", metavar="COL,COL,...", help="Names for CSV files without a header line."
-        ),
-    ] = None,
+    html: Html = None,
+    null: Null = None,
+    names: Names = None,
     memory_limit: Annotated[
         str | None,
         typer.Option(
@@ -90,17 +68,12 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     [dim]Example: hartley audit people.parquet --secret diagnosis --released age,sex
     --bins age=10 --sweep age=1:50 --html audit.html[/dim]
     """
-    from hartley.engines.sources import open_table
     from hartley.ranges.relation import ROW
     from hartley.reports import write_html
     from hartley.reports.terminal import print_audit
     from hartley.studies.audit import audit
 
-    opened = open_table(
-        table[0] if len(table) == 1 else table,
-        null=null or (),
-        names=split_columns([names], ()) if names else None,
-    )
+    opened = open_tables(table, null, names)
     if html is not None:
         check_files({"report": html}, {"table": table})
     hidden = split_columns(secret, opened.columns)
@@ -125,41 +98,3 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     print_audit(report, console())
     if written:
         typer.echo(f"Report: {written}")
-
-
-def split_columns(texts: list[str], columns: Sequence[str]) -> list[str]:
-    """Split lists of columns at their commas, except names of columns that hold some.
-
-    Example:
-        >>> split_columns(["age,sex", "income, gross"], ["age", "sex", "income, gross"])
-        ['age', 'sex', 'income, gross']
-    """
-    return [
-        name
-        for text in texts
-        for name in ([text] if text in columns else map(str.strip, text.split(",")))
-        if name
-    ]
-
-
-def split_settings(texts: list[str], option: str, form: str) -> dict[str, str]:
-    """Split settings at their last equals sign.
-
-    Example:
-        >>> split_settings(["age=10"], "--bins", "COL=STEP")
-        {'age': '10'}
-    """
-    found: dict[str, str] = {}
-    for text in texts:
-        column, equals, value = text.rpartition("=")
-        if not (column.strip() and equals and value.strip()):
-            raise OptionError(
-                f"The option {option} {text} is not of the form {form}",
-                hint=f"write {option} {form}",
-            )
-        if column.strip() in found:
-            raise OptionError(
-                f"The option {option} names column '{column.strip()}' twice", hint="name it once"
-            )
-        found[column.strip()] = value.strip()
-    return found

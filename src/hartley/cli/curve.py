@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from pathlib import Path  # noqa: TC003 - typer reads the annotations
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from hartley.cli.audit import split_columns, split_settings
+from hartley.cli.options import (
+    Bins,
+    Csv,
+    Html,
+    Missing,
+    Null,
+    Tables,
+    open_tables,
+    split_columns,
+    split_settings,
+)
 from hartley.cli.output import Format, check_files, console, print_json, progress_bar, wants_json
+
+if TYPE_CHECKING:
+    from hartley.policies.tradeoff.result import Objective
 
 
 def curve_command(  # noqa: PLR0913, PLR0917 - one parameter an option
-    table: Annotated[
-        list[str],
-        typer.Argument(metavar="TABLE...", help="Parquet or CSV files; several make one table."),
-    ],
+    table: Tables,
     key: Annotated[
         list[str],
         typer.Option(
@@ -36,35 +45,22 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             help="How far a release is from the truth.",
         ),
     ] = "squared",
-    bins: Annotated[
-        list[str] | None,
-        typer.Option("--bins", metavar="COL=STEP", help="Take a numeric column in such bins."),
-    ] = None,
-    missing: Annotated[
+    objective: Annotated[
         str,
         typer.Option(
-            "--missing",
-            metavar="drop|value",
-            help="Drop rows with a missing value, or make it one.",
+            "--objective",
+            metavar="mutual_information|t_closeness|delta_disclosure|maximal_leakage",
+            help="What the risk measures: an average, or one of three worst cases.",
         ),
-    ] = "drop",
+    ] = "mutual_information",
+    bins: Bins = None,
+    missing: Missing = "drop",
     points: Annotated[
         int, typer.Option("--points", metavar="N", help="How many points of the curve to compute.")
     ] = 24,
-    html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE", help="Also write a report that a browser shows."),
-    ] = None,
-    csv: Annotated[
-        Path | None,
-        typer.Option("--csv", metavar="FILE", help="Also write the points as CSV."),
-    ] = None,
-    null: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--null", metavar="TEXT", help="Text that marks a missing value in CSV files."
-        ),
-    ] = None,
+    html: Html = None,
+    csv: Csv = None,
+    null: Null = None,
     json: Format = None,
 ) -> None:
     """Draw how little a perturbed key can tell, for every distortion, with certified bounds.
@@ -72,12 +68,12 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     [dim]Example: hartley curve people.parquet --key age --confidential diagnosis
     --bins age=10 --html curve.html[/dim]
     """
-    from hartley.engines.sources import open_table
-    from hartley.reports.curve_page import print_curve, write_curve_html
+    from hartley.reports import write_html
+    from hartley.reports.curve_page import print_curve
     from hartley.reports.files import write_whole
     from hartley.studies.curve import privacy_curve
 
-    opened = open_table(table[0] if len(table) == 1 else table, null=null or ())
+    opened = open_tables(table, null)
     check_files({"report": html, "table of points": csv}, {"table": table})
     with progress_bar({"curve": "Tracing the curve"}) as progress:
         report = privacy_curve(
@@ -85,6 +81,7 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             confidential=split_columns(confidential, opened.columns),
             key=split_columns(key, opened.columns),
             distortion=distortion,
+            objective=cast("Objective", objective),
             bins=split_settings(bins or [], "--bins", "COL=STEP"),
             missing=missing,
             points=points,
@@ -92,7 +89,7 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         )
     written: dict[str, str] = {}
     if html is not None:
-        written["html"] = str(write_curve_html(report, html))
+        written["html"] = str(write_html(report, html))
     if csv is not None:
         written["csv"] = str(write_whole(csv, report.csv()))
     if wants_json(json):

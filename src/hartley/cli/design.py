@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from hartley.cli.options import Html, Spec  # noqa: TC001 - typer reads the annotations
 from hartley.cli.output import (
     Format,
     check_files,
@@ -19,9 +20,7 @@ from hartley.errors import OptionError
 
 
 def design_command(
-    spec: Annotated[
-        Path, typer.Argument(metavar="SPEC", help="What is wanted: a TOML file, as documented.")
-    ],
+    spec: Spec,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -34,10 +33,7 @@ def design_command(
             "--certificate", metavar="FILE", help="Also write the certificate of that policy."
         ),
     ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE", help="Also write a page that a browser shows."),
-    ] = None,
+    html: Html = None,
     json: Format = None,
 ) -> None:
     """Design the best release for an objective, and certify it.

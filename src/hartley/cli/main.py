@@ -18,6 +18,7 @@ from hartley.cli.doctor import doctor_command
 from hartley.cli.ledger import ledger_app
 from hartley.cli.microaggregate import microaggregate_command
 from hartley.cli.output import is_terminal
+from hartley.cli.pram import estimate_command, pram_command
 from hartley.cli.refusals import pointed_at
 from hartley.cli.release import release_command
 from hartley.cli.sample import sample_command
@@ -48,6 +49,8 @@ app.command("anonymity")(anonymity_command)
 app.command("anonymize")(anonymize_command)
 app.command("curve")(curve_command)
 app.command("microaggregate")(microaggregate_command)
+app.command("pram")(pram_command)
+app.command("estimate")(estimate_command)
 app.command("sample")(sample_command)
 app.command("doctor")(doctor_command)
 app.add_typer(schema_app)

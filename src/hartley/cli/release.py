@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hartley.cli.audit import split_columns
+from hartley.cli.options import Names, Null, Out, Tables, open_tables
 from hartley.cli.output import (
     Format,
     check_files,
@@ -31,19 +31,11 @@ if TYPE_CHECKING:
 
 
 def release_command(  # noqa: PLR0913, PLR0917 - one parameter an option
-    table: Annotated[
-        list[str],
-        typer.Argument(metavar="TABLE...", help="Parquet or CSV files; several make one table."),
-    ],
+    table: Tables,
     policy: Annotated[
         Path, typer.Argument(metavar="POLICY", help="What is released: a policy file.")
     ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="Where to write it: a .parquet or a .csv file."
-        ),
-    ],
+    out: Out,
     certificate: Annotated[
         Path | None,
         typer.Option(
@@ -59,18 +51,8 @@ def release_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             help="Refuse a table with values that are missing or outside the declared ranges.",
         ),
     ] = False,
-    null: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--null", metavar="TEXT", help="Text that marks a missing value in CSV files."
-        ),
-    ] = None,
-    names: Annotated[
-        str | None,
-        typer.Option(
-            "--names", metavar="COL,COL,...", help="Names for CSV files without a header line."
-        ),
-    ] = None,
+    null: Null = None,
+    names: Names = None,
     json: Format = None,
 ) -> None:
     """Write a TABLE as a POLICY releases it: what the policy does not name is not released.
@@ -78,7 +60,6 @@ def release_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     [dim]Example: hartley release people.parquet policy.toml -o released.parquet
     --certificate certificate.json[/dim]
     """
-    from hartley.engines.sources import open_table
     from hartley.guarantees.certify import certify
     from hartley.policies.document import PolicyDocument
     from hartley.reports.terminal import print_release
@@ -87,11 +68,7 @@ def release_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     check_files({"release": out, "certificate": certificate}, {"table": table, "policy": [policy]})
     document = PolicyDocument.load(policy)
     promised = None if certificate is None else certify(document).bind(policy)
-    opened = open_table(
-        table[0] if len(table) == 1 else table,
-        null=null or (),
-        names=split_columns([names], ()) if names else None,
-    )
+    opened = open_tables(table, null, names)
     with (
         progress_bar({"count": "Counting rows", "release": "Releasing rows"}) as progress,
         staged(out, wanted=promised is not None) as place,

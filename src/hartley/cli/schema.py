@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hartley.cli.options import Names, Null, open_tables
 from hartley.cli.output import Format, console, print_json, wants_json
 from hartley.errors import InputError, OptionError, printable
 
@@ -24,16 +25,6 @@ schema_app = typer.Typer(
 
 SchemaFile = Annotated[
     Path, typer.Argument(metavar="SCHEMA", help="The schema, a TOML file.", show_default=False)
-]
-Null = Annotated[
-    list[str] | None,
-    typer.Option("--null", metavar="TEXT", help="Text that marks a missing value in CSV files."),
-]
-Names = Annotated[
-    str | None,
-    typer.Option(
-        "--names", metavar="COL,COL,...", help="Names for CSV files without a header line."
-    ),
 ]
 
 
@@ -67,7 +58,7 @@ def draft_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     """
     from hartley.ranges.draft import draft_schema
 
-    text = draft_schema(_opened(table, null, names), name)
+    text = draft_schema(open_tables([table], null, names), name)
     if out is not None:
         _write_new(out, text)
     if json:
@@ -96,7 +87,7 @@ def check_command(
     from hartley.ranges.schema import Schema
 
     described = Schema.read(schema)
-    rows = None if table is None else _coded_rows(described, _opened(table, null, names))
+    rows = None if table is None else _coded_rows(described, open_tables([table], null, names))
     if wants_json(json):
         content = {"sound": True, "table_fits": None if rows is None else True}
         print_json({"schema": str(schema), **content, **_summary(described)})
@@ -171,13 +162,6 @@ def dummy_command(
         print_json({"file": str(written), "rows": rows, "columns": invented.column_names})
     else:
         typer.echo(f"Wrote {rows:,} invented rows to {written}")
-
-
-def _opened(table: str, null: list[str] | None, names: str | None) -> Table:
-    from hartley.cli.audit import split_columns
-    from hartley.engines.sources import open_table
-
-    return open_table(table, null=null or (), names=split_columns([names], ()) if names else None)
 
 
 def _coded_rows(schema: Schema, table: Table) -> int:

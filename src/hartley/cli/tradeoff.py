@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hartley.cli.options import Csv, Html, Spec  # noqa: TC001 - typer reads the annotations
 from hartley.cli.output import (
     Format,
     check_files,
@@ -26,9 +27,7 @@ PICTURES = (".png", ".svg", ".pdf")
 
 
 def tradeoff_command(  # noqa: PLR0913, PLR0917 - one parameter an option
-    spec: Annotated[
-        Path, typer.Argument(metavar="SPEC", help="What is wanted: a TOML file, as documented.")
-    ],
+    spec: Spec,
     errors: Annotated[
         str | None,
         typer.Option(
@@ -43,14 +42,8 @@ def tradeoff_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             "--plot", metavar="FILE", help="Also draw the curve: a .png, .svg or .pdf file."
         ),
     ] = None,
-    csv: Annotated[
-        Path | None,
-        typer.Option("--csv", metavar="FILE", help="Also write the points as a table."),
-    ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE", help="Also write a page that a browser shows."),
-    ] = None,
+    csv: Csv = None,
+    html: Html = None,
     json: Format = None,
 ) -> None:
     """Show the curve of privacy against utility of a design.

@@ -12,7 +12,7 @@ from hartley.engines.table import Kind, Table
 from hartley.errors import ColumnError, EngineError, HartleyError, OptionError, TableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from fractions import Fraction
 
     import numpy as np
@@ -187,12 +187,23 @@ def _as_written(table: Table, columns: Sequence[str]) -> Table:
         for i, name in enumerate(typed)
         if found[f"texts{i}"] != found[f"values{i}"] or found[f"present{i}"] != found[f"kept{i}"]
     }
-    if not merged:
+    return as_texts(table, merged) if merged else table
+
+
+def as_texts(table: Table, columns: Collection[str]) -> Table:
+    """Return CSV files with some columns as the text that they are written as.
+
+    Example:
+        >>> from hartley.engines.sources import open_table
+        >>> as_texts(open_table({"age": [30, 40]}), []).columns  # no CSV file: as it is
+        ('age',)
+    """
+    if table.texts is None:
         return table
     expression = table.texts.select(
         **{
             name: table.texts[name]
-            if name in merged or table.kind(name) is Kind.TEXT
+            if name in columns or table.kind(name) is Kind.TEXT
             else table.texts[name].try_cast(table.expression[name].type())
             for name in table.columns
         }

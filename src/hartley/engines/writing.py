@@ -22,18 +22,26 @@ if TYPE_CHECKING:
 
     Progress = Callable[[float], None]
     """Told the share of the rows that is written."""
+    Change = Callable[[Any], Any]
+    """From an Arrow table of the next rows, in their order, to what is written for them."""
 
 PARQUET_ENDINGS = (".parquet", ".pq", ".parq")
 CSV_ENDINGS = (".csv",)
 BATCH = 100_000
 """Rows that are fetched and written at a time where the engine does not write itself."""
+CHUNK = 1_000_000
+"""Rows that are fetched, changed and written at a time."""
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 BYTES_PER_THREAD = 400_000_000
 """What the embedded engine may use of memory to write, a thread."""
 
 
 def write_table(
-    mapped: MappedTable, path: str | os.PathLike[str], *, progress: Progress | None = None
+    mapped: MappedTable,
+    path: str | os.PathLike[str],
+    *,
+    progress: Progress | None = None,
+    change: Change | None = None,
 ) -> MapCounts:
     """Write a mapped table as Parquet or CSV, by the ending of the path, and say what it met.
 
@@ -46,6 +54,8 @@ def write_table(
         mapped: the table, from ``apply_map``.
         path: the file to write; one that is there is replaced.
         progress: told the share of the rows that is written.
+        change: what becomes of the rows on their way, such as a random draw; what was met is
+            counted before it.
 
     Example:
         >>> from hartley.engines.column_map import UniformCells, apply_map
@@ -61,10 +71,11 @@ def write_table(
     counts = mapped.counts
     with whole_file(target) as half:
         try:
-            if mapped.table.engine == "duckdb" and form == "parquet":
+            if mapped.table.engine == "duckdb" and form == "parquet" and change is None:
                 rows, nulls = _copy(mapped, half)
             else:
-                rows, nulls = _stream(mapped, half, form, counts.rows, progress)
+                tell = (lambda done: progress(done / counts.rows)) if progress else None
+                rows, nulls = _stream(mapped, (half, form), tell, change)
         except HartleyError:
             raise
         except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
@@ -233,24 +244,28 @@ def _limited(backend: Any) -> Iterator[None]:
 
 
 def _stream(
-    mapped: MappedTable, half: Path, form: str, total: int, progress: Progress | None
+    mapped: MappedTable,
+    place: tuple[Path, str],
+    tell: Callable[[int], None] | None,
+    change: Change | None,
 ) -> tuple[int, list[int]]:
-    """Fetch batch after batch and write each."""
+    """Fetch batch after batch, change each and write it."""
     import pyarrow as pa
 
     schema = mapped.expression.schema().to_pyarrow().remove_metadata()
+    written = schema if change is None else change(schema.empty_table()).schema
     rows, nulls = 0, [0] * len(schema)
-    with _writer(half, form, schema) as writer:
-        for batch in _batches(mapped):
+    with _writer(*place, written) as writer:
+        for batch in _batches(mapped, BATCH if change is None else CHUNK):
             table = pa.Table.from_batches([batch]).cast(schema)
-            writer.write_table(table)
+            writer.write_table(table if change is None else change(table))
             rows += table.num_rows
             nulls = [
                 count + column.null_count
                 for count, column in zip(nulls, table.columns, strict=True)
             ]
-            if progress is not None:
-                progress(rows / total)
+            if tell is not None:
+                tell(rows)
     return rows, nulls
 
 
@@ -263,10 +278,10 @@ def _writer(half: Path, form: str, schema: Any) -> Any:
     return pc.CSVWriter(half, schema, write_options=pc.WriteOptions(quoting_style="needed"))
 
 
-def _batches(mapped: MappedTable) -> Iterator[Any]:
+def _batches(mapped: MappedTable, size: int) -> Iterator[Any]:
     if mapped.table.engine == "pyspark":
         return _spark_batches(mapped)
-    batches: Iterator[Any] = mapped.expression.to_pyarrow_batches(chunk_size=BATCH)
+    batches: Iterator[Any] = mapped.expression.to_pyarrow_batches(chunk_size=size)
     return batches
 
 

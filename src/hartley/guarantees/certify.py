@@ -24,6 +24,7 @@ from hartley.policies.blurring import LinePolicy
 from hartley.policies.document import PolicyDocument
 from hartley.policies.merging import CategoryMerging
 from hartley.policies.optimal import CutQuantizer
+from hartley.policies.perturbation.pram import Pram
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.ranges.enclosure import shown
 from hartley.ranges.expression import Expression, as_expression
@@ -38,7 +39,13 @@ if TYPE_CHECKING:
 
     Query = Expression | str | Callable[..., Any]
     Policy = (
-        PolicyDocument | UniformQuantizer | CutQuantizer | Allocation | CategoryMerging | LinePolicy
+        PolicyDocument
+        | UniformQuantizer
+        | CutQuantizer
+        | Allocation
+        | CategoryMerging
+        | LinePolicy
+        | Pram
     )
 
 __all__ = ["certify", "verify_exhaustively"]
@@ -82,6 +89,9 @@ def certify(  # noqa: PLR0913 - what is given beside each kind of policy
     """
     if isinstance(policy, PolicyDocument):
         promise = promise_document(policy, budget)
+    elif isinstance(policy, Pram):
+        named = policy if policy.columns else policy.on("the value")
+        promise = promise_document(PolicyDocument((named,)), budget)
     elif isinstance(policy, LinePolicy):
         promise = promise_line(policy)
     elif isinstance(policy, CategoryMerging):

@@ -16,6 +16,7 @@ from hartley.guarantees.answers import (
     promise_answers,
 )
 from hartley.guarantees.hidden import promise_lines
+from hartley.guarantees.perturbations import promise_perturbation
 from hartley.guarantees.promise import counted, exactly
 from hartley.guarantees.reach import reach_bounds
 from hartley.guarantees.records import INSIDE, MISSING, count_outputs, outputs_of, promise_records
@@ -47,6 +48,8 @@ def promise_document(document: PolicyDocument, budget: object = None) -> Promise
     asked = document.design.get("bits") if budget is None else budget
     if document.aggregates:
         return _promise_aggregates(document, asked)
+    if document.prams:
+        return promise_perturbation(document, asked)
     lines = [column for column in document.columns if isinstance(column, LineColumn)]
     if lines:
         return promise_lines(document, lines)

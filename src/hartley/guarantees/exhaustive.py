@@ -97,6 +97,12 @@ def _try_document(document: PolicyDocument, values: Mapping[str, Sequence[object
             "A policy against a hypothesis promises no number of outputs",
             hint="its certificate measures volumes; try a policy that quantizes or merges",
         )
+    if document.prams:
+        raise OptionError(
+            f"Column '{document.prams[0].name}' is drawn at random, so that trying everything once "
+            "counts nothing",
+            hint="its certificate bounds guesses: hartley.certify(policy)",
+        )
     if document.aggregates:
         return _try_aggregates(document, values)
     _refuse_too_many(math.prod(map(len, values.values())), MOST_RECORDS)

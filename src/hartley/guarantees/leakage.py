@@ -44,8 +44,10 @@ def promise_leakage(
     sizes = [size for codes in groups.values() if (size := secrets.size(codes))]
     total, smallest = secrets.total, min(sizes)
     bits = bits_at_least(total, smallest)
-    kept = budget is None or _within(total, smallest, budget)
-    told = "" if budget is None else f" That {'keeps' if kept else 'breaks'} {_asked(budget)}."
+    kept = budget is None or ratio_within(total, smallest, budget)
+    told = (
+        "" if budget is None else f" That {'keeps' if kept else 'breaks'} {asked_budget(budget)}."
+    )
     column = printable(merging.column)
     return Promise(
         kind="leakage",
@@ -72,17 +74,20 @@ def promise_leakage(
     )
 
 
-def _asked(budget: object) -> str:
+def asked_budget(budget: object) -> str:
+    """Name a budget in a sentence."""
     bits = parse_number(budget, name="the budget in bits")
     return f"the budget of {exactly(bits)} bit{'' if bits == 1 else 's'}"
 
 
-def _within(total: int, smallest: int, bits: object) -> bool:
+def ratio_within(total: int, smallest: int, bits: object) -> bool:
     """Say whether a ratio of counts is at most 2^bits, exactly.
 
     Example:
-        >>> _within(12, 3, 2), _within(13, 3, 2), _within(3, 1, "1.58"), _within(3, 1, "1.59")
-        (True, False, False, True)
+        >>> ratio_within(12, 3, 2), ratio_within(13, 3, 2)
+        (True, False)
+        >>> ratio_within(3, 1, "1.58"), ratio_within(3, 1, "1.59")
+        (False, True)
     """
     bound = parse_number(bits, name="the budget in bits")
     if bound < 0:

@@ -17,8 +17,12 @@ from hartley.kernels import compiled
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LEAF = 5
-"""Points in a leaf, about."""
+LEAF = 16
+"""Points in a leaf, at most."""
+DEEPEST = 64
+"""More nodes than a search ever has to keep: one a level."""
+SAMPLE = 64
+"""So many points tell in which column a node is widest; a wrong guess costs time alone."""
 
 
 class Tree(NamedTuple):
@@ -39,6 +43,9 @@ class Tree(NamedTuple):
     boxes: NDArray[np.float64]
     """The corners of what is left below a node, column by column the lower end and the negative
     of the upper one, side by side in memory; infinite where nothing is left."""
+    nodes: NDArray[np.int64]
+    """Where a search keeps the nodes that it has yet to see, and, beside, their bounds."""
+    bounds: NDArray[np.float64]
 
 
 @compiled
@@ -97,11 +104,12 @@ def _select(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
 
 @compiled
 def _widest(points: NDArray[np.float64], first: int, end: int) -> int:
-    """Return the column in which some points spread most."""
+    """Return the column in which some points, or a sample of many, spread most."""
     widest, spread = 0, -1.0
+    step = max((end - first) // SAMPLE, 1)
     for column in range(points.shape[1]):
         low = high = points[first, column]
-        for i in range(first + 1, end):
+        for i in range(first + 1, end, step):
             low = min(low, points[i, column])
             high = max(high, points[i, column])
         if high - low > spread:
@@ -136,6 +144,8 @@ def build_tree(points: NDArray[np.float64], rows: NDArray[np.int64]) -> Tree:
         start,
         start[1:] - start[:-1],
         np.full((2 * leaves, 2 * points.shape[1]), np.inf),
+        np.empty(DEEPEST, np.int64),
+        np.empty(DEEPEST),
     )
     for leaf in range(leaves):
         for place in range(start[leaf], start[leaf + 1]):
@@ -176,19 +186,23 @@ def _shrink(tree: Tree, node: int) -> bool:
 
 
 @compiled
-def remove_row(tree: Tree, row: int) -> None:
-    """Remove the point of a row, and shrink the boxes that it leaves."""
-    leaf, place = tree.leaf[row], tree.place[row]
-    tree.alive[leaf] -= 1
-    last = tree.start[leaf] + tree.alive[leaf]
-    tree.place[tree.rows[last]] = place
-    tree.place[row] = last
-    swap_points(tree.points, tree.rows, place, last)
-    changed = _shrink_leaf(tree, leaf)
-    node = (tree.alive.size + leaf) >> 1
-    while changed and node > 0:
-        changed = _shrink(tree, node)
-        node >>= 1
+def remove_rows(tree: Tree, rows: NDArray[np.int64]) -> None:
+    """Remove the points of some rows, and then shrink the boxes that they leave."""
+    for i in range(rows.size):
+        row = rows[i]
+        leaf, place = tree.leaf[row], tree.place[row]
+        tree.alive[leaf] -= 1
+        last = tree.start[leaf] + tree.alive[leaf]
+        tree.place[tree.rows[last]] = place
+        tree.place[row] = last
+        swap_points(tree.points, tree.rows, place, last)
+    for i in range(rows.size):
+        leaf = tree.leaf[rows[i]]
+        changed = _shrink_leaf(tree, leaf)
+        node = (tree.alive.size + leaf) >> 1
+        while changed and node > 0:
+            changed = _shrink(tree, node)
+            node >>= 1
 
 
 # --- searching --------------------------------------------------------------------------------
@@ -267,7 +281,7 @@ def nearest_rows(
     The tree must hold at least as many points as are asked for.
     """
     leaves, held = tree.alive.size, 0
-    nodes, bounds = np.empty(64, np.int64), np.empty(64)
+    nodes, bounds = tree.nodes, tree.bounds
     nodes[0], bounds[0], top = 1, 0.0, 1
     while top > 0:
         top -= 1
@@ -297,7 +311,7 @@ def nearest_rows(
 def farthest_row(tree: Tree, target: NDArray[np.float64]) -> int:
     """Return the row farthest from a target, the smallest of several."""
     leaves, best, found = tree.alive.size, -1.0, -1
-    nodes, bounds = np.empty(64, np.int64), np.empty(64)
+    nodes, bounds = tree.nodes, tree.bounds
     nodes[0], bounds[0], top = 1, np.inf, 1
     while top > 0:
         top -= 1

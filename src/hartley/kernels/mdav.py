@@ -18,7 +18,7 @@ from hartley.kernels.kd_tree import (
     farthest_row,
     nearest_rows,
     offer,
-    remove_row,
+    remove_rows,
     squared_distance,
     swap_points,
 )
@@ -201,17 +201,18 @@ def _drop_anchor(
 
 
 @compiled
-def _farthest_from_average(
-    anchor: Anchor, head: int, labels: NDArray[np.int32], average: NDArray[np.float64]
+def _farthest_listed(
+    anchor: Anchor, head: int, labels: NDArray[np.int32], target: NDArray[np.float64]
 ) -> tuple[int, int]:
-    """Return the record farthest from the average and how many were looked at, or -1.
+    """Return the record farthest from a target and how many were looked at; -1 if it is unlisted.
 
-    Nothing moved farther away than the average has drifted since the anchor was dropped, so the
-    search ends where the old distance and the drift together fall below the best.
+    Nothing is farther away from the target than from where the anchor was dropped by more than
+    these two are apart, so the search ends where the old distance and that drift together fall
+    below the best.
     """
     moved = 0.0
-    for column in range(average.size):
-        moved += (average[column] - anchor.average[column]) ** 2
+    for column in range(target.size):
+        moved += (target[column] - anchor.average[column]) ** 2
     drift = np.sqrt(moved) * (1 + SLACK)
     best, reach, found = -1.0, -1.0, -1
     for i in range(head, anchor.rows.size):
@@ -220,7 +221,7 @@ def _farthest_from_average(
         row = anchor.rows[i]
         if labels[row] >= 0:
             continue
-        distance = squared_distance(anchor.points, i, average)
+        distance = squared_distance(anchor.points, i, target)
         if distance > best or (distance == best and row < found):
             best, reach, found = distance, np.sqrt(distance) * (1 - SLACK), row
     looked = anchor.rows.size - head
@@ -247,7 +248,7 @@ def _take(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
         place = tree.place[chosen[i]]
         for column in range(sums.size):
             sums[column] -= np.int64(tree.points[place, column])
-        remove_row(tree, chosen[i])
+    remove_rows(tree, chosen)
 
 
 @compiled
@@ -271,14 +272,16 @@ def _peel(
         average = sums / left
         while head < anchor.rows.size and labels[anchor.rows[head]] >= 0:
             head += 1
-        found, work = _farthest_from_average(anchor, head, labels, average)
+        found, work = _farthest_listed(anchor, head, labels, average)
         looked += work
         if found < 0 or looked > left:
             anchor = _drop_anchor(points, rows[labels[rows] < 0], average)
             found, head, looked = anchor.rows[0], 0, 0
         target = points[found].copy()
         _take(tree, target, found, labels, group, sums, heap)
-        other = farthest_row(tree, target)
+        other, _ = _farthest_listed(anchor, head, labels, target)
+        if other < 0:
+            other = farthest_row(tree, target)
         _take(tree, points[other].copy(), other, labels, group + 1, sums, heap)
         left, group = left - 2 * k, group + 2
     return group

@@ -19,11 +19,13 @@ from hartley.policies.fields import (
 )
 from hartley.policies.line import LineColumn
 from hartley.policies.optimal import CutQuantizer
+from hartley.policies.perturbation.pram import Pram
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.policies.query import Aggregate, parse_query
 from hartley.ranges.box import Interval
 
 if TYPE_CHECKING:
+    from hartley.engines.rules import Rule
     from hartley.policies.query import Query
 
 __all__ = [
@@ -32,8 +34,11 @@ __all__ = [
     "KeptColumn",
     "LineColumn",
     "MergedColumn",
+    "Pram",
     "QuantizedColumn",
+    "columns_of",
     "query_of",
+    "rules_of",
 ]
 
 
@@ -277,13 +282,30 @@ class KeptColumn:
         return {} if self.range is None else {"low": str(self.low), "high": str(self.high)}
 
 
-ColumnPolicy: TypeAlias = QuantizedColumn | CutColumn | MergedColumn | LineColumn | KeptColumn
+ColumnPolicy: TypeAlias = (
+    QuantizedColumn | CutColumn | MergedColumn | LineColumn | KeptColumn | Pram
+)
 """How one column is released."""
 
 
 def query_of(column: ColumnPolicy) -> Query | None:
     """Return the query that a column quantizes; None where it releases the table's own column."""
     return column.query if isinstance(column, (QuantizedColumn, CutColumn)) else None
+
+
+def columns_of(column: ColumnPolicy) -> tuple[str, ...]:
+    """Return the names that a policy releases something under; several where it draws jointly.
+
+    Example:
+        >>> columns_of(KeptColumn("sex"))
+        ('sex',)
+    """
+    return column.columns if isinstance(column, Pram) else (column.name,)
+
+
+def rules_of(column: ColumnPolicy) -> tuple[Rule, ...]:
+    """Return what an engine executes, one rule a released name."""
+    return column.to_rules() if isinstance(column, Pram) else (column.to_rule(),)
 
 
 _Cells = TypeVar("_Cells", UniformCells, CutCells)

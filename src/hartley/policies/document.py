@@ -18,8 +18,11 @@ from hartley.policies.columns import (
     KeptColumn,
     LineColumn,
     MergedColumn,
+    Pram,
     QuantizedColumn,
+    columns_of,
     query_of,
+    rules_of,
 )
 from hartley.policies.query import Aggregate
 from hartley.policies.toml import is_long, toml_fields, toml_key
@@ -41,6 +44,7 @@ FIELDS = {
     "stretch": (("line", "reach", "low", "high"), ()),
     "blur": (("line", "reach", "low", "high"), ()),
     "keep": ((), ("low", "high")),
+    "pram": (("values", "matrix"), ("columns", "released")),
 }
 """For every kind of column the fields that it needs and those that it may have."""
 
@@ -81,7 +85,7 @@ class PolicyDocument:
     format: int = FORMAT
 
     def __post_init__(self) -> None:
-        names = [column.name for column in self.columns]
+        names = [name for column in self.columns for name in columns_of(column)]
         if not names:
             raise InputError("The policy releases no column", hint="name at least one")
         doubled = [
@@ -158,8 +162,13 @@ class PolicyDocument:
         return tuple(query for query in found if isinstance(query, Aggregate))
 
     def to_map(self) -> tuple[Rule, ...]:
-        """Return what an engine executes, one rule a column."""
-        return tuple(column.to_rule() for column in self.columns)
+        """Return what an engine executes, one rule a released column; draws follow after it."""
+        return tuple(rule for column in self.columns for rule in rules_of(column))
+
+    @property
+    def prams(self) -> tuple[Pram, ...]:
+        """The columns that are released perturbed at random."""
+        return tuple(column for column in self.columns if isinstance(column, Pram))
 
     @property
     def digest(self) -> str:
@@ -307,6 +316,7 @@ def _build_column(name: str, kind: str, given: dict[str, Any], place: str) -> Co
         "cuts": CutColumn.read,
         "merging": MergedColumn.read,
         "keep": KeptColumn.read,
+        "pram": Pram.read,
     }
     try:
         if kind in readers:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hartley.engines.sources import open_table
 from hartley.engines.view import prepare, run
-from hartley.engines.writing import CSV_ENDINGS, PARQUET_ENDINGS, whole_file
 from hartley.errors import OptionError
 from hartley.exact import parse_number
 from hartley.kernels.mondrian import mondrian_boxes
+from hartley.policies.arrow_file import write_arrow
 from hartley.policies.hierarchy import key_levels
 from hartley.policies.lattice import KeyPoints, search_lattice
 from hartley.ranges.classes import combine_codes, encode_column
@@ -22,6 +21,7 @@ from hartley.ranges.classes import combine_codes, encode_column
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -47,8 +47,13 @@ class AnonymizedTable:
     suppressed: int
     """Records that were left out."""
     classes: int
-    loss: Fraction
-    """Average over all records and keys of (values that stay possible - 1) / (all values - 1)."""
+    losses: tuple[Fraction, ...]
+    """For every key the average over all records of (values possible - 1) / (all values - 1)."""
+
+    @property
+    def loss(self) -> Fraction:
+        """What the keys lose on average, from 0 to 1."""
+        return sum(self.losses, Fraction(0)) / len(self.losses)
 
     @property
     def headline(self) -> str:
@@ -92,24 +97,12 @@ class AnonymizedTable:
             "suppressed": self.suppressed,
             "classes": self.classes,
             "loss": float(self.loss),
+            "losses": dict(zip(self.keys, map(float, self.losses), strict=True)),
         }
 
-    def write(self, path: str | os.PathLike[str]) -> None:
+    def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the released rows as Parquet or CSV, by the ending of the path."""
-        import pyarrow.csv as pc
-        import pyarrow.parquet as pq
-
-        name = Path(path).name.lower()
-        if not name.endswith((*PARQUET_ENDINGS, *CSV_ENDINGS)):
-            raise OptionError(
-                f"The ending of {Path(path).name} names no format that can be written",
-                hint="end the name with .parquet or .csv",
-            )
-        with whole_file(path) as half:
-            if name.endswith(CSV_ENDINGS):
-                pc.write_csv(self.table, half)
-            else:
-                pq.write_table(self.table, half)
+        return write_arrow(self.table, path)
 
 
 def k_anonymize(  # noqa: PLR0913 - each is one choice of the user's
@@ -185,7 +178,7 @@ def k_anonymize(  # noqa: PLR0913 - each is one choice of the user's
         rows=rows.num_rows,
         suppressed=int((~kept).sum()),
         classes=found.classes,
-        loss=found.loss,
+        losses=found.losses,
     )
 
 
@@ -272,15 +265,15 @@ def _release_boxes(
     order = np.argsort(boxes, kind="stable")
     starts = np.flatnonzero(np.diff(boxes[order], prepend=-1))
     sizes = np.add.reduceat(points.counts[order], starts)
-    loss = Fraction(0)
+    losses = []
     for i, key in enumerate(keys):
         low = np.minimum.reduceat(points.codes[order, i], starts)
         high = np.maximum.reduceat(points.codes[order, i], starts)
         values = points.values[i]
         spread = int(((high - low) * sizes).sum())
+        losses.append(Fraction(spread, max(len(values) - 1, 1) * rows.num_rows))
         if not spread:
             continue
-        loss += Fraction(spread, (len(values) - 1) * rows.num_rows * len(keys))
         spans, which = np.unique(low * len(values) + high, return_inverse=True)
         labels = [
             _span(values[span // len(values)], values[span % len(values)])
@@ -297,7 +290,7 @@ def _release_boxes(
         rows=rows.num_rows,
         suppressed=0,
         classes=starts.size,
-        loss=loss,
+        losses=tuple(losses),
     )
 
 

@@ -44,7 +44,8 @@ class BestNode:
     node: tuple[int, ...]
     kept: NDArray[np.bool_]
     classes: int
-    loss: Fraction
+    losses: tuple[Fraction, ...]
+    """What every key loses, from 0 to 1."""
 
 
 class _Losses:
@@ -54,7 +55,7 @@ class _Losses:
         self._points, self._levels = points, levels
         spans = [max(len(values) - 1, 1) for values in points.values]
         self.unit = math.lcm(*spans)
-        self.scale = self.unit * len(spans) * int(points.counts.sum())
+        self.scale = self.unit * int(points.counts.sum())
         self._weights = [self.unit // span for span in spans]
 
     def of_level(self, key: int, level: int, counts: NDArray[np.int64]) -> int:
@@ -69,12 +70,13 @@ class _Losses:
             for key, levels in enumerate(self._levels)
         ]
 
-    def of_node(self, node: Sequence[int], kept: NDArray[np.bool_]) -> int:
-        """Return the loss of a node; what is left out loses all of every key."""
+    def of_node(self, node: Sequence[int], kept: NDArray[np.bool_]) -> list[int]:
+        """Return the loss of every key of a node; what is left out loses all of each."""
         counts = np.where(kept, self._points.counts, 0)
         gone = int(self._points.counts.sum() - counts.sum())
-        losses = (self.of_level(key, level, counts) for key, level in enumerate(node))
-        return sum(losses) + gone * self.unit * len(node)
+        return [
+            self.of_level(key, level, counts) + gone * self.unit for key, level in enumerate(node)
+        ]
 
 
 def search_lattice(
@@ -91,8 +93,8 @@ def search_lattice(
         >>> from hartley.policies.hierarchy import key_levels
         >>> codes, counts, members = np.array([[0], [1]]), np.array([2, 1]), np.array([0, 0, 1])
         >>> points = KeyPoints(codes, counts, members, [[7, 8]])
-        >>> search_lattice(points, [key_levels("a", [7, 8], None)], 2, 1).loss
-        Fraction(1, 3)
+        >>> search_lattice(points, [key_levels("a", [7, 8], None)], 2, 1).losses
+        (Fraction(1, 3),)
     """
     shape = [len(of_key) for of_key in levels]
     if math.prod(shape) > MOST_NODES:
@@ -117,9 +119,10 @@ def search_lattice(
         if int(points.counts[~kept].sum()) > suppressible:
             failed[tuple(slice(at + 1) for at in node)] = True
             continue
-        loss = losses.of_node(node, kept)
-        if best is None or loss < best[0]:
-            best = loss, BestNode(node, kept, classes, Fraction(loss, losses.scale))
+        lost = losses.of_node(node, kept)
+        if best is None or sum(lost) < best[0]:
+            shares = tuple(Fraction(one, losses.scale) for one in lost)
+            best = sum(lost), BestNode(node, kept, classes, shares)
     assert best is not None  # one class of all records is large enough
     return best[1]
 

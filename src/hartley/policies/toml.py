@@ -61,6 +61,9 @@ def _array(items: list[str]) -> str:
     """Return a list on one line, or wrapped where it is long."""
     if sum(len(item) + 2 for item in items) <= WIDEST_LINE - 20:
         return f"[{', '.join(items)}]"
+    if any("\n" in item for item in items):
+        # Not textwrap.indent, which would break text at other signs that end a line.
+        return "\n".join(["[", *("  " + item.replace("\n", "\n  ") + "," for item in items), "]"])
     lines, current = [], ""
     for item in items:
         if current and len(current) + len(item) + 2 > WIDEST_LINE:

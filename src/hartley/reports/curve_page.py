@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from hartley.reports.files import write_whole
+from hartley.reports.page import render_page
 from hartley.reports.plots import INK, STYLE, figure_svg
 
 if TYPE_CHECKING:
-    import os
-    from pathlib import Path
-
     from rich.console import Console
 
     from hartley.studies.curve import CurveReport
 
-BLUE, RED, GREY = "#2563a8", "#b4232a", "#94a3b8"
+BLUE, RED, AMBER, GREY = "#2563a8", "#b4232a", "#d97706", "#64748b"
 SHOWN_POINTS = 14
 
 
@@ -46,17 +41,8 @@ def _draw(axes: Any, report: CurveReport) -> None:  # noqa: ANN401 - untyped
     first, last = at[0], at[-1]
     grid = [first + (last - first) * step / 240 for step in range(241)]
     lower = [curve.lower(distortion) for distortion in grid]
-    upper = [curve.upper(distortion) for distortion in grid]
     axes.fill_between(grid, lower, color=RED, alpha=0.07, linewidth=0)
-    axes.plot(
-        at,
-        [point.risk for point in curve.points],
-        color=BLUE,
-        linewidth=2.2,
-        marker=".",
-        markersize=6,
-        label="best rules, and mixtures of two (upper bound)",
-    )
+    _draw_curve(axes, report)
     axes.plot(
         grid,
         lower,
@@ -65,52 +51,53 @@ def _draw(axes: Any, report: CurveReport) -> None:  # noqa: ANN401 - untyped
         linestyle="--",
         label="no rule lies below (certified lower bound)",
     )
-    if all(point.limit is not None for point in curve.points):
-        axes.plot(
-            at,
-            [point.limit for point in curve.points],
-            color=GREY,
-            linewidth=1.3,
-            linestyle=":",
-            label="a Gaussian of the same covariance",
-        )
+    for risks, color, style, label in (
+        (report.mixture, AMBER, "-.", "the key itself or a constant, by lot (upper bound)"),
+        (report.gaussian, GREY, ":", "a Gaussian of the same covariances (comparison)"),
+    ):
+        if risks:
+            axes.plot(at, risks, color=color, linewidth=1.4, linestyle=style, label=label)
     room = 0.02 * (last - first) or 1.0
     axes.set_xlim(first - room / 2, last + room)
-    axes.set_ylim(0, 1.05 * max(*upper, curve.largest_risk, 1e-9))
+    axes.set_ylim(0, 1.05 * max(curve.points[0].risk, 1e-9))
     axes.set_xlabel(f"mean {report.distortion} distortion of {', '.join(report.key)}")
-    axes.set_ylabel(
-        f"what the release tells about {', '.join(report.confidential)} ({report.unit})"
-    )
-    axes.annotate(
-        "impossible", (0.12, 0.1), xycoords="axes fraction", color=RED, fontsize=9, alpha=0.8
-    )
+    axes.set_ylabel(f"{report.words.axis.format(w=', '.join(report.confidential))} ({report.unit})")
+    if lower[40] > 0.12 * axes.get_ylim()[1]:  # else there is no room for the word
+        axes.annotate("impossible", (grid[9], 0.4 * lower[40]), color=RED, fontsize=9, alpha=0.8)
     axes.legend(frameon=False, fontsize=8.5, labelcolor=INK, loc="upper right")
 
 
-def write_curve_html(report: CurveReport, path: str | os.PathLike[str]) -> Path:
-    """Write the curve as one page that needs no other file."""
-    return write_whole(path, render_curve(report))
+def _draw_curve(axes: Any, report: CurveReport) -> None:  # noqa: ANN401 - untyped
+    """Draw the rules, and between them the mixtures, which bend where the worst case counts."""
+    points = [(point.distortion, point.risk) for point in report.curve.points]
+    label = "best rules, and mixtures of two (upper bound)"
+    look: dict[str, Any] = {"color": BLUE, "linewidth": 2.2}
+    if not report.curve.mixtures:
+        axes.plot(*zip(*points, strict=True), marker=".", markersize=6, label=label, **look)
+        return
+    axes.plot(
+        *zip(*report.curve.mixtures, strict=True), drawstyle="steps-post", label=label, **look
+    )
+    axes.plot(*zip(*points, strict=True), marker=".", markersize=6, linestyle="", color=BLUE)
 
 
 def render_curve(report: CurveReport) -> str:
     """Return the page of a curve."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    page: str = environment.from_string(_asset("curve.html")).render(
+    nothing = (None,) * len(report.curve.points)
+    return render_page(
+        "curve.html",
         report=report,
         curve=report.curve,
-        style=_asset("page.css"),
+        rows=list(
+            zip(
+                report.curve.points,
+                report.mixture or nothing,
+                report.gaussian or nothing,
+                strict=True,
+            )
+        ),
         figure=figure_svg(plot_curve(report)),
-        version=version("hartley"),
     )
-    return page
-
-
-def _asset(name: str) -> str:
-    return files("hartley.reports").joinpath("templates", name).read_text("utf-8")
 
 
 def print_curve(report: CurveReport, console: Console) -> None:
@@ -130,7 +117,12 @@ def print_curve(report: CurveReport, console: Console) -> None:
     for note in report.notes:
         console.print(f"• {escape(note)}", style="dim")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for name in ("distortion", f"tells ({report.unit})", "none less than", "lam", "values used"):
+    for name in (
+        *("distortion", f"{report.words.column} ({report.unit})", "none less than"),
+        *(("mixture",) if report.mixture else ()),
+        *(("Gaussian",) if report.gaussian else ()),
+        *("lam", "values"),
+    ):
         table.add_column(name, justify="right")
     every = -(-len(report.curve.points) // SHOWN_POINTS)
     for place, point in enumerate(report.curve.points):
@@ -140,6 +132,7 @@ def print_curve(report: CurveReport, console: Console) -> None:
             f"{point.distortion:.5g}",
             f"{point.risk:.5f}",
             f"{point.lower:.5f}",
+            *(f"{told[place]:.5f}" for told in (report.mixture, report.gaussian) if told),
             f"{point.lam:.4g}",
             f"{point.live:,}",
         )

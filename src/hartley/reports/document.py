@@ -2,24 +2,55 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
+from hartley.reports.anonymity_page import render_anonymity, render_anonymized
+from hartley.reports.curve_page import render_curve
 from hartley.reports.design_page import render_design
 from hartley.reports.files import write_whole
+from hartley.reports.microaggregation_page import render_microaggregation
 from hartley.reports.page import render_page
 from hartley.reports.plots import figure_svg, plot_audit
+from hartley.reports.pram_page import render_pram
 from hartley.reports.tradeoff_page import render_tradeoff
+from hartley.studies.anonymity_findings import AnonymityReport
 from hartley.studies.audit import AuditReport
+from hartley.studies.curve import CurveReport
+from hartley.studies.microdata import AnonymizedTable, Microaggregation
+from hartley.studies.pram import PramReport
 from hartley.studies.tradeoff import Tradeoff
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable
     from pathlib import Path
 
     from hartley.studies.design import Design
 
+    Result = (
+        AuditReport
+        | Design
+        | Tradeoff
+        | CurveReport
+        | AnonymityReport
+        | AnonymizedTable
+        | Microaggregation
+        | PramReport
+    )
+    """Whatever has a page."""
 
-def write_html(report: AuditReport | Design | Tradeoff, path: str | os.PathLike[str]) -> Path:
+
+PAGES: dict[type, Callable[[Any], str]] = {
+    Tradeoff: render_tradeoff,
+    CurveReport: render_curve,
+    AnonymityReport: render_anonymity,
+    AnonymizedTable: render_anonymized,
+    Microaggregation: render_microaggregation,
+    PramReport: render_pram,
+}
+
+
+def write_html(report: Result, path: str | os.PathLike[str]) -> Path:
     """Write a report as one file that needs no other: for a browser, a phone or a printer.
 
     The file appears whole or not at all.
@@ -35,12 +66,13 @@ def write_html(report: AuditReport | Design | Tradeoff, path: str | os.PathLike[
     return write_whole(path, render_html(report))
 
 
-def render_html(report: AuditReport | Design | Tradeoff) -> str:
+def render_html(report: Result) -> str:
     """Return the page of a result."""
-    if isinstance(report, Tradeoff):
-        return render_tradeoff(report)
+    for kind, render in PAGES.items():
+        if isinstance(report, kind):
+            return render(report)
     if not isinstance(report, AuditReport):
-        return render_design(report)
+        return render_design(cast("Design", report))
     return render_page(
         "audit.html",
         report=report,

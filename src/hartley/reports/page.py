@@ -22,10 +22,14 @@ def render_page(template: str, **content: Any) -> str:  # noqa: ANN401 - whateve
     import jinja2
 
     environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+        loader=jinja2.FunctionLoader(asset),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
     )
     environment.filters |= {"shown": shown, "bar": bar, "up": rounded_up}
-    page: str = environment.from_string(asset(template)).render(
+    page: str = environment.get_template(template).render(
         style=asset("page.css"), version=version("hartley"), **content
     )
     return page

@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from hartley.errors import OptionError
+from hartley.reports.anonymity_page import plot_anonymity, plot_anonymized
+from hartley.reports.curve_page import plot_curve
 from hartley.reports.design_plots import plot_design
+from hartley.reports.microaggregation_page import plot_microaggregation
 from hartley.reports.plots import plot_audit
+from hartley.reports.pram_page import plot_pram
 from hartley.reports.tradeoff_plots import plot_tradeoff
+from hartley.studies.anonymity_findings import AnonymityReport
 from hartley.studies.audit import AuditReport
+from hartley.studies.curve import CurveReport
+from hartley.studies.microdata import AnonymizedTable, Microaggregation
+from hartley.studies.pram import PramReport
 from hartley.studies.tradeoff import Tradeoff
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hartley.reports.document import Result
     from hartley.studies.design import Design
 
+PICTURES: dict[type, Callable[[Any], Any]] = {
+    AuditReport: plot_audit,
+    Tradeoff: plot_tradeoff,
+    CurveReport: plot_curve,
+    AnonymityReport: plot_anonymity,
+    AnonymizedTable: plot_anonymized,
+    Microaggregation: plot_microaggregation,
+    PramReport: plot_pram,
+}
 
-def plot(result: AuditReport | Design | Tradeoff) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
+
+def plot(result: Result) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
     """Draw a result: an audit's curve or measures, a design's cells or band, a tradeoff's curve.
 
-    Returns a matplotlib figure, to show or to save.
+    Of anonymity the sizes of the classes, of released records the sizes and what every column
+    loses. Returns a matplotlib figure, to show or to save.
 
     Example:
         >>> from hartley import audit
@@ -26,11 +48,10 @@ def plot(result: AuditReport | Design | Tradeoff) -> Any:  # noqa: ANN401 - a ma
         >>> plot(report).axes[0].get_xlabel()
         'bits'
     """
-    if isinstance(result, AuditReport):
-        return plot_audit(result)
-    if isinstance(result, Tradeoff):
-        return plot_tradeoff(result)
-    figure = plot_design(result)
+    for kind, draw in PICTURES.items():
+        if isinstance(result, kind):
+            return draw(result)
+    figure = plot_design(cast("Design", result))
     if figure is None:
         raise OptionError(
             "There is nothing to draw of a design of categories alone",

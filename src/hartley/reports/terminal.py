@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 from hartley.studies.audit import rounded_up, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from rich.console import Console
+    from rich.table import Table
 
     from hartley.studies.audit import AuditReport
     from hartley.studies.design import Design
@@ -17,6 +20,21 @@ if TYPE_CHECKING:
 SHOWN_NARROWINGS = 5
 SHOWN_STEPS = 12
 NARROW = 72
+
+
+def plain_table(title: str | None = None) -> Table:
+    """Return an empty table without a frame, as all commands print them."""
+    from rich import box
+    from rich.table import Table
+
+    return Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+    )
 
 
 def print_audit(report: AuditReport, console: Console) -> None:
@@ -47,16 +65,13 @@ def print_audit(report: AuditReport, console: Console) -> None:
 
 
 def _print_findings(report: AuditReport, console: Console) -> None:
-    from rich import box
-    from rich.table import Table
-
     if console.width < NARROW:  # a table would leave no room for the sentences
         for finding in report.findings:
             console.print(f"[bold]{finding.title}: {finding.shown} {report.unit}[/bold]")
             console.print(f"  {finding.sentence}")
         console.print()
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table = plain_table()
     table.add_column("measure", no_wrap=True)
     table.add_column("", no_wrap=True, style="dim")
     table.add_column(report.unit, justify="right", no_wrap=True)
@@ -69,18 +84,9 @@ def _print_findings(report: AuditReport, console: Console) -> None:
 
 
 def _print_narrowest(report: AuditReport, console: Console) -> None:
-    from rich import box
     from rich.markup import escape
-    from rich.table import Table
 
-    table = Table(
-        title="Released values that narrow the secret most",
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        show_edge=False,
-    )
+    table = plain_table("Released values that narrow the secret most")
     table.add_column(escape(", ".join(report.released)))
     for name in ("secrets left", "rows", f"{report.unit} told"):
         table.add_column(name, justify="right")
@@ -96,17 +102,10 @@ def _print_narrowest(report: AuditReport, console: Console) -> None:
 
 
 def _print_sweep(report: AuditReport, console: Console) -> None:
-    from rich import box
     from rich.markup import escape
-    from rich.table import Table
 
-    table = Table(
-        title=f"Privacy against utility: {escape(report.sweep_column or '')} in coarser steps",
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        show_edge=False,
+    table = plain_table(
+        f"Privacy against utility: {escape(report.sweep_column or '')} in coarser steps"
     )
     for name in ("step", "distortion", "values", "L⋆", "L₀", "I⋆", "L̃⋆", "I"):
         table.add_column(name, justify="right")
@@ -130,23 +129,30 @@ def _print_sweep(report: AuditReport, console: Console) -> None:
 
 def print_design(design: Design, console: Console) -> None:
     """Print a design: the headline, and what a reader should know."""
-    _print_sentences(design.headline, design.sentences, console)
+    print_sentences(design.headline, design.sentences, console)
 
 
 def print_release(report: ReleaseReport, console: Console) -> None:
     """Print a release: the headline, and what a reader should know."""
-    _print_sentences(report.headline, report.sentences, console)
+    print_sentences(report.headline, report.sentences, console)
 
 
-def _print_sentences(headline: str, sentences: tuple[str, ...], console: Console) -> None:
+def print_sentences(headline: str, sentences: Sequence[str], console: Console) -> None:
+    """Print a headline and sentences below it."""
     from rich.markup import escape
-    from rich.text import Text
 
     console.print()
     console.print(f"[bold]{escape(headline)}[/bold]", soft_wrap=True)
+    print_points(sentences, console)
+    console.print()
+
+
+def print_points(sentences: Iterable[str], console: Console) -> None:
+    """Print sentences as a list, folded at the width of the console."""
+    from rich.text import Text
+
     for sentence in sentences:
         lines = textwrap.wrap(sentence, max(console.width - 3, 20), break_on_hyphens=False)
         console.print(
             Text("\n".join(("   " if k else " • ") + line for k, line in enumerate(lines)))
         )
-    console.print()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,13 +13,16 @@ from hartley.engines.table import Kind
 from hartley.engines.view import prepare
 from hartley.errors import OptionError
 from hartley.exact import check_base
-from hartley.measures import anonymity as measures
+from hartley.kernels.cube import ClassCounts
+from hartley.measures import anonymity as measures, reidentification as risks
 from hartley.policies.hierarchy import nested_levels
 from hartley.ranges.classes import count_classes
+from hartley.ranges.population import population_sizes
 from hartley.studies.anonymity_findings import (
     SKEWED,
     AnonymityReport,
     ConfidentialFindings,
+    Population,
     counted,
 )
 
@@ -29,7 +33,6 @@ if TYPE_CHECKING:
 
     from hartley.engines.table import Table
     from hartley.engines.view import View
-    from hartley.kernels.cube import ClassCounts
     from hartley.ranges.classes import KeyClasses
 
     Progress = Callable[[str, float], None]
@@ -43,6 +46,7 @@ def anonymity_report(  # noqa: PLR0913 - each is one choice of the user's
     confidential: str | Sequence[str] = (),
     ordered: Sequence[str] | Mapping[str, Sequence[object]] | None = None,
     hierarchy: Mapping[str, Mapping[object, Sequence[object]]] | None = None,
+    population: object = None,
     base: float = 2,
     progress: Progress | None = None,
 ) -> AnonymityReport:
@@ -54,7 +58,8 @@ def anonymity_report(  # noqa: PLR0913 - each is one choice of the user's
     column is measured by itself: distinct, entropy and recursive l-diversity, p-sensitivity,
     alpha, t-closeness by the earth mover's distance (equal, ordered, hierarchical) and by KL,
     delta-disclosure; values absent from a class count zero there. Fractions are exact,
-    logarithms rounded. One pass over the rows a confidential column.
+    logarithms rounded. One pass over the rows a confidential column. A large table is never held:
+    memory grows with the number of cells, classes times values, not of rows.
 
     Args:
         table: whatever ``Relation.from_table`` reads, or a table already open.
@@ -63,6 +68,8 @@ def anonymity_report(  # noqa: PLR0913 - each is one choice of the user's
         ordered: confidential columns whose values have an order, or for each such column its
             values in order; numbers and times are ordered if it is left out.
         hierarchy: for confidential columns, the groups of every value from narrow to wide.
+        population: a table of everybody who could be in the table, with the same keys written in
+            the same way; without one the journalist's risk is bounded by the prosecutor's.
         base: of the logarithms, 2 counts bits; also that of delta-disclosure.
         progress: told what is being done and which share of it.
 
@@ -93,19 +100,22 @@ def anonymity_report(  # noqa: PLR0913 - each is one choice of the user's
         found.append(_findings(column, tally, ordering, (hierarchy or {}).get(column), base))
         tell("count", (i + 1) / len(named[1]))
     classes = first or count_classes(view, at).counts
+    sampled, held, everybody = _population(view, named[0], classes, population)
     tell("count", 1.0)
     return AnonymityReport(
         table=opened.name,
         keys=named[0],
         rows=classes.rows,
         classes=len(classes),
-        k=measures.k_anonymity(classes),
-        unique=measures.unique_records(classes),
-        leakage=measures.record_leakage(classes, base=base),
-        prosecutor=measures.prosecutor_risk(classes),
-        journalist=measures.journalist_risk(classes.sizes),
-        marketer=measures.marketer_risk(classes),
+        k=risks.k_anonymity(classes),
+        unique=risks.unique_records(classes),
+        leakage=risks.record_leakage(classes, base=base),
+        prosecutor=risks.prosecutor_risk(classes),
+        journalist=risks.journalist_risk(held),
+        marketer=risks.marketer_risk(sampled, None if everybody is None else held),
+        population=everybody,
         base=base,
+        sizes=risks.size_bands(classes.sizes),
         confidential=tuple(found),
         notes=_notes(view, len(at), opened),
     )
@@ -208,6 +218,22 @@ def _ordering(
 
 
 # --- what is found ----------------------------------------------------------------------------
+
+
+def _population(
+    view: View, keys: tuple[str, ...], classes: ClassCounts, population: object
+) -> tuple[ClassCounts, NDArray[np.int64], Population | None]:
+    """Return classes, how large they are among everybody, and who that is; or the table itself."""
+    if population is None:
+        return classes, classes.sizes, None
+    everybody = prepare(open_table(population), keys, missing="value")
+    at = {f"c{i}": f"c{i}" for i in range(len(keys))}
+    narrow = replace(
+        view, expression=view.expression.select(**at), columns=view.columns[: len(keys)]
+    )
+    sizes, held = population_sizes(narrow, everybody)
+    sampled = ClassCounts.from_cells(np.arange(sizes.size), np.zeros_like(sizes), sizes)
+    return sampled, held, Population(everybody.table.name, everybody.rows, int(held.min()))
 
 
 def _findings(

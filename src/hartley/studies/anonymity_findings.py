@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError
+
+if TYPE_CHECKING:
+    from hartley.measures.reidentification import SizeBand
 
 SKEWED = 2
 """A skewness attack counts as successful where some value is more than so many times as likely."""
@@ -43,8 +46,8 @@ class ConfidentialFindings:
         return (
             (
                 f"Every class has at least {counted(self.distinct, 'different value')} of {name}, "
-                f"as diverse as {_down(self.entropy)} equally frequent ones; one value makes up at "
-                f"most {_percent(self.alpha)} of a class."
+                f"as diverse as {down(self.entropy)} equally frequent ones; one value makes up at "
+                f"most {percent(self.alpha)} of a class."
             ),
             self._homogeneity(rows, classes),
             f"Skewness attack on {name}: it fails, no class makes a value more than {SKEWED} times "
@@ -55,7 +58,7 @@ class ConfidentialFindings:
             f"more than {SKEWED} times as likely as in the table.",
             (
                 f"To be like the table, a class would have to move up to "
-                f"{_percent(self.equal_closeness)} of its records to another value of {name}."
+                f"{percent(self.equal_closeness)} of its records to another value of {name}."
             ),
             self._exclusion(unit),
         )
@@ -75,12 +78,22 @@ class ConfidentialFindings:
         if math.isinf(self.delta):
             return (
                 f"Some class excludes a value of {self.column} for certain, so delta is infinite; "
-                f"over the values that a class has it is {_up(self.delta_of_present)} {unit}."
+                f"over the values that a class has it is {up(self.delta_of_present)} {unit}."
             )
         return (
             f"No class excludes a value of {self.column}; shares differ from the table's by up to "
-            f"{_up(self.delta)} {unit} (delta)."
+            f"{up(self.delta)} {unit} (delta)."
         )
+
+
+@dataclass(frozen=True)
+class Population:
+    """The people of whom a table is a sample, as far as its classes tell."""
+
+    table: str
+    rows: int
+    k: int
+    """The size of the smallest class that the table has, there: the k of a k-map."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +115,11 @@ class AnonymityReport:
     journalist: Fraction
     """Without a population, the bound by the prosecutor's risk."""
     marketer: Fraction
+    """Over the population where there is one, else over the table."""
+    population: Population | None
     base: float
+    sizes: tuple[SizeBand, ...]
+    """How many classes, and records, there are of every size, in bands."""
     confidential: tuple[ConfidentialFindings, ...]
     notes: tuple[str, ...]
 
@@ -136,20 +153,35 @@ class AnonymityReport:
                 f"{counted(self.unique, 'record')} {'is' if self.unique == 1 else 'are'} unique."
             ),
             (
-                f"The keys tell up to {_up(self.leakage)} {self.unit} about which record somebody "
+                f"The keys tell up to {up(self.leakage)} {self.unit} about which record somebody "
                 "is (non-stochastic leakage, the record as the secret)."
             ),
-            (
-                "Whoever knows that somebody is in the table finds the record with a chance of up "
-                f"to {_percent(self.prosecutor)}; looking for everybody finds "
-                f"{_percent(self.marketer)} on average."
-            ),
+            self.risk,
             *(
                 sentence
                 for found in self.confidential
                 for sentence in found.sentences(self.rows, self.classes, self.unit)
             ),
             *self.notes,
+        )
+
+    @property
+    def risk(self) -> str:
+        """What re-identification finds, in plain words."""
+        sure = (
+            "Whoever knows that somebody is in the table finds the record with a chance of up to "
+            f"{percent(self.prosecutor)}"
+        )
+        everybody = f"looking for everybody finds {percent(self.marketer)} on average"
+        if self.population is None:
+            return (
+                f"{sure} (prosecutor); {everybody} (marketer). Without a population the "
+                "journalist, who does not know that, is taken to be as sure: an upper bound."
+            )
+        return (
+            f"{sure} (prosecutor); whoever knows no more than that somebody is among the "
+            f"{counted(self.population.rows, 'person')} of {self.population.table}, of up to "
+            f"{percent(self.journalist)} (journalist); {everybody} (marketer)."
         )
 
     def __getitem__(self, column: str) -> ConfidentialFindings:
@@ -185,18 +217,20 @@ def counted(number: int, noun: str) -> str:
         >>> counted(1, "class"), counted(2000, "class")
         ('1 class', '2,000 classes')
     """
-    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    plural = "people" if noun == "person" else f"{noun}es" if noun.endswith("s") else f"{noun}s"
     return f"{number:,} {noun if number == 1 else plural}"
 
 
-def _percent(share: Fraction) -> str:
+def percent(share: Fraction) -> str:
     """Show a share in percent, rounded up: no risk is shown smaller than it is."""
     return f"{math.ceil(share * 10_000) / 100:g} %"
 
 
-def _up(number: float) -> str:
+def up(number: float) -> str:
+    """Show a number with two digits, rounded up."""
     return f"{math.ceil(number * 100) / 100:.2f}"
 
 
-def _down(number: float) -> str:
+def down(number: float) -> str:
+    """Show a number with two digits, rounded down."""
     return f"{math.floor(number * 100) / 100:.2f}"

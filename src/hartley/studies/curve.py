@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from hartley.engines.sources import open_table
-from hartley.policies.tradeoff import PrivacyDistortion
-from hartley.policies.tradeoff_result import unit_of
+from hartley.policies.gaussian.bound import GaussianFrontier
+from hartley.policies.gaussian.mixture import mutual_information_bound
+from hartley.policies.gaussian.model import read_gaussian
+from hartley.policies.tradeoff.model import PrivacyDistortion
+from hartley.policies.tradeoff.result import CAVEATS, unit_of
+from hartley.studies.curve_risks import RISKS, faithful_sentence, shown_risk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hartley.policies.tradeoff_curve import TradeoffCurve
+    from numpy.typing import NDArray
 
-CSV_COLUMNS = ("distortion", "risk", "lower", "lam", "gap", "live", "gaussian")
+    from hartley.policies.tradeoff.curve import TradeoffCurve
+    from hartley.policies.tradeoff.result import Objective
+    from hartley.studies.curve_risks import RiskWords
+
+CSV_COLUMNS = ("distortion", "risk", "lower", "lam", "gap", "live", "mixture", "gaussian")
+COMPARISON = (
+    "The quadratic-Gaussian bound of the same covariances is drawn for comparison; for discrete "
+    "data it is no bound."
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +45,13 @@ class CurveReport:
     confidential_values: int
     key_values: int
     curve: TradeoffCurve
+    mixture: tuple[float, ...] = ()
+    """What the key itself or the best constant tells at most, drawn by lot, point by point: a bound
+    from above; empty where the risk is no average."""
+    gaussian: tuple[float, ...] = ()
+    """What the best rule for a Gaussian of the same covariances tells, point by point; empty where
+    the columns or the distortion have no such Gaussian. For discrete data a comparison, no bound.
+    """
     notes: tuple[str, ...] = ()
 
     @property
@@ -38,21 +60,41 @@ class CurveReport:
         return unit_of(self.curve.base)
 
     @property
+    def words(self) -> RiskWords:
+        """What the risk measures."""
+        return RISKS[self.curve.objective]
+
+    @property
+    def caveat(self) -> str:
+        """What the risk does not say."""
+        return CAVEATS[self.curve.objective]
+
+    @property
     def headline(self) -> str:
         """The curve in one sentence."""
-        first, last = self.curve.points[0], self.curve.points[-1]
-        half = self.half
-        return (
-            f"Released as it is, {_listed(self.key)} tells {first.risk:.4f} {self.unit} about "
-            f"{_listed(self.confidential)} on average; half of that at a mean {self.distortion} "
-            f"distortion of {half:.4g}, nothing at {last.distortion:.4g}."
+        largest, one = self.curve.largest_risk, len(self.key) == 1
+        told = faithful_sentence(
+            self.curve.objective,
+            _listed(self.confidential),
+            _listed(self.key),
+            one=one,
+            told=shown_risk(largest, self.unit),
         )
+        mean = f"at a mean {self.distortion} distortion of"
+        last = f"{self.curve.points[-1].distortion:.4g}"
+        rest = (
+            f"half of that {mean} {self.half:.4g}, nothing at {last}"
+            if math.isfinite(largest)
+            else f"nothing of that {mean} {last}"
+        )
+        return f"Released as {'it is' if one else 'they are'}, {told}; {rest}."
 
     @property
     def half(self) -> float:
         """The distortion at which a mixture of the rules tells half of what the key tells."""
-        points = self.curve.points
-        wanted = points[0].risk / 2
+        points, wanted = self.curve.points, self.curve.largest_risk / 2
+        if self.curve.mixtures:
+            return next(at for at, risk in self.curve.mixtures if risk <= wanted)
         for one, other in pairwise(points):
             if other.risk <= wanted < one.risk:
                 share = (one.risk - wanted) / (one.risk - other.risk)
@@ -62,11 +104,12 @@ class CurveReport:
     def csv(self) -> str:
         """Return the points as lines of comma-separated values."""
         lines = [",".join(CSV_COLUMNS)]
-        for point in self.curve.points:
+        nothing = ("",) * len(self.curve.points)
+        beside = zip(self.mixture or nothing, self.gaussian or nothing, strict=True)
+        for point, bounds in zip(self.curve.points, beside, strict=True):
             numbers = (
-                *(point.distortion, point.risk, point.lower),
-                *(point.lam, point.gap, point.live),
-                "" if point.limit is None else point.limit,
+                *(point.distortion, point.risk, point.lower, point.lam, point.gap, point.live),
+                *bounds,
             )
             lines.append(",".join(str(number) for number in numbers))
         return "\n".join(lines) + "\n"
@@ -85,6 +128,9 @@ class CurveReport:
             "confidential_values": self.confidential_values,
             "key_values": self.key_values,
             "notes": list(self.notes),
+            "risk": self.words.name,
+            "mixture": list(self.mixture),
+            "gaussian": ["inf" if math.isinf(told) else told for told in self.gaussian],
             **self.curve.to_dict(),
         }
 
@@ -95,6 +141,7 @@ def privacy_curve(  # noqa: PLR0913 - each is one choice of the user's
     confidential: str | Sequence[str],
     key: str | Sequence[str],
     distortion: str = "squared",
+    objective: Objective = "mutual_information",
     bins: Mapping[str, object] | None = None,
     missing: str = "drop",
     points: int = 24,
@@ -105,12 +152,17 @@ def privacy_curve(  # noqa: PLR0913 - each is one choice of the user's
     """Return how little a perturbed key can tell about a confidential side, for every distortion.
 
     Every point is certified: no rule of its distortion tells less than the lower bound beside it.
+    Beside the curve stand the two bounds of the paper: from above a mixture of the key and a
+    constant (eq. 9), and, for squared distortion of numeric columns, the quadratic-Gaussian bound
+    (eq. 6) of their covariances, which is a comparison for discrete data.
 
     Args:
         table: whatever ``hartley.open_table`` takes.
         confidential: the column or columns to protect.
         key: the column or columns that are released perturbed.
         distortion: "squared", "absolute" or "zero_one".
+        objective: what the risk measures: "mutual_information", the average of the paper; or a
+            worst case, "t_closeness", "delta_disclosure" or "maximal_leakage".
         bins: the width of the bins of numeric columns, by name.
         missing: "drop" leaves out rows with a missing value, "value" makes it a value.
         points: how many rules to compute.
@@ -130,16 +182,15 @@ def privacy_curve(  # noqa: PLR0913 - each is one choice of the user's
         confidential=confidential,
         key=key,
         distortion=distortion,
+        objective=objective,
         base=base,
         bins=bins,
         missing=missing,
     )
-    notes = list(model.notes)
-    if model.reference is not None:
-        notes.append(
-            "The Gaussian of the same covariance is drawn for comparison; "
-            "for discrete data it is no bound."
-        )
+    curve = model.curve(points=points, tolerance=tolerance, progress=progress)
+    at = [point.distortion for point in curve.points]
+    average = objective == "mutual_information"
+    gaussian = _gaussian(model, at) if average else ()
     return CurveReport(
         table=opened.name,
         rows=model.rows or 0,
@@ -148,9 +199,55 @@ def privacy_curve(  # noqa: PLR0913 - each is one choice of the user's
         distortion=distortion.replace("_", "-"),
         confidential_values=model.joint.matrix.shape[0],
         key_values=len(model.values),
-        curve=model.curve(points=points, tolerance=tolerance, progress=progress),
-        notes=tuple(notes),
+        curve=curve,
+        mixture=_mixture(model, at) if average else (),
+        gaussian=gaussian,
+        notes=(*model.notes, *((COMPARISON,) if gaussian else ())),
     )
+
+
+def _mixture(model: PrivacyDistortion, distortions: Sequence[float]) -> tuple[float, ...]:
+    """Return what the key itself and the best constant tell at most, drawn by lot."""
+    return tuple(
+        mutual_information_bound(
+            information=model.largest_risk,
+            constant_distortion=model.constant_distortion,
+            distortion=at,
+        )
+        for at in distortions
+    )
+
+
+def _gaussian(model: PrivacyDistortion, distortions: Sequence[float]) -> tuple[float, ...]:
+    """Return what the best rule for a Gaussian of the same covariances tells, if there is one."""
+    if not model.squared or model.confidential_values is None:
+        return ()
+    secrets, keys = _numbers(model.confidential_values), _numbers(model.values)
+    if secrets is None or keys is None:
+        return ()
+    joint = model.joint.matrix
+    secrets = secrets - joint.sum(axis=1) @ secrets
+    keys = keys - joint.sum(axis=0) @ keys
+    frontier = GaussianFrontier(
+        read_gaussian(
+            confidential=(secrets.T * joint.sum(axis=1)) @ secrets,
+            key=(keys.T * joint.sum(axis=0)) @ keys,
+            cross=secrets.T @ joint @ keys,
+        )
+    )
+    return tuple(frontier.bound(at, base=model.base).value for at in distortions)
+
+
+def _numbers(values: Sequence[Any]) -> NDArray[np.float64] | None:
+    """Return values as rows of numbers, or None where some are none."""
+    rows = [value if isinstance(value, tuple) else (value,) for value in values]
+    if any(isinstance(entry, (str, bool)) for row in rows for entry in row):
+        return None
+    try:
+        numbers = np.array(rows, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    return numbers if np.isfinite(numbers).all() else None
 
 
 def _names(columns: str | Sequence[str]) -> tuple[str, ...]:

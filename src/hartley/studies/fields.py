@@ -70,7 +70,9 @@ def read_objective(content: Mapping[str, Any]) -> Objective:
     objective = content.get("objective")
     if not isinstance(objective, str) or objective not in get_args(Objective):
         told = "names no objective" if objective is None else f"has the objective {objective!r}"
-        raise InputError(f"The design {told}", hint=f"choose from {', '.join(get_args(Objective))}")
+        known = f"choose from {', '.join(get_args(Objective))}"
+        random = "matrices of random perturbation are designed by hartley pram"
+        raise InputError(f"The design {told}", hint=random if objective == "pram" else known)
     _check_fields(content, objective)
     return cast("Objective", objective)
 

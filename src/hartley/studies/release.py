@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.column_map import apply_map
 from hartley.engines.sources import open_table
+from hartley.engines.view import as_texts
 from hartley.engines.writing import write_table
 from hartley.errors import OptionError
-from hartley.policies.columns import CutColumn, QuantizedColumn, query_of
+from hartley.policies.columns import CutColumn, Pram, QuantizedColumn, columns_of, query_of
 from hartley.policies.document import PolicyDocument
+from hartley.policies.perturbation.drawing import TableDraw
 from hartley.policies.query import Aggregate, parse_query
 from hartley.studies.answer import release_answers
 
@@ -21,7 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from hartley.engines.column_map import ColumnCounts
+    from hartley.engines.table import Table
     from hartley.policies.columns import ColumnPolicy
+    from hartley.policies.perturbation.pram import Seed
     from hartley.studies.answer import ReleasedAnswer
 
     Progress = Callable[[str, float], None]
@@ -79,6 +84,7 @@ class ReleasedColumn:
     def sentences(self) -> tuple[str, ...]:
         """What a reader should know, in plain words."""
         left = "released as such" if self.people is None else "left out"
+        left = "replaced by what was drawn" if self.kind == Pram.kind else left
         told = [
             (self.missing, f"missing and {{was}} {left}"),
             (self.below + self.above, "outside the declared range and {was} clamped to it"),
@@ -128,6 +134,12 @@ class ReleaseReport:
         errors = [column.accuracy for column in self.columns if column.accuracy is not None]
         met = [sentence for column in self.columns for sentence in column.sentences]
         rest = [f"Not released: {', '.join(self.withheld)}."] if self.withheld else []
+        drawn = [column.name for column in self.columns if column.kind == Pram.kind]
+        if drawn:
+            rest.append(
+                f"Drawn at random, row by row: {', '.join(drawn)}. Another draw of the same rows "
+                "tells as much again: release one draw only."
+            )
         if self.is_answer:
             note = (
                 "Each value was clamped to its declared range and cut off to a binary fraction, "
@@ -153,12 +165,13 @@ class ReleaseReport:
         return head | content
 
 
-def release(
+def release(  # noqa: PLR0913 - each is one choice of the user's
     table: object,
     policy: PolicyDocument | str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
     strict: bool = False,
+    seed: Seed = None,
     progress: Progress | None = None,
 ) -> ReleaseReport:
     r"""Write a table as a policy releases it: only the columns that it names, nothing half done.
@@ -166,8 +179,9 @@ def release(
     The table is read twice, once to count what lies outside the policy and once to release it,
     streaming, on the engine that holds it; every engine gives the same numbers, bit for bit. A
     policy for the mean or the total of a column releases one row: the released value and the ends
-    of its cell. An error or an interruption leaves nothing; a process that is killed leaves at
-    most a hidden file, ``.NAME.*.part``, beside the one it was to become.
+    of its cell. A column that is perturbed at random is drawn row by row. An error or an
+    interruption leaves nothing; a process that is killed leaves at most a hidden file,
+    ``.NAME.*.part``, beside the one it was to become.
 
     Args:
         table: whatever ``Relation.from_table`` reads, or a table already open.
@@ -175,6 +189,7 @@ def release(
         out: the Parquet or CSV file to write.
         strict: refuse a table with a value that is missing, outside its declared range, in no
             group or without a value of a formula, instead of clamping and counting.
+        seed: of what is drawn at random, to draw the same again; fresh random bytes if left out.
         progress: told what is being done and which share of it.
 
     Example:
@@ -194,7 +209,22 @@ def release(
     """
     document = policy if isinstance(policy, PolicyDocument) else PolicyDocument.load(policy)
     opened = open_table(table)
-    _refuse_overwriting({"table": opened.paths, "policy": _paths(policy)}, out)
+    refuse_overwriting({"table": opened.paths, "policy": _paths(policy)}, out)
+    draw = TableDraw(document.prams, seed=seed) if document.prams else None
+    return release_drawn(opened, document, out, draw, strict=strict, progress=progress)
+
+
+def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
+    table: Table,
+    document: PolicyDocument,
+    out: str | os.PathLike[str],
+    draw: TableDraw | None,
+    *,
+    strict: bool = False,
+    progress: Progress | None = None,
+) -> ReleaseReport:
+    """Write an open table by a policy; who draws keeps the counts of what was there and came."""
+    opened = as_matrices_say(table, document)
     tell = progress or (lambda _what, _share: None)
     tell("count", 0.0)
     if document.aggregates:
@@ -206,8 +236,17 @@ def release(
         mapped = apply_map(opened, document.to_map(), strict=strict, ranges=document.ranges)
         expected = mapped.counts.rows
         tell("count", 1.0)
-        counts = write_table(mapped, out, progress=lambda share: tell("release", share))
-        rows, columns = counts.rows, tuple(map(_released, document.columns, counts.columns))
+        counts = write_table(
+            mapped, out, progress=lambda share: tell("release", share), change=draw
+        )
+        named = [(name, column) for column in document.columns for name in columns_of(column)]
+        rows, columns = (
+            counts.rows,
+            tuple(
+                replace(_released(column, met), name=name)
+                for (name, column), met in zip(named, counts.columns, strict=True)
+            ),
+        )
         assert rows == expected
     return ReleaseReport(
         table=opened.name,
@@ -220,13 +259,25 @@ def release(
     )
 
 
+def as_matrices_say(table: Table, document: PolicyDocument) -> Table:
+    """Read CSV columns as text where a matrix is about text: 007 is not 7 there."""
+    texts = set()
+    for pram in document.prams:
+        table.require(pram.columns)
+        for place, name in enumerate(pram.columns):
+            parts = (v[place] if len(pram.columns) > 1 else v for v in pram.values)
+            if all(isinstance(part, (str, NoneType)) for part in parts):
+                texts.add(name)
+    return as_texts(table, texts) if texts else table
+
+
 def _read_columns(document: PolicyDocument) -> set[str]:
     """Return the columns of a table of which something is released."""
-    found = set()
+    found: set[str] = set()
     for column in document.columns:
         query = query_of(column)
         if query is None:
-            found.add(column.name)
+            found.update(columns_of(column))
         else:
             found |= {query.column} if isinstance(query, Aggregate) else set(query.names)
     return found
@@ -255,7 +306,7 @@ def _paths(policy: object) -> tuple[str, ...]:
     return () if isinstance(policy, PolicyDocument) else (str(policy),)
 
 
-def _refuse_overwriting(files: Mapping[str, Iterable[str]], out: str | os.PathLike[str]) -> None:
+def refuse_overwriting(files: Mapping[str, Iterable[str]], out: str | os.PathLike[str]) -> None:
     """Refuse to replace the table by its release: the only copy of the truth would be lost."""
     for what, paths in files.items():
         for path in paths:

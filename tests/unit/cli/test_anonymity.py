@@ -1,5 +1,8 @@
 import json
+import re
 
+import pyarrow as pa
+import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 import typer
@@ -9,6 +12,7 @@ from hartley.cli.anonymity import anonymity_command, anonymize_command
 from hartley.datasets.people import people
 from hartley.errors import OptionError
 from hartley.studies.anonymity import anonymity_report
+from hartley.studies.anonymity_measures import attacks, column_measures
 
 APP = typer.Typer()
 APP.command("anonymity")(anonymity_command)
@@ -34,9 +38,14 @@ def test_anonymity_prints_the_report_as_json_and_as_text(table):
     words = "anonymity", table, "--keys", "sex,region", "--confidential", "diagnosis"
     expected = anonymity_report(table, keys=["sex", "region"], confidential="diagnosis")
     assert json.loads(run(*words)) == json.loads(json.dumps(expected.to_dict()))
-    lines = run(*words, "--text").splitlines()
-    assert lines[0] == expected.headline
-    assert lines[1:] == [f"- {sentence}" for sentence in expected.sentences]
+    text = run(*words, "--text")
+    assert text.splitlines()[1] == expected.headline
+    assert "what the keys tell about diagnosis" in text
+    for measure in column_measures(expected["diagnosis"], expected.unit):
+        assert re.search(rf"{re.escape(measure.title)} .*{re.escape(measure.shown)} ", text)
+    for attack in attacks(expected):
+        verdict = "succeeds" if attack.succeeds else "fails"
+        assert re.search(rf"{attack.title} +{attack.column} +{verdict} +{attack.records} of", text)
 
 
 def test_anonymity_reads_orders_and_hierarchies(table, tmp_path):
@@ -62,9 +71,45 @@ def test_anonymize_writes_a_table_that_is_k_anonymous(table, tmp_path, method):
     report = anonymity_report(out, keys=["age", "sex"])
     assert report.k >= 4
     assert (report.classes, report.rows) == (found["classes"], 300 - found["suppressed"])
+    assert found["check"]["k"] == report.k
     assert f"Written: {out}" in run(*words, *extra, "--text").replace("\n", "")
 
 
 def test_anonymize_refuses_to_overwrite_the_table(table):
     with pytest.raises(OptionError, match="would overwrite the table"):
         run("anonymize", table, "--keys", "age", "-k", 2, "-o", table)
+
+
+def test_a_population_lowers_the_risk_of_the_journalist(table, tmp_path):
+    everybody = tmp_path / "everybody.csv"
+    pc.write_csv(pa.concat_tables([people(300), people(300, seed=3)]).select(["sex"]), everybody)
+    words = "anonymity", table, "--keys", "sex"
+    alone = json.loads(run(*words))
+    found = json.loads(run(*words, "--population", everybody))
+    assert alone["journalist"] == alone["prosecutor"] == found["prosecutor"]
+    assert found["journalist"] < found["prosecutor"]
+    assert found["population"]["rows"] == 600
+    assert alone["population"] is None
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("anonymity", "--keys", "sex,age", "--confidential", "diagnosis"),
+        ("anonymize", "--keys", "sex,age", "-k", "3", "--method", "mondrian", "-o", "out.csv"),
+    ],
+)
+def test_a_page_is_written_beside_what_is_printed(table, tmp_path, words, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "page.html"
+    told = run(words[0], table, *words[1:], "--html", page, "--text")
+    assert "Report: " in told
+    assert page.read_text().startswith("<!doctype html>")
+    assert json.loads(run(words[0], table, *words[1:], "--html", page))["html"] == str(page)
+    with pytest.raises(OptionError, match="would overwrite the table"):
+        run(words[0], table, *words[1:], "--html", table)
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_any_work(tmp_path):
+    with pytest.raises(OptionError, match="names no format"):
+        run("anonymize", tmp_path / "absent.csv", "--keys", "a", "-k", 2, "-o", "out.txt")

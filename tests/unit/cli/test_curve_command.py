@@ -43,12 +43,21 @@ def test_it_prints_text(table):
     assert "Released as it is, age tells" in result.stdout
 
 
+def test_it_takes_a_worst_case(table):
+    result = run(
+        *(table, "--key", "age", "--confidential", "sick", "--points", "3", "--json"),
+        *("--objective", "t_closeness"),
+    )
+    assert json.loads(result.stdout)["objective"] == "t_closeness"
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (["--key", "agee", "--confidential", "sick"], "agee"),
         (["--key", "sick", "--confidential", "age"], "no number"),
         (["--key", "age", "--confidential", "sick", "--distortion", "odd"], "called odd"),
+        (["--key", "age", "--confidential", "sick", "--objective", "odd"], "objective called odd"),
         (["--key", "age", "--confidential", "sick", "--html", "/nowhere/x.html"], "does not exist"),
     ],
 )

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from hartley.kernels.kd_tree import build_tree, farthest_row, nearest_rows, remove_row
+from hartley.kernels.kd_tree import build_tree, farthest_row, nearest_rows, remove_rows
 from hartley.kernels.mdav import integer_points, mdav_groups, plain_mdav, tree_mdav
 
 
@@ -97,11 +97,11 @@ def test_searches_after_removals_find_what_looking_at_everything_finds(drawn, da
     points, k = drawn
     tree = build_tree(points, np.arange(len(points)))
     left = set(range(len(points)))
-    for row in data.draw(
-        st.lists(st.sampled_from(sorted(left)), unique=True, max_size=len(left) - k)
-    ):
-        remove_row(tree, row)
-        left.remove(row)
+    gone = data.draw(st.lists(st.sampled_from(sorted(left)), unique=True, max_size=len(left) - k))
+    first = data.draw(st.integers(0, len(gone)))
+    for rows in (gone[:first], gone[first:]):
+        remove_rows(tree, np.array(rows, np.int64))
+    left -= set(gone)
     target = points[data.draw(st.integers(0, len(points) - 1))] + 0.25
     far = {row: squared(points[row], target) for row in left}
     assert farthest_row(tree, target) == min(far, key=lambda row: (-far[row], row))

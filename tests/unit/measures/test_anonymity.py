@@ -1,3 +1,4 @@
+import itertools
 import math
 from collections import Counter, defaultdict
 from fractions import Fraction
@@ -9,7 +10,7 @@ from scipy.optimize import linprog
 
 from hartley.errors import OptionError
 from hartley.kernels.cube import ClassCounts
-from hartley.measures import anonymity as measures
+from hartley.measures import anonymity as measures, reidentification as risks
 
 TREE = {0: (0, 0), 1: (0, 0), 2: (1, 0), 3: (2, 1), 4: (2, 1)}
 """The groups of five values on two levels below the whole."""
@@ -53,17 +54,36 @@ def moved(p, q, distance):
 def test_sizes_and_risks_are_what_counting_people_gives(rows):
     classes, _ = counted(rows)
     sizes = Counter(key for key, _ in rows).values()
-    assert measures.k_anonymity(classes) == min(sizes)
-    assert measures.unique_records(classes) == sum(size == 1 for size in sizes)
-    assert measures.record_leakage(classes) == pytest.approx(math.log2(len(rows) / min(sizes)))
-    assert measures.prosecutor_risk(classes) == Fraction(1, min(sizes))
-    assert measures.journalist_risk(classes.sizes * 3) == Fraction(1, 3 * min(sizes))
-    assert measures.marketer_risk(classes) == Fraction(len(sizes), len(rows))
+    assert risks.k_anonymity(classes) == min(sizes)
+    assert risks.unique_records(classes) == sum(size == 1 for size in sizes)
+    assert risks.record_leakage(classes) == pytest.approx(math.log2(len(rows) / min(sizes)))
+    assert risks.prosecutor_risk(classes) == Fraction(1, min(sizes))
+    assert risks.journalist_risk(classes.sizes * 3) == Fraction(1, 3 * min(sizes))
+    assert risks.marketer_risk(classes) == Fraction(len(sizes), len(rows))
     population = classes.sizes + np.arange(len(classes))
     pairs = zip(classes.sizes.tolist(), population.tolist(), strict=True)
-    assert measures.marketer_risk(classes, population) == sum(
+    assert risks.marketer_risk(classes, population) == sum(
         Fraction(n, of) for n, of in pairs
     ) / len(rows)
+
+
+@given(st.lists(st.one_of(st.integers(1, 40), st.integers(1, 10**9)), min_size=1, max_size=60))
+@settings(max_examples=200, deadline=None)
+def test_bands_hold_every_class_once_and_are_few(sizes):
+    bands = risks.size_bands(np.array(sizes))
+    assert len(bands) <= 32
+    assert bands[0].low <= min(sizes) <= bands[0].high
+    assert bands[-1].low <= max(sizes) <= bands[-1].high
+    for before, band in itertools.pairwise(bands):
+        assert before.high + 1 == band.low <= band.high
+    for band in bands:
+        inside = [size for size in sizes if band.low <= size <= band.high]
+        assert (band.classes, band.records) == (len(inside), sum(inside))
+
+
+def test_unique_records_have_a_band_of_their_own():
+    for largest in (1, 5, 60, 10**6):
+        assert risks.size_bands(np.array([1, largest]))[0].high == 1
 
 
 @given(ROWS, st.integers(2, 4))

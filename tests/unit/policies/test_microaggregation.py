@@ -65,6 +65,22 @@ def test_the_loss_is_the_share_of_the_variation_within_groups(rows, k, method, s
     assert 0 <= found.information_loss <= 1 + 1e-12
 
 
+@settings(max_examples=15)  # each opens tables, which takes most of the time
+@given(NUMBERS, st.integers(2, 4), st.sampled_from(METHODS[:2]))
+def test_what_a_column_loses_is_measured_by_itself(rows, k, method):
+    table = table_of(rows)
+    found = method(table, k, standardise=False)
+    for loss in found.losses:
+        column = np.array(table[loss.column], float)
+        moved = np.abs(column - found.released[loss.column].to_numpy())
+        variance = ((column - column.mean()) ** 2).sum()
+        assert loss.loss == pytest.approx((moved**2).sum() / variance, rel=1e-6, abs=1e-9)
+        assert loss.largest_move == pytest.approx(moved.max())
+        sure = (moved < 0.0499 * column.std()).sum()
+        assert sure <= loss.near <= (moved < 0.0501 * column.std() + 1e-9).sum()
+    assert found.to_dict()["losses"][0]["column"] == "a"
+
+
 @settings(max_examples=25)  # each opens tables, which takes most of the time
 @given(NUMBERS, st.integers(2, 4), st.sampled_from(METHODS))
 def test_no_method_for_one_column_loses_less_than_the_univariate_optimum(rows, k, method):

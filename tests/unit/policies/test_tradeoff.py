@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from hartley.errors import ColumnError, HartleyError, InputError, OptionError
-from hartley.policies import tradeoff_search
-from hartley.policies.tradeoff import PrivacyDistortion
-from hartley.policies.tradeoff_first import solve_first
-from hartley.policies.tradeoff_grids import start_coarse
-from hartley.policies.tradeoff_problem import Found, Problem, evaluate, lower_bound, namespace
-from hartley.policies.tradeoff_second import solve_second
-from hartley.policies.tradeoff_threads import _settings, one_blas_thread
+from hartley.policies.tradeoff import search
+from hartley.policies.tradeoff.first_order import solve_first
+from hartley.policies.tradeoff.grids import start_coarse
+from hartley.policies.tradeoff.model import PrivacyDistortion
+from hartley.policies.tradeoff.problem import Found, Problem, evaluate, lower_bound, namespace
+from hartley.policies.tradeoff.second_order import solve_second
+from hartley.policies.tradeoff.threads import _settings, one_blas_thread
 from hartley.ranges.distribution import JointDistribution
 
 JOINT = np.array([[0.30, 0.10, 0.05], [0.10, 0.15, 0.30]])
@@ -320,8 +320,8 @@ def test_a_coarse_start_proves_a_bound_for_all_key_values():
 
 
 def test_large_alphabets_take_the_first_order_method_and_say_what_they_reached(monkeypatch):
-    monkeypatch.setattr(tradeoff_search, "SECOND_WORK", 1.0)
-    monkeypatch.setattr(tradeoff_search, "FIRST_STEPS", (200, 200))
+    monkeypatch.setattr(search, "SECOND_WORK", 1.0)
+    monkeypatch.setattr(search, "FIRST_STEPS", (200, 200))
     model = PrivacyDistortion.gaussian(rho=0.9, points=15, base=math.e)
     rough = model.solve(lam=1.0)
     exact = PrivacyDistortion.gaussian(rho=0.9, points=15, base=math.e, method="second").solve(

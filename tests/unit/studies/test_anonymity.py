@@ -249,3 +249,63 @@ def test_a_k_anonymous_release_can_leak_everything(values):
 def test_the_counterexample_refuses_what_would_not_be_k_anonymous(records, k):
     with pytest.raises(OptionError):
         leaking_release(records, k)
+
+
+# --- a population -----------------------------------------------------------------------------
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([1, 2, None]), st.sampled_from("ab")), min_size=1, max_size=15
+    ).filter(lambda rows: any(row[0] for row in rows)),
+    st.lists(st.tuples(st.sampled_from([1, 2, 3, None]), st.sampled_from("abc")), max_size=15),
+    st.randoms(use_true_random=False),
+)
+@settings(max_examples=25, deadline=None)
+def test_a_population_gives_the_risks_that_counting_people_gives(sample, others, random):
+    everybody = [*sample, *others]
+    random.shuffle(everybody)
+    table, population = (
+        {"age": [row[0] for row in rows], "sex": [row[1] for row in rows]}
+        for rows in (sample, everybody)
+    )
+    found = anonymity_report(table, keys=["age", "sex"], population=population)
+    n, people = Counter(sample), Counter(everybody)
+    assert found.prosecutor == Fraction(1, min(n.values()))
+    assert found.journalist == Fraction(1, min(people[key] for key in n))
+    chances = [Fraction(n[key], people[key]) for key in n]
+    assert found.marketer == sum(chances) / len(sample)
+    assert found.population.k == min(people[key] for key in n)
+    assert found.population.rows == len(everybody)
+    assert found.sizes == anonymity_report(table, keys=["age", "sex"]).sizes
+
+
+def test_keys_of_different_width_or_coding_meet_in_the_population():
+    small = pa.table(
+        {"a": pa.array([1, 2], pa.int16()), "b": pa.array(["x", "y"]).dictionary_encode()}
+    )
+    large = pa.table({"a": [1.0, 2.0, 2.0], "b": pa.array(["x", "y", "y"], pa.large_string())})
+    found = anonymity_report(small, keys=["a", "b"], population=large)
+    assert (found.journalist, found.marketer) == (1, Fraction(3, 4))
+
+
+@pytest.mark.parametrize(
+    ("population", "message"),
+    [
+        ({"zip": ["130"] * 9}, "fewer records than the dict in 2 of 3 classes"),
+        ({"zip": list(range(9))}, "another type in the population"),
+        ({"age": [1]}, "'zip' is not in the dict"),
+    ],
+)
+def test_what_is_no_population_of_the_table_is_refused(population, message):
+    with pytest.raises((OptionError, ColumnError), match=message):
+        anonymity_report(WARD, keys="zip", population=population)
+
+
+def test_without_a_population_the_journalist_is_said_to_be_a_bound():
+    alone = anonymity_report(WARD, keys="zip")
+    assert (alone.journalist, alone.population) == (alone.prosecutor, None)
+    assert "an upper bound" in alone.risk
+    sampled = anonymity_report(WARD, keys="zip", population=WARD)
+    assert sampled.journalist == alone.prosecutor
+    assert "the 10 people of the dict" in sampled.risk

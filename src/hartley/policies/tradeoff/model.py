@@ -5,28 +5,32 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from hartley.errors import OptionError
 from hartley.exact import check_base
 from hartley.measures.mutual import mutual_information
-from hartley.policies.tradeoff_curve import TradeoffCurve, trace_curve
-from hartley.policies.tradeoff_input import (
+from hartley.policies.tradeoff.curve import TradeoffCurve, trace_curve
+from hartley.policies.tradeoff.input import (
     check_wish,
+    covariance,
     gaussian_joint,
     read_distortion,
     read_joint,
+    sorted_places,
 )
-from hartley.policies.tradeoff_problem import Problem
-from hartley.policies.tradeoff_result import TradeoffResult, unit_of
-from hartley.policies.tradeoff_search import Answer, Solver
+from hartley.policies.tradeoff.limits import LIMITS
+from hartley.policies.tradeoff.problem import Problem
+from hartley.policies.tradeoff.result import OBJECTIVES, TradeoffResult, unit_of
+from hartley.policies.tradeoff.search import Answer, Solver
+from hartley.policies.tradeoff.worst_case import WorstCase
+from hartley.policies.tradeoff.worst_curve import trace_worst
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    from hartley.policies.tradeoff_search import Method
+    from hartley.policies.tradeoff.result import Objective
+    from hartley.policies.tradeoff.search import Method
     from hartley.ranges.distribution import JointDistribution
 
 MOST_PAIRS = 50_000_000
@@ -54,6 +58,12 @@ class PrivacyDistortion:
         base: of the logarithms; risks and lam count in its unit.
         values: the key values; 0, 1, 2, ... if left out.
         method: "second" or "first" order; "auto" takes the second for small alphabets.
+        objective: what risk means. "mutual_information" I(W;X^) is the paper's, an average. Of
+            the worst case are "t_closeness", the largest divergence of p(w|x^) from p(w) over the
+            released values; "delta_disclosure", the largest |log p(w|x^)/p(w)|; and
+            "maximal_leakage", log sum_x^ max_w p(x^|w). Those are solved by interior points
+            whatever the method, |X^| |X|^2 (|X| + |W|) operations a step: some 30 steps within a
+            risk, a few hundred within a distortion or for a lam.
 
     Example:
         >>> model = PrivacyDistortion([[0.5, 0.0], [0.0, 0.5]], "zero_one")
@@ -62,7 +72,7 @@ class PrivacyDistortion:
         0.5001
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is one choice of the user's
         self,
         joint: JointDistribution | ArrayLike,
         distortion: object,
@@ -70,8 +80,14 @@ class PrivacyDistortion:
         base: float = 2,
         values: Sequence[Any] | None = None,
         method: Method = "auto",
+        objective: Objective = "mutual_information",
     ) -> None:
         check_base(base)
+        if objective not in OBJECTIVES:
+            raise OptionError(
+                f"There is no objective called {objective}",
+                hint=f"choose from {', '.join(OBJECTIVES)}",
+            )
         if method not in {"auto", "first", "second"}:
             raise OptionError(
                 f"There is no method called {method}", hint="choose from auto, first, second"
@@ -95,10 +111,16 @@ class PrivacyDistortion:
         self.squared = isinstance(distortion, str) and distortion == "squared"
         self.reference: tuple[float, float] | None = None
         """Correlation and variance of a Gaussian to compare with, for squared distortion."""
+        self.confidential_values: tuple[Any, ...] | None = None
+        """Of the rows of the joint distribution, where a table named them."""
         self.rows: int | None = None
         self.notes: tuple[str, ...] = ()
         problem = Problem.of(self.joint.matrix, self.distortion, 1.0)
-        self._solver = Solver.of(problem, points, method)
+        self.objective = objective
+        average = Solver.of(problem, points, method)
+        self._solver: Solver | WorstCase = (
+            average if objective == "mutual_information" else WorstCase(average, objective)
+        )
 
     # --- where problems come from -------------------------------------------------------------
 
@@ -114,6 +136,7 @@ class PrivacyDistortion:
         bins: Any = None,  # noqa: ANN401 - a mapping, checked by the relation
         missing: str = "drop",
         method: Method = "auto",
+        objective: Objective = "mutual_information",
     ) -> PrivacyDistortion:
         """Take the relative frequencies of a table's rows for the joint distribution.
 
@@ -126,6 +149,7 @@ class PrivacyDistortion:
             bins: the width of the bins of numeric columns, by name.
             missing: "drop" leaves out rows with a missing value, "value" makes it a value.
             method: as in the constructor.
+            objective: as in the constructor.
 
         Example:
             >>> people = {"age": [30, 30, 40, 40], "sick": ["yes", "no", "no", "no"]}
@@ -148,7 +172,7 @@ class PrivacyDistortion:
             )
         joint = JointDistribution.from_relation(relation)
         listed = relation.released_range
-        order = _sorted_places(listed)
+        order = sorted_places(listed)
         if isinstance(distortion, str):  # refuses with the names of the columns
             read_distortion(distortion, listed, relation.released_names)
         model = cls(
@@ -157,11 +181,13 @@ class PrivacyDistortion:
             base=base,
             values=[listed[place] for place in order],
             method=method,
+            objective=objective,
         )
         model.notes = (relation.note,) if relation.note else ()
         model.rows = relation.rows
-        if model.squared:
-            model.reference = _covariance(joint.matrix, relation.secret_range, listed)
+        model.confidential_values = tuple(relation.secret_range)
+        if model.squared and objective == "mutual_information":
+            model.reference = covariance(joint.matrix, relation.secret_range, listed)
         return model
 
     @classmethod
@@ -174,6 +200,7 @@ class PrivacyDistortion:
         distortion: object = "squared",
         base: float = 2,
         method: Method = "auto",
+        objective: Objective = "mutual_information",
     ) -> PrivacyDistortion:
         """Take a standard bivariate Gaussian of correlation rho, on a grid.
 
@@ -192,8 +219,10 @@ class PrivacyDistortion:
             base=base,
             values=grid.tolist(),
             method=method,
+            objective=objective,
         )
-        model.reference = (float(rho), 1.0) if model.squared else None
+        if model.squared and objective == "mutual_information":
+            model.reference = float(rho), 1.0
         return model
 
     # --- what can be reached ------------------------------------------------------------------
@@ -215,8 +244,13 @@ class PrivacyDistortion:
 
     @property
     def largest_risk(self) -> float:
-        """What the key itself tells about the confidential side, I(W;X)."""
-        return mutual_information(self.joint, base=self.base)
+        """What the key itself tells about the confidential side, for instance I(W;X)."""
+        measure: Callable[..., float] = (
+            mutual_information
+            if self.objective == "mutual_information"
+            else LIMITS[self.objective].measure
+        )
+        return measure(self.joint, base=self.base)
 
     # --- answers ------------------------------------------------------------------------------
 
@@ -272,7 +306,9 @@ class PrivacyDistortion:
 
         Each next lam is the slope of the chord where the bounds lie farthest apart. Above, the
         curve is below the chords of its points (mixtures of rules); below, above the tangents that
-        the certificates prove.
+        the certificates prove. Where the worst case counts, it need be neither convex nor
+        continuous: there each next limit of the risk is where most is unknown, and above are the
+        mixtures of neighbouring rules, one by one.
 
         Args:
             points: how many rules to compute.
@@ -286,7 +322,8 @@ class PrivacyDistortion:
         """
         if not (isinstance(points, int) and points >= 3):
             raise OptionError(f"A curve of {points} points is none", hint="give 3 points or more")
-        return trace_curve(self, points=points, tolerance=tolerance, progress=progress)
+        trace = trace_worst if isinstance(self._solver, WorstCase) else trace_curve
+        return trace(self, points=points, tolerance=tolerance, progress=progress)
 
     def _result(self, answer: Answer) -> TradeoffResult:
         nats = math.log(self.base)
@@ -302,27 +339,5 @@ class PrivacyDistortion:
             largest_risk=self.largest_risk,
             steps=answer.steps,
             scores=answer.scores,
+            objective=self.objective,
         )
-
-
-def _covariance(
-    joint: NDArray[np.float64], secrets: Sequence[Any], keys: Sequence[Any]
-) -> tuple[float, float] | None:
-    """Return the correlation of two numeric columns and the variance of the key."""
-    try:
-        w, x = (np.array([float(value) for value in side]) for side in (secrets, keys))
-    except (TypeError, ValueError):
-        return None
-    w, x = w - joint.sum(axis=1) @ w, x - joint.sum(axis=0) @ x
-    variances = joint.sum(axis=1) @ w**2, joint.sum(axis=0) @ x**2
-    if min(variances) <= 0:
-        return None
-    return float(w @ joint @ x / math.sqrt(variances[0] * variances[1])), float(variances[1])
-
-
-def _sorted_places(values: Sequence[Any]) -> list[int]:
-    """Return the order of values that compare, else their own."""
-    try:
-        return sorted(range(len(values)), key=lambda place: values[place])
-    except TypeError:
-        return list(range(len(values)))

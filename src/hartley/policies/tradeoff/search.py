@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from hartley.policies.tradeoff_first import solve_first
-from hartley.policies.tradeoff_grids import start_coarse
-from hartley.policies.tradeoff_problem import (
+from hartley.policies.tradeoff.first_order import solve_first
+from hartley.policies.tradeoff.grids import start_coarse
+from hartley.policies.tradeoff.problem import (
     Found,
     Problem,
     evaluate,
@@ -20,7 +20,7 @@ from hartley.policies.tradeoff_problem import (
     risk_of,
     riskless_bound,
 )
-from hartley.policies.tradeoff_second import Start, solve_second
+from hartley.policies.tradeoff.second_order import Start, solve_second
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import heapq
 import math
+from bisect import bisect_right
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +14,9 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hartley.policies.tradeoff import PrivacyDistortion
-    from hartley.policies.tradeoff_search import Answer
+    from hartley.policies.tradeoff.model import PrivacyDistortion
+    from hartley.policies.tradeoff.result import Objective
+    from hartley.policies.tradeoff.search import Answer
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class TradeoffCurve:
     """R(D): points of the curve, and bounds in between that are certified.
 
     Example:
-        >>> from hartley.policies.tradeoff import PrivacyDistortion
+        >>> from hartley.policies.tradeoff.model import PrivacyDistortion
         >>> curve = PrivacyDistortion([[0.5, 0.0], [0.0, 0.5]], "zero_one").curve(points=4)
         >>> curve.points[0].distortion, curve.points[-1].distortion
         (0.0, 0.5)
@@ -51,6 +54,14 @@ class TradeoffCurve:
     """Certified lines: R(D) >= (bound - D) / lam, as pairs (bound, lam)."""
     base: float
     largest_risk: float
+    objective: Objective = "mutual_information"
+    """What risk means."""
+    floor: tuple[tuple[float, float], ...] = ()
+    """Where the curve need not be convex: a certified polygon below it, as pairs (risk, distortion)
+    by increasing risk."""
+    mixtures: tuple[tuple[float, float], ...] = ()
+    """Likewise: rules and mixtures of them, as pairs (distortion, risk) by increasing distortion
+    and falling risk."""
 
     def lower(self, distortion: float) -> float:
         """Return a risk that no rule of at most this distortion stays below: certified."""
@@ -58,13 +69,25 @@ class TradeoffCurve:
             return self.points[0].lower
         steps = (point.lower for point in self.points if point.distortion >= distortion)
         lines = ((bound - distortion) / lam for bound, lam in self.tangents)
-        return max(0.0, 0.0, *steps, *lines)
+        return max(0.0, self._above_floor(distortion), *steps, *lines)
+
+    def _above_floor(self, distortion: float) -> float:
+        """Return the least risk at which the floor admits a distortion."""
+        for (low, before), (high, after) in pairwise(self.floor):
+            if before <= distortion:
+                return low
+            if after <= distortion:
+                return low + (high - low) * (before - distortion) / (before - after)
+        return 0.0
 
     def upper(self, distortion: float) -> float:
         """Return a risk that a mixture of the computed rules reaches within this distortion."""
         at = [point.distortion for point in self.points]
         if distortion < at[0]:
             return math.inf
+        if self.mixtures:
+            place = bisect_right(self.mixtures, distortion, key=lambda pair: pair[0])
+            return self.mixtures[place - 1][1] if place else math.inf
         risks = [point.risk for point in self.points]
         return float(np.interp(distortion, at, risks))
 
@@ -77,7 +100,8 @@ class TradeoffCurve:
         """Return plain values, for JSON."""
         return {
             "base": self.base,
-            "largest_risk": self.largest_risk,
+            "objective": self.objective,
+            "largest_risk": "inf" if math.isinf(self.largest_risk) else self.largest_risk,
             "gap": self.gap,
             "points": [
                 asdict(point) | ({"lam": "inf"} if math.isinf(point.lam) else {})

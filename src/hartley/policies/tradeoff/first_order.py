@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hartley.policies.tradeoff_problem import (
+from hartley.policies.tradeoff.problem import (
     Array,
     Found,
     Problem,

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+Objective: TypeAlias = Literal[
+    "mutual_information", "t_closeness", "delta_disclosure", "maximal_leakage"
+]
+OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
+CAVEATS = {
+    "mutual_information": "An average says nothing about the person whom a rare released value "
+    "gives away.",
+    "t_closeness": "This holds for every released value, however rare it is.",
+    "delta_disclosure": "This holds for every pair of values, however rare they are.",
+    "maximal_leakage": "This holds for every function of the confidential side, on average over "
+    "the released values.",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,22 +38,27 @@ class TradeoffResult:
     """What a unit of risk costs in distortion here: the slope of the curve, reversed. Zero for the
     most faithful rule, infinite where no risk is allowed."""
     gap: float
-    """No rule has a cost smaller by more than this: certified, rounding included."""
+    """Certified, rounding included, in the unit of distortion. For a lam, no rule has a cost that
+    is smaller by more than this; within a risk, none such a distortion; within a distortion, none
+    such a risk times lam."""
     base: float
     values: tuple[Any, ...]
     """The released values, one a column of the matrix."""
     least_risk: float
     """No rule of this distortion tells less than this: certified."""
     largest_risk: float
-    """What releasing the key as it is would tell, on average."""
+    """What releasing the key as it is would tell."""
     steps: int = 0
     scores: NDArray[np.float64] | None = field(default=None, repr=False)
     """The point y(w, released) of the dual problem that proves the gap, where one does."""
+    objective: Objective = "mutual_information"
+    """What risk means."""
 
     @property
     def cost(self) -> float:
         """Distortion + lam * risk; where no risk is allowed, the distortion."""
-        return self.distortion + (0.0 if math.isinf(self.lam) else self.lam * self.risk)
+        counts = 0 < self.lam < math.inf
+        return self.distortion + (self.lam * self.risk if counts else 0.0)
 
     @property
     def live(self) -> tuple[Any, ...]:
@@ -56,9 +74,8 @@ class TradeoffResult:
     def sentences(self) -> tuple[str, ...]:
         """What was found, in plain words."""
         told = (
-            f"With a mean distortion of {self.distortion:.6g} the release tells "
-            f"{self.risk:.6g} {self.unit} about the confidential side on average, "
-            f"of {self.largest_risk:.6g} that the key itself tells."
+            f"With a mean distortion of {self.distortion:.6g} {self._meaning}, "
+            f"of {self.largest_risk:.6g} {self.unit} for the key itself."
         )
         proof = (
             f"No rule costs less by more than {self.gap:.2g} (certified): at this distortion none "
@@ -69,8 +86,30 @@ class TradeoffResult:
             told,
             used,
             proof,
-            "An average says nothing about the person whom a rare released value gives away.",
+            CAVEATS[self.objective],
         )
+
+    @property
+    def _meaning(self) -> str:
+        """What the risk says, in words."""
+        amount, times = f"{self.risk:.6g} {self.unit}", f"{self._factor:.4g}"
+        return {
+            "mutual_information": f"the release tells {amount} about the confidential side on "
+            "average",
+            "t_closeness": "no released value takes beliefs about the confidential side farther "
+            f"than {amount} of divergence",
+            "delta_disclosure": "no released value makes a confidential one likelier or less "
+            f"likely by more than {amount}, {times} times",
+            "maximal_leakage": "the release makes a guess of anything about the confidential side "
+            f"at most {amount}, {times} times, likelier to succeed",
+        }[self.objective]
+
+    @property
+    def _factor(self) -> float:
+        try:
+            return float(self.base**self.risk)
+        except OverflowError:
+            return math.inf
 
 
 def unit_of(base: float) -> str:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.policies.tradeoff_problem import (
+from hartley.policies.tradeoff.blocks import Blocks, reach
+from hartley.policies.tradeoff.problem import (
     Found,
     Problem,
     normalised,
 )
-from hartley.policies.tradeoff_threads import one_blas_thread
+from hartley.policies.tradeoff.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,14 +62,14 @@ def solve_second(problem: Problem, *, tolerance: float, start: Start | None = No
     found = Found(state.scores)
     for power in (0.0, 0.5, 0.25):
         with one_blas_thread():
-            _follow(problem, found, state, _path_weights(problem, power), tolerance)
+            _follow(problem, found, state, path_weights(problem, power), tolerance)
         if found.gap <= 10 * tolerance:
             break
         state = _begin(problem, None)
     return found
 
 
-def _path_weights(problem: Problem, power: float) -> Floats:
+def path_weights(problem: Problem, power: float) -> Floats:
     """Return which path to follow, r(x,c) z(x,c) = mu w(x): equal weights but for rare key values.
 
     The same weight everywhere takes the fewest steps, yet slacks of a key value that nearly never
@@ -129,54 +130,25 @@ class _Newton:
     """
 
     def __init__(self, problem: Problem, state: _State) -> None:
-        from scipy.linalg.lapack import dpotrf, dpotri
-
         self.problem, self.state = problem, state
         self.own, self.joint, self.total = problem.scores(state.mass)
         self.residual = self.own - state.scores
         self.pull = problem.weight * (problem.given @ self.residual)
-        keys, _, released = problem.sizes
-        self.factors = np.empty((released, keys, keys))
-        self.schur = np.zeros((keys, keys))
-        product = state.mass * state.slack
-        for c in range(released):
-            block = self._block(c)
-            block[np.diag_indices(keys)] += product[:, c]
-            factor, failed = dpotrf(block, lower=1, overwrite_a=1)
-            if failed:
-                raise np.linalg.LinAlgError
-            self.factors[c] = factor.T  # transposed: both lie in memory as LAPACK wrote them
-            inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
-            column = state.mass[:, c]
-            self.schur += inverse * column[:, None] * column
-        self.schur = np.tril(self.schur) + np.tril(self.schur, -1).T
+        self.blocks = Blocks(state.mass, state.mass * state.slack, self._rows)
 
-    def _block(self, c: int) -> Floats:
-        from scipy.linalg.blas import dsyrk
-
+    def _rows(self, c: int) -> Floats:
         spread = self.problem.given - self.joint[:, c] / self.total[c]
-        spread *= np.sqrt(self.problem.weight) * self.state.mass[:, c][:, None]
-        spread /= np.sqrt(self.joint[:, c])
-        block: Floats = dsyrk(1.0, spread.T, trans=1, lower=1)
-        return block
-
-    def _solve(self, right: Floats) -> Floats:
-        """Return r M^-1 right for the blocks of all released values."""
-        from scipy.linalg.lapack import dpotrs
-
-        out = np.empty_like(right)
-        for c in range(right.shape[1]):
-            out[:, c] = dpotrs(self.factors[c].T, right[:, c], lower=1)[0]
-        return out * self.state.mass
+        spread *= np.sqrt(self.problem.weight / self.joint[:, c])
+        return np.asarray(spread.T)
 
     def direction(self, target: Floats | float, correction: Floats | float) -> _State:
         """Return the step towards r z = target."""
         state, problem = self.state, self.problem
         aim = target - correction
-        free = self._solve(aim - state.mass * (state.slack + self.pull))
+        free = self.blocks.solve(aim - state.mass * (state.slack + self.pull))
         missing = problem.key - state.mass.sum(axis=1) - free.sum(axis=1)
-        value = np.linalg.solve(self.schur, missing)
-        mass = free + self._solve(state.mass * value[:, None])
+        value = np.linalg.solve(self.blocks.schur, missing)
+        mass = free + self.blocks.solve(state.mass * value[:, None])
         scores = problem.given.T @ mass / self.joint - mass.sum(axis=0) / self.total
         slack = aim / state.mass - state.slack - state.slack / state.mass * mass
         return _State(mass, value, slack, scores + self.residual)
@@ -188,12 +160,12 @@ def _advance(problem: Problem, state: _State, weights: Floats) -> _State | None:
     _, _, released = problem.sizes
     mean = float((state.mass * state.slack).sum()) / released
     ahead = newton.direction(0.0, 0.0)
-    short = min(1.0, _reach(state.mass, ahead.mass), _reach(state.slack, ahead.slack))
+    short = min(1.0, reach(state.mass, ahead.mass), reach(state.slack, ahead.slack))
     moved = (state.mass + short * ahead.mass) * (state.slack + short * ahead.slack)
     centre = min(max((float(moved.sum()) / released / mean) ** 2, 0.01), 0.5)
     step = newton.direction(centre * mean * weights[:, None], short**2 * ahead.mass * ahead.slack)
-    primal = min(1.0, NEAR * _reach(state.mass, step.mass))
-    dual = min(1.0, NEAR * _reach(state.slack, step.slack))
+    primal = min(1.0, NEAR * reach(state.mass, step.mass))
+    dual = min(1.0, NEAR * reach(state.slack, step.slack))
     following = _State(
         state.mass + primal * step.mass,
         state.value + dual * step.value,
@@ -202,9 +174,3 @@ def _advance(problem: Problem, state: _State, weights: Floats) -> _State | None:
     )
     inside = min(following.mass.min(), following.slack.min()) > 0
     return following if inside and np.isfinite(following.scores).all() else None
-
-
-def _reach(point: Floats, step: Floats) -> float:
-    """Return how far a step can go before an entry becomes zero."""
-    steepest = float((-step / point).max())
-    return 1 / steepest if steepest > 0 else np.inf

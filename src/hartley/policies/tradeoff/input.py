@@ -192,10 +192,34 @@ def check_wish(wish: object, name: str, low: float, high: float, unit: str) -> f
         number = float(wish)  # type: ignore[arg-type]  # refused below
     except (TypeError, ValueError):
         number = math.nan
-    slack = 1e-9 * (high - low)
+    slack = 1e-9 * (high - low) if math.isfinite(high) else 0.0
     if not low - slack <= number <= high + slack:
         raise OptionError(
             f"No perturbation reaches a {name} of {wish}{unit}",
             hint=f"choose between {low:.6g} and {high:.6g}{unit}",
         )
     return min(max(number, low), high)
+
+
+def covariance(
+    joint: Floats, secrets: Sequence[Any], keys: Sequence[Any]
+) -> tuple[float, float] | None:
+    """Return the correlation of two numeric columns and the variance of the key."""
+    try:
+        w, x = (np.array([float(value) for value in side]) for side in (secrets, keys))
+    except (TypeError, ValueError):
+        return None
+    w, x = w - joint.sum(axis=1) @ w, x - joint.sum(axis=0) @ x
+    variances = joint.sum(axis=1) @ w**2, joint.sum(axis=0) @ x**2
+    if min(variances) <= 0:
+        return None
+    correlation = float(w @ joint @ x / math.sqrt(variances[0] * variances[1]))
+    return (correlation, float(variances[1])) if abs(correlation) < 1 else None
+
+
+def sorted_places(values: Sequence[Any]) -> list[int]:
+    """Return the order of values that compare, else their own."""
+    try:
+        return sorted(range(len(values)), key=lambda place: values[place])
+    except TypeError:
+        return list(range(len(values)))

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.policies.tradeoff_problem import Problem, normalised
-from hartley.policies.tradeoff_second import Start, solve_second
+from hartley.policies.tradeoff.problem import Problem, normalised
+from hartley.policies.tradeoff.second_order import Start, solve_second
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Places = NDArray[np.int64]
 
 COARSE_GAP = 1e-6
 
@@ -34,8 +35,8 @@ def start_coarse(
         size: how many to keep.
         tolerance: the gap of the small problem.
     """
-    kept = np.unique(np.linspace(0, points.size - 1, size).round().astype(np.int64))
-    key = problem.key[kept]
+    kept = spread(points.size, size)
+    key = problem.key[kept] * stood_for(kept)
     small = replace(
         problem,
         given=problem.given[kept],
@@ -47,6 +48,30 @@ def start_coarse(
     at = points[kept]
     rule = between(at, between(at, found.rule, points).T, points).T
     return Start(normalised(rule), between(at, found.scores.T, points).T)
+
+
+def spread(total: int, size: int) -> Places:
+    """Return so many places of a total, evenly spread, both ends among them.
+
+    Example:
+        >>> spread(9, 3).tolist()
+        [0, 4, 8]
+    """
+    return np.unique(np.linspace(0, total - 1, size).round().astype(np.int64))
+
+
+def stood_for(kept: Places) -> Floats:
+    """Return how many places each one that was kept stands for: half of the way to either side.
+
+    An end has one side only. Weighed alike, the ends would count double, and the answer for few
+    places would be off by as much as all the rest together.
+
+    Example:
+        >>> stood_for(np.array([0, 4, 8])).tolist()
+        [2.5, 4.0, 2.5]
+    """
+    steps = np.diff(kept).astype(np.float64)
+    return (np.append(1.0, steps) + np.append(steps, 1.0)) / 2
 
 
 def between(at: Floats, rows: Floats, points: Floats) -> Floats:

@@ -1,0 +1,111 @@
+"""Arguments and options that several commands share, and what their texts mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hartley.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hartley.engines.table import Table
+
+Tables = Annotated[
+    list[str],
+    typer.Argument(metavar="TABLE...", help="Parquet or CSV files; several make one table."),
+]
+Spec = Annotated[
+    Path, typer.Argument(metavar="SPEC", help="What is wanted: a TOML file, as documented.")
+]
+Keys = Annotated[
+    list[str],
+    typer.Option(
+        "--keys", metavar="COL[,COL]", help="The columns by which somebody could be recognised."
+    ),
+]
+Out = Annotated[
+    Path,
+    typer.Option("--out", "-o", metavar="FILE", help="The .parquet or .csv file to write."),
+]
+Bins = Annotated[
+    list[str] | None,
+    typer.Option("--bins", metavar="COL=STEP", help="Take a numeric column in bins of this width."),
+]
+Missing = Annotated[
+    str,
+    typer.Option(
+        "--missing", metavar="drop|value", help="Drop rows with a missing value, or make it one."
+    ),
+]
+Null = Annotated[
+    list[str] | None,
+    typer.Option("--null", metavar="TEXT", help="Text that marks a missing value in CSV files."),
+]
+Names = Annotated[
+    str | None,
+    typer.Option(
+        "--names", metavar="COL,COL,...", help="Names for CSV files without a header line."
+    ),
+]
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Also write a page that a browser shows."),
+]
+Csv = Annotated[
+    Path | None, typer.Option("--csv", metavar="FILE", help="Also write the points as a table.")
+]
+
+
+def open_tables(
+    tables: list[str], null: list[str] | None = None, names: str | None = None
+) -> Table:
+    """Open the files that a command names, as one table."""
+    from hartley.engines.sources import open_table
+
+    return open_table(
+        tables[0] if len(tables) == 1 else tables,
+        null=null or (),
+        names=split_columns([names], ()) if names else None,
+    )
+
+
+def split_columns(texts: list[str], columns: Sequence[str]) -> list[str]:
+    """Split lists of columns at their commas, except names of columns that hold some.
+
+    Example:
+        >>> split_columns(["age,sex", "income, gross"], ["age", "sex", "income, gross"])
+        ['age', 'sex', 'income, gross']
+    """
+    return [
+        name
+        for text in texts
+        for name in ([text] if text in columns else map(str.strip, text.split(",")))
+        if name
+    ]
+
+
+def split_settings(texts: list[str], option: str, form: str) -> dict[str, str]:
+    """Split settings at their last equals sign.
+
+    Example:
+        >>> split_settings(["age=10"], "--bins", "COL=STEP")
+        {'age': '10'}
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        column, equals, value = text.rpartition("=")
+        if not (column.strip() and equals and value.strip()):
+            raise OptionError(
+                f"The option {option} {text} is not of the form {form}",
+                hint=f"write {option} {form}",
+            )
+        if column.strip() in found:
+            raise OptionError(
+                f"The option {option} names column '{column.strip()}' twice", hint="name it once"
+            )
+        found[column.strip()] = value.strip()
+    return found

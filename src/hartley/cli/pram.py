@@ -1,0 +1,297 @@
+"""The commands ``hartley pram`` and ``hartley estimate``."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hartley.cli.options import Html, Names, Null, Out, Tables, open_tables, split_columns
+from hartley.cli.output import (
+    Format,
+    check_files,
+    console,
+    print_certificate,
+    print_json,
+    progress_bar,
+    wants_json,
+)
+from hartley.errors import OptionError
+
+if TYPE_CHECKING:
+    from hartley.engines.table import Table
+    from hartley.guarantees.certificate import Certificate
+    from hartley.studies.pram import PramReport
+    from hartley.studies.pram_rules import FoundRule, RuleWish
+
+
+def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+    table: Tables,
+    out: Out,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            metavar="COL[,COL]",
+            help="The column to perturb, or columns to perturb together; give it again for columns "
+            "that are perturbed independently.",
+        ),
+    ] = None,
+    retain: Annotated[
+        str | None,
+        typer.Option(
+            "--retain",
+            metavar="P",
+            help="Keep a value with probability P, else release any other alike.",
+        ),
+    ] = None,
+    matrix: Annotated[
+        Path | None,
+        typer.Option(
+            "--matrix",
+            metavar="FILE",
+            help="A CSV file: released values in the first line, values in the first column.",
+        ),
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option("--policy", metavar="FILE", help="A policy file that says the matrices."),
+    ] = None,
+    distortion: Annotated[
+        float | None,
+        typer.Option(
+            "--distortion", metavar="D", help="The best matrix of at most this mean distortion."
+        ),
+    ] = None,
+    lam: Annotated[
+        float | None,
+        typer.Option("--lam", metavar="L", help="The best matrix when a bit of risk costs L."),
+    ] = None,
+    risk: Annotated[
+        float | None,
+        typer.Option("--risk", metavar="R", help="The best matrix of at most this risk in bits."),
+    ] = None,
+    confidential: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--confidential",
+            metavar="COL[,COL]",
+            help="Columns that the best matrix protects, and about which it is said what is told.",
+        ),
+    ] = None,
+    distance: Annotated[
+        str,
+        typer.Option(
+            "--distance",
+            metavar="zero_one|squared|absolute",
+            help="How far a released value is from the truth, for the best matrix.",
+        ),
+    ] = "zero_one",
+    invariant: Annotated[
+        bool,
+        typer.Option("--invariant", help="Preserve the frequencies of the columns on average."),
+    ] = False,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep",
+            metavar="COL[,COL]",
+            help="Columns to release as they are; all others are left out.",
+        ),
+    ] = None,
+    missing: Annotated[
+        str,
+        typer.Option(
+            "--missing",
+            metavar="refuse|value",
+            help="Refuse missing values, or make missing a value that is perturbed too.",
+        ),
+    ] = "refuse",
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed",
+            metavar="N",
+            help="Draw the same again; whoever knows N can undo it. Fresh random bytes if left "
+            "out.",
+        ),
+    ] = None,
+    policy_out: Annotated[
+        Path | None,
+        typer.Option("--policy-out", metavar="FILE", help="Also write the matrices as a policy."),
+    ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(
+            "--certificate",
+            metavar="FILE",
+            help="Also write what the policy promises; needs --policy or --policy-out.",
+        ),
+    ] = None,
+    estimate: Annotated[
+        bool,
+        typer.Option("--estimate", help="Also print the frequencies as readers can estimate them."),
+    ] = False,
+    html: Html = None,
+    null: Null = None,
+    names: Names = None,
+    json: Format = None,
+) -> None:
+    """Write a TABLE with columns perturbed at random, and say what that still tells.
+
+    [dim]Example: hartley pram people.parquet --column region --retain 0.8 --invariant
+    --keep age --policy-out policy.toml -o masked.parquet[/dim]
+    """
+    from hartley.reports.pram_page import print_pram, write_pram_html
+    from hartley.studies.pram import perturb
+    from hartley.studies.pram_rules import RuleWish
+
+    written = {"release": out, "policy": policy_out, "certificate": certificate, "page": html}
+    check_files(
+        written,
+        {
+            "table": table,
+            "policy": [policy] if policy else [],
+            "matrix": [matrix] if matrix else [],
+        },
+    )
+    if certificate is not None and policy_out is None and (policy is None or keep):
+        raise OptionError(
+            "A certificate belongs to a policy file, and none is written of what is released",
+            hint="add --policy-out policy.toml",
+        )
+    opened = open_tables(table, null, names)
+    about = tuple(split_columns(confidential or [], opened.columns))
+    wish = RuleWish(lam, distortion, risk, distance, about)
+    rules, notes = _rules(
+        opened,
+        [split_columns([text], opened.columns) for text in column or []],
+        {"--retain": retain, "--matrix": matrix, "--policy": policy},
+        wish,
+        missing,
+        invariant=invariant,
+    )
+    with progress_bar({"count": "Counting rows", "release": "Perturbing rows"}) as progress:
+        report = perturb(
+            opened,
+            rules,
+            out,
+            keep=split_columns(keep or [], opened.columns),
+            seed=seed,
+            confidential=about or None,
+            notes=notes,
+            progress=progress,
+        )
+    promised = _save(report, policy, policy_out, certificate)
+    if html is not None:
+        write_pram_html(report, html)
+    files = {what: str(path) for what, path in written.items() if path is not None}
+    if wants_json(json):
+        told = {} if promised is None else {"promise": promised.to_dict()}
+        print_json(report.to_dict() | told | {"files": files})
+        return
+    print_pram(report, console(), estimate=estimate)
+    if promised is not None:
+        print_certificate(promised, console())
+    for what, path in files.items():
+        typer.echo(f"{what.capitalize()}: {path}")
+
+
+def estimate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+    table: Tables,
+    policy: Annotated[
+        Path, typer.Argument(metavar="POLICY", help="The policy that the table was perturbed by.")
+    ],
+    joint: Annotated[
+        bool,
+        typer.Option("--joint", help="Estimate the combinations of all perturbed columns."),
+    ] = False,
+    project: Annotated[
+        bool,
+        typer.Option(
+            "--project", help="Move the estimates to frequencies from 0 to 1, which biases them."
+        ),
+    ] = False,
+    null: Null = None,
+    names: Names = None,
+    json: Format = None,
+) -> None:
+    """Estimate the true frequencies of a perturbed TABLE from its POLICY, with standard errors.
+
+    [dim]Example: hartley estimate masked.parquet policy.toml[/dim]
+    """
+    from hartley.reports.pram_page import print_estimate
+    from hartley.studies.pram import estimate_frequencies
+
+    found = estimate_frequencies(
+        open_tables(table, null, names), policy, joint=joint, project=project
+    )
+    if wants_json(json):
+        print_json({"format": 1, "estimates": [one.to_dict() for one in found]})
+        return
+    for one in found:
+        print_estimate(one, console())
+
+
+def _rules(  # noqa: PLR0913 - what the command line says
+    table: Table,
+    columns: list[list[str]],
+    sources: dict[str, Any],
+    wish: RuleWish,
+    missing: str,
+    *,
+    invariant: bool,
+) -> tuple[Any, list[str]]:
+    """Return the policy file, or a rule for each of the columns, and what to note about them."""
+    from hartley.studies.pram_rules import (
+        best_rule,
+        invariant_rule,
+        matrix_rule,
+        retaining_rule,
+    )
+
+    given = [name for name, source in sources.items() if source is not None]
+    given += [f"--{name}" for name in wish.given]
+    if len(given) != 1:
+        raise OptionError(
+            f"Both {' and '.join(given[:2])} say a matrix" if given else "No matrix is given",
+            hint="give one of --retain, --matrix, --policy, --distortion, --lam and --risk",
+        )
+    if sources["--policy"] is not None:
+        if columns or invariant:
+            raise OptionError(
+                "A policy file says the columns and matrices itself",
+                hint="leave out --column and --invariant",
+            )
+        return sources["--policy"], []
+    if not columns:
+        raise OptionError("No column to perturb is named", hint="add --column COL")
+    found: list[FoundRule] = []
+    for names in columns:
+        if sources["--retain"] is not None:
+            one = retaining_rule(table, names, sources["--retain"], missing=missing)
+        elif sources["--matrix"] is not None:
+            one = matrix_rule(table, names, sources["--matrix"])
+        else:
+            one = best_rule(table, names, wish, missing=missing)
+        found.append(invariant_rule(table, one, missing=missing) if invariant else one)
+    notes = dict.fromkeys(note for one in found for note in one.notes)
+    return [one.pram for one in found], list(notes)
+
+
+def _save(
+    report: PramReport, policy: Path | None, policy_out: Path | None, certificate: Path | None
+) -> Certificate | None:
+    """Write the policy and its certificate, where they were asked for."""
+    from hartley.guarantees.certify import certify
+
+    if policy_out is not None:
+        report.policy.save(policy_out)
+    if certificate is None:
+        return None
+    place = policy_out or policy
+    assert place is not None  # checked before any work
+    promised = certify(report.policy).bind(place)
+    promised.save(certificate)
+    return promised

@@ -1,0 +1,182 @@
+"""Draw one value a row from a row of probabilities: a keystream, and alias tables, all integers.
+
+The random words are those of the cipher ChaCha20 (Bernstein 2008), by row number: word r of the
+keystream decides row r, whatever the chunks and the threads. Without the key nobody can predict
+them, which a guarantee about random perturbation needs and an ordinary generator does not give.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hartley.kernels import compiled
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BITS = 62
+"""Probabilities are whole multiples of 2^-62, so that their sums fit in a machine word."""
+LANES = 16
+"""Blocks of the cipher that are computed side by side, which compiles to vector instructions."""
+WORDS = 8
+"""The 64-bit words of one block."""
+CONSTANTS = np.frombuffer(b"expand 32-byte k", dtype="<u4").astype(np.uint32)
+
+
+@compiled
+def alias_tables(weights: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return for every row of weights, each adding to 2^62, what draws from it in one look-up.
+
+    Walker's method (1977) in whole numbers: so many cells of equal size as the next power of two,
+    each shared by at most two values; the first takes what lies below its threshold. Exact: every
+    value takes its weight in all. Linear in the size of the tables.
+
+    Example:
+        >>> thresholds, aliases = alias_tables(np.array([[2**61 + 2**60, 2**60]]))
+        >>> (thresholds[0] / 2**61).tolist(), aliases[0].tolist()
+        ([1.0, 0.5], [0, 0])
+    """
+    rows, values = weights.shape
+    cells = 1
+    while cells < values:
+        cells *= 2
+    capacity = np.int64(1 << BITS) // cells
+    thresholds = np.zeros((rows, cells), np.int64)
+    aliases = np.empty((rows, cells), np.int32)
+    small, large = np.empty(cells, np.int32), np.empty(cells, np.int32)
+    for row in range(rows):
+        left = np.zeros(cells, np.int64)
+        left[:values] = weights[row]
+        under, over = 0, 0
+        for cell in range(cells):
+            aliases[row, cell] = cell
+            if left[cell] < capacity:
+                small[under] = cell
+                under += 1
+            else:
+                large[over] = cell
+                over += 1
+        while under > 0:
+            under -= 1
+            cell, giver = small[under], large[over - 1]
+            thresholds[row, cell] = left[cell]
+            aliases[row, cell] = giver
+            left[giver] -= capacity - left[cell]
+            if left[giver] < capacity:
+                over -= 1
+                small[under] = giver
+                under += 1
+        for place in range(over):
+            thresholds[row, large[place]] = capacity
+    return thresholds, aliases
+
+
+@compiled
+def draw_rows(
+    codes: NDArray[np.int32],
+    key: NDArray[np.uint32],
+    first: int,
+    thresholds: NDArray[np.int64],
+    aliases: NDArray[np.int32],
+) -> NDArray[np.int32]:
+    """Return a drawn value for every row, by its code and its number in the whole table.
+
+    Row r takes the upper 62 bits of word r of the keystream: the first of them name a cell of its
+    alias table, the others decide within it. Some 15 ns a row.
+
+    Args:
+        codes: the row of the tables for each row.
+        key: of the cipher, 8 words.
+        first: the number of the first row.
+        thresholds: of the alias tables.
+        aliases: of the alias tables.
+
+    Example:
+        >>> tables = alias_tables(np.array([[0, 1 << 62], [1 << 62, 0]]))
+        >>> draw_rows(np.array([0, 1, 0], np.int32), np.zeros(8, np.uint32), 5, *tables).tolist()
+        [1, 0, 1]
+    """
+    shift = np.uint64(BITS)
+    cells = 1
+    while cells < thresholds.shape[1]:
+        cells *= 2
+        shift -= np.uint64(1)
+    inside = (np.uint64(1) << shift) - np.uint64(1)
+    drawn = np.empty(codes.size, np.int32)
+    state = np.empty((16, LANES), np.uint32)
+    words = np.empty(LANES * WORDS, np.uint64)
+    block = first // WORDS
+    skipped = first - block * WORDS
+    place = 0
+    while place < codes.size:
+        _keystream(key, block, state, words)
+        for at in range(skipped, min(words.size, codes.size - place + skipped)):
+            word = words[at] >> np.uint64(64 - BITS)
+            cell = np.int64(word >> shift)
+            code = codes[place]
+            below = np.int64(word & inside) < thresholds[code, cell]
+            drawn[place] = cell if below else aliases[code, cell]
+            place += 1
+        skipped = 0
+        block += LANES
+    return drawn
+
+
+@compiled
+def _keystream(
+    key: NDArray[np.uint32], first: int, state: NDArray[np.uint32], words: NDArray[np.uint64]
+) -> None:
+    """Fill in the words of the blocks from a number on, nonce 0, a 64-bit counter."""
+    for lane in range(LANES):
+        for place in range(16):
+            state[place, lane] = _start(key, np.uint64(first + lane), place)
+    for _ in range(10):
+        _quarter(state, 0, 4, 8, 12)
+        _quarter(state, 1, 5, 9, 13)
+        _quarter(state, 2, 6, 10, 14)
+        _quarter(state, 3, 7, 11, 15)
+        _quarter(state, 0, 5, 10, 15)
+        _quarter(state, 1, 6, 11, 12)
+        _quarter(state, 2, 7, 8, 13)
+        _quarter(state, 3, 4, 9, 14)
+    for lane in range(LANES):
+        counter = np.uint64(first + lane)
+        for word in range(WORDS):
+            low = np.uint32(state[2 * word, lane] + _start(key, counter, 2 * word))
+            high = np.uint32(state[2 * word + 1, lane] + _start(key, counter, 2 * word + 1))
+            words[lane * WORDS + word] = np.uint64(low) | (np.uint64(high) << np.uint64(32))
+
+
+@compiled
+def _start(key: NDArray[np.uint32], counter: np.uint64, place: int) -> np.uint32:
+    """Return a word of the state before the rounds."""
+    if place < 4:
+        return np.uint32(CONSTANTS[place])
+    if place < 12:
+        return np.uint32(key[place - 4])
+    if place == 12:
+        return np.uint32(counter & np.uint64(0xFFFFFFFF))
+    return np.uint32(counter >> np.uint64(32)) if place == 13 else np.uint32(0)
+
+
+@compiled
+def _quarter(state: NDArray[np.uint32], a: int, b: int, c: int, d: int) -> None:
+    """Stir four words of every lane."""
+    for lane in range(LANES):
+        one, two, three, four = state[a, lane], state[b, lane], state[c, lane], state[d, lane]
+        one = np.uint32(one + two)
+        four = _turn(four ^ one, 16)
+        three = np.uint32(three + four)
+        two = _turn(two ^ three, 12)
+        one = np.uint32(one + two)
+        four = _turn(four ^ one, 8)
+        three = np.uint32(three + four)
+        two = _turn(two ^ three, 7)
+        state[a, lane], state[b, lane], state[c, lane], state[d, lane] = one, two, three, four
+
+
+@compiled
+def _turn(word: np.uint32, places: int) -> np.uint32:
+    return np.uint32((word << np.uint32(places)) | (word >> np.uint32(32 - places)))

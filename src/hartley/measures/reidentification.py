@@ -1,0 +1,205 @@
+"""How many share the keys of a record, and the risk that somebody is found by them.
+
+Every function takes the sizes of classes of records with equal keys; ratios are exact fractions.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hartley.exact import log_ratio
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from hartley.kernels.cube import ClassCounts
+
+LADDERS = ((1, 2, 5), (1, 1.5, 2, 3, 5, 7))
+"""Where bands of sizes begin within a power of ten, coarse and fine."""
+FEW_BANDS, MOST_BANDS = 6, 14
+WIDE = 8
+"""Sizes that differ by this factor are told in bands that widen."""
+
+
+def k_anonymity(classes: ClassCounts) -> int:
+    r"""Return the size of the smallest class: everybody shares the keys with k - 1 others.
+
+    .. math:: k = \min_i n_i
+
+    Samarati and Sweeney 1998. Exact. Linear in the number of classes.
+
+    Example:
+        >>> from hartley.kernels.cube import ClassCounts
+        >>> three_and_two = ClassCounts.from_cells(*np.array([[0, 0, 1], [0, 1, 1], [1, 2, 2]]))
+        >>> k_anonymity(three_and_two)
+        2
+    """
+    return int(classes.sizes.min())
+
+
+def record_leakage(classes: ClassCounts, *, base: float = 2) -> float:
+    r"""Return the non-stochastic leakage of the keys about which record somebody is.
+
+    .. math:: L_0 = \log_2 \frac{n}{k}
+
+    Farokhi 2019 with the record itself as the secret: the smallest class leaves k of n records
+    possible. Exact up to the rounding of the logarithm. Linear in the number of classes.
+
+    Example:
+        >>> from hartley.kernels.cube import ClassCounts
+        >>> record_leakage(ClassCounts.from_cells(*np.array([[0, 1], [0, 0], [6, 2]])))
+        2.0
+    """
+    return log_ratio(classes.rows, k_anonymity(classes), base=base)
+
+
+def unique_records(classes: ClassCounts) -> int:
+    r"""Return how many records share their keys with nobody.
+
+    .. math:: |\{i : n_i = 1\}|
+
+    Exact. Linear in the number of classes.
+
+    Example:
+        >>> from hartley.kernels.cube import ClassCounts
+        >>> unique_records(ClassCounts.from_cells(*np.array([[0, 1], [0, 0], [1, 2]])))
+        1
+    """
+    return int((classes.sizes == 1).sum())
+
+
+# --- re-identification ------------------------------------------------------------------------
+
+
+def prosecutor_risk(classes: ClassCounts) -> Fraction:
+    r"""Return the worst chance to find somebody who is known to be in the table.
+
+    .. math:: \max_i \frac{1}{n_i} = \frac{1}{k}
+
+    El Emam and Dankar 2008. Exact. Linear in the number of classes.
+
+    Example:
+        >>> from hartley.kernels.cube import ClassCounts
+        >>> prosecutor_risk(ClassCounts.from_cells(*np.array([[0, 1], [0, 0], [4, 2]])))
+        Fraction(1, 2)
+    """
+    return Fraction(1, k_anonymity(classes))
+
+
+def journalist_risk(population: NDArray[np.int64]) -> Fraction:
+    r"""Return the worst chance to find somebody of a population of which the table is a sample.
+
+    .. math:: \max_i \frac{1}{N_i}
+
+    over the classes i that the table has, N_i being their sizes in the population (El Emam and
+    Dankar 2008). Where nothing is known of the population, N_i = n_i bounds it from above: the
+    prosecutor's risk. Exact. Linear in the number of classes.
+
+    Example:
+        >>> journalist_risk(np.array([40, 20]))
+        Fraction(1, 20)
+    """
+    return Fraction(1, int(population.min()))
+
+
+def marketer_risk(classes: ClassCounts, population: NDArray[np.int64] | None = None) -> Fraction:
+    r"""Return the share of all records that is found on average when all are looked for.
+
+    .. math:: \frac{1}{n} \sum_i \frac{n_i}{N_i}
+
+    Dankar and El Emam 2010; without a population N_i = n_i and it is classes over records.
+    Exact. Linear in the number of classes.
+
+    Example:
+        >>> from hartley.kernels.cube import ClassCounts
+        >>> classes = ClassCounts.from_cells(*np.array([[0, 1], [0, 0], [4, 2]]))
+        >>> marketer_risk(classes), marketer_risk(classes, np.array([8, 8]))
+        (Fraction(1, 3), Fraction(1, 8))
+    """
+    if population is None:
+        return Fraction(len(classes), classes.rows)
+    pairs, times = np.unique(np.stack([classes.sizes, population]), axis=1, return_counts=True)
+    found = sum(
+        (Fraction(n * t, of) for (n, of), t in zip(pairs.T.tolist(), times.tolist(), strict=True)),
+        Fraction(0),
+    )
+    return found / classes.rows
+
+
+# --- how the sizes are spread -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SizeBand:
+    """The classes of some sizes: how many they are, and how many records they hold."""
+
+    low: int
+    high: int
+    """The largest size of the band; at least ``low``."""
+    classes: int
+    records: int
+
+    @property
+    def label(self) -> str:
+        """The sizes of the band, as a reader writes them."""
+        return f"{self.low:,}" if self.low == self.high else f"{self.low:,}-{self.high:,}"
+
+
+def size_bands(sizes: NDArray[np.int64]) -> tuple[SizeBand, ...]:
+    """Return how many classes, and records in them, there are of every size, in a dozen bands.
+
+    Each size by itself where there are few; else bands that widen as the sizes grow, or of one
+    width where all sizes are alike. Bands between two others may be empty. Exact; n log n.
+
+    Example:
+        >>> [(band.label, band.classes, band.records) for band in size_bands(np.array([1, 3, 3]))]
+        [('1', 1, 1), ('2', 0, 0), ('3', 2, 6)]
+        >>> [band.label for band in size_bands(np.array([1, 3, 3, 70, 800]))]
+        ['1', '2-4', '5-9', '10-19', '20-49', '50-99', '100-199', '200-499', '500-999']
+    """
+    least, largest = int(sizes.min()), int(sizes.max())
+    edges = _edges(least, largest)
+    counts, _ = np.histogram(sizes, edges)
+    records, _ = np.histogram(sizes, edges, weights=sizes)
+    return tuple(
+        SizeBand(low, end - 1, int(times), round(held))
+        for (low, end), times, held in zip(
+            itertools.pairwise(edges), counts.tolist(), records.tolist(), strict=True
+        )
+    )
+
+
+def _edges(least: int, largest: int) -> list[int]:
+    """Return where bands begin, and where the last one ends."""
+    if largest - least < MOST_BANDS:
+        return list(range(least, largest + 2))
+    if largest < WIDE * least:
+        width = next(step for step in _ladder(LADDERS[0]) if step * MOST_BANDS > largest - least)
+        return list(range(least // width * width, largest + width + 1, width))
+    coarse, fine = ([*_between(_ladder(steps), least, largest)] for steps in LADDERS)
+    return fine if len(fine) <= MOST_BANDS or len(coarse) <= FEW_BANDS else coarse
+
+
+def _ladder(steps: tuple[float, ...]) -> Iterator[int]:
+    """Give the whole steps of all powers of ten, rising."""
+    for power in itertools.count():
+        yield from (int(step * 10**power) for step in steps if (step * 10**power) % 1 == 0)
+
+
+def _between(ladder: Iterator[int], least: int, largest: int) -> Iterator[int]:
+    """Give the last step that is no larger than the least, and all up to one above the largest."""
+    before, step = 1, next(ladder)
+    while step <= least:
+        before, step = step, next(ladder)
+    yield before
+    yield step
+    while step <= largest:
+        step = next(ladder)
+        yield step

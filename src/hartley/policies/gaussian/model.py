@@ -1,0 +1,244 @@
+"""A Gaussian confidential side and key, read from their covariances and checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.errors import OptionError
+from hartley.policies.gaussian.dyadic import Dyadic, minors
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+NEGLIGIBLE = 1e-12
+"""A share of a variance so small that rounding may have made it."""
+WRONG = 1e-8
+"""A negative eigenvalue of the correlations, so large that rounding cannot have made it."""
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianModel:
+    """Covariances of linearly independent coordinates of both sides.
+
+    The key is ``spread`` times its coordinates, so that distortions of the key are weighted ones
+    of the coordinates.
+    """
+
+    secret: Floats
+    cross: Floats
+    """Of the secret's coordinates (rows) and the key's."""
+    key: Floats
+    spread: Floats
+    kept: tuple[int, ...]
+    """Which components of the key are its coordinates."""
+    reduced: bool
+    """Whether components of the confidential side depend on the others."""
+    notes: tuple[str, ...]
+
+    @cached_property
+    def exact(self) -> ExactModel:
+        """The same numbers without rounding."""
+        spread = Dyadic.of(self.spread)
+        return ExactModel(
+            Dyadic.of(self.secret), Dyadic.of(self.cross), Dyadic.of(self.key), spread.T @ spread
+        )
+
+    @cached_property
+    def roots(self) -> tuple[Floats, Floats]:
+        """Lower triangular square roots of both covariances."""
+        secret, key = map(np.linalg.cholesky, (self.secret, self.key))
+        return np.asarray(secret, np.float64), np.asarray(key, np.float64)
+
+    @cached_property
+    def whitened(self) -> Floats:
+        """The cross-covariance of coordinates that are uncorrelated and of variance 1."""
+        of_secret, of_key = self.roots
+        return np.linalg.solve(of_key, np.linalg.solve(of_secret, self.cross).T).T
+
+    @cached_property
+    def weight(self) -> Floats:
+        """What noise in the whitened coordinates of the key costs, as a share of its variance."""
+        root = self.spread @ self.roots[1]
+        return np.asarray(root.T @ root / self.variance)
+
+    @cached_property
+    def variance(self) -> float:
+        """The total variance of the key: the distortion of releasing its mean."""
+        return float((self.exact.weight @ self.exact.key).trace())
+
+    @property
+    def determined(self) -> bool:
+        """Whether some combination of the confidential side is one of the key, up to rounding."""
+        return bool(np.linalg.norm(self.whitened, 2) ** 2 > 1 - NEGLIGIBLE)
+
+
+@dataclass(frozen=True, eq=False)
+class ExactModel:
+    """A model's covariances without rounding."""
+
+    secret: Dyadic
+    cross: Dyadic
+    key: Dyadic
+    weight: Dyadic
+
+    @property
+    def joint(self) -> Dyadic:
+        """The covariance of both sides together."""
+        return Dyadic.joined([[self.secret, self.cross], [self.cross.T, self.key]])
+
+
+def read_gaussian(confidential: object, key: object, cross: object) -> GaussianModel:
+    """Check covariances and reduce both sides to coordinates that are linearly independent.
+
+    Args:
+        confidential: the covariance of the confidential side; a number for one column.
+        key: the covariance of the key.
+        cross: the covariances of the confidential columns (rows) and the key columns.
+
+    Example:
+        >>> model = read_gaussian(1.0, [[1.0, 2.0], [2.0, 4.0]], [0.5, 1.0])
+        >>> model.kept, model.spread.tolist()  # the first is half the second
+        ((1,), [[0.5], [1.0]])
+    """
+    w, x = _covariance(confidential, "confidential side"), _covariance(key, "key")
+    between = _cross(cross, w.shape[0], x.shape[0])
+    deviations = np.sqrt(np.concatenate([w.diagonal(), x.diagonal()]))
+    joint = np.block([[w, between], [between.T, x]])
+    _check_joint(joint, deviations)
+    kept_w, kept_x = _independent(w), _independent(x)
+    notes = []
+    if len(kept_w) < w.shape[0]:
+        notes.append(
+            f"{w.shape[0] - len(kept_w)} of the {w.shape[0]} confidential columns follow from the "
+            "others or are constant, up to rounding; they are left out."
+        )
+    if len(kept_x) < x.shape[0]:
+        notes.append(
+            f"{x.shape[0] - len(kept_x)} of the {x.shape[0]} key columns follow from the others "
+            "or are constant, up to rounding; so do they in a release."
+        )
+    spread = _spread(x, kept_x)
+    secret, between = w[np.ix_(kept_w, kept_w)], between[np.ix_(kept_w, kept_x)]
+    inner = x[np.ix_(kept_x, kept_x)]
+    between, shrunk = _shrunk(secret, between, inner)
+    if shrunk:
+        notes.append(
+            "The covariances belong to no distribution by a rounding error: those between the two "
+            f"sides were made smaller by {shrunk:.1g} of themselves."
+        )
+    reduced = len(kept_w) < w.shape[0]
+    return GaussianModel(
+        secret, between, inner, spread, tuple(map(int, kept_x)), reduced, tuple(notes)
+    )
+
+
+def _covariance(matrix: object, side: str) -> Floats:
+    """Return a covariance as a matrix, refusing what is none."""
+    checked = _numbers(matrix, f"covariance of the {side}")
+    checked = checked.reshape(1, 1) if checked.ndim == 0 else checked
+    if checked.ndim != 2 or checked.shape[0] != checked.shape[1] or checked.size == 0:
+        raise OptionError(
+            f"The covariance of the {side} is not a square matrix",
+            hint="give one row and one column a column of the table, or a number for one",
+        )
+    variances = checked.diagonal()
+    if variances.min() < 0:
+        raise OptionError(
+            f"The covariance of the {side} holds a negative variance",
+            hint="variances stand on the diagonal and are 0 or more",
+        )
+    if variances.max() == 0:
+        raise OptionError(
+            f"The {side} does not vary, so there is nothing to tell",
+            hint="choose columns with several values",
+        )
+    if np.abs(checked - checked.T).max() > WRONG * variances.max():
+        raise OptionError(
+            f"The covariance of the {side} is not symmetric",
+            hint="the covariance of one and another is that of the other and the one",
+        )
+    return (checked + checked.T) / 2
+
+
+def _numbers(matrix: object, name: str) -> Floats:
+    try:
+        numbers = np.array(matrix, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.array(np.nan)
+    if not np.isfinite(numbers).all() or np.abs(numbers).max(initial=0.0) > 1e150:
+        raise OptionError(
+            f"The {name} holds something that is no number",
+            hint="give a matrix of finite numbers below 1e150",
+        )
+    return numbers
+
+
+def _cross(cross: object, rows: int, columns: int) -> Floats:
+    checked = _numbers(cross, "cross-covariance")
+    if checked.ndim < 2 and checked.size == rows * columns and 1 in {rows, columns}:
+        checked = checked.reshape(rows, columns)
+    if checked.shape != (rows, columns):
+        shape = " x ".join(map(str, checked.shape)) or "a single number"
+        raise OptionError(
+            f"The cross-covariance is {shape}, not {rows} x {columns}",
+            hint="give one row a confidential column and one column a key column",
+        )
+    return checked
+
+
+def _check_joint(joint: Floats, deviations: Floats) -> None:
+    """Refuse covariances that no two sides have."""
+    varies = deviations > 0
+    scale = np.outer(deviations, deviations)[np.ix_(varies, varies)]
+    smallest = np.linalg.eigvalsh(joint[np.ix_(varies, varies)] / scale)[0]
+    if smallest < -WRONG or joint[~varies].any():
+        raise OptionError(
+            "The covariances belong to no distribution: some combination of the columns would "
+            "have a negative variance",
+            hint="take all of them from the same complete rows",
+        )
+
+
+def _independent(covariance: Floats) -> list[int]:
+    """Return components that the others follow from (Cholesky's method, largest pivot first)."""
+    deviations = np.sqrt(covariance.diagonal())
+    safe = np.where(deviations > 0, deviations, 1.0)
+    left = covariance / np.outer(safe, safe)
+    kept: list[int] = []
+    while len(kept) < len(left) and left.diagonal().max() > NEGLIGIBLE * len(left):
+        # The larger variance first among equals: rounding then matters least.
+        place = int(np.lexsort((-deviations, -left.diagonal().round(9)))[0])
+        kept.append(place)
+        left = left - np.outer(left[:, place], left[place]) / left[place, place]
+        left[place] = left[:, place] = 0.0
+    return sorted(kept)
+
+
+def _spread(covariance: Floats, kept: list[int]) -> Floats:
+    """Return the matrix that gives all components from those kept."""
+    size = covariance.shape[0]
+    if len(kept) == size:
+        return np.eye(size)
+    inner = covariance[np.ix_(kept, kept)]
+    root = np.sqrt(inner.diagonal())
+    solved = np.linalg.solve(inner / np.outer(root, root), covariance[kept] / root[:, None])
+    spread = (solved / root[:, None]).T
+    spread[kept] = np.eye(len(kept))
+    return np.asarray(spread)
+
+
+def _shrunk(secret: Floats, cross: Floats, key: Floats) -> tuple[Floats, float]:
+    """Make the cross-covariance smaller until no combination has a negative variance."""
+    share = 0.0
+    while True:
+        smaller = cross * (1 - share)
+        blocks: Any = [[secret, smaller], [smaller.T, key]]
+        if minors(Dyadic.of(np.block(blocks))) is not None:
+            return smaller, share
+        share = max(4 * share, 2.0**-52)

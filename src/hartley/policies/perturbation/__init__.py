@@ -1,0 +1,1 @@
+"""Random perturbation of categories: matrices, draws, what they leak, what they let estimate."""

@@ -1,0 +1,261 @@
+"""What a random rule still tells: for certain, by the best guess, in odds, on average."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.errors import OptionError
+from hartley.exact import bits_at_least
+from hartley.measures.leakage import nonstochastic_leakage
+from hartley.measures.maximin import maximin_information
+from hartley.measures.mutual import mutual_information
+from hartley.ranges.distribution import JointDistribution
+from hartley.ranges.relation import Relation
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from hartley.policies.perturbation.matrix import ExactMatrix
+    from hartley.policies.perturbation.pram import Pram
+
+
+def guessing_gain(matrix: ExactMatrix) -> Fraction:
+    r"""Return how many times as likely the best guess gets right by the release, at most.
+
+    .. math:: \sum_y \max_x P(y|x)
+
+    Its logarithm is the stochastic maximal leakage (Issa, Wagner and Kamath 2020, Theorem 1). The
+    larger one of the matrix and of what is drawn, which is rounded to multiples of 2^-62. Exact.
+    Linear in the size of the matrix.
+
+    Example:
+        >>> from hartley.policies.perturbation.matrix import retaining
+        >>> gain = guessing_gain(retaining("0.9", 2))
+        >>> float(gain)
+        1.8
+    """
+    shown = Fraction(sum(matrix.parts.max(axis=0).tolist()), matrix.whole)
+    drawn = Fraction(sum(matrix.weights.max(axis=0).tolist()), sum(matrix.weights[0].tolist()))
+    return max(shown, drawn)
+
+
+def odds_factor(matrix: ExactMatrix) -> Fraction | None:
+    r"""Return how much a release changes the odds of any two values, at most; None if unbounded.
+
+    .. math:: \max_{y, x, x'} \frac{P(y|x)}{P(y|x')}
+
+    Its natural logarithm is the epsilon of local differential privacy (Warner 1965; Kasiviswanathan
+    et al. 2011). The larger one of the matrix and of what is drawn. Exact. Linear in the size of
+    the matrix.
+
+    Example:
+        >>> from hartley.policies.perturbation.matrix import ExactMatrix, retaining
+        >>> float(odds_factor(retaining("0.9", 2))), odds_factor(ExactMatrix.of([[1, 0], [0, 1]]))
+        (9.0, None)
+    """
+    found = Fraction(1)
+    for numbers in (matrix.parts, matrix.weights):
+        live = numbers[:, numbers.any(axis=0)]
+        for most, least in zip(live.max(axis=0).tolist(), live.min(axis=0).tolist(), strict=True):
+            if least == 0:
+                return None
+            found = max(found, Fraction(most, least))
+    return found
+
+
+def support_relation(matrix: ExactMatrix) -> Relation:
+    """Return which values can be released for which, all that is certain about a random rule."""
+    return Relation.from_pairs(
+        list(zip(*(side.tolist() for side in np.nonzero(matrix.parts)), strict=True))
+    )
+
+
+@dataclass(frozen=True)
+class ConfidentialLeakage:
+    """What the release of a key tells about a confidential side, in bits."""
+
+    average: float
+    """I(W;X^), on average over all records."""
+    unperturbed: float
+    """I(W;X), what the key as it is would tell."""
+    closeness: float
+    """t: the divergence of the confidential side given the worst released value."""
+    disclosure: float
+    """delta: the largest |log2| by which a released value multiplies a probability."""
+
+
+@dataclass(frozen=True)
+class PramLeakage:
+    """What a random rule tells about one record."""
+
+    columns: tuple[str, ...]
+    gain: Fraction
+    """How many times as likely the best guess gets right: sum over y of max over x of P(y|x)."""
+    maximal: float
+    """Stochastic maximal leakage in bits, rounded up."""
+    nonstochastic: float
+    """L0: what some released value excludes for certain, in bits."""
+    maximin: float
+    """I*: what every released value settles for certain, in bits."""
+    odds: Fraction | None
+    """The largest factor by which odds between two values change; None where it is unbounded."""
+    values: int
+    confidential: ConfidentialLeakage | None = None
+    about: tuple[str, ...] = ()
+    """The confidential columns."""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is told, each measure in plain words."""
+        what = ", ".join(self.columns) or "the value"
+        guess = (
+            f"Whatever anybody wants to know about a record, the release of {what} multiplies the "
+            f"chance to guess it by {rounded_up(self.gain)} at most: {rounded_up(self.maximal)} "
+            "bits of stochastic maximal leakage."
+        )
+        return (guess, self._certain, self._odds, *self._about)
+
+    @property
+    def _certain(self) -> str:
+        if self.nonstochastic == 0:
+            return (
+                "It tells nothing for certain: every released value may come from every value "
+                "(L0 = I* = 0)."
+            )
+        left = round(self.values / 2**self.nonstochastic)
+        settled = (
+            f"; and every released value settles {rounded_up(self.maximin)} bits (I*)"
+            if self.maximin
+            else ", though nothing is settled by every one (I* = 0)"
+        )
+        return (
+            f"Some released value leaves only {left:,} of {self.values:,} values possible, for "
+            f"certain: {rounded_up(self.nonstochastic)} bits (L0){settled}."
+        )
+
+    @property
+    def _odds(self) -> str:
+        if self.odds is None:
+            return (
+                "Some released value rules out a value altogether, so the odds between two values "
+                "can change without bound."
+            )
+        return (
+            "A released value changes the odds between any two values by a factor of "
+            f"{rounded_up(self.odds)} at most."
+        )
+
+    @property
+    def _about(self) -> tuple[str, ...]:
+        if self.confidential is None:
+            return ()
+        told, about = self.confidential, ", ".join(self.about) or "the confidential side"
+        worst = (
+            "excludes a value of it altogether (delta is infinite)"
+            if math.isinf(told.disclosure)
+            else f"multiplies or divides a probability by {2**told.disclosure:.4g} "
+            f"(delta = {told.disclosure:.4f} bits)"
+        )
+        average = (
+            f"About {about} the release tells {told.average:.4f} bits on average, of "
+            f"{told.unperturbed:.4f} that the values themselves tell."
+        )
+        most = f"The worst released value tells {told.closeness:.4f} bits about it (t)"
+        return average, f"{most}, and one {worst}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as plain values, ready for JSON; unbounded ones are null."""
+        told = None
+        if self.confidential is not None:
+            numbers = vars(self.confidential)
+            told = {n: v if math.isfinite(v) else None for n, v in numbers.items()}
+        return {
+            "maximal_leakage": self.maximal,
+            "guessing_gain": str(self.gain),
+            "nonstochastic_leakage": self.nonstochastic,
+            "maximin_information": self.maximin,
+            "odds_factor": None if self.odds is None else str(self.odds),
+            "confidential": told,
+            "sentences": list(self.sentences),
+        }
+
+
+def pram_leakage(
+    pram: Pram, joint: ArrayLike | JointDistribution | None = None, *, about: tuple[str, ...] = ()
+) -> PramLeakage:
+    """Return what a rule tells about one record.
+
+    Args:
+        pram: the rule.
+        joint: p(w, x) of a confidential side and the values, a row a confidential value; what is
+            told about the confidential side is worked out if it is given.
+        about: the names of the confidential columns.
+
+    Example:
+        >>> from hartley.policies.perturbation.pram import Pram
+        >>> found = pram_leakage(Pram.retaining("0.9", ["a", "b"]), [[0.5, 0.0], [0.0, 0.5]])
+        >>> round(found.maximal, 6), found.nonstochastic, float(found.odds)
+        (0.847997, 0.0, 9.0)
+        >>> round(found.confidential.average, 4), round(found.confidential.disclosure, 4)
+        (0.531, 2.3219)
+    """
+    matrix = pram.matrix
+    gain, support = guessing_gain(matrix), support_relation(matrix)
+    told = None
+    if joint is not None:
+        read = joint if isinstance(joint, JointDistribution) else JointDistribution.of(joint)
+        if read.matrix.shape[1] != len(pram.values):
+            raise OptionError(
+                f"The joint distribution has {read.matrix.shape[1]} columns for "
+                f"{len(pram.values)} values",
+                hint="give one column a value of the matrix",
+            )
+        told = _confidential(read, matrix.doubles)
+    return PramLeakage(
+        columns=pram.columns,
+        gain=gain,
+        maximal=bits_at_least(gain.numerator, gain.denominator),
+        nonstochastic=nonstochastic_leakage(support),
+        maximin=maximin_information(support),
+        odds=odds_factor(matrix),
+        values=len(pram.values),
+        confidential=told,
+        about=about,
+    )
+
+
+def _confidential(joint: JointDistribution, rule: NDArray[np.float64]) -> ConfidentialLeakage:
+    released = joint.matrix @ rule
+    prior = released.sum(axis=1)
+    mass = released.sum(axis=0)
+    met = released[np.ix_(prior > 0, mass > 0)]
+    ratios = met / np.outer(prior[prior > 0], mass[mass > 0])
+    with np.errstate(divide="ignore"):
+        logs = np.log2(ratios)
+    terms = np.where(met > 0, met / mass[mass > 0] * np.where(met > 0, logs, 0.0), 0.0)
+    return ConfidentialLeakage(
+        average=mutual_information(JointDistribution(released)),
+        unperturbed=mutual_information(joint),
+        closeness=max(float(terms.sum(axis=0).max()), 0.0),
+        disclosure=float(np.abs(logs).max()),
+    )
+
+
+def rounded_up(number: float | Fraction) -> str:
+    """Show a number with four significant digits, rounded up.
+
+    Example:
+        >>> rounded_up(Fraction(9, 5)), rounded_up(0.84799), rounded_up(9)
+        ('1.8', '0.848', '9')
+    """
+    if number == 0:
+        return "0"
+    exact = Fraction(number)
+    digits = 3 - math.floor(math.log10(exact))
+    shown = Fraction(math.ceil(exact * Fraction(10) ** digits), 1) / Fraction(10) ** digits
+    return f"{float(shown):,.10g}"

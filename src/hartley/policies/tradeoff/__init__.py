@@ -1,0 +1,1 @@
+"""Privacy against distortion: the least that a perturbed key tells, with a proof."""

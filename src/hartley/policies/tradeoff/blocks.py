@@ -1,0 +1,93 @@
+"""The Newton matrices of the interior-point methods: one block a released value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+RIDGES = (0.0, 1e-15, 1e-13, 1e-11, 1e-9)
+"""Shares by which a diagonal grows until the block has a factor."""
+
+
+class Blocks:
+    r"""Factored blocks M_c = s (F'F) s + D of all released values, and the sum of their inverses.
+
+    .. math:: S = \sum_c s_c M_c^{-1} s_c
+
+    A block is a sum of squares plus a diagonal, scaled by the variables s themselves, so that
+    nothing cancels even where some of them are nearly zero. |C| N^2 (N + rows) operations.
+
+    Args:
+        scale: s, a column a released value.
+        diagonal: D, of the first variables of each column.
+        rows: F of a released value.
+        ridges: what may be added to a diagonal, as shares of it, where rounding spoils a block;
+            without, the failure is an error.
+    """
+
+    def __init__(
+        self,
+        scale: Floats,
+        diagonal: Floats,
+        rows: Callable[[int], Floats],
+        *,
+        ridges: tuple[float, ...] = RIDGES[:1],
+    ) -> None:
+        from scipy.linalg.blas import dsyrk
+        from scipy.linalg.lapack import dpotri
+
+        self.scale = scale
+        size, released = scale.shape
+        self.factors = np.empty((released, size, size))
+        schur = np.zeros((size, size))
+        first = np.arange(diagonal.shape[0])
+        for c in range(released):
+            column = scale[:, c]
+            block = dsyrk(1.0, rows(c) * column, trans=1, lower=1)
+            block[first, first] += diagonal[:, c]
+            factor = _factor(block, ridges)
+            self.factors[c] = factor.T  # transposed: both lie in memory as LAPACK wrote them
+            inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
+            schur += inverse * column[:, None] * column
+        self.schur = np.tril(schur) + np.tril(schur, -1).T
+
+    def solve(self, right: Floats) -> Floats:
+        """Return s M^-1 right for the blocks of all released values."""
+        from scipy.linalg.lapack import dpotrs
+
+        out = np.empty_like(right)
+        for c in range(right.shape[1]):
+            out[:, c] = dpotrs(self.factors[c].T, right[:, c], lower=1)[0]
+        return out * self.scale
+
+
+def _factor(block: Floats, ridges: tuple[float, ...]) -> Floats:
+    from scipy.linalg.lapack import dpotrf
+
+    places = np.diag_indices(block.shape[0])
+    for ridge in ridges:
+        if ridge:
+            block[places] *= 1 + ridge
+        factor, failed = dpotrf(block, lower=1)
+        if not failed:
+            return np.asarray(factor)
+    raise np.linalg.LinAlgError
+
+
+def reach(point: Floats, step: Floats) -> float:
+    """Return how far a step can go before an entry becomes zero.
+
+    Example:
+        >>> reach(np.array([1.0, 2.0]), np.array([1.0, -4.0]))
+        0.5
+    """
+    steepest = float((-step / point).max())
+    return 1 / steepest if steepest > 0 else np.inf

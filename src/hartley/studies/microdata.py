@@ -1,0 +1,69 @@
+"""Measure what a release of records still tells, whoever made it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from hartley.policies.generalisation import AnonymizedTable
+from hartley.policies.group_averages import ColumnLoss, Microaggregation
+from hartley.studies.anonymity import anonymity_report
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hartley.studies.anonymity_findings import AnonymityReport
+
+__all__ = ["AnonymizedTable", "ColumnLoss", "Microaggregation", "check_release"]
+
+MISSING = "missing"
+
+
+def check_release(
+    release: AnonymizedTable | Microaggregation, *, confidential: str | Sequence[str] | None = None
+) -> AnonymityReport:
+    """Count the released rows again and report how anonymous they are.
+
+    The columns that were coarsened or averaged are the keys: whoever knows the true values of
+    somebody finds the class that they fall into. Nothing that the method claims is believed.
+
+    Args:
+        release: what ``k_anonymize`` or a method of microaggregation returned.
+        confidential: columns that should stay unknown; of a microaggregation, all that were kept
+            if it is left out.
+
+    Example:
+        >>> from hartley.policies.microaggregation import mdav
+        >>> people = {"age": [20, 61, 22, 65, 63], "ill": ["flu", "flu", "flu", "hiv", "flu"]}
+        >>> report = check_release(mdav(people, 2, "age", keep="ill"))
+        >>> report.k, report["ill"].homogeneous_rows
+        (2, 2)
+    """
+    if isinstance(release, AnonymizedTable):
+        rows, keys, hidden = release.table, release.keys, confidential or ()
+    else:
+        rows, keys = release.released, release.columns
+        hidden = release.kept if confidential is None else confidential
+    named = (hidden,) if isinstance(hidden, str) else hidden
+    report = anonymity_report(_told(rows, keys), keys=keys, confidential=_present(rows, named))
+    return replace(report, table="the release")
+
+
+def _present(rows: Any, columns: Sequence[str]) -> list[str]:  # noqa: ANN401 - Arrow carries no types
+    """Return the columns that hold a value at all: there is nothing to tell about the others."""
+    return [
+        name
+        for name in columns
+        if name not in rows.column_names or rows.column(name).null_count < rows.num_rows
+    ]
+
+
+def _told(rows: Any, keys: Sequence[str]) -> Any:  # noqa: ANN401 - Arrow carries no types
+    """Write a key that is missing everywhere as one value, which tells as little."""
+    import pyarrow as pa
+
+    for name in keys:
+        if rows.column(name).null_count == rows.num_rows:
+            at = rows.column_names.index(name)
+            rows = rows.set_column(at, name, pa.array([MISSING] * rows.num_rows))
+    return rows

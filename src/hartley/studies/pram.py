@@ -1,0 +1,317 @@
+"""Perturb columns of a table at random: what was written, what it tells, what can be estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.engines.counting import distinct_counts
+from hartley.engines.sources import open_table
+from hartley.engines.view import prepare
+from hartley.errors import ColumnError, OptionError
+from hartley.policies.columns import KeptColumn
+from hartley.policies.document import PolicyDocument
+from hartley.policies.perturbation.drawing import TableDraw
+from hartley.policies.perturbation.frequencies import (
+    MOST_CELLS,
+    FrequencyEstimate,
+    estimate_from_counts,
+)
+from hartley.policies.perturbation.leakage import PramLeakage, pram_leakage
+from hartley.policies.perturbation.pram import Pram
+from hartley.ranges.relation import Relation
+from hartley.studies.release import as_matrices_say, refuse_overwriting, release_drawn
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from hartley.engines.table import Table
+    from hartley.policies.perturbation.pram import Seed
+    from hartley.studies.release import ReleaseReport
+
+    Progress = Callable[[str, float], None]
+    """Told what is being done and which share of it is done."""
+    Rules = Pram | Sequence[Pram] | PolicyDocument | str | os.PathLike[str]
+
+__all__ = [
+    "FrequencyEstimate",
+    "PerturbedColumn",
+    "PramReport",
+    "estimate_frequencies",
+    "joint_frequencies",
+    "perturb",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class PerturbedColumn:
+    """One rule, what it met and drew, what it leaks, and what a reader can estimate from it."""
+
+    pram: Pram
+    before: NDArray[np.int64]
+    """How many rows had each value: known to the owner of the table alone."""
+    after: NDArray[np.int64]
+    """How many rows have each released value."""
+    changed: int
+    leakage: PramLeakage
+    estimate: FrequencyEstimate | None
+    """From the perturbed rows alone; None where the matrix is singular."""
+    not_estimable: str | None = None
+    """Why there is no estimate."""
+
+    @property
+    def title(self) -> str:
+        """The columns, as a sentence names them."""
+        return ", ".join(self.pram.columns)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What a reader should know, in plain words."""
+        rows = int(self.before.sum())
+        changed = (
+            f"{self.title} came out otherwise in {self.changed:,} of {rows:,} rows "
+            f"({100 * self.changed / rows:.1f} %)."
+        )
+        estimated = (
+            (f"The frequencies of {self.title} cannot be estimated. {self.not_estimable}.",)
+            if self.estimate is None
+            else self.estimate.sentences
+        )
+        return (changed, *self.leakage.sentences, *estimated)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values, ready for JSON, without the table's own frequencies."""
+        return {
+            "columns": list(self.pram.columns),
+            "values": len(self.pram.values),
+            "changed": self.changed,
+            "released_rows": self.after.tolist(),
+            "leakage": self.leakage.to_dict(),
+            "estimate": None if self.estimate is None else self.estimate.to_dict(),
+            "not_estimable": self.not_estimable,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class PramReport:
+    """What a random perturbation wrote, in numbers and in plain sentences."""
+
+    release: ReleaseReport
+    columns: tuple[PerturbedColumn, ...]
+    policy: PolicyDocument
+    seeded: bool
+    """Whether the user chose the seed."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """The release in one sentence."""
+        told = " and ".join(column.title for column in self.columns)
+        return f"{self.release.headline[:-1]}, {told} perturbed at random."
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What a reader should know, in plain words."""
+        each = (sentence for column in self.columns for sentence in column.sentences)
+        return (*each, *self.general)
+
+    @property
+    def general(self) -> tuple[str, ...]:
+        """What is to be known beside the perturbed columns themselves."""
+        seed = (
+            "The seed was chosen, so that the draw can be repeated: whoever guesses or learns it "
+            "can undo much of the perturbation; draw no other table by it."
+            if self.seeded
+            else "The draw was made with fresh random bytes of the system and cannot be repeated."
+        )
+        return (seed, *self.release.sentences, *self.notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values, ready for JSON."""
+        return {
+            "format": 1,
+            "headline": self.headline,
+            "sentences": list(self.sentences),
+            "seeded": self.seeded,
+            "notes": list(self.notes),
+            "columns": [column.to_dict() for column in self.columns],
+            "release": self.release.to_dict(),
+        }
+
+
+def perturb(  # noqa: PLR0913 - each is one choice of the user's
+    table: object,
+    rules: Rules,
+    out: str | os.PathLike[str],
+    *,
+    keep: str | Sequence[str] = (),
+    seed: Seed = None,
+    confidential: str | Sequence[str] | None = None,
+    notes: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> PramReport:
+    """Write a table with columns perturbed at random; a column that is not named is not released.
+
+    Rows are streamed: memory does not grow with them. What is drawn for a row depends on the seed,
+    the rule and the number of the row alone; a database that gives its rows in no fixed order
+    does not number them alike twice. Every value must have a row of the matrix; a
+    missing one too.
+
+    Args:
+        table: whatever ``open_table`` opens.
+        rules: a rule, several for columns that are perturbed independently, or a policy.
+        out: the Parquet or CSV file to write.
+        keep: columns to release as they are, besides.
+        seed: a whole number to draw the same again; fresh random bytes of the system if left out.
+        confidential: columns about which it is worked out what the perturbed ones tell.
+        notes: what else a reader should know.
+        progress: told what is being done and which share of it.
+
+    Example:
+        >>> import tempfile
+        >>> people = {"sex": ["F", "M"] * 500, "age": list(range(1000))}
+        >>> rule = Pram.retaining("0.9", ["F", "M"], column="sex")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     report = perturb(people, rule, f"{folder}/out.parquet", keep="age", seed=1)
+        >>> report.headline[-24:]
+        'sex perturbed at random.'
+        >>> column = report.columns[0]
+        >>> column.changed, [round(share, 2) for share in column.estimate.shares.tolist()]
+        (85, [0.49, 0.51])
+    """
+    policy = _policy(rules, keep)
+    if not policy.prams:
+        raise OptionError(
+            "The policy perturbs no column at random",
+            hint='add a column of kind "pram", or use hartley.release',
+        )
+    opened = open_table(table)
+    paths = () if isinstance(rules, (Pram, PolicyDocument, Sequence)) else (str(rules),)
+    paths = (rules,) if isinstance(rules, str) else paths
+    refuse_overwriting({"table": opened.paths, "policy": paths}, out)
+    draw = TableDraw(policy.prams, seed=seed)
+    joints = [joint_frequencies(opened, pram, confidential) for pram in policy.prams]
+    released = release_drawn(opened, policy, out, draw, progress=progress)
+    about = () if confidential is None else _listed(confidential)
+    columns = tuple(
+        _perturbed(draw, place, pram_leakage(pram, joint, about=about))
+        for place, (pram, joint) in enumerate(zip(policy.prams, joints, strict=True))
+    )
+    return PramReport(released, columns, policy, seed is not None, tuple(notes))
+
+
+def _perturbed(draw: TableDraw, place: int, leakage: PramLeakage) -> PerturbedColumn:
+    pram, after = draw.prams[place], draw.after[place]
+    estimate, reason = None, None
+    try:
+        estimate = estimate_from_counts(after, pram)
+    except OptionError as error:
+        reason = error.problem
+    return PerturbedColumn(
+        pram, draw.before[place], after, draw.changed[place], leakage, estimate, reason
+    )
+
+
+def _policy(rules: Rules, keep: str | Sequence[str]) -> PolicyDocument:
+    kept = tuple(KeptColumn(name) for name in _listed(keep))
+    if isinstance(rules, PolicyDocument):
+        policy = rules
+    elif isinstance(rules, Pram):
+        return PolicyDocument((rules, *kept))
+    elif isinstance(rules, Sequence) and not isinstance(rules, str):
+        return PolicyDocument((*rules, *kept))
+    else:
+        policy = PolicyDocument.load(rules)
+    return PolicyDocument((*policy.columns, *kept), policy.title, policy.design) if kept else policy
+
+
+def joint_frequencies(
+    table: Table, pram: Pram, confidential: str | Sequence[str] | None
+) -> NDArray[np.float64] | None:
+    """Return the relative frequencies of confidential values and the values of a matrix."""
+    if confidential is None:
+        return None
+    relation = Relation.from_table(
+        table, secret=confidential, released=list(pram.columns), missing="value"
+    )
+    pairs = relation.pairs()
+    known = {value: place for place, value in enumerate(pram.values)}
+    places = [known.get(value, -1) for value in relation.released_range]
+    if min(places) < 0:
+        raise ColumnError(
+            f"Column '{pram.name}' holds a value that the matrix has no row for",
+            hint="add a row to the matrix, or merge such values first",
+        )
+    joint = np.zeros((pairs.sizes[0], len(pram.values)))
+    joint[pairs.secret, np.array(places)[pairs.released]] = pairs.counts / pairs.counts.sum()
+    return joint
+
+
+# --- estimates ----------------------------------------------------------------------------------
+
+
+def estimate_frequencies(
+    table: object, rules: Rules, *, joint: bool = False, project: bool = False
+) -> tuple[FrequencyEstimate, ...]:
+    """Estimate the frequencies before the perturbation from a perturbed table, without bias.
+
+    Args:
+        table: the perturbed table: whatever ``open_table`` opens.
+        rules: the rules or the policy that it was perturbed by.
+        joint: estimate the frequencies of the combinations of all perturbed columns together,
+            which were drawn independently; otherwise of each rule apart.
+        project: move the estimates to the nearest frequencies from 0 to 1, which biases them.
+
+    Example:
+        >>> rule = Pram.retaining("0.9", ["no", "yes"], column="sick")
+        >>> (found,) = estimate_frequencies({"sick": ["no"] * 820 + ["yes"] * 180}, rule)
+        >>> found.shares.round(6).tolist()
+        [0.9, 0.1]
+    """
+    policy = _policy(rules, ())
+    if not policy.prams:
+        raise OptionError(
+            "The policy perturbs no column at random", hint='it has no column of kind "pram"'
+        )
+    opened = as_matrices_say(open_table(table), policy)
+    groups = [policy.prams] if joint else [(pram,) for pram in policy.prams]
+    return tuple(
+        estimate_from_counts(_counts(opened, prams), prams, project=project) for prams in groups
+    )
+
+
+def _counts(table: Table, prams: Sequence[Pram]) -> NDArray[np.int64]:
+    """Count the rows of every combination of released values, an axis a rule."""
+    shape = tuple(len(pram.released) for pram in prams)
+    if np.prod(shape, dtype=float) > MOST_CELLS:
+        raise OptionError(
+            f"There are more than {MOST_CELLS:,} combinations of values to estimate",
+            hint="estimate the columns apart",
+        )
+    names = [name for pram in prams for name in pram.columns]
+    found = distinct_counts(prepare(table, names, missing="value"))
+    counts, at, start = np.zeros(shape, np.int64), [], 0
+    for pram in prams:
+        columns = [found.column(f"c{start + k}") for k in range(len(pram.columns))]
+        start += len(pram.columns)
+        back = Pram(np.eye(len(pram.released)), pram.released, column=pram.columns)
+        codes = back.coder([column.type for column in columns]).encode(columns)
+        if codes.min() < 0:
+            raise ColumnError(
+                f"Column '{pram.name}' of {table.name} holds a value that the policy never "
+                "releases",
+                hint="pass the table that was perturbed by this policy",
+            )
+        at.append(codes)
+    np.add.at(counts, tuple(at), found.column("n").to_numpy())
+    return counts
+
+
+def _listed(columns: str | Sequence[str]) -> tuple[str, ...]:
+    return (columns,) if isinstance(columns, str) else tuple(columns)

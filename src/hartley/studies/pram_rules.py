@@ -1,0 +1,239 @@
+"""Rules of perturbation for a table: from a probability, a file or the best trade-off."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.engines.counting import distinct_counts
+from hartley.engines.table import Kind
+from hartley.engines.view import prepare
+from hartley.errors import ColumnError, InputError, OptionError
+from hartley.policies.perturbation.matrix import MOST_VALUES, ExactMatrix
+from hartley.policies.perturbation.optimal import least_leaking
+from hartley.policies.perturbation.pram import Pram
+from hartley.policies.tradeoff.model import PrivacyDistortion
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from hartley.engines.table import Table
+
+FROM_TABLE = (
+    "The values beside the matrix were found in the table: whoever sees the policy file learns "
+    "which occur."
+)
+OPTIMAL = (
+    "The matrix was worked out from the frequencies of the table, so that whoever sees it learns "
+    "something about them."
+)
+INVARIANT = (
+    "The frequencies are preserved in expectation; whoever sees the matrix can work out from it "
+    "what they are."
+)
+
+
+@dataclass(frozen=True)
+class FoundRule:
+    """A rule for columns of a table, and what to know about where it comes from."""
+
+    pram: Pram
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RuleWish:
+    """What is wanted of the best rule: one of the three, and how distortion is measured."""
+
+    lam: float | None = None
+    distortion: float | None = None
+    risk: float | None = None
+    distance: str = "zero_one"
+    confidential: tuple[str, ...] = ()
+
+    @property
+    def given(self) -> dict[str, float]:
+        """The wishes that are there."""
+        wishes = {"lam": self.lam, "distortion": self.distortion, "risk": self.risk}
+        return {name: wish for name, wish in wishes.items() if wish is not None}
+
+
+def retaining_rule(
+    table: Table, columns: Sequence[str], probability: object, *, missing: str = "refuse"
+) -> FoundRule:
+    """Return the rule that keeps the values of a table's columns with a probability.
+
+    Over several columns the values are all combinations of those that each column has.
+
+    Example:
+        >>> from hartley.engines.sources import open_table
+        >>> table = open_table({"sex": ["F", "M", "F"]})
+        >>> retaining_rule(table, ["sex"], "0.8").pram.values
+        ('F', 'M')
+    """
+    found = [count_values(table, [name], missing) for name in columns]
+    sides = [[value for (value,) in counts] for counts in found]
+    size = int(np.prod([len(side) for side in sides], dtype=float))
+    if size > MOST_VALUES:
+        raise OptionError(
+            f"The columns {', '.join(columns)} have {size:,} combinations of values, too many for "
+            "one matrix",
+            hint="perturb them one by one: --column once for each",
+        )
+    values = sides[0] if len(sides) == 1 else list(itertools.product(*sides))
+    return FoundRule(Pram.retaining(probability, values, column=tuple(columns)), (FROM_TABLE,))
+
+
+def best_rule(
+    table: Table, columns: Sequence[str], wish: RuleWish, *, missing: str = "refuse"
+) -> FoundRule:
+    """Return the best rule for a wish: the one that tells least about confidential columns.
+
+    Without any it is the one of least stochastic maximal leakage, whatever a guess is about.
+
+    Example:
+        >>> from hartley.engines.sources import open_table
+        >>> table = open_table({"age": [30, 30, 40, 40], "sick": ["yes", "no", "no", "no"]})
+        >>> found = best_rule(table, ["age"], RuleWish(distortion=0.5, confidential=("sick",)))
+        >>> found.pram.matrix.shape
+        (2, 2)
+    """
+    if len(wish.given) != 1:
+        raise OptionError(
+            "Give one of --lam, --distortion and --risk", hint="for example --distortion 0.2"
+        )
+    counts = count_values(table, columns, missing)
+    if not wish.confidential:
+        if wish.distortion is None:
+            raise OptionError(
+                "A price or a limit of the risk needs confidential columns that it is about",
+                hint="name them with --confidential, or give --distortion",
+            )
+        values = [value[0] if len(columns) == 1 else value for value in counts]
+        best = least_leaking(
+            list(counts.values()), wish.distance, wish.distortion, values=values, column=columns
+        )
+        told = (
+            f"Of all rules with a mean {wish.distance.replace('_', '-')} distortion of "
+            f"{best.distortion:.4g}, this one has the least maximal leakage."
+        )
+        return FoundRule(best.pram, (told, FROM_TABLE, OPTIMAL))
+    model = PrivacyDistortion.from_table(
+        table,
+        confidential=list(wish.confidential),
+        key=list(columns),
+        distortion=wish.distance,
+        missing="drop" if missing == "refuse" else "value",
+    )
+    result = model.solve(**wish.given)
+    pram = Pram.of_result(result, model.values, column=tuple(columns))
+    return FoundRule(pram, (*result.sentences[:3], FROM_TABLE, OPTIMAL))
+
+
+def invariant_rule(table: Table, found: FoundRule, *, missing: str = "refuse") -> FoundRule:
+    """Return the rule made invariant for the frequencies of a table."""
+    pram = found.pram
+    counts = count_values(table, pram.columns, missing)
+    keys = [value if isinstance(value, tuple) else (value,) for value in pram.values]
+    if not counts.keys() <= set(keys):
+        raise ColumnError(
+            f"Column '{pram.name}' holds a value that the matrix has no row for",
+            hint="add a row to the matrix, or merge such values first",
+        )
+    if pram.released != pram.values:
+        raise OptionError(
+            "A rule that releases other values than there are cannot preserve frequencies",
+            hint="leave out --invariant",
+        )
+    return FoundRule(
+        pram.invariant([counts.get(key, 0) for key in keys]), (*found.notes, INVARIANT)
+    )
+
+
+def count_values(table: Table, columns: Sequence[str], missing: str) -> dict[tuple[Any, ...], int]:
+    """Return how often every combination of values occurs, in their order where they compare."""
+    if missing not in ("refuse", "value"):
+        raise OptionError(
+            f"The treatment of missing values '{missing}' is unknown",
+            hint="choose 'refuse' or 'value'",
+        )
+    view = prepare(table, columns, missing="value")
+    lost = next((column for column in view.columns if column.missing), None)
+    if missing == "refuse" and lost is not None:
+        raise ColumnError(
+            f"{lost.missing:,} value{'' if lost.missing == 1 else 's'} of column '{lost.name}' "
+            f"{'is' if lost.missing == 1 else 'are'} missing",
+            hint="drop such rows, or make missing a value that is perturbed too: --missing value",
+        )
+    found = distinct_counts(view)
+    if found.num_rows > MOST_VALUES:
+        raise OptionError(
+            f"{', '.join(columns)} has {found.num_rows:,} values, too many for a matrix",
+            hint="put numbers into cells or merge categories first (hartley design, release)",
+        )
+    sides = [found.column(f"c{place}").to_pylist() for place in range(len(columns))]
+    rows = list(zip(zip(*sides, strict=True), found.column("n").to_pylist(), strict=True))
+    rows.sort(key=lambda row: [(part is None, 0 if part is None else part) for part in row[0]])
+    return dict(rows)
+
+
+# --- matrices in files --------------------------------------------------------------------------
+
+
+def matrix_rule(table: Table, columns: Sequence[str], path: str | os.PathLike[str]) -> FoundRule:
+    """Read a matrix from a CSV file: released values in the first line, values in the first column.
+
+    Numbers are exact as they are written, fractions such as 1/3 too; an empty name is the missing
+    value. One column only.
+    """
+    if len(columns) != 1:
+        raise OptionError(
+            "A matrix in a CSV file is for one column",
+            hint="write several columns in a policy file",
+        )
+    kind = prepare(table, columns, missing="value").table.kind(columns[0])
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            lines = [[cell.strip() for cell in line] for line in csv.reader(file) if line]
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise InputError(
+            f"The matrix {path} cannot be read", hint="check that it is there and is CSV text"
+        ) from None
+    if len(lines) < 2 or any(len(line) != len(lines[0]) for line in lines) or len(lines[0]) < 2:
+        raise InputError(
+            f"The file {path} holds no matrix",
+            hint="first line: an empty field and the released values; then a value and its "
+            "probabilities in each line",
+        )
+    released = [_as_kind(name, kind, path) for name in lines[0][1:]]
+    values = [_as_kind(line[0], kind, path) for line in lines[1:]]
+    matrix = ExactMatrix.of([line[1:] for line in lines[1:]])
+    same = values == released
+    pram = Pram(matrix, values, column=tuple(columns), released=None if same else released)
+    return FoundRule(pram)
+
+
+def _as_kind(name: str, kind: Kind, path: str | os.PathLike[str]) -> Any:  # noqa: ANN401 - by the column
+    """Read a name as a value of a column."""
+    if not name:
+        return None
+    truths: Mapping[str, bool] = {"true": True, "false": False}
+    try:
+        if kind is Kind.INTEGER:
+            return int(name)
+        if kind is Kind.REAL:
+            return float(name)
+        if kind is Kind.BOOLEAN:
+            return truths[name.lower()]
+    except (ValueError, KeyError):
+        raise InputError(
+            f"A name in the matrix {path} is no value of a column of {kind} values",
+            hint="write the names as the column holds its values",
+        ) from None
+    return name

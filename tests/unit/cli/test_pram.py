@@ -1,0 +1,100 @@
+"""The commands hartley pram and hartley estimate."""
+
+import json
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from hartley.cli.main import app
+from hartley.datasets.people import people
+from hartley.errors import InputError, OptionError
+from hartley.policies.document import PolicyDocument
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("people") / "people.parquet"
+    pq.write_table(people(rows=2000), path)
+    return path
+
+
+def run(*words):
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.output
+
+
+def test_a_column_is_perturbed_certified_verified_and_estimated(table, tmp_path):
+    files = {name: tmp_path / name for name in ("out.parquet", "p.toml", "c.json", "page.html")}
+    out, policy, certificate, page = files.values()
+    common = ("--column", "region", "--column", "sex", "--retain", "0.8", "--seed", 3)
+    written = ("-o", out, "--policy-out", policy, "--certificate", certificate, "--html", page)
+    told = json.loads(run("pram", table, *common, *written, "--invariant", "--json"))
+    assert told["files"]["policy"] == str(policy)
+    assert told["promise"]["kind"] == "stochastic maximal leakage"
+    assert [column["columns"] for column in told["columns"]] == [["region"], ["sex"]]
+    assert [pram.name for pram in PolicyDocument.load(policy).prams] == ["region", "sex"]
+    assert "Do not publish it" in page.read_text()
+    assert "holds for the policy" in run("verify", policy, certificate, "--text")
+    found = json.loads(run("estimate", out, policy, "--json"))["estimates"]
+    assert found[1]["shares"] == told["columns"][1]["estimate"]["shares"]
+    assert "standard error" in run("estimate", out, policy, "--joint", "--project", "--text")
+    again = tmp_path / "again.parquet"
+    run("pram", table, "--policy", policy, "--seed", 3, "-o", again)
+    assert pq.read_table(again) == pq.read_table(out)
+    assert "Drawn at random" in run("release", table, policy, "-o", again, "--text")
+
+
+def test_the_best_rules_and_matrices_of_files_are_taken(table, tmp_path):
+    out = tmp_path / "out.csv"
+    best = ("--column", "job", "--confidential", "diagnosis", "--distortion", "0.4")
+    text = run("pram", table, *best, "-o", out, "--text", "--estimate")
+    assert "certified" in text
+    assert "About diagnosis the release tells" in text
+    assert "least maximal leakage" in run(
+        *("pram", table, "--column", "job", "--distortion", "0.4", "-o", out, "--text")
+    )
+    (tmp_path / "matrix.csv").write_text(",F,M\nF,0.9,0.1\nM,0.1,0.9\n")
+    swap = ("--column", "sex", "--matrix", tmp_path / "matrix.csv", "--keep", "age")
+    text = run("pram", table, *swap, "-o", out, "--text", "--estimate")
+    assert "0.848 bits of stochastic maximal leakage" in text
+    assert "± standard error" in text
+    assert out.read_text().startswith('"sex","age"')
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--column", "job"], "No matrix is given"),
+        (["--retain", "0.5"], "No column to perturb"),
+        (["--column", "job", "--retain", "0.5", "--lam", "1"], "Both --retain and --lam"),
+        (["--column", "jbo", "--retain", "0.5"], "did you mean 'job'"),
+        (["--column", "job", "--retain", "2"], "cannot be kept with probability 2"),
+        (["--column", "income", "--retain", "0.5"], "are missing"),
+        (["--column", "job", "--retain", "0.5", "--missing", "no"], "is unknown"),
+        (["--column", "job", "--risk", "0.1"], "needs confidential columns"),
+        (
+            ["--column", "job", "--confidential", "sex", "--risk", "9"],
+            "No perturbation reaches a risk of 9",
+        ),
+        (["--policy", "p.toml", "--invariant"], "says the columns and matrices itself"),
+        (["--policy", "p.toml"], "cannot be read"),
+        (["--column", "job", "--matrix", "m.csv"], "cannot be read"),
+        (["--column", "job", "--retain", "0.5", "--certificate", "c.json"], "none is written"),
+    ],
+)
+def test_what_makes_no_sense_is_said_in_a_sentence_and_nothing_is_written(
+    table, tmp_path, monkeypatch, words, told
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as caught:
+        run("pram", table, *words, "-o", "out.parquet")
+    assert told in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_release_cannot_replace_its_table(table):
+    with pytest.raises(OptionError, match="would overwrite the table"):
+        run("pram", table, "--column", "job", "--retain", "0.5", "-o", table)

@@ -1,0 +1,49 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hartley.datasets.people import people
+from hartley.policies.generalisation import k_anonymize
+from hartley.policies.microaggregation import mdav, mu_approx, univariate_microaggregation
+from hartley.studies.microdata import check_release
+
+
+@pytest.mark.parametrize("method", [mdav, mu_approx, univariate_microaggregation])
+@pytest.mark.parametrize("k", [2, 5])
+def test_every_microaggregation_is_k_anonymous_when_counted_again(method, k):
+    columns = "age" if method is univariate_microaggregation else ["age", "height"]
+    found = method(people(400), k, columns, keep=["diagnosis", "sex"])
+    report = check_release(found)
+    assert report.k >= k
+    assert report.leakage <= found.leakage + 1e-12
+    assert [one.column for one in report.confidential] == ["diagnosis", "sex"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "mondrian"},
+        {"hierarchies": {"age": [5, 10, 50]}},
+        {"hierarchies": {"age": [5, 10, 50]}, "suppress": 0.1},
+    ],
+)
+@pytest.mark.parametrize("k", [1, 4, 30])
+def test_every_anonymized_table_is_k_anonymous_when_counted_again(options, k):
+    found = k_anonymize(people(300), ["age", "sex", "region"], k, **options)
+    report = check_release(found, confidential="diagnosis")
+    assert report.k >= k
+    assert (report.rows, report.classes) == (300 - found.suppressed, found.classes)
+    assert report["diagnosis"].values == len(set(found.table["diagnosis"].to_pylist()))
+
+
+def test_a_key_that_is_missing_everywhere_tells_nothing():
+    table = pa.table({"a": [None, None, None, None, 1], "b": ["x", "x", "y", "y", "y"]})
+    found = k_anonymize(table, ["a", "b"], 2, suppress="0.2")
+    assert found.table["a"].null_count == 4
+    assert check_release(found).k == 2
+
+
+def test_the_release_is_measured_and_not_what_the_method_says():
+    found = mdav({"a": [1, 2, 3, 4], "b": [5, 5, 9, 9]}, 2)
+    broken = found.released.set_column(0, "a", pa.array(np.arange(4.0)))
+    assert check_release(type(found)(**{**vars(found), "released": broken})).k == 1

@@ -1,0 +1,307 @@
+"""Whole tables perturbed: streamed, repeatable, refused in sentences, estimated, certified."""
+
+import json
+import math
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from hartley.engines import writing
+from hartley.engines.sources import open_table
+from hartley.errors import ColumnError, InputError, OptionError
+from hartley.guarantees.certificate import Certificate
+from hartley.guarantees.certify import certify
+from hartley.guarantees.exhaustive import verify_exhaustively
+from hartley.policies.columns import KeptColumn, LineColumn, MergedColumn, QuantizedColumn
+from hartley.policies.document import PolicyDocument
+from hartley.policies.perturbation.leakage import pram_leakage
+from hartley.policies.perturbation.pram import Pram
+from hartley.policies.quantizer import UniformQuantizer
+from hartley.reports.pram_page import render_pram
+from hartley.studies.design import design
+from hartley.studies.pram import estimate_frequencies, joint_frequencies, perturb
+from hartley.studies.pram_rules import (
+    RuleWish,
+    best_rule,
+    count_values,
+    invariant_rule,
+    matrix_rule,
+    retaining_rule,
+)
+from hartley.studies.release import release
+
+JOB = Pram.retaining("0.7", ["care", "none", "trade"], column="job")
+SEX = Pram.retaining("0.9", ["F", "M"], column="sex")
+
+
+@pytest.fixture
+def people(tmp_path):
+    random = np.random.default_rng(5)
+    table = pa.table(
+        {
+            "job": random.choice(["care", "none", "trade"], 5000, p=[0.6, 0.3, 0.1]),
+            "sex": random.choice(["F", "M"], 5000),
+            "age": random.integers(18, 90, 5000),
+        }
+    )
+    pq.write_table(table, tmp_path / "people.parquet")
+    return tmp_path / "people.parquet"
+
+
+# --- tables -------------------------------------------------------------------------------------
+
+
+def test_a_table_is_drawn_as_the_rule_draws_its_codes(people, tmp_path):
+    report = perturb(people, [JOB, SEX], tmp_path / "out.parquet", keep="age", seed=11)
+    before, after = pq.read_table(people), pq.read_table(tmp_path / "out.parquet")
+    assert after.column_names == ["job", "sex", "age"]
+    assert after.column("age") == before.column("age")
+    for rule, found in zip([JOB, SEX], report.columns, strict=True):
+        codes = [rule.values.index(value) for value in before.column(rule.name).to_pylist()]
+        wanted = [rule.values[place] for place in rule.draw(codes, seed=11)]
+        drawn = after.column(rule.name).to_pylist()
+        assert drawn == wanted
+        assert found.before.tolist() == np.bincount(codes).tolist()
+        assert found.after.sum() == 5000
+        changed = zip(drawn, before.column(rule.name).to_pylist(), strict=True)
+        assert found.changed == sum(one != other for one, other in changed)
+
+
+def test_chunks_formats_and_engines_of_writing_change_nothing(people, tmp_path, monkeypatch):
+    perturb(people, JOB, tmp_path / "one.parquet", seed=1)
+    monkeypatch.setattr(writing, "CHUNK", 999)
+    perturb(people, JOB, tmp_path / "two.parquet", seed=1)
+    release(people, PolicyDocument((JOB,)), tmp_path / "three.csv", seed=1)
+    one = pq.read_table(tmp_path / "one.parquet")
+    assert one == pq.read_table(tmp_path / "two.parquet")
+    assert (
+        one.column("job").to_pylist()
+        == pa.csv.read_csv(tmp_path / "three.csv").column(0).to_pylist()
+    )
+    perturb(people, JOB, tmp_path / "other.parquet")
+    assert one != pq.read_table(tmp_path / "other.parquet")
+
+
+def test_columns_can_be_perturbed_together_and_beside_other_policies(people, tmp_path):
+    both = retaining_rule(open_table(people), ["job", "sex"], "0.5").pram
+    assert len(both.values) == 6
+    ages = QuantizedColumn("age", UniformQuantizer(0, 100, 10))
+    policy = PolicyDocument((ages, both))
+    path = policy.save(tmp_path / "policy.toml")
+    report = perturb(people, path, tmp_path / "out.parquet", seed=3)
+    after = pq.read_table(tmp_path / "out.parquet")
+    assert after.column_names == ["age", "job", "sex"]
+    assert set(after.column("age").to_pylist()) <= {10.0 * k + 5 for k in range(10)}
+    assert report.columns[0].title == "job, sex"
+    again = release(people, path, tmp_path / "again.parquet", seed=3)
+    assert pq.read_table(tmp_path / "again.parquet") == after
+    assert any("Drawn at random, row by row: job, sex" in told for told in again.sentences)
+
+
+def test_texts_of_a_csv_file_are_taken_as_they_are_written(tmp_path):
+    (tmp_path / "zips.csv").write_text("zip\n007\n7\n007\n8\n")
+    table = open_table(tmp_path / "zips.csv")
+    rule = retaining_rule(table, ["zip"], "1")
+    assert rule.pram.values == ("007", "7", "8")
+    perturb(table, rule.pram, tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text().split() == ['"zip"', '"007"', '"7"', '"007"', '"8"']
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ({"job": ["care", "baker"]}, "holds a value that the matrix has no row for"),
+        ({"job": ["care", None]}, "is missing, for which the matrix has no row"),
+        ({"job": [1, 2]}, "of another kind"),
+        ({"work": ["care"]}, "Column 'job' is not in"),
+        ({"job": []}, "no rows"),
+    ],
+)
+def test_a_table_that_does_not_fit_is_refused_and_nothing_is_left(tmp_path, content, told):
+    with pytest.raises(InputError, match=told) as caught:
+        perturb(content, JOB, tmp_path / "out.parquet")
+    assert "baker" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_are_not_overwritten_by_their_release(people, tmp_path):
+    path = PolicyDocument((JOB,)).save(tmp_path / "policy.parquet")
+    for out in (people, path):
+        with pytest.raises(OptionError, match="would overwrite"):
+            perturb(people, path, out)
+    with pytest.raises(OptionError, match="perturbs no column"):
+        perturb(people, PolicyDocument((KeptColumn("sex"),)), tmp_path / "out.parquet")
+    with pytest.raises(OptionError, match="perturbs no column"):
+        estimate_frequencies(people, PolicyDocument((KeptColumn("sex"),)))
+
+
+def test_missing_values_are_drawn_where_the_matrix_has_them(tmp_path):
+    table = {"x": ["a", None] * 2000}
+    rule = retaining_rule(open_table(table), ["x"], "0.5", missing="value").pram
+    assert rule.values == ("a", None)
+    report = perturb(table, rule, tmp_path / "out.parquet", seed=4)
+    assert 0.4 < pq.read_table(tmp_path / "out.parquet").column("x").null_count / 4000 < 0.6
+    assert any("replaced by what was drawn" in told for told in report.sentences)
+    with pytest.raises(ColumnError, match="2,000 values of column 'x' are missing"):
+        retaining_rule(open_table(table), ["x"], "0.5")
+
+
+# --- rules from tables --------------------------------------------------------------------------
+
+
+def test_the_best_rule_for_a_wish_reaches_it(people):
+    table = open_table(people)
+    wish = RuleWish(distortion=0.2, confidential=("sex",))
+    rule = best_rule(table, ["job"], wish).pram
+    counts = np.array(list(count_values(table, ["job"], "refuse").values())) / 5000
+    assert counts @ (1 - np.diag(rule.matrix.doubles)) <= 0.2 + 1e-9
+    told = pram_leakage(rule, joint_frequencies(table, rule, "sex")).confidential
+    assert told.average <= told.unperturbed / 10  # job and sex are nearly independent here
+    least = best_rule(table, ["job"], RuleWish(distortion=0.2)).pram
+    assert counts @ (1 - np.diag(least.matrix.doubles)) == pytest.approx(0.2, abs=1e-6)
+    for wrong in (RuleWish(), RuleWish(risk=0.1), RuleWish(lam=1.0, distortion=0.1)):
+        with pytest.raises(OptionError):
+            best_rule(table, ["job"], wrong)
+
+
+def test_an_invariant_rule_fits_the_table(people):
+    table = open_table(people)
+    kept = invariant_rule(table, retaining_rule(table, ["job"], "0.6"))
+    counts = np.array(list(count_values(table, ["job"], "refuse").values()))
+    assert counts @ kept.pram.matrix.doubles == pytest.approx(counts, abs=1e-9)
+    assert any("preserved in expectation" in note for note in kept.notes)
+
+
+def test_a_matrix_is_read_from_a_csv_file(people, tmp_path):
+    path = tmp_path / "matrix.csv"
+    path.write_text(",care,none,trade\ncare,1/2,1/4,1/4\nnone,0.1,0.9,0\ntrade,0,0,1\n")
+    rule = matrix_rule(open_table(people), ["job"], path).pram
+    assert rule.matrix.texts()[0] == ["0.5", "0.25", "0.25"]
+    assert rule.values == rule.released == ("care", "none", "trade")
+    path.write_text(",1\nx,1\n")
+    with pytest.raises(InputError, match="no value of a column of integer values"):
+        matrix_rule(open_table(people), ["age"], path)
+    for wrong in ("", ",a\n", ",a\nb,1,2\n"):
+        path.write_text(wrong)
+        with pytest.raises(InputError, match="holds no matrix"):
+            matrix_rule(open_table(people), ["job"], path)
+    with pytest.raises(OptionError, match="for one column"):
+        matrix_rule(open_table(people), ["job", "sex"], path)
+
+
+def test_too_many_values_are_refused():
+    table = open_table({"x": list(range(5000)), "y": list(range(5000))})
+    with pytest.raises(OptionError, match="5,000 values, too many"):
+        retaining_rule(table, ["x"], "0.5")
+    pair = open_table({"x": [k % 100 for k in range(5000)], "y": [k // 50 for k in range(5000)]})
+    with pytest.raises(OptionError, match="10,000 combinations of values"):
+        retaining_rule(pair, ["x", "y"], "0.5")
+
+
+# --- reports ------------------------------------------------------------------------------------
+
+
+def test_a_report_says_what_is_told_and_keeps_the_true_frequencies_to_the_owner(people, tmp_path):
+    report = perturb(people, JOB, tmp_path / "out.parquet", confidential="sex", seed=1)
+    text = " ".join(report.sentences)
+    for told in (
+        "maximal leakage",
+        "(L0 = I* = 0)",
+        "odds between",
+        "About sex",
+        "seed was chosen",
+    ):
+        assert told in text
+    written = json.dumps(report.to_dict())
+    for count in report.columns[0].before.tolist():
+        assert f" {count}," not in written
+    page = render_pram(report)
+    assert "Do not publish it" in page
+    assert page.count("<svg") == 2
+    assert f"{report.columns[0].before[0] / 5000:.4f}" in page
+
+
+def test_a_singular_matrix_is_released_and_said_not_to_be_estimable(people, tmp_path):
+    flat = Pram(np.full((3, 3), 1 / 3), JOB.values, column="job")
+    report = perturb(people, flat, tmp_path / "out.parquet")
+    assert report.columns[0].estimate is None
+    assert "cannot be estimated" in " ".join(report.sentences)
+    assert report.columns[0].leakage.maximal < 1e-9
+    assert "<svg" in render_pram(report)
+    with pytest.raises(OptionError, match="singular: it has the rank 1 for 3 values"):
+        estimate_frequencies(tmp_path / "out.parquet", flat)
+
+
+# --- estimates ----------------------------------------------------------------------------------
+
+
+def test_frequencies_are_estimated_from_the_release_and_the_policy_alone(people, tmp_path):
+    policy = PolicyDocument((JOB, SEX)).save(tmp_path / "policy.toml")
+    perturb(people, policy, tmp_path / "out.parquet", seed=2)
+    before = pq.read_table(people)
+    for found in estimate_frequencies(tmp_path / "out.parquet", policy):
+        (name,), (values,) = found.columns, found.values
+        truth = [before.column(name).to_pylist().count(value) / 5000 for value in values]
+        assert (np.abs(found.shares - truth) <= 4 * found.errors).all()  # chance of a miss: 3e-4
+    (joint,) = estimate_frequencies(tmp_path / "out.parquet", policy, joint=True)
+    pairs = list(
+        zip(before.column("job").to_pylist(), before.column("sex").to_pylist(), strict=True)
+    )
+    truth = [[pairs.count((job, sex)) / 5000 for sex in SEX.values] for job in JOB.values]
+    assert (np.abs(joint.shares - truth) <= 4 * joint.errors).all()  # likewise
+
+
+def test_a_table_of_another_policy_is_refused(people):
+    with pytest.raises(ColumnError, match="never releases"):
+        estimate_frequencies(people, Pram.retaining("0.9", ["a", "b"], column="job"))
+
+
+def test_a_design_for_it_is_sent_to_the_right_command():
+    with pytest.raises(InputError, match="designed by hartley pram"):
+        design({"objective": "pram", "columns": {"job": {"values": ["a", "b"]}}})
+
+
+# --- certificates -------------------------------------------------------------------------------
+
+
+def test_a_certificate_bounds_every_guess_and_is_checked_again(tmp_path):
+    path = PolicyDocument((JOB, SEX), design={"bits": "1.5"}).save(tmp_path / "policy.toml")
+    promised = certify(PolicyDocument.load(path)).bind(path)
+    assert promised.kind == "stochastic maximal leakage"
+    assert promised.value == pytest.approx(math.log2(2.1 * 1.8), abs=1e-9)
+    assert promised.value >= math.log2(2.1 * 1.8)
+    assert not promised.sound
+    assert "breaks the budget of 1.5 bits" in promised.claim
+    assert "no certificate of noiseless privacy" in promised.claim
+    saved = Certificate.load(promised.save(tmp_path / "certificate.json"))
+    saved.check(path)
+    assert certify(PolicyDocument.load(path), 2).sound
+    assert certify(Pram.retaining("0.9", ["a", "b"])).value == pytest.approx(0.847997, abs=1e-6)
+
+
+def test_the_bound_holds_for_the_whole_record_by_brute_force():
+    # Two rules over records of both columns: no release of a record helps a guess more.
+    large = np.kron(JOB.matrix.doubles, SEX.matrix.doubles)
+    gain = large.max(axis=0).sum()
+    assert math.log2(gain) <= certify(PolicyDocument((JOB, SEX))).value <= math.log2(gain) + 1e-9
+
+
+def test_other_columns_count_with_their_outputs_and_kept_ones_without_bound():
+    merged = MergedColumn("work", (("a", "b"), ("c",)), ("x", "y"))
+    both = certify(PolicyDocument((SEX, merged)))
+    assert both.value == pytest.approx(math.log2(1.8 * 3))
+    kept = certify(PolicyDocument((SEX, KeptColumn("age"))))
+    assert math.isinf(kept.value)
+    assert not kept.sound
+    assert "age can take any value" in kept.claim
+
+
+def test_what_no_certificate_covers_is_refused():
+    line = LineColumn.read("stretch", "w", line="30", reach="5", low="0", high="100")
+    with pytest.raises(InputError, match="which no one certificate covers"):
+        certify(PolicyDocument((SEX, line)))
+    with pytest.raises(OptionError, match="drawn at random"):
+        verify_exhaustively(PolicyDocument((SEX,)), people={"sex": ["F", "M"]})
