@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 Kind: TypeAlias = Literal["line", "points", "steps", "bars", "band"]
 Dash: TypeAlias = Literal["solid", "dashed", "dotted"]
@@ -46,6 +46,19 @@ class Heat:
     right: float
     bottom: float
     top: float
+
+    def cells(self) -> Iterator[tuple[float, float, float]]:
+        """Return the middle of every cell of the grid with its value, row by row.
+
+        Example:
+            >>> list(Heat("people", ((1.0, 2.0),), 0, 4, 0, 1).cells())
+            [(1.0, 0.5, 1.0), (3.0, 0.5, 2.0)]
+        """
+        rows = len(self.values)
+        for i, row in enumerate(self.values):
+            y = self.bottom + (self.top - self.bottom) * (i + 0.5) / rows
+            for j, value in enumerate(row):
+                yield self.left + (self.right - self.left) * (j + 0.5) / len(row), y, value
 
 
 @dataclass(frozen=True)
@@ -89,13 +102,19 @@ class Chart:
         """Return the numbers of the picture as lines of comma-separated values."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow((*CSV_COLUMNS, "data") if self.synthetic else CSV_COLUMNS)
+        shaded = any(panel.heat is not None for panel in self.panels)
+        mark = ("synthetic",) if self.synthetic else ()
+        writer.writerow(
+            (*CSV_COLUMNS, *(("value",) if shaded else ()), *(("data",) if mark else ()))
+        )
         for panel in self.panels:
             name = panel.title or panel.y_label
+            if panel.heat is not None:
+                for x, y, value in panel.heat.cells():
+                    writer.writerow((name, panel.heat.label, x, y, "", "", value, *mark))
             for series in panel.series:
                 lows: Sequence[Value] = series.low or ("",) * len(series.x)
                 highs: Sequence[Value] = series.high or ("",) * len(series.x)
                 for row in zip(series.x, series.y, lows, highs, strict=True):
-                    mark = ("synthetic",) if self.synthetic else ()
-                    writer.writerow((name, series.label, *row, *mark))
+                    writer.writerow((name, series.label, *row, *(("",) if shaded else ()), *mark))
         return out.getvalue()

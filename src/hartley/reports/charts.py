@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,9 @@ TONES = ("#2563a8", "#b4232a", "#d97706", "#0f766e", "#7c3aed", "#64748b", "#be1
 DASHES = {"solid": "-", "dashed": "--", "dotted": ":"}
 PANEL = (5.4, 3.9)
 ALONE = (7.2, 4.4)
+MOST_DECADES = 5
+MOST_SHADES = 16
+"""Up to so many different values are shown as so many shades."""
 
 
 def plot_chart(chart: Chart) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
@@ -29,23 +33,32 @@ def plot_chart(chart: Chart) -> Any:  # noqa: ANN401 - a matplotlib figure, unty
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     number = len(chart.panels)
     columns = min(number, chart.across)
     rows = -(-number // columns)
     size = ALONE if number == 1 else (PANEL[0] * columns, PANEL[1] * rows)
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=size, layout="constrained")
-        places = figure.subplots(rows, columns, squeeze=False).ravel()
-        for axes, panel in zip(places, chart.panels, strict=False):
-            _draw(axes, panel)
-        for axes in places[number:]:
-            axes.set_visible(False)
+        figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08))
+        for place, panel in zip(_places(figure, number, columns), chart.panels, strict=True):
+            _draw(figure.add_subplot(place), panel)
         title = f"{chart.title} (synthetic data)" if chart.synthetic else chart.title
         figure.suptitle(title, fontsize=11, fontweight="bold", color=INK)
         if chart.note:
             figure.supxlabel(chart.note, fontsize=8.5, color="#64748b")
     return figure
+
+
+def _places(figure: Any, number: int, columns: int) -> Iterator[Any]:  # noqa: ANN401 - untyped
+    """Return where each panel stands; a last row that is not full stands in the middle."""
+    rows = -(-number // columns)
+    grid = figure.add_gridspec(rows, 2 * columns)
+    for k in range(number):
+        row, column = divmod(k, columns)
+        missing = rows * columns - number if row == rows - 1 else 0
+        first = 2 * column + missing
+        yield grid[row, first : first + 2]
 
 
 def _draw(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
@@ -71,10 +84,10 @@ def _draw(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
 
 def _dress(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
     """Scale and name the axes."""
-    if panel.x_log:
-        axes.set_xscale("log")
-    if panel.y_log:
-        axes.set_yscale("log")
+    for name, logarithmic in (("x", panel.x_log), ("y", panel.y_log)):
+        if logarithmic:
+            getattr(axes, f"set_{name}scale")("log")
+            _number_powers(getattr(axes, f"{name}axis"))
     if panel.from_zero:
         axes.set_ylim(bottom=0)
     axes.set_xlabel(panel.x_label)
@@ -83,7 +96,32 @@ def _dress(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
         axes.set_title(panel.title, fontsize=10, loc="left")
     labels = [series.label for series in panel.series if series.label]
     if len(labels) > 1 or (labels and panel.heat is not None):
-        axes.legend(frameon=False, fontsize=8.5, labelcolor=INK)
+        _make_room(axes, panel, len(labels))
+        axes.legend(
+            fontsize=8.5, labelcolor=INK, frameon=True, framealpha=0.8, edgecolor="none",
+            borderpad=0.2,
+        )  # fmt: skip
+
+
+def _make_room(axes: Any, panel: Panel, lines: int) -> None:  # noqa: ANN401 - untyped
+    """Leave room for the legend above bars, which fill the panel from below."""
+    if any(series.kind == "bars" for series in panel.series) and not panel.y_log:
+        bottom, top = axes.get_ylim()
+        axes.set_ylim(bottom, top + (top - bottom) * (0.06 + 0.075 * lines))
+
+
+def _number_powers(axis: Any) -> None:  # noqa: ANN401 - untyped
+    """Write plain numbers along a logarithmic axis that spans a few powers of ten."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    low, high = sorted(axis.get_view_interval())
+    decades = math.log10(high / low) if low > 0 else math.inf
+    if decades > MOST_DECADES:
+        return
+    steps = (1.0,) if decades > 2.5 else (1.0, 2.0, 5.0)
+    axis.set_major_locator(LogLocator(subs=steps))
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _names(panel: Panel) -> list[str]:
@@ -116,7 +154,7 @@ def _draw_series(
     elif series.kind == "steps":
         axes.step(at, series.y, where="post", linestyle=DASHES[series.dash], **look)
     else:
-        marker = "." if len(at) <= 40 else ""
+        marker = "." if len(at) <= 30 and series.dash == "solid" else ""
         axes.plot(at, series.y, linestyle=DASHES[series.dash], marker=marker, **look)
     if series.low and series.high:
         ends = zip(series.y, series.low, series.high, strict=True)
@@ -128,9 +166,36 @@ def _draw_series(
 
 
 def _draw_heat(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
+    from matplotlib.ticker import MaxNLocator
+
     heat = panel.heat
     assert heat is not None  # checked by the caller
     ends = (heat.left, heat.right, heat.bottom, heat.top)
-    shades = axes.imshow(heat.values, origin="lower", extent=ends, aspect="auto", cmap="viridis")
+    shown = [value for row in heat.values for value in row]
+    seen = sorted(set(shown))
+    sparse = seen[0] == 0 and shown.count(0) > len(shown) / 2
+    norm = _between(seen) if 1 < len(seen) <= MOST_SHADES and not sparse else None
+    # Counts of which most are zero: on white, the more the darker.
+    colours = "Blues" if sparse else "viridis"
+    shades = axes.imshow(
+        heat.values, origin="lower", extent=ends, aspect="auto", cmap=colours, norm=norm
+    )
     axes.grid(visible=False)
-    axes.figure.colorbar(shades, ax=axes, label=heat.label).outline.set_edgecolor(PALE)
+    bar = axes.figure.colorbar(shades, ax=axes, label=heat.label, spacing="uniform")
+    if norm is not None:
+        bar.set_ticks(
+            seen, labels=[f"{value:.3g}".replace("-", "\N{MINUS SIGN}") for value in seen]
+        )
+    elif all(float(value).is_integer() for value in seen):
+        bar.locator = MaxNLocator(integer=True)
+        bar.update_ticks()
+    bar.outline.set_edgecolor(PALE)
+
+
+def _between(values: list[float]) -> Any:  # noqa: ANN401 - untyped
+    """Return shades that change half-way between a few values."""
+    from matplotlib.colors import BoundaryNorm
+
+    middles = [(a + b) / 2 for a, b in pairwise(values)]
+    ends = 2 * values[0] - middles[0], 2 * values[-1] - middles[-1]
+    return BoundaryNorm([ends[0], *middles, ends[1]], ncolors=256)
