@@ -25,6 +25,14 @@ Keys = Annotated[
         "--keys", metavar="COL[,COL]", help="The columns by which somebody could be recognised."
     ),
 ]
+Groups = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--hierarchy",
+        metavar="COL=FILE",
+        help="CSV file with a confidential value and its groups, narrow to wide, in each line.",
+    ),
+]
 Null = Annotated[
     list[str] | None,
     typer.Option("--null", metavar="TEXT", help="Text that marks a missing value in CSV files."),
@@ -54,14 +62,7 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             help="Confidential columns whose values have an order; numbers and times if left out.",
         ),
     ] = None,
-    hierarchy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--hierarchy",
-            metavar="COL=FILE",
-            help="CSV file with a confidential value and its groups, narrow to wide, in each line.",
-        ),
-    ] = None,
+    hierarchy: Groups = None,
     null: Null = None,
     names: Names = None,
     json: Format = None,
@@ -72,14 +73,14 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     """
     from hartley.studies.anonymity import anonymity_report
 
-    opened = _open(table, null, names)
+    opened = open_tables(table, null, names)
     with progress_bar({"count": "Counting classes"}) as progress:
         report = anonymity_report(
             opened,
             keys=split_columns(keys, opened.columns),
             confidential=split_columns(confidential or [], opened.columns),
             ordered=split_columns(ordered, opened.columns) if ordered else None,
-            hierarchy=_hierarchies(hierarchy or [], opened) or None,
+            hierarchy=read_hierarchies(hierarchy or [], opened) or None,
             progress=progress,
         )
     if wants_json(json):
@@ -138,14 +139,14 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     from hartley.policies.generalisation import k_anonymize
 
     check_files({"release": out}, {"table": table})
-    opened = _open(table, null, names)
+    opened = open_tables(table, null, names)
     widths = split_settings(bins or [], "--bins", "COL=5,10,20")
     hierarchies: dict[str, Any] = {name: text.split(",") for name, text in widths.items()}
     found = k_anonymize(
         opened,
         split_columns(keys, opened.columns),
         k,
-        hierarchies=hierarchies | _hierarchies(hierarchy or [], opened),
+        hierarchies=hierarchies | read_hierarchies(hierarchy or [], opened),
         method=method,
         suppress=suppress,
     )
@@ -159,7 +160,8 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     typer.echo(f"Written: {out}")
 
 
-def _open(table: list[str], null: list[str] | None, names: str | None) -> OpenTable:
+def open_tables(table: list[str], null: list[str] | None, names: str | None) -> OpenTable:
+    """Open files as one table."""
     from hartley.engines.sources import open_table
 
     return open_table(
@@ -169,7 +171,7 @@ def _open(table: list[str], null: list[str] | None, names: str | None) -> OpenTa
     )
 
 
-def _hierarchies(texts: list[str], table: OpenTable) -> dict[str, dict[object, list[str]]]:
+def read_hierarchies(texts: list[str], table: OpenTable) -> dict[str, dict[object, list[str]]]:
     """Read the hierarchies of columns: of numbers the values are read as numbers."""
     settings = split_settings(texts, "--hierarchy", "COL=FILE")
     table.require(settings)

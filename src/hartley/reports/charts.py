@@ -145,7 +145,7 @@ def _draw_series(
         axes.fill_between(at, series.low, series.high, alpha=0.15, linewidth=0, **look)
         return
     if series.kind == "bars":
-        step = min((b - a for a, b in pairwise(at)), default=1.0)
+        step = min((abs(b - a) for a, b in pairwise(at)), default=1.0)
         width = 0.8 * step / len(bars)
         at = [x + (bars.index(series) - (len(bars) - 1) / 2) * width for x in at]
         axes.bar(at, series.y, width=width, **look)

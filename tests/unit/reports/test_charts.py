@@ -73,6 +73,14 @@ def test_bars_leave_room_for_their_legend():
     assert drawn(Panel("x", "y", tuple(bars), from_zero=True)).axes[0].get_ylim()[1] > 1.15
 
 
+def test_bars_stand_in_the_order_of_their_series_whatever_the_order_of_their_names():
+    one = Series("one", ("a", "b"), (1.0, 2.0), "bars")
+    two = Series("two", ("b", "a"), (3.0, 4.0), "bars")
+    first, second = drawn(Panel("x", "y", (one, two))).axes[0].containers
+    at = {bar.get_height(): bar.get_x() for bar in (*first, *second)}
+    assert at[1.0] < at[4.0] < at[2.0] < at[3.0]
+
+
 def test_synthetic_data_are_marked_in_the_title():
     assert "(synthetic data)" in drawn(Panel("x", "y", (LINE,)), synthetic=True).get_suptitle()
     assert "synthetic" not in drawn(Panel("x", "y", (LINE,))).get_suptitle()
