@@ -19,6 +19,7 @@ import audit_rows
 import environments
 import import_time
 import mdav
+import membership
 import optimal_quantizer
 import partition
 import price
@@ -41,6 +42,7 @@ BENCHMARKS = {
     "privacy_distortion": privacy_distortion.run,
     "anonymity": anonymity.run,
     "mdav": mdav.run,
+    "membership": membership.run,
     "import_time": import_time.run,
 }
 

@@ -11,8 +11,10 @@ import typer
 
 from hartley.cli.anonymity import anonymity_command, anonymize_command
 from hartley.cli.ask import ask_command, price_command
+from hartley.cli.attack import attack_app
 from hartley.cli.audit import audit_command
 from hartley.cli.curve import curve_command
+from hartley.cli.datasets import datasets_command
 from hartley.cli.design import design_command
 from hartley.cli.doctor import doctor_command
 from hartley.cli.ledger import ledger_app
@@ -20,6 +22,7 @@ from hartley.cli.microaggregate import microaggregate_command
 from hartley.cli.output import is_terminal
 from hartley.cli.refusals import pointed_at
 from hartley.cli.release import release_command
+from hartley.cli.reproduce import reproduce_command
 from hartley.cli.sample import sample_command
 from hartley.cli.schema import schema_app
 from hartley.cli.tradeoff import tradeoff_command
@@ -48,12 +51,15 @@ app.command("anonymity")(anonymity_command)
 app.command("anonymize")(anonymize_command)
 app.command("curve")(curve_command)
 app.command("microaggregate")(microaggregate_command)
+app.command("reproduce")(reproduce_command)
 app.command("sample")(sample_command)
+app.command("datasets")(datasets_command)
 app.command("doctor")(doctor_command)
 app.add_typer(schema_app)
 app.command("price")(price_command)
 app.command("ask")(ask_command)
 app.add_typer(ledger_app)
+app.add_typer(attack_app)
 
 
 def _version(wanted: bool) -> None:
