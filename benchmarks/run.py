@@ -19,6 +19,7 @@ import audit_rows
 import environments
 import import_time
 import mdav
+import membership
 import optimal_quantizer
 import partition
 import pram
@@ -43,6 +44,7 @@ BENCHMARKS = {
     "anonymity": anonymity.run,
     "mdav": mdav.run,
     "pram": pram.run,
+    "membership": membership.run,
     "import_time": import_time.run,
 }
 

@@ -40,6 +40,8 @@ _HOMES = {
         "ordered_closeness",
         "t_closeness",
     ),
+    "hartley.ranges.dynamics": ("FiniteSystem",),
+    "hartley.measures.over_time": ("LeakageAt", "leakage_over_time"),
     "hartley.measures.hypothesis": ("HypothesisAnalysis", "analyse_hypothesis"),
     "hartley.ranges.box": ("Box", "Interval", "IntervalUnion"),
     "hartley.ranges.cells": ("CutBox",),
@@ -81,7 +83,19 @@ _HOMES = {
     "hartley.studies.anonymity": ("anonymity_report", "leaking_release"),
     "hartley.studies.anonymity_findings": ("AnonymityReport",),
     "hartley.engines.sources": ("open_table",),
+    "hartley.datasets.catalogue": ("dataset",),
+    "hartley.datasets.dataset": ("Dataset",),
     "hartley.datasets.people": ("people",),
+    "hartley.adversaries.homogeneity": ("Homogeneity", "Similarity", "Skewness"),
+    "hartley.adversaries.guessing": ("BruteForceGuessing",),
+    "hartley.adversaries.testing": ("HypothesisTesting",),
+    "hartley.adversaries.differencing": ("Differencing",),
+    "hartley.adversaries.reconstruction": ("Reconstruction",),
+    "hartley.adversaries.membership": ("MembershipGame",),
+    "hartley.adversaries.load_monitoring": ("LoadMonitoring",),
+    "hartley.adversaries.uniqueness": ("Uniqueness", "grid_policy"),
+    "hartley.ranges.transcript": ("Transcript",),
+    "hartley.agent.transcript": ("transcripts_of",),
     "hartley.studies.audit": ("AuditReport", "audit"),
     "hartley.studies.design": ("Design", "design"),
     "hartley.studies.specification": ("Specification",),
@@ -118,6 +132,18 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from hartley.adversaries.differencing import Differencing as Differencing
+    from hartley.adversaries.guessing import BruteForceGuessing as BruteForceGuessing
+    from hartley.adversaries.homogeneity import (
+        Homogeneity as Homogeneity,
+        Similarity as Similarity,
+        Skewness as Skewness,
+    )
+    from hartley.adversaries.load_monitoring import LoadMonitoring as LoadMonitoring
+    from hartley.adversaries.membership import MembershipGame as MembershipGame
+    from hartley.adversaries.reconstruction import Reconstruction as Reconstruction
+    from hartley.adversaries.testing import HypothesisTesting as HypothesisTesting
+    from hartley.adversaries.uniqueness import Uniqueness as Uniqueness, grid_policy as grid_policy
     from hartley.agent.agent import Agent as Agent
     from hartley.agent.estimate import Estimate as Estimate, Reading as Reading
     from hartley.agent.ledger.ledger import Ledger as Ledger, open_ledger as open_ledger
@@ -127,6 +153,9 @@ if TYPE_CHECKING:
         BatchAnswer as BatchAnswer,
         Quote as Quote,
     )
+    from hartley.agent.transcript import transcripts_of as transcripts_of
+    from hartley.datasets.catalogue import dataset as dataset
+    from hartley.datasets.dataset import Dataset as Dataset
     from hartley.datasets.people import people as people
     from hartley.engines.sources import open_table as open_table
     from hartley.errors import (
@@ -183,6 +212,10 @@ if TYPE_CHECKING:
     from hartley.measures.maximal import maximal_leakage as maximal_leakage
     from hartley.measures.maximin import maximin_information as maximin_information
     from hartley.measures.mutual import mutual_information as mutual_information
+    from hartley.measures.over_time import (
+        LeakageAt as LeakageAt,
+        leakage_over_time as leakage_over_time,
+    )
     from hartley.policies.allocation import Allocation as Allocation, allocate_bits as allocate_bits
     from hartley.policies.blurring import (
         BlurringPolicy as BlurringPolicy,
@@ -240,6 +273,7 @@ if TYPE_CHECKING:
         Channel as Channel,
         JointDistribution as JointDistribution,
     )
+    from hartley.ranges.dynamics import FiniteSystem as FiniteSystem
     from hartley.ranges.expression import (
         parse_expression as parse_expression,
         variables as variables,
@@ -254,6 +288,7 @@ if TYPE_CHECKING:
     )
     from hartley.ranges.relation import ROW as ROW, Relation as Relation
     from hartley.ranges.schema import Column as Column, Schema as Schema
+    from hartley.ranges.transcript import Transcript as Transcript
     from hartley.ranges.volume import Volume as Volume, volume as volume
     from hartley.reports import plot as plot, write_html as write_html
     from hartley.studies.anonymity import (

@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).parents[2] / "src" / "hartley"
 MAY_IMPORT = {
     "errors": set(),
     "exact": {"errors"},
+    "chart": set(),
     "kernels": {"errors", "exact"},
     "engines": {"errors", "exact"},
     "ranges": {"errors", "exact", "kernels", "engines"},
@@ -23,12 +24,19 @@ MAY_IMPORT = {
         *("errors", "exact", "kernels", "engines", "ranges", "measures"),
         *("policies", "guarantees"),
     },
+    "adversaries": {
+        *("errors", "exact", "chart", "kernels", "engines", "ranges", "measures", "policies"),
+    },
     "datasets": {"errors", "exact", "engines", "ranges"},
     "studies": {
-        *("errors", "exact", "kernels", "engines", "ranges", "measures"),
-        *("policies", "guarantees", "datasets"),
+        *("errors", "exact", "chart", "kernels", "engines", "ranges", "measures"),
+        *("policies", "guarantees", "adversaries", "datasets"),
     },
-    "reports": {"errors", "studies"},
+    "papers": {
+        *("errors", "exact", "chart", "kernels", "engines", "ranges", "measures"),
+        *("policies", "guarantees", "adversaries", "agent", "datasets"),
+    },
+    "reports": {"errors", "chart", "studies", "adversaries", "papers"},
 }
 OWNERS = {
     "numba": {"kernels"},

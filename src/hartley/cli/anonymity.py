@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from hartley.cli.options import (
+    Groups,
     Html,
     Keys,
     Names,
@@ -16,14 +15,11 @@ from hartley.cli.options import (
     Out,
     Tables,
     open_tables,
+    read_hierarchies,
     split_columns,
     split_settings,
 )
 from hartley.cli.output import Format, check_files, console, print_json, progress_bar, wants_json
-from hartley.errors import OptionError
-
-if TYPE_CHECKING:
-    from hartley.engines.table import Table as OpenTable
 
 
 def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -43,14 +39,7 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             help="Confidential columns whose values have an order; numbers and times if left out.",
         ),
     ] = None,
-    hierarchy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--hierarchy",
-            metavar="COL=FILE",
-            help="CSV file with a confidential value and its groups, narrow to wide, in each line.",
-        ),
-    ] = None,
+    hierarchy: Groups = None,
     population: Annotated[
         list[str] | None,
         typer.Option(
@@ -80,7 +69,7 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             keys=split_columns(keys, opened.columns),
             confidential=split_columns(confidential or [], opened.columns),
             ordered=split_columns(ordered, opened.columns) if ordered else None,
-            hierarchy=_hierarchies(hierarchy or [], opened) or None,
+            hierarchy=read_hierarchies(hierarchy or [], opened) or None,
             population=open_tables(population, null) if population else None,
             progress=progress,
         )
@@ -151,7 +140,7 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         opened,
         split_columns(keys, opened.columns),
         k,
-        hierarchies=hierarchies | _hierarchies(hierarchy or [], opened),
+        hierarchies=hierarchies | read_hierarchies(hierarchy or [], opened),
         method=method,
         suppress=suppress,
     )
@@ -165,28 +154,3 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     typer.echo(f"Written: {out}")
     if written:
         typer.echo(f"Report: {written['html']}")
-
-
-def _hierarchies(texts: list[str], table: OpenTable) -> dict[str, dict[object, list[str]]]:
-    """Read the hierarchies of columns: of numbers the values are read as numbers."""
-    settings = split_settings(texts, "--hierarchy", "COL=FILE")
-    table.require(settings)
-    return {
-        column: _read_hierarchy(column, Path(name), numeric=table.kind(column).numeric)
-        for column, name in settings.items()
-    }
-
-
-def _read_hierarchy(column: str, path: Path, *, numeric: bool) -> dict[object, list[str]]:
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            lines = [line for line in csv.reader(file) if line]
-        return {
-            (float(value) if numeric and value else value or None): groups
-            for value, *groups in lines
-        }
-    except (OSError, ValueError, csv.Error):
-        raise OptionError(
-            f"The hierarchy {path} of column '{column}' cannot be read",
-            hint="write a value and its groups, separated by commas, in each line",
-        ) from None

@@ -11,8 +11,10 @@ import typer
 
 from hartley.cli.anonymity import anonymity_command, anonymize_command
 from hartley.cli.ask import ask_command, price_command
+from hartley.cli.attack import attack_app
 from hartley.cli.audit import audit_command
 from hartley.cli.curve import curve_command
+from hartley.cli.datasets import datasets_command
 from hartley.cli.design import design_command
 from hartley.cli.doctor import doctor_command
 from hartley.cli.ledger import ledger_app
@@ -21,6 +23,7 @@ from hartley.cli.output import is_terminal
 from hartley.cli.pram import estimate_command, pram_command
 from hartley.cli.refusals import pointed_at
 from hartley.cli.release import release_command
+from hartley.cli.reproduce import reproduce_command
 from hartley.cli.sample import sample_command
 from hartley.cli.schema import schema_app
 from hartley.cli.tradeoff import tradeoff_command
@@ -51,12 +54,15 @@ app.command("curve")(curve_command)
 app.command("microaggregate")(microaggregate_command)
 app.command("pram")(pram_command)
 app.command("estimate")(estimate_command)
+app.command("reproduce")(reproduce_command)
 app.command("sample")(sample_command)
+app.command("datasets")(datasets_command)
 app.command("doctor")(doctor_command)
 app.add_typer(schema_app)
 app.command("price")(price_command)
 app.command("ask")(ask_command)
 app.add_typer(ledger_app)
+app.add_typer(attack_app)
 
 
 def _version(wanted: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,6 +50,14 @@ Names = Annotated[
     str | None,
     typer.Option(
         "--names", metavar="COL,COL,...", help="Names for CSV files without a header line."
+    ),
+]
+Groups = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--hierarchy",
+        metavar="COL=FILE",
+        help="CSV file with a confidential value and its groups, narrow to wide, in each line.",
     ),
 ]
 Html = Annotated[
@@ -109,3 +118,28 @@ def split_settings(texts: list[str], option: str, form: str) -> dict[str, str]:
             )
         found[column.strip()] = value.strip()
     return found
+
+
+def read_hierarchies(texts: list[str], table: Table) -> dict[str, dict[object, list[str]]]:
+    """Read the hierarchies of columns: of numbers the values are read as numbers."""
+    settings = split_settings(texts, "--hierarchy", "COL=FILE")
+    table.require(settings)
+    return {
+        column: _read_hierarchy(column, Path(name), numeric=table.kind(column).numeric)
+        for column, name in settings.items()
+    }
+
+
+def _read_hierarchy(column: str, path: Path, *, numeric: bool) -> dict[object, list[str]]:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            lines = [line for line in csv.reader(file) if line]
+        return {
+            (float(value) if numeric and value else value or None): groups
+            for value, *groups in lines
+        }
+    except (OSError, ValueError, csv.Error):
+        raise OptionError(
+            f"The hierarchy {path} of column '{column}' cannot be read",
+            hint="write a value and its groups, separated by commas, in each line",
+        ) from None

@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hartley.cli.output import Format, print_json, wants_json
 from hartley.errors import OptionError
 
+if TYPE_CHECKING:
+    from hartley.datasets.dataset import Dataset
+
+PEOPLE = "people"
+
 
 def sample_command(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="Where to write it: a .parquet or a .csv file.")
     ],
-    rows: Annotated[int, typer.Option("--rows", help="How many people.")] = 5000,
+    like: Annotated[
+        str,
+        typer.Option(
+            "--like",
+            metavar="NAME",
+            help="What it resembles: people, or a name that `hartley datasets` lists.",
+        ),
+    ] = PEOPLE,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            "--rows",
+            help="How many people, patients, trips, homes or days; as many as usual if left out.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same table.")] = 1928,
     json: Format = None,
 ) -> None:
-    """Write a table of people who do not exist, to try things on."""
+    """Write a table of people who do not exist, or one like a known data set, to try things on."""
     import pyarrow.csv
     import pyarrow.parquet
 
-    from hartley.datasets.people import people
     from hartley.reports.files import write_whole
 
     writers = {".parquet": pyarrow.parquet.write_table, ".csv": pyarrow.csv.write_csv}
@@ -32,11 +52,28 @@ def sample_command(
         raise OptionError(
             f"The file {file} is neither .parquet nor .csv", hint="give it one of these endings"
         )
-    table = people(rows, seed=seed)
+    made = _made(like, rows, seed)
     out = io.BytesIO()
+    table = made.table.replace_schema_metadata({"synthetic": made.source})
     writers[file.suffix](table, out)
     written = write_whole(file, out.getvalue())
     if wants_json(json):
-        print_json({"file": str(written), "rows": rows, "columns": table.column_names})
-    else:
-        typer.echo(f"Wrote {rows:,} synthetic people to {written}: {', '.join(table.column_names)}")
+        print_json({"file": str(written), **made.to_dict()})
+        return
+    what = f"{made.rows:,} synthetic {'people' if like == PEOPLE else f'rows like {like}'}"
+    names = [*made.columns[:12], *(["..."] if len(made.columns) > 12 else [])]
+    typer.echo(f"Wrote {what} to {written}: {', '.join(names)}")
+
+
+def _made(like: str, rows: int | None, seed: int) -> Dataset:
+    from hartley.datasets.catalogue import dataset, entry_of
+    from hartley.datasets.dataset import Dataset
+    from hartley.datasets.people import people
+
+    if like == PEOPLE:
+        table = people(5000 if rows is None else rows, seed=seed)
+        told = "Synthetic, drawn by a seeded generator: nobody in it exists."
+        return Dataset(PEOPLE, table, synthetic=True, source=told)
+    size = next(iter(inspect.signature(entry_of(like).make).parameters))
+    options: dict[str, Any] = {} if rows is None else {size: rows}
+    return dataset(like, seed=seed, **options)

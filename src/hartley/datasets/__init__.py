@@ -1,1 +1,1 @@
-"""Data to try things on: seeded generators."""
+"""The data of the papers: loaders, and seeded generators of tables that resemble them."""

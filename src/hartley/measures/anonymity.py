@@ -280,9 +280,22 @@ def skewed_rows(classes: ClassCounts, times: int) -> tuple[int, int]:
         >>> skewed_rows(classes, 2)
         (1, 2)
     """
-    over, under = _shares(classes)[0]
-    hit = (over - 1) // times >= under  # over > times * under, within a machine word
+    hit = skewed_classes(classes, times)
     return int(hit.sum()), int(classes.sizes[hit].sum())
+
+
+def skewed_classes(classes: ClassCounts, times: int) -> NDArray[np.bool_]:
+    """Tell for every class whether some value is more than so many times as likely as elsewhere.
+
+    Example:
+        >>> from hartley.kernels.cube import ClassCounts
+        >>> classes = ClassCounts.from_cells(*np.array([[0, 0, 1], [0, 1, 1], [1, 1, 6]]))
+        >>> skewed_classes(classes, 2)
+        array([ True, False])
+    """
+    over, under = _shares(classes)[0]
+    hit: NDArray[np.bool_] = (over - 1) // times >= under  # over > times * under, in one word
+    return hit
 
 
 # --- exact maxima -----------------------------------------------------------------------------

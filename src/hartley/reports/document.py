@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from hartley.reports.anonymity_page import render_anonymity, render_anonymized
+from hartley.reports.attack_page import render_finding
 from hartley.reports.curve_page import render_curve
 from hartley.reports.design_page import render_design
 from hartley.reports.files import write_whole
@@ -16,6 +17,7 @@ from hartley.reports.tradeoff_page import render_tradeoff
 from hartley.studies.anonymity_findings import AnonymityReport
 from hartley.studies.audit import AuditReport
 from hartley.studies.curve import CurveReport
+from hartley.studies.design import Design
 from hartley.studies.microdata import AnonymizedTable, Microaggregation
 from hartley.studies.pram import PramReport
 from hartley.studies.tradeoff import Tradeoff
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from hartley.studies.design import Design
+    from hartley.adversaries.finding import Finding
 
     Result = (
         AuditReport
@@ -36,11 +38,23 @@ if TYPE_CHECKING:
         | AnonymizedTable
         | Microaggregation
         | PramReport
+        | Finding
     )
     """Whatever has a page."""
 
 
+def _render_audit(report: AuditReport) -> str:
+    return render_page(
+        "audit.html",
+        report=report,
+        curve=figure_svg(plot_audit(report)) if report.sweep else None,
+        total=report["hartley_entropy"].value,
+    )
+
+
 PAGES: dict[type, Callable[[Any], str]] = {
+    AuditReport: _render_audit,
+    Design: render_design,
     Tradeoff: render_tradeoff,
     CurveReport: render_curve,
     AnonymityReport: render_anonymity,
@@ -53,7 +67,8 @@ PAGES: dict[type, Callable[[Any], str]] = {
 def write_html(report: Result, path: str | os.PathLike[str]) -> Path:
     """Write a report as one file that needs no other: for a browser, a phone or a printer.
 
-    The file appears whole or not at all.
+    A report is what an audit, a design, a tradeoff, a curve, an anonymity report, a release of
+    records or an attack returns. The file appears whole or not at all.
 
     Example:
         >>> import tempfile
@@ -71,11 +86,4 @@ def render_html(report: Result) -> str:
     for kind, render in PAGES.items():
         if isinstance(report, kind):
             return render(report)
-    if not isinstance(report, AuditReport):
-        return render_design(cast("Design", report))
-    return render_page(
-        "audit.html",
-        report=report,
-        curve=figure_svg(plot_audit(report)) if report.sweep else None,
-        total=report["hartley_entropy"].value,
-    )
+    return render_finding(cast("Finding", report))

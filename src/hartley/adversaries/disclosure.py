@@ -1,0 +1,194 @@
+"""What the classes of a k-anonymous table give away: counts and shares, never a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from hartley.adversaries.finding import Estimate
+from hartley.chart import Chart, Panel, Series
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Attack = Literal["homogeneity", "similarity", "skewness"]
+ORDER: tuple[Attack, ...] = ("homogeneity", "similarity", "skewness")
+"""From the attack that tells most, the value itself, to the one that tells least."""
+
+
+@dataclass(frozen=True)
+class Disclosure:
+    """For how many people one attack learns one confidential column."""
+
+    attack: Attack
+    column: str
+    learned: str
+    """What is learned, in words that fit behind 'learns'."""
+    people: int
+    classes: int
+    """How many classes of equal keys the attack succeeds on."""
+    smallest: int | None
+    """The size of the smallest of them; None where it succeeds on none."""
+
+    def sentence(self, rows: int) -> str:
+        """Say how far the attack gets."""
+        name = self.attack.capitalize()
+        if not self.people:
+            return f"{name} attack on {self.column}: it fails, no class tells {self.learned}."
+        classes = "1 class" if self.classes == 1 else f"{self.classes:,} classes"
+        return (
+            f"{name} attack on {self.column}: it learns {self.learned} for {self.people:,} of "
+            f"{rows:,} people ({percent(self.people, rows)}), in {classes}, the smallest of "
+            f"{self.smallest:,}."
+        )
+
+
+@dataclass(frozen=True)
+class Guess:
+    """How often the likeliest value of a column is right, with the keys and without."""
+
+    column: str
+    with_keys: Fraction
+    without_keys: Fraction
+
+    @property
+    def sentence(self) -> str:
+        """Say what the keys are worth to whoever guesses."""
+        return (
+            f"Guessing the commonest {self.column} of somebody's class is right for "
+            f"{percent(self.with_keys)} of the people, without the keys for "
+            f"{percent(self.without_keys)}."
+        )
+
+
+@dataclass(frozen=True)
+class TableFinding:
+    """What one attack or several learn from the classes of a table; exact.
+
+    No value of the table appears: only counts and shares.
+    """
+
+    table: str
+    keys: tuple[str, ...]
+    rows: int
+    classes: int
+    k: int
+    """The size of the smallest class."""
+    disclosures: tuple[Disclosure, ...]
+    guesses: tuple[Guess, ...]
+    notes: tuple[str, ...] = ()
+    measured: ClassVar[str] = "share of people whose value is learned"
+
+    @property
+    def worst(self) -> Disclosure:
+        """What is learned about most people, by the most telling attack that succeeds at all."""
+        for attack in ORDER:
+            made = [one for one in self.disclosures if one.attack == attack]
+            if any(one.people for one in made):
+                return max(made, key=lambda one: one.people)
+        return self.disclosures[0]
+
+    @property
+    def number(self) -> Estimate:
+        """The share of people whose value is learned by the most telling attack; exact."""
+        return Estimate.exact(self.worst.people / self.rows)
+
+    @property
+    def headline(self) -> str:
+        """What was found, in one plain sentence."""
+        worst = self.worst
+        head = f"{self.table} is {self.k:,}-anonymous over {', '.join(self.keys)}"
+        if not worst.people:
+            return f"{head}, and no attack on its classes succeeds."
+        return (
+            f"{head}, and whoever knows somebody's keys still learns {worst.learned} for "
+            f"{worst.people:,} of {self.rows:,} people."
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What else is to be said, a sentence each."""
+        made = [one.sentence(self.rows) for one in self.disclosures]
+        return (*made, *(guess.sentence for guess in self.guesses), *self.notes)
+
+    def chart(self) -> Chart:
+        """Return the share of people for each attack, and how often a guess is right."""
+        attacks = [a for a in ORDER if any(one.attack == a for one in self.disclosures)]
+        learned = tuple(self._bars(attack) for attack in attacks)
+        columns = tuple(guess.column for guess in self.guesses)
+        guessed = (
+            Series("with the keys", columns, self._shares("with_keys"), "bars"),
+            Series("without", columns, self._shares("without_keys"), "bars", tone=5),
+        )
+        return Chart(
+            f"Attacks on the classes of {self.table}",
+            (
+                Panel("", "share of people", learned, "Learned by the attack", from_zero=True),
+                Panel("", "share of people", guessed, "Guessed right", from_zero=True),
+            ),
+        )
+
+    def _bars(self, attack: Attack) -> Series:
+        columns = tuple(dict.fromkeys(one.column for one in self.disclosures))
+        people = [
+            max(
+                (o.people for o in self.disclosures if (o.attack, o.column) == (attack, c)),
+                default=0,
+            )
+            for c in columns
+        ]
+        shares = tuple(number / self.rows for number in people)
+        return Series(attack, columns, shares, "bars", tone=ORDER.index(attack))
+
+    def _shares(self, which: str) -> tuple[float, ...]:
+        return tuple(float(getattr(guess, which)) for guess in self.guesses)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as plain values, ready for JSON."""
+        return {
+            "format": 1,
+            "headline": self.headline,
+            "sentences": list(self.sentences),
+            "number": self.number.to_dict(),
+            "table": self.table,
+            "keys": list(self.keys),
+            "rows": self.rows,
+            "classes": self.classes,
+            "k": self.k,
+            "attacks": [vars(one) for one in self.disclosures],
+            "guesses": [
+                {
+                    "column": guess.column,
+                    "with_keys": float(guess.with_keys),
+                    "without_keys": float(guess.without_keys),
+                }
+                for guess in self.guesses
+            ],
+        }
+
+
+def join_findings(findings: Sequence[TableFinding]) -> TableFinding:
+    """Return several attacks on one table as one finding, the most telling attack first."""
+    first = findings[0]
+    made = [one for finding in findings for one in finding.disclosures]
+    return TableFinding(
+        first.table,
+        first.keys,
+        first.rows,
+        first.classes,
+        first.k,
+        tuple(sorted(made, key=lambda one: (ORDER.index(one.attack), -one.people))),
+        tuple(dict.fromkeys(guess for finding in findings for guess in finding.guesses)),
+        tuple(dict.fromkeys(note for finding in findings for note in finding.notes)),
+    )
+
+
+def percent(share: Fraction | int, of: int = 1) -> str:
+    """Show a share in percent, rounded up: no risk is shown smaller than it is.
+
+    Example:
+        >>> percent(1, 3), percent(Fraction(1, 2))
+        ('33.34 %', '50 %')
+    """
+    return f"{float(-(-Fraction(share) / of * 10_000 // 1)) / 100:g} %"

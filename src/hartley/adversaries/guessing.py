@@ -1,0 +1,243 @@
+"""Whoever tries all possibilities: how many trials a release saves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from hartley.adversaries.finding import Estimate
+from hartley.chart import Chart, Panel, Series
+from hartley.exact import log_ratio
+from hartley.measures.guessing import attribute_codes, worst_attribute
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hartley.measures.guessing import Attribute
+    from hartley.ranges.relation import Relation
+
+SHOWN_POINTS = 120
+
+
+@dataclass(frozen=True)
+class BruteForceGuessing:
+    r"""Tries every value of a secret that the release leaves possible, one after the other.
+
+    .. math:: |[U]| \text{ trials without the release}, \quad |[U|y]| \text{ after seeing } y
+
+    at worst, and (m + 1)/2 on average where m values are equally likely (Farokhi and Ding 2021).
+    A release gives somebody away where one value is left. Exact integers and fractions. Linear
+    in the number of released values; with an attribute, one sort of the distinct pairs.
+
+    Args:
+        attribute: what is guessed: a column of the secret side, a mapping from secrets or a
+            function of them; the secret itself if left out.
+
+    Example:
+        >>> from hartley import Relation
+        >>> votes = Relation.from_pairs([((a, b), a + b >= 1) for a in (0, 1) for b in (0, 1)])
+        >>> found = BruteForceGuessing().attack(votes)
+        >>> found.trials, found.least, found.most, found.average
+        (4, 1, 3, Fraction(7, 4))
+    """
+
+    attribute: Attribute | None = None
+
+    def attack(self, relation: Relation) -> GuessingFinding:
+        """Return how many trials the release leaves."""
+        summary = relation.summary
+        if self.attribute is None:
+            trials, left = summary.secrets, summary.secret_sizes
+        else:
+            image = attribute_codes(relation, self.attribute)
+            trials, left = int(image.max()) + 1, relation.pairs().distinct_images(image)
+        sizes, where = np.unique(left, return_inverse=True)
+        rows = np.zeros(sizes.size, np.int64)
+        np.add.at(rows, where, summary.released_rows)
+        worst = worst_attribute(relation)
+        name = self.attribute if isinstance(self.attribute, str) else None
+        return GuessingFinding(
+            secret=name or ("an attribute" if self.attribute is not None else _named(relation)),
+            trials=trials,
+            left=tuple(zip(sizes.tolist(), rows.tolist(), strict=True)),
+            outputs=int((left == sizes[0]).sum()),
+            attribute_values=worst.values,
+            attribute_merged=worst.merged_count,
+            leakage=log_ratio(trials, int(sizes[0])),
+            attribute_leakage=worst.leakage,
+        )
+
+
+def _named(relation: Relation) -> str:
+    return ", ".join(relation.secret_names) or "the secret"
+
+
+@dataclass(frozen=True)
+class GuessingFinding:
+    """How many trials a brute-force guesser needs with a release and without; exact."""
+
+    secret: str
+    trials: int
+    """Values of the secret: trials without the release, at worst."""
+    left: tuple[tuple[int, int], ...]
+    """How many values a released value leaves, in rising order, and for how many rows."""
+    outputs: int
+    """How many released values leave the fewest."""
+    attribute_values: int
+    """How many values the worst attribute has, of which one trial is left."""
+    attribute_merged: int
+    """How many secrets the worst attribute does not tell apart."""
+    leakage: float
+    """Bits: trials without the release over those after the most telling released value."""
+    attribute_leakage: float
+    """Bits: the same of the worst attribute."""
+    measured: ClassVar[str] = "bits of trials saved by the most telling released value"
+
+    @property
+    def least(self) -> int:
+        """Trials after the most telling released value, at worst."""
+        return self.left[0][0]
+
+    @property
+    def most(self) -> int:
+        """Trials after the least telling released value, at worst."""
+        return self.left[-1][0]
+
+    @cached_property
+    def rows(self) -> int:
+        """How many rows the relation has."""
+        return sum(rows for _, rows in self.left)
+
+    @property
+    def average(self) -> Fraction:
+        """Trials on average over the rows, the values that are left being equally likely."""
+        return Fraction(sum((size + 1) * rows for size, rows in self.left), 2 * self.rows)
+
+    @property
+    def average_before(self) -> Fraction:
+        """The same without the release."""
+        return Fraction(self.trials + 1, 2)
+
+    @property
+    def found_at_once(self) -> int:
+        """For how many rows a single value is left, though there were several."""
+        return self.left[0][1] if self.least == 1 < self.trials else 0
+
+    @property
+    def number(self) -> Estimate:
+        """The guessing leakage in bits; exact up to the rounding of one logarithm."""
+        return Estimate.exact(self.leakage)
+
+    @property
+    def headline(self) -> str:
+        """What was found, in one plain sentence."""
+        if self.least == self.trials:
+            return (
+                f"The release saves a brute-force guesser of {self.secret} nothing: "
+                f"{_trials(self.trials)} with and without it."
+            )
+        return (
+            f"The most telling released value leaves {_trials(self.least)} of {self.trials:,} to "
+            f"whoever guesses {self.secret} by brute force."
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What else is to be said, a sentence each."""
+        some = "1 released value leaves" if self.outputs == 1 else (
+            f"{self.outputs:,} released values leave"
+        )  # fmt: skip
+        found = [
+            (
+                f"Without the release {_trials(self.trials)} at worst and "
+                f"{_shown(self.average_before)} on average, all values being equally likely."
+            ),
+            (
+                f"With it between {self.least:,} and {_trials(self.most)} at worst and "
+                f"{_shown(self.average)} on average over the rows."
+            ),
+            f"{some} as few as {self.least:,}, in {self.left[0][1]:,} of {self.rows:,} rows.",
+        ]
+        if self.found_at_once:
+            found.append(
+                f"For {self.found_at_once:,} of {self.rows:,} rows nothing is left to guess."
+            )
+        if self.attribute_values > 1:
+            what = (
+                "the secret itself"
+                if self.attribute_merged == 1
+                else f"whatever merges {self.attribute_merged:,} secrets and tells all others apart"
+            )
+            found.append(
+                f"Worst attribute: {what}, which takes {_trials(self.attribute_values)} without "
+                "the release and 1 after it."
+            )
+        return tuple(found)
+
+    def chart(self) -> Chart:
+        """Return the share of rows that so many trials find, with the release and without."""
+        sizes = np.array([size for size, _ in self.left], np.float64)
+        shares = np.array([rows for _, rows in self.left], np.float64) / self.rows
+        at = _points(self.trials, sizes)
+        found = [float(shares @ np.minimum(trials / sizes, 1.0)) for trials in at]
+        plain = [min(trials / self.trials, 1.0) for trials in at]
+        x = tuple(map(float, at))
+        return Chart(
+            f"Brute-force guessing of {self.secret}",
+            (
+                Panel(
+                    "trials",
+                    "share of rows found",
+                    (
+                        Series("with the release", x, tuple(found), tone=1),
+                        Series("without", x, tuple(plain), dash="dashed", tone=5),
+                    ),
+                    x_log=self.trials > 1,
+                    from_zero=True,
+                ),
+            ),
+            note="all values that are left being equally likely",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as plain values, ready for JSON."""
+        return {
+            "format": 1,
+            "headline": self.headline,
+            "sentences": list(self.sentences),
+            "number": self.number.to_dict(),
+            "secret": self.secret,
+            "rows": self.rows,
+            "trials_without": {"worst": self.trials, "average": float(self.average_before)},
+            "trials_with": {
+                "least": self.least,
+                "most": self.most,
+                "average": float(self.average),
+            },
+            "rows_found_at_once": self.found_at_once,
+            "leakage": self.leakage,
+            "worst_attribute": {
+                "values": self.attribute_values,
+                "merged": self.attribute_merged,
+                "leakage": self.attribute_leakage,
+            },
+        }
+
+
+def _points(trials: int, sizes: NDArray[np.float64]) -> list[int]:
+    """Return at which numbers of trials to draw: where the curve bends, and evenly between."""
+    spread = np.geomspace(1, max(trials, 1), SHOWN_POINTS // 2).round()
+    bends = sizes[:: -(-sizes.size // (SHOWN_POINTS // 2))]
+    return [int(t) for t in np.unique(np.concatenate([spread, bends, [1, trials]]))]
+
+
+def _trials(number: int) -> str:
+    return "1 trial" if number == 1 else f"{number:,} trials"
+
+
+def _shown(number: Fraction) -> str:
+    return f"{number.numerator:,}" if number.denominator == 1 else f"{float(number):,.2f}"

@@ -1,0 +1,355 @@
+"""Load monitoring: which appliances run, told from the consumption of the whole home?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.adversaries.finding import Estimate
+from hartley.adversaries.signals import Signals, signals_of
+from hartley.adversaries.stairs import policy_words, released
+from hartley.chart import Chart, Panel, Series
+from hartley.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from hartley.adversaries.stairs import Policy
+
+MOST_COMBINATIONS = 2**20
+BLOCKS, RESAMPLES = 100, 2000
+"""The interval draws so many stretches of time, so often."""
+ALL = "all appliances"
+
+
+@dataclass(frozen=True)
+class ApplianceScore:
+    """How well the adversary tells when one appliance, or any of them, is on."""
+
+    name: str
+    states: tuple[float, ...]
+    """The powers that it was learned to draw, off first; none for all appliances together."""
+    on: float
+    """The share of time that it is on."""
+    true: Estimate
+    """The f-score from the true signal."""
+    released: Estimate
+    """The f-score from the released signal."""
+    chance: float
+    """The f-score of being on as often, at times that have nothing to do with the truth."""
+    gain: Estimate
+    """How much the released signal gives beyond chance."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values, ready for JSON."""
+        return {
+            "name": self.name,
+            "states": list(self.states),
+            "on": self.on,
+            "true": self.true.to_dict(),
+            "released": self.released.to_dict(),
+            "chance": self.chance,
+            "gain": self.gain.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class LoadFinding:
+    """What load monitoring finds in a released signal, beside the true one."""
+
+    overall: ApplianceScore
+    appliances: tuple[ApplianceScore, ...]
+    policy: str
+    trained: int
+    readings: int
+
+    measured = "f-score of all appliances from the released signal"
+
+    @property
+    def number(self) -> Estimate:
+        """The f-score over all appliances, from the released signal."""
+        return self.overall.released
+
+    @property
+    def headline(self) -> str:
+        """What was found, in one plain sentence."""
+        found = self.overall
+        against = f"{found.true.value:.3f} from the true signal and {found.chance:.3f} by chance"
+        if found.gain.low <= 0:
+            return (
+                "The released signal does not tell when appliances run: an f-score of "
+                f"{found.released.value:.3f}, against {against}."
+            )
+        return (
+            "From the released signal an adversary tells when appliances run with an f-score of "
+            f"{found.released.value:.3f}, against {against}."
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What else is to be said, a sentence each."""
+        number = len(self.appliances)
+        first = (
+            f"The signal of {self.readings:,} readings was released {self.policy}; the powers of "
+            f"{number} appliance{'' if number == 1 else 's'} were learned from {self.trained:,} "
+            "earlier readings."
+        )
+        said = [first]
+        said += [
+            f"{one.name}: f-score {one.released.value:.3f} ({one.released.low:.3f} to "
+            f"{one.released.high:.3f}), {one.true.value:.3f} from the true signal, "
+            f"{one.chance:.3f} by chance; on {100 * one.on:.3g} % of the time."
+            for one in self.appliances
+        ]
+        said += [
+            f"{one.name} was never on in the part that was learned from, so it is never recognised."
+            for one in self.appliances
+            if len(one.states) == 1
+        ]
+        said.append(
+            f"The intervals, each of {100 * self.number.confidence:.4g} % confidence, come from "
+            "drawing stretches of time again and again."
+        )
+        return tuple(said)
+
+    def chart(self) -> Chart:
+        """Return the f-scores from both signals, appliance by appliance."""
+        shown = (*self.appliances, self.overall)
+        names = tuple(one.name for one in shown)
+        bars = [
+            Series(
+                label,
+                names,
+                tuple(one.value for one in found),
+                kind="bars",
+                low=tuple(one.low for one in found),
+                high=tuple(one.high for one in found),
+            )
+            for label, found in (
+                ("true signal", [one.true for one in shown]),
+                ("released signal", [one.released for one in shown]),
+            )
+        ]
+        chance = Series("chance", names, tuple(one.chance for one in shown), kind="bars")
+        panel = Panel("appliance", "f-score", (*bars, chance), from_zero=True)
+        return Chart(f"Load monitoring of a signal released {self.policy}", (panel,))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as plain values, ready for JSON."""
+        return {
+            "attack": "load",
+            "headline": self.headline,
+            "sentences": list(self.sentences),
+            "number": self.number.to_dict(),
+            "overall": self.overall.to_dict(),
+            "appliances": [one.to_dict() for one in self.appliances],
+            "policy": self.policy,
+            "trained": self.trained,
+            "readings": self.readings,
+        }
+
+
+class LoadMonitoring:
+    r"""Choose at every time the states of appliances whose powers sum up nearest to a signal.
+
+    .. math:: \hat z_t = \arg\min_{z} \Big| y_t - r - \sum_a p_a(z_a) \Big|, \qquad
+        F = \frac{2\,TP}{2\,TP + FP + FN}
+
+    Combinatorial optimisation (Hart 1992), the method of Farokhi 2019, Noiseless Privacy, Fig. 4.
+    The powers p of each appliance are learned from the first part of its own readings: off is 0,
+    and the others are the centres of the best clusters of its readings while on, by dynamic
+    programming. r is the median of what the appliances leave of the total in that part. An
+    appliance counts as on above a threshold; true and chosen states are compared on the second
+    part. All combinations are sorted once, so a reading costs the logarithm of their number.
+
+    The f-score over all appliances pools their times. Chance is what the same choices would score
+    at times unrelated to the truth. Intervals are those of the bootstrap over stretches of time:
+    approximate, and only as good as stretches are alike.
+
+    Args:
+        appliances: the readings of each appliance by name, or a table with a column for each.
+        total: the readings of the whole home, or the name of their column; the sum of the
+            appliances if left out.
+        columns: the columns of appliances; all numbers but the total if left out. Tables only.
+        train: how many readings, or which share of them, are learned from; they come first.
+        states: how many states an appliance has at most, off included.
+        on: above which reading it counts as on.
+
+    Example:
+        >>> from hartley.policies.quantizer import UniformQuantizer
+        >>> fridge, oven = [100, 0, 100, 0] * 50, [0, 0, 900, 900] * 50
+        >>> home = LoadMonitoring({"fridge": fridge, "oven": oven}, train=0.5)
+        >>> home.attack().number.value
+        1.0
+        >>> home.attack(UniformQuantizer(0, 1000, 1)).overall.gain.value
+        0.0
+    """
+
+    def __init__(  # noqa: PLR0913 - the first two are the home, the others refine it
+        self,
+        appliances: object,
+        *,
+        total: object = None,
+        columns: Sequence[str] | None = None,
+        train: float = 0.25,
+        states: int = 3,
+        on: float = 10,
+    ) -> None:
+        self.signals: Signals = signals_of(appliances, total=total, columns=columns)
+        self.trained = _training(train, self.signals.size)
+        if not isinstance(states, int) or states < 2:
+            raise OptionError(
+                f"An appliance of {states} states is never told apart", hint="give 2 or more"
+            )
+        if not on >= 0:
+            raise OptionError(f"The threshold {on} is negative", hint="give 0 or more")
+        self.on = on
+        self.powers = tuple(
+            _learned(readings[: self.trained], states, on) for readings in self.signals.appliances
+        )
+        first = slice(None, self.trained)
+        left = self.signals.total[first] - self.signals.appliances[:, first].sum(axis=0)
+        self.rest = float(np.median(left))
+
+    @cached_property
+    def _sorted(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """The sums of all combinations in ascending order, and the states of each."""
+        number = math.prod(len(powers) for powers in self.powers)
+        if number > MOST_COMBINATIONS:
+            raise OptionError(
+                f"{len(self.powers)} appliances have {number:,} combinations of states, more than "
+                f"{MOST_COMBINATIONS:,}",
+                hint="take fewer appliances, or fewer states",
+            )
+        states = np.indices([len(powers) for powers in self.powers]).reshape(len(self.powers), -1)
+        sums = np.zeros(number)
+        for powers, chosen in zip(self.powers, states, strict=True):
+            sums += np.asarray(powers)[chosen]
+        # Of equal sums the one with the fewest appliances on comes first, and is chosen.
+        order = np.lexsort(((states > 0).sum(axis=0), sums))
+        return sums[order], states[:, order]
+
+    def disaggregate(self, signal: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the state of every appliance at every time of a signal, 0 being off.
+
+        Example:
+            >>> home = LoadMonitoring({"lamp": [0, 60] * 9, "oven": [0, 0, 900] * 6})
+            >>> home.disaggregate(np.array([55.0, 890.0])).tolist()
+            [[1, 0], [0, 1]]
+        """
+        sums, states = self._sorted
+        return states[:, np.searchsorted((sums[1:] + sums[:-1]) / 2, signal - self.rest)]
+
+    def attack(
+        self, policy: Policy = None, *, confidence: float = 0.95, seed: int = 0
+    ) -> LoadFinding:
+        """Tell how well appliances are recognised from the total as a policy releases it.
+
+        Args:
+            policy: a quantizer, or a function that takes and returns an array; None releases the
+                true total.
+            confidence: how often an interval is meant to hold the true f-score.
+            seed: of the drawn stretches.
+        """
+        second = slice(self.trained, None)
+        signal = self.signals.total[second]
+        truth = self.signals.appliances[:, second] > self.on
+        shown = released(policy, signal)
+        draws = _drawn(signal.size, seed)
+        tallies = [_tally(truth, self.disaggregate(seen) > 0) for seen in (signal, shown)]
+        names = (*self.signals.names, ALL)
+        scores = [
+            _score(i, name, self.powers, tallies, draws, confidence) for i, name in enumerate(names)
+        ]
+        return LoadFinding(
+            scores[-1], tuple(scores[:-1]), policy_words(policy), self.trained, signal.size
+        )
+
+
+# --- learning -----------------------------------------------------------------------------------
+
+
+def _learned(readings: NDArray[np.float64], states: int, on: float) -> tuple[float, ...]:
+    """Return the powers of an appliance: 0, and the centres of its readings while on."""
+    from hartley.kernels.clusters import line_clusters
+
+    values, counts = np.unique(readings[readings > on], return_counts=True)
+    if not values.size:
+        return (0.0,)
+    return (0.0, *line_clusters(values, counts.astype(np.float64), states - 1).tolist())
+
+
+def _training(train: float, size: int) -> int:
+    whole = isinstance(train, (int, np.integer)) and not isinstance(train, bool)
+    count = int(train) if whole else int(train * size) if 0 < train < 1 else 0
+    if not 1 <= count <= size - 2:
+        raise OptionError(
+            f"Of {size:,} readings, {train} cannot be learned from",
+            hint="give a share such as 0.25, or a number that leaves some to attack",
+        )
+    return count
+
+
+# --- scores -------------------------------------------------------------------------------------
+
+
+def _tally(truth: NDArray[np.bool_], chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Count, stretch by stretch, the times both on, truly on, chosen on, and all, by appliance."""
+    starts = np.linspace(0, truth.shape[1], min(BLOCKS, truth.shape[1]), endpoint=False)
+    parts = [truth & chosen, truth, chosen, np.ones_like(truth)]
+    at = starts.astype(np.int64)
+    return np.stack([np.add.reduceat(part, at, axis=1, dtype=np.float64) for part in parts])
+
+
+def _drawn(size: int, seed: int) -> NDArray[np.float64]:
+    """Return how often each stretch is drawn, first once each, then at random."""
+    blocks = min(BLOCKS, size)
+    drawn = np.random.default_rng(seed).multinomial(blocks, [1 / blocks] * blocks, RESAMPLES)
+    return np.concatenate((np.ones((1, blocks)), drawn))
+
+
+def _score(  # noqa: PLR0913, PLR0917 - an appliance, what was counted, and how to draw it
+    at: int,
+    name: str,
+    powers: tuple[tuple[float, ...], ...],
+    tallies: list[NDArray[np.float64]],
+    draws: NDArray[np.float64],
+    confidence: float,
+) -> ApplianceScore:
+    """Return the scores of one appliance, or, after the last one, of all together."""
+    which = slice(at, at + 1) if at < len(powers) else slice(None)
+    true, seen = (np.einsum("rb,kab->rka", draws, tally[:, which]) for tally in tallies)
+    both, on, chosen, times = (seen[:, k] for k in range(4))
+    found = _f(both.sum(axis=1), on.sum(axis=1), chosen.sum(axis=1))
+    chance = _f((on * chosen / times).sum(axis=1), on.sum(axis=1), chosen.sum(axis=1))
+    return ApplianceScore(
+        name,
+        powers[at] if at < len(powers) else (),
+        float(on[0].sum() / times[0].sum()),
+        _interval(_f(*(true[:, k].sum(axis=1) for k in range(3))), confidence),
+        _interval(found, confidence),
+        float(chance[0]),
+        _interval(found - chance, confidence),
+    )
+
+
+def _f(
+    both: NDArray[np.float64], on: NDArray[np.float64], chosen: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return 2 TP / (2 TP + FP + FN), 0 where nothing is on or chosen."""
+    either = on + chosen
+    return np.where(either > 0, 2 * both / np.maximum(either, 1), 0.0)
+
+
+def _interval(values: NDArray[np.float64], confidence: float) -> Estimate:
+    """Return the first value with the interval that holds most of the others, and the first."""
+    rest = (1 - confidence) / 2
+    low, high = np.quantile(values[1:], [rest, 1 - rest]).tolist()
+    value = float(values[0])
+    return Estimate(value, min(low, value), max(high, value), confidence)

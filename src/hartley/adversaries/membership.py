@@ -1,0 +1,285 @@
+"""The membership game: which of two people is in a group whose aggregate is released?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hartley.adversaries.finding import advantage
+from hartley.adversaries.membership_finding import MembershipFinding, StrategyResult
+from hartley.adversaries.readings import Grid, readings_of
+from hartley.adversaries.stairs import Sums, policy_words, steps_of
+from hartley.errors import OptionError
+from hartley.exact import parse_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from hartley.adversaries.stairs import Aggregate, Policy
+    from hartley.kernels.games import Profiles
+    from hartley.kernels.releasing import Steps
+
+STRATEGIES = ("correlation", "squared error", "common peaks", "consistency")
+"""In the order of the kernel's columns."""
+GAMES = 10_000
+
+
+class MembershipGame:
+    r"""Two candidates, a group that one of them is in, and what is released of the group.
+
+    .. math:: \mathrm{Adv} = 2 |P\{\hat\jmath = j\} - 1/2|
+
+    A game draws two candidates, a coin j, and n - 1 other people; the aggregate of candidate j
+    and the others is released through a policy, reading by reading; the adversary, who knows all
+    readings of both candidates, names one (Farokhi 2019, Noiseless Privacy, Fig. 2, after Buescher
+    et al. 2017). What a strategy finds equal, a fair coin decides. The strategies:
+
+    * "correlation": the candidate whose readings correlate more with what is released.
+    * "squared error": the candidate whose readings are nearer to it in the sum of squares.
+    * "common peaks": the candidate with more peaks at the same times. A peak is above what comes
+      before and not below what comes after.
+    * "consistency": the non-stochastic one. The adversary also knows a range that holds the
+      readings of all others and nothing else about them, and asks whether some such readings
+      explain every released cell. Where exactly one candidate is left, it is named with
+      certainty. Nothing that this adversary knows says more: where both are left, both are
+      possible. Exact, in whole numbers; the candidate who takes part is never excluded.
+
+    The cost is that of reading n + 2 rows a game. Readings that are decimals of up to nine places
+    are played as they are, others rounded to 40 bits.
+
+    Args:
+        readings: an array of people x readings, or a table (see ``person``).
+        people: n, how many people are in the group, the candidate included.
+        policy: a quantizer, a function that takes and returns an array, a list of them (one a
+            reading, or a number that divides the readings, repeated), or None: no policy.
+        strategies: some of the names above.
+        aggregate: "mean" or "sum".
+        range: what the adversary knows of everybody's readings; the least and the largest of all
+            if left out.
+        candidates: the rows of two people who are the candidates in every game; drawn if left out.
+        person: the column of a table that says whose row it is; without it a row is a person.
+        order: the column that puts the rows of a person in order.
+        columns: the columns of readings; all other numbers if left out.
+
+    Example:
+        >>> from hartley.policies.quantizer import UniformQuantizer
+        >>> readings = [[0, 9], [9, 0], [5, 5]]
+        >>> MembershipGame(readings, people=1).play(100, seed=1).number.value
+        1.0
+        >>> blind = MembershipGame(readings, people=1, policy=UniformQuantizer(0, 9, 1))
+        >>> blind.play(100, seed=1).number.covers(0)
+        True
+    """
+
+    def __init__(  # noqa: PLR0913 - the first are the game, the others refine it
+        self,
+        readings: object,
+        *,
+        people: int,
+        policy: Policy = None,
+        strategies: Sequence[str] = STRATEGIES,
+        aggregate: Aggregate = "mean",
+        range: tuple[object, object] | None = None,  # noqa: A002 - the word of the schemas
+        candidates: tuple[int, int] | None = None,
+        person: str | None = None,
+        order: str | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> None:
+        values, self.left_out = readings_of(readings, person=person, order=order, columns=columns)
+        self.group, self.policy = people, policy
+        self.strategies = _known_strategies(strategies)
+        _check_group(values.shape[0], people, aggregate, candidates)
+        self.aggregate: Aggregate = aggregate
+        self.candidates = candidates
+        self.grid = Grid.of(values, group=people)
+        self._range = _code_range(self.grid, range)
+        _ = self._steps  # a policy that makes no sense is refused before any game
+
+    @cached_property
+    def _profiles(self) -> Profiles:
+        from hartley.kernels.games import Profiles
+
+        codes = self.grid.codes
+        small = float(np.abs(codes).max()) * (self.group + 1) < 2**31
+        deviations = codes.shape[1] * codes.std(axis=1)
+        differ = np.ptp(codes, axis=1) > 0
+        scales = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=differ)
+        moments = np.stack((codes.sum(axis=1), np.einsum("pt,pt->p", codes, codes), scales), axis=1)
+        return Profiles(codes.astype(np.int32) if small else codes, _peaks(codes), moments)
+
+    @cached_property
+    def _steps(self) -> Steps:
+        codes, (low, high) = self.grid.codes, self._range
+        sums = Sums(
+            self.grid.unit,
+            self.group,
+            self.aggregate,
+            self.group * int(codes.min()),
+            self.group * int(codes.max()),
+            (self.group - 1) * low,
+            (self.group - 1) * high,
+        )
+        return steps_of(self.policy, sums, codes.shape[1])
+
+    @property
+    def kernel_input(self) -> tuple[Profiles, Steps]:
+        """The readings and the policy as the kernel takes them: whole numbers, exactly."""
+        return self._profiles, self._steps
+
+    def play(
+        self,
+        games: int = GAMES,
+        *,
+        seed: int = 0,
+        confidence: float = 0.95,
+        threads: int | None = None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> MembershipFinding:
+        """Play games and tell how often each strategy won.
+
+        Args:
+            games: how many.
+            seed: a whole number; the same one gives the same games, however many threads play.
+            confidence: how often all intervals together hold the true advantages.
+            threads: how many play at once; one a processor if left out.
+            progress: told the share of the games that are played.
+        """
+        from hartley.kernels.games import count_outcomes
+
+        _check_play(games, seed, confidence)
+        wins, coins = np.zeros(len(STRATEGIES), np.int64), np.zeros(len(STRATEGIES), np.int64)
+        told = None if progress is None else partial(progress, "play")
+        for out in self.outcomes(games, seed=seed, threads=threads, progress=told):
+            won, thrown = count_outcomes(out)
+            wins += won
+            coins += thrown
+        # Each interval is wider, so that the best of several strategies keeps the confidence.
+        alone = 1 - (1 - confidence) / len(self.strategies)
+        found = [
+            StrategyResult(
+                name,
+                int(wins[at]),
+                int(coins[at]),
+                replace(advantage(int(wins[at]), games, confidence=alone), confidence=confidence),
+            )
+            for at, name in enumerate(STRATEGIES)
+            if name in self.strategies
+        ]
+        return self._finding(tuple(found), games, seed)
+
+    def outcomes(
+        self,
+        games: int,
+        *,
+        seed: int = 0,
+        threads: int | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> Iterator[NDArray[np.int8]]:
+        """Give what came of every game, some games at a time, a row each and a column a strategy.
+
+        2 is a right and -2 a wrong choice by reason, 1 and -1 the same by a coin. All strategies
+        are there, in the order of ``STRATEGIES``.
+        """
+        from hartley.kernels.games import Rules, play_games
+
+        first, second = self.candidates or (-1, -1)
+        return play_games(
+            self._profiles,
+            self._steps,
+            Rules(self.group, first, second),
+            games=games,
+            seed=seed,
+            threads=threads,
+            progress=progress,
+        )
+
+    def _finding(
+        self, found: tuple[StrategyResult, ...], games: int, seed: int
+    ) -> MembershipFinding:
+        return MembershipFinding(
+            found,
+            games=games,
+            seed=seed,
+            group=self.group,
+            people=self.grid.codes.shape[0],
+            readings=self.grid.codes.shape[1],
+            aggregate=self.aggregate,
+            policy=policy_words(self.policy),
+            left_out=self.left_out,
+            exact=self.grid.exact,
+        )
+
+
+def _peaks(codes: NDArray[np.float64]) -> NDArray[np.uint8]:
+    peaks = np.zeros(codes.shape, np.uint8)
+    middle = codes[:, 1:-1]
+    peaks[:, 1:-1] = (middle > codes[:, :-2]) & (middle >= codes[:, 2:])
+    return peaks
+
+
+# --- what makes no sense ------------------------------------------------------------------------
+
+
+def _known_strategies(strategies: Sequence[str]) -> tuple[str, ...]:
+    listed = (strategies,) if isinstance(strategies, str) else tuple(strategies)
+    for name in listed:
+        if name not in STRATEGIES:
+            raise OptionError(
+                f"The strategy '{name}' is unknown", hint=f"choose from {', '.join(STRATEGIES)}"
+            )
+    if not listed:
+        raise OptionError("No strategy was chosen", hint=f"choose from {', '.join(STRATEGIES)}")
+    return listed
+
+
+def _check_group(
+    people: int, group: int, aggregate: str, candidates: tuple[int, int] | None
+) -> None:
+    if not isinstance(group, int) or group < 1:
+        raise OptionError(f"A group of {group} people does not exist", hint="give 1 or more")
+    if people < group + 1:
+        raise OptionError(
+            f"A game with groups of {group:,} needs {group + 1:,} people, but there are {people:,}",
+            hint="make the group smaller",
+        )
+    if aggregate not in ("mean", "sum"):
+        raise OptionError(f"The aggregate '{aggregate}' is unknown", hint="choose 'mean' or 'sum'")
+    if candidates is not None and (
+        len(candidates) != 2
+        or candidates[0] == candidates[1]
+        or not all(isinstance(one, int) and 0 <= one < people for one in candidates)
+    ):
+        raise OptionError(
+            "The candidates are not the numbers of two different rows",
+            hint=f"give two whole numbers from 0 to {people - 1:,}",
+        )
+
+
+def _check_play(games: int, seed: int, confidence: float) -> None:
+    if not isinstance(games, int) or games < 1:
+        raise OptionError(f"{games} games cannot be played", hint="play at least once")
+    if not isinstance(seed, int) or seed < 0:
+        raise OptionError(f"The seed {seed} is not a whole number", hint="give 0, 1, 2, ...")
+    if not 0 < confidence < 1:
+        raise OptionError(
+            f"A confidence of {confidence} makes no sense", hint="give a share such as 0.95"
+        )
+
+
+def _code_range(grid: Grid, ends: tuple[object, object] | None) -> tuple[int, int]:
+    """Return the range that the adversary knows, in codes, rounded outward."""
+    least, most = int(grid.codes.min()), int(grid.codes.max())
+    if ends is None:
+        return least, most
+    low, high = (parse_number(end, name="an end of the range") / grid.unit for end in ends)
+    if low > least or high < most:
+        raise OptionError(
+            "Some readings lie outside the range that the adversary is said to know",
+            hint="give a range that holds all readings",
+        )
+    return low.__floor__(), high.__ceil__()

@@ -1,0 +1,360 @@
+"""Whoever puts all answers of an agent together: what is left of one row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.adversaries.finding import Estimate
+from hartley.chart import Chart, Panel, Series
+from hartley.errors import OptionError
+from hartley.exact import bits_at_least, bits_at_most
+from hartley.ranges.consistent import MOST_STEPS, possible_records
+from hartley.ranges.neighbour import one_row_left
+from hartley.ranges.relaxation import Relaxation
+from hartley.ranges.transcript import ANY_TYPE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hartley.ranges.neighbour import OneRow
+    from hartley.ranges.transcript import Transcript
+
+MOST_GROUPS = 40
+"""So many groups of rows are looked at, the smallest first."""
+
+
+@dataclass(frozen=True)
+class Reconstruction:
+    r"""Puts all answers together and asks which records are still possible for one row.
+
+    Two adversaries. The one knows nothing of the others' private values: the range left is that
+    of all consistent tables, enumerated where they are few, else bounded by a linear programme
+    whose bound is rounded outward. The other knows everybody else exactly; that is the one about
+    whom an agent promises something:
+
+    .. math:: |\{a(x, v) : x \in [X_i]\}| \le \prod_b \mathrm{cells}_b
+
+    (Farokhi 2020, Definition 1 and Theorem 6). The promise is about how many answers one
+    person's data can cause, not about how much one answer tells. No bound ever excludes the
+    truth. Grows with the number of records of the columns that the answers depend on.
+
+    Args:
+        most: how many steps an enumeration may take before the linear programme is used.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> import numpy as np
+        >>> from hartley.ranges.transcript import Group, Told, Transcript
+        >>> age = np.arange(4)
+        >>> total = Told("SUM(age)", age >= 0, age, 5, (5, 5), least=0, step=Fraction(1))
+        >>> pair = Transcript(("age",), age[:, None], (total,), (Group(2, age),), 4)
+        >>> found = Reconstruction().attack(pair)
+        >>> found.left[0].values, found.left[0].of, found.left[0].exact
+        (2, 4, True)
+    """
+
+    most: int = MOST_STEPS
+
+    def attack(self, *transcripts: Transcript) -> ReconstructionFinding:
+        """Return what a transcript leaves possible for one row.
+
+        Args:
+            transcripts: one, or the parts of one that share no private column.
+        """
+        if not transcripts:
+            raise OptionError("There is no answer to attack", hint="ask the agent something first")
+        first = transcripts[0]
+        return ReconstructionFinding(
+            rows=first.rows,
+            answers=sum(len(one.answers) for one in transcripts),
+            left_out=first.left_out,
+            charged=first.charged,
+            left=tuple(left for one in transcripts for left in self._alone(one)),
+            others=tuple(tuple(one_row_left(one)) for one in transcripts) if first.known else None,
+            truth_inside=all(one.holds_truth() for one in transcripts) if first.known else None,
+            skipped=sum(max(len(_occupied(one)) - MOST_GROUPS, 0) for one in transcripts),
+        )
+
+    def _alone(self, transcript: Transcript) -> list[Left]:
+        """Count, or bound, the values of each private column that are left for each group."""
+        chosen = _occupied(transcript)[:MOST_GROUPS]
+        exact = possible_records(transcript, most=self.most)
+        relaxed, found = Relaxation(transcript), []
+        for place in chosen:
+            group = transcript.groups[place]
+            for i in transcript.secrets:
+                of = transcript.values(i, group.records)
+                kept = (
+                    group.records[exact[place]]
+                    if exact is not None
+                    else _bounded(transcript, relaxed, place, i)
+                )
+                values = transcript.values(i, kept)
+                name = transcript.columns[i]
+                found.append(Left(name, group.rows, group.name, values, of, exact is not None))
+        return found
+
+
+def _occupied(transcript: Transcript) -> list[int]:
+    """Return the groups that have rows, the smallest first."""
+    groups = sorted(range(len(transcript.groups)), key=lambda g: transcript.groups[g].rows)
+    return [g for g in groups if transcript.groups[g].rows]
+
+
+def _bounded(
+    transcript: Transcript, relaxed: Relaxation, place: int, column: int
+) -> NDArray[np.int64]:
+    """Return the records whose value of a column a linear programme does not exclude."""
+    records = transcript.groups[place].records
+    codes = transcript.records[records, column]
+    reach = relaxed.reach_of_one(place, codes)
+    if reach is None:
+        return records
+    # That a value is missing is not excluded.
+    kept = (codes < 0) | ((codes >= reach[0]) & (codes <= reach[1]))
+    return np.asarray(records[kept])
+
+
+@dataclass(frozen=True)
+class Left:
+    """How many values of a column are left for one row of a group."""
+
+    column: str
+    rows: int
+    """How many rows the group has."""
+    group: str
+    values: int
+    of: int
+    exact: bool
+    """Whether just these are possible; else no others are."""
+
+    @property
+    def excluded(self) -> float:
+        """The share of values that is ruled out."""
+        return 1 - self.values / self.of if self.of else 0.0
+
+
+@dataclass(frozen=True)
+class ReconstructionFinding:
+    """What all answers together leave of one row."""
+
+    rows: int
+    answers: int
+    left_out: int
+    charged: int
+    """What was charged for the answers, in cells."""
+    left: tuple[Left, ...]
+    """For whoever knows nothing of the others."""
+    others: tuple[tuple[OneRow, ...], ...] | None
+    """For whoever knows everybody else, part by part; None where the table is not at hand."""
+    truth_inside: bool | None
+    skipped: int = 0
+    """How many groups of rows were too many to look at for whoever knows nothing of the others."""
+
+    @property
+    def looked(self) -> int:
+        """At how many rows was looked for whoever knows everybody else."""
+        return min((sum(o.rows for o in part) for part in self.others or ()), default=0)
+
+    @property
+    def worst(self) -> Left | None:
+        """Where most values are ruled out for whoever knows nothing of the others."""
+        return max(self.left, key=lambda one: one.excluded, default=None)
+
+    @property
+    def transcripts(self) -> int | None:
+        """The most answers that one row can cause, all others being fixed.
+
+        Parts share no private column, so a row of what is worst in each of them is possible too,
+        and answers of parts multiply; what is public or open of it is the same in all parts.
+        """
+        if not self.others:
+            return None
+        most: list[dict[int, int]] = [{} for _ in self.others]
+        for worst, rows in zip(most, self.others, strict=True):
+            for one in rows:
+                worst[one.type] = max(worst.get(one.type, 1), one.transcripts)
+        types = set().union(*most)
+        return max((prod(w.get(t, w.get(ANY_TYPE, 1)) for w in most) for t in types), default=1)
+
+    @property
+    def fewest(self) -> OneRow | None:
+        """The row that fares worst within the part that tells most about it."""
+        rows = [one for part in self.others or () for one in part]
+        return min(rows, key=lambda one: one.left / one.candidates, default=None)
+
+    @property
+    def alone(self) -> int:
+        """For how many rows, in the part where they are most, a single record is left."""
+        return max(
+            (sum(o.rows for o in part if o.left == 1 < o.candidates) for part in self.others or ()),
+            default=0,
+        )
+
+    @property
+    def keeps_promise(self) -> bool | None:
+        """Whether no row can cause more different answers than were charged."""
+        return None if self.transcripts is None else self.transcripts <= self.charged
+
+    @property
+    def measured(self) -> str:
+        """What the number is."""
+        if self.transcripts is not None:
+            return "bits that the answers can tell about one row, everybody else being known"
+        return "largest share of the values of a column that is ruled out for a row"
+
+    @property
+    def number(self) -> Estimate:
+        """Bits told about one row to whoever knows the others; else the share ruled out."""
+        if self.transcripts is not None:
+            found = bits_at_least(self.transcripts)
+            least = max(one.transcripts for part in self.others or () for one in part)
+            # No row need be worst in all parts, and rows that were not looked at may fare worse.
+            low = found if len(self.others or ()) == 1 else bits_at_least(least)
+            seen = self.looked >= self.rows
+            return Estimate(found, low, found if seen else max(found, bits_at_least(self.charged)))
+        worst = self.worst
+        if worst is None:
+            return Estimate.exact(0.0)
+        return Estimate(worst.excluded, worst.excluded, worst.excluded if worst.exact else 1.0)
+
+    @property
+    def headline(self) -> str:
+        """What was found, in one plain sentence."""
+        many = "1 answer" if self.answers == 1 else f"{self.answers:,} answers"
+        if self.transcripts is not None:
+            kept = "within" if self.keeps_promise else "MORE THAN"
+            row = "row" if self.looked >= self.rows else f"of {self.looked:,} rows"
+            return (
+                f"Whoever knows everybody else learns at most {_bits(self.transcripts)} about one "
+                f"{row} from {many}, {kept} the {_bits(self.charged, up=False)} that were charged."
+            )
+        worst = self.worst
+        if worst is None or not worst.excluded:
+            return f"{many} together rule out no value for anybody."
+        return (
+            f"{many} together leave {worst.values:,} of {worst.of:,} values of {worst.column} to "
+            f"a row{_among(worst)}."
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What else is to be said, a sentence each."""
+        found = [self._alone()]
+        if self.others is not None:
+            found += self._beside()
+        if self.truth_inside is not None:
+            found.append(
+                "The true table is among those that the answers leave possible."
+                if self.truth_inside
+                else "The true table is NOT among those that the answers leave possible: the "
+                "answers were given about another table."
+            )
+        else:
+            found.append(
+                "Without the true table nothing is said about whoever knows everybody else, and "
+                "public columns are taken to be unknown."
+            )
+        if self.skipped:
+            found.append(
+                f"Of the groups of rows the {MOST_GROUPS} smallest were looked at, "
+                f"{self.skipped:,} were not."
+            )
+        if self.left_out:
+            found.append(
+                f"{self.left_out:,} further answers were not used; with them an adversary may "
+                "learn more, within what was charged for them."
+            )
+        return tuple(found)
+
+    def _alone(self) -> str:
+        worst = self.worst
+        who = "Whoever knows nothing of the others"
+        if worst is None or not worst.excluded:
+            return f"{who} can rule out no value for any row."
+        how = "exactly" if worst.exact else "at most"
+        return (
+            f"{who} is left with {how} {worst.values:,} of {worst.of:,} values of {worst.column} "
+            f"for a row{_among(worst)}."
+        )
+
+    def _beside(self) -> list[str]:
+        worst = self.fewest
+        found = []
+        if worst is not None:
+            found.append(
+                f"Whoever knows everybody else is left with {worst.left:,} of "
+                f"{worst.candidates:,} records for the row that fares worst; the promise bounds "
+                "how many answers a row can cause, not how much one answer tells."
+            )
+        if self.alone:
+            found.append(f"For {self.alone:,} of {self.rows:,} rows that is a single record.")
+        if self.looked < self.rows:
+            found.append(
+                f"Of {self.rows:,} rows {self.looked:,} were looked at; the others may fare worse, "
+                "within what was charged."
+            )
+        return found
+
+    def chart(self) -> Chart:
+        """Return the share of values left for each column, and bits told beside bits charged."""
+        columns = tuple(dict.fromkeys(one.column for one in self.left))
+        shares = tuple(
+            min(1 - one.excluded for one in self.left if one.column == column) for column in columns
+        )
+        panels = [
+            Panel(
+                "", "share of values left", (Series("left", columns, shares, "bars"),),
+                "To whoever knows nothing of the others", from_zero=True,
+            )
+        ]  # fmt: skip
+        if self.transcripts is not None:
+            names = ("told at most", "charged")
+            bits = (bits_at_least(self.transcripts), bits_at_least(self.charged))
+            panels.append(
+                Panel(
+                    "", "bits about one row", (Series("bits", names, bits, "bars", tone=1),),
+                    "To whoever knows everybody else", from_zero=True,
+                )
+            )  # fmt: skip
+        return Chart(f"Reconstruction from {self.answers:,} answers", tuple(panels))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as plain values, ready for JSON."""
+        return {
+            "format": 1,
+            "headline": self.headline,
+            "sentences": list(self.sentences),
+            "number": self.number.to_dict(),
+            "rows": self.rows,
+            "answers": self.answers,
+            "answers_left_out": self.left_out,
+            "charged_cells": str(self.charged),
+            "charged_bits": bits_at_least(self.charged),
+            "knowing_nothing": [vars(one) for one in self.left],
+            "knowing_everybody_else": None
+            if self.fewest is None
+            else {
+                "most_transcripts": str(self.transcripts),
+                "keeps_promise": self.keeps_promise,
+                "fewest_records_left": self.fewest.left,
+                "of_records": self.fewest.candidates,
+                "rows_with_one_record_left": self.alone,
+            },
+            "truth_inside": self.truth_inside,
+        }
+
+
+def _among(left: Left) -> str:
+    return f" of {left.group}" if left.group else ""
+
+
+def _bits(cells: int, *, up: bool = True) -> str:
+    """Show a number of cells in bits, rounded so that no promise looks better than it is."""
+    bits = bits_at_least(cells) if up else bits_at_most(cells)
+    shown = -(-bits * 100 // 1) / 100 if up else bits * 100 // 1 / 100
+    return f"{shown:g} {'bit' if shown == 1 else 'bits'}"

@@ -1,0 +1,154 @@
+"""Whoever tests a hypothesis: for how many people a release decides it for certain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from hartley.adversaries.disclosure import percent
+from hartley.adversaries.finding import Estimate
+from hartley.chart import Chart, Panel, Series
+from hartley.measures.hypothesis import analyse_hypothesis
+
+if TYPE_CHECKING:
+    from hartley.measures.hypothesis import Hypothesis
+    from hartley.ranges.relation import Relation
+
+
+@dataclass(frozen=True)
+class HypothesisTesting:
+    r"""Decides a hypothesis about the secret wherever the release leaves no doubt.
+
+    .. math:: y \in [Y|p_0] \,\Delta\, [Y|p_1]
+
+    The consistent test (Farokhi 2021, Theorems 1 and 2): it says true where every secret that can
+    have led to the released value fulfils the hypothesis, false where none does, and errs nowhere
+    else than where nobody could do better. Exact. One pass over the distinct pairs.
+
+    Args:
+        hypothesis: a comparison over the secret's columns such as "age >= 50", a function of a
+            secret, or the secrets for which it holds.
+
+    Example:
+        >>> from hartley import Relation
+        >>> dice = Relation.from_pairs([(1, "low"), (2, "low"), (3, "mid"), (4, "mid"), (6, "top")])
+        >>> found = HypothesisTesting(lambda eyes: eyes >= 4).attack(dice)
+        >>> found.share, found.rows_decided
+        (Fraction(3, 5), (1, 2))
+    """
+
+    hypothesis: Hypothesis
+
+    def attack(self, relation: Relation) -> TestingFinding:
+        """Return for how many rows the hypothesis is decided."""
+        found = analyse_hypothesis(relation, self.hypothesis)
+        rows = np.zeros(4, np.int64)
+        np.add.at(rows, found.possible, relation.summary.released_rows)
+        outputs = found.counts
+        return TestingFinding(
+            hypothesis=self.hypothesis if isinstance(self.hypothesis, str) else "the hypothesis",
+            rows=(int(rows[1]), int(rows[2]), int(rows[3])),
+            outputs=(outputs["true"], outputs["false"], outputs["ambiguous"]),
+            performance=_finite(found.performance_bound),
+            privacy=_finite(found.privacy),
+        )
+
+
+def _finite(number: float) -> float | None:
+    return number if np.isfinite(number) else None
+
+
+@dataclass(frozen=True)
+class TestingFinding:
+    """For how many rows a release decides a hypothesis; exact."""
+
+    hypothesis: str
+    rows: tuple[int, int, int]
+    """Rows for which it is certainly true, certainly false, and open."""
+    outputs: tuple[int, int, int]
+    """Released values that show it true, show it false, and leave it open."""
+    performance: float | None
+    """Bits: log of the released values that decide; None where none does."""
+    privacy: float | None
+    """Bits: how far those fall short of all released values; None, without limit, if none does."""
+    measured: ClassVar[str] = "share of rows for which the hypothesis is decided for certain"
+    __test__: ClassVar[bool] = False  # pytest would collect a class of this name
+
+    @property
+    def rows_decided(self) -> tuple[int, int]:
+        """Rows for which it is certainly true and certainly false."""
+        return self.rows[0], self.rows[1]
+
+    @property
+    def share(self) -> Fraction:
+        """The share of rows for which it is decided."""
+        return Fraction(sum(self.rows_decided), sum(self.rows))
+
+    @property
+    def number(self) -> Estimate:
+        """The share of rows for which it is decided; exact."""
+        return Estimate.exact(float(self.share))
+
+    @property
+    def headline(self) -> str:
+        """What was found, in one plain sentence."""
+        decided, total = sum(self.rows_decided), sum(self.rows)
+        if not decided:
+            return f"No released value decides for certain whether {self.hypothesis}."
+        return (
+            f"The release decides for certain whether {self.hypothesis} for {decided:,} of "
+            f"{total:,} rows ({percent(self.share)})."
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What else is to be said, a sentence each."""
+        true, false, doubt = self.outputs
+        return (
+            (
+                f"It is certainly true for {self.rows[0]:,} rows, certainly false for "
+                f"{self.rows[1]:,}, and open for {self.rows[2]:,}."
+            ),
+            (
+                f"Of {true + false + doubt:,} released values {true:,} show it true, {false:,} "
+                f"show it false, and {doubt:,} leave it open."
+            ),
+            (
+                "Where it is open, no test can be right for every secret that is left, and the "
+                "consistent test is as good as any."
+            ),
+        )
+
+    def chart(self) -> Chart:
+        """Return the shares of rows and of released values that are decided."""
+        places = ("certainly true", "certainly false", "open")
+        series = tuple(
+            Series(
+                name, places, tuple(n / max(sum(numbers), 1) for n in numbers), "bars", tone=tone
+            )
+            for name, numbers, tone in (
+                ("rows", self.rows, 0),
+                ("released values", self.outputs, 5),
+            )
+        )
+        return Chart(
+            f"Testing whether {self.hypothesis}", (Panel("", "share", series, from_zero=True),)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as plain values, ready for JSON."""
+        kinds = ("true", "false", "open")
+        return {
+            "format": 1,
+            "headline": self.headline,
+            "sentences": list(self.sentences),
+            "number": self.number.to_dict(),
+            "hypothesis": self.hypothesis,
+            "rows": dict(zip(kinds, self.rows, strict=True)),
+            "released_values": dict(zip(kinds, self.outputs, strict=True)),
+            "performance": self.performance,
+            "privacy": self.privacy,
+        }

@@ -1,0 +1,251 @@
+"""Uniqueness: who is the only one with what is released, or with a few known points of it?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hartley.adversaries.finding import Estimate, share
+from hartley.adversaries.uniqueness_finding import Singled, UniquenessFinding
+from hartley.engines.column_map import Keep, apply_map
+from hartley.engines.counting import distinct_counts
+from hartley.engines.singling import class_sizes
+from hartley.engines.sources import open_table
+from hartley.engines.table import Table
+from hartley.engines.view import prepare
+from hartley.errors import ColumnError, OptionError
+from hartley.exact import floor_power, parse_number
+from hartley.policies.columns import QuantizedColumn
+from hartley.policies.document import PolicyDocument
+from hartley.policies.quantizer import UniformQuantizer
+from hartley.ranges.classes import combine_codes, encode_column
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from hartley.adversaries.uniqueness_finding import Known
+    from hartley.kernels.trajectories import Visits
+
+TRIALS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Uniqueness:
+    r"""Count the records that are alone with their released values, and people with a few points.
+
+    .. math:: \frac{|\{i : n(y_i) = 1\}|}{n}
+
+    (Farokhi 2019, Noiseless Privacy, Fig. 6). Exact; the engine that holds the table groups it,
+    in one pass. A missing value is a value of its own.
+
+    With a ``person``, each row is a point of somebody's, and the second number is the share of
+    people whom ``known`` of their different points, drawn evenly, single out: nobody else has
+    them all (de Montjoye et al. 2013). Exact for one point and for all, else from drawn people and
+    points with the interval of Clopper and Pearson.
+
+    Args:
+        table: a table, wherever it is.
+        columns: the released columns; those of the policy if left out.
+        policy: how they are released; as they are if left out.
+        person: the column that says whose row it is; it is not released.
+
+    Example:
+        >>> trips = {"who": [1, 1, 2, 2], "from": ["a", "b", "a", "c"]}
+        >>> Uniqueness(trips, ["from"]).attack().number.value
+        0.5
+        >>> Uniqueness(trips, ["from"], person="who").attack(known=2).number.value
+        1.0
+    """
+
+    table: object
+    columns: Sequence[str] | None = None
+    policy: PolicyDocument | None = None
+    person: str | None = None
+
+    def attack(
+        self,
+        known: Known | None = None,
+        *,
+        trials: int = TRIALS,
+        seed: int = 0,
+        confidence: float = 0.95,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> UniquenessFinding:
+        """Count who is alone.
+
+        Args:
+            known: how many points of a person are known, or "all"; every smaller number is tried
+                too. Left out, records are counted alone.
+            trials: how many people and points are drawn for each number of points.
+            seed: of these draws; a whole number.
+            confidence: how often an interval holds the true share.
+            progress: told the share of the work that is done.
+        """
+        if (known is not None) != (self.person is not None):
+            raise OptionError(
+                "Known points and the column of the person go together",
+                hint="name both to single out people, or neither to count records",
+            )
+        if known is not None:
+            _check_draws(known, trials, seed)
+        view = prepare(self._released, self._columns, missing="value")
+        singled: list[Singled] = []
+        numbers: list[Known] = [known] if known == "all" else [*range(1, (known or 0) + 1)]
+        for done, number in enumerate(numbers, 1):
+            singled.append(self._single_out(number, trials, seed, confidence))
+            if progress is not None:
+                progress("draw", done / len(numbers))
+        return UniquenessFinding(
+            self._columns,
+            class_sizes(view),
+            self._true_sizes(),
+            None if known is None else self._visits.person_at.size - 1,
+            tuple(singled),
+            self.policy is not None,
+        )
+
+    # --- what is released -----------------------------------------------------------------------
+
+    @cached_property
+    def _opened(self) -> Table:
+        opened = open_table(self.table)
+        if self.person is not None:
+            opened.require([self.person])
+        return opened
+
+    @cached_property
+    def _columns(self) -> tuple[str, ...]:
+        """The released columns, checked."""
+        if self.policy is None:
+            listed = tuple(self.columns or ())
+            self._opened.require(listed)
+        else:
+            named = [column.name for column in self.policy.columns]
+            listed = tuple(self.columns or [name for name in named if name != self.person])
+            for name in listed:
+                if name not in named:
+                    raise ColumnError(
+                        f"Column '{name}' is not released by the policy",
+                        hint=f"it releases {', '.join(named)}",
+                    )
+        if not listed:
+            raise OptionError("No released column was named", hint="name at least one")
+        for i, name in enumerate(listed):
+            if name == self.person or name in listed[:i]:
+                raise OptionError(
+                    f"Column '{name}' is named twice", hint="name it once, released or the person"
+                )
+        return listed
+
+    @cached_property
+    def _released(self) -> Table:
+        """The table as it is released, and the person of each row."""
+        if self.policy is None:
+            return self._opened
+        if self.policy.aggregates:
+            raise OptionError(
+                "The policy releases one answer about the whole table, so no record of anybody",
+                hint="attack a release of rows",
+            )
+        rules = [rule for rule in self.policy.to_map() if rule.column != self.person]
+        if self.person is not None:
+            rules.append(Keep(self.person))
+        mapped = apply_map(self._opened, rules, ranges=self.policy.ranges)
+        return Table(mapped.expression, self._opened.name)
+
+    def _true_sizes(self) -> dict[int, int] | None:
+        if self.policy is None or not set(self._columns) <= set(self._opened.columns):
+            return None
+        return class_sizes(prepare(self._opened, self._columns, missing="value"))
+
+    # --- people ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _visits(self) -> Visits:
+        """Who has which released point; the engine finds the distinct pairs."""
+        from hartley.kernels.trajectories import visits_of
+
+        assert self.person is not None
+        view = prepare(self._released, [self.person, *self._columns], missing="value")
+        found = distinct_counts(view)
+        found = found.filter(found.column("c0").is_valid())  # nobody's rows are no one's points
+        encoded = [encode_column(found.column(f"c{i}")) for i in range(len(view.columns))]
+        points, _ = combine_codes(
+            [codes for codes, _ in encoded[1:]], [len(values) for _, values in encoded[1:]]
+        )
+        if not points.size:
+            raise ColumnError(
+                f"Column '{self.person}' of {self._opened.name} names nobody", hint="choose another"
+            )
+        return visits_of(encoded[0][0], np.unique(points, return_inverse=True)[1])
+
+    def _single_out(self, known: Known, trials: int, seed: int, confidence: float) -> Singled:
+        from hartley.kernels.trajectories import singled_out
+
+        visits = self._visits
+        each = np.diff(visits.person_at)
+        if known == 1:
+            return Singled(1, Estimate.exact(_alone_by_one(visits)))
+        if known == "all" or known >= each.max():
+            alone = singled_out(visits, 0, np.uint64(0), 0)
+            return Singled(known, Estimate.exact(int(alone.sum()) / alone.size))
+        # Another number of points gets other draws.
+        key = np.random.SeedSequence([seed, known]).generate_state(1, np.uint64)[0]
+        alone = singled_out(visits, known, np.uint64(key), trials)
+        return Singled(known, share(int(alone.sum()), trials, confidence=confidence))
+
+
+def grid_policy(ranges: Mapping[str, tuple[object, object]], bits: object) -> PolicyDocument:
+    """Return the policy that releases points on a grid of boxes, with so many bits a point.
+
+    Each coordinate has floor(2^(bits/2)) equal cells, so that a point of two coordinates has at
+    most 2^bits boxes (Farokhi 2019, Noiseless Privacy, Section V.C, rounded down). Several
+    points of a record, such as the two ends of a trip, cost as many times the bits.
+
+    Args:
+        ranges: the least and the largest value of every coordinate, by column.
+        bits: the budget of a point.
+
+    Example:
+        >>> policy = grid_policy({"lat": ("40.49", "40.92"), "lon": ("-74.27", "-73.68")}, 5)
+        >>> [column.quantizer.levels for column in policy.columns]
+        [5, 5]
+    """
+    levels = floor_power(parse_number(bits, name="the budget in bits") / 2)
+    return PolicyDocument(
+        tuple(
+            QuantizedColumn(name, UniformQuantizer(low, high, levels))  # type: ignore[arg-type]  # read there
+            for name, (low, high) in ranges.items()
+        )
+    )
+
+
+# --- numbers and words --------------------------------------------------------------------------
+
+
+def _alone_by_one(visits: Visits) -> float:
+    """Return the share of people whom one of their points, drawn evenly, singles out; exact."""
+    rare = np.diff(visits.point_at)[visits.points] == 1
+    alone = np.add.reduceat(rare, visits.person_at[:-1], dtype=np.int64)
+    each = np.diff(visits.person_at)
+    # Exact: people with equally many points are added up as whole numbers first.
+    sizes, at = np.unique(each, return_inverse=True)
+    totals = np.bincount(at, alone).astype(np.int64).tolist()
+    summed = sum(
+        (Fraction(total, size) for total, size in zip(totals, sizes.tolist(), strict=True)),
+        Fraction(0),
+    )
+    return float(summed / each.size)
+
+
+def _check_draws(known: Known, trials: int, seed: int) -> None:
+    if known != "all" and (not isinstance(known, int) or known < 1):
+        raise OptionError(f"{known} known points make no sense", hint="give 1 or more, or 'all'")
+    if not isinstance(trials, int) or trials < 1:
+        raise OptionError(f"{trials} trials cannot be drawn", hint="draw at least one")
+    if not isinstance(seed, int) or seed < 0:
+        raise OptionError(f"The seed {seed} is not a whole number", hint="give 0, 1, 2, ...")

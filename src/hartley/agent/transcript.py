@@ -1,0 +1,217 @@
+"""What an agent has told so far, as linear statements about the records of a table."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hartley.agent.batch import Statistic, columns_of, from_plain
+from hartley.agent.domain import Domain, cut_column, domain_size
+from hartley.agent.ledger.entries import NULL
+from hartley.engines.copying import code_table
+from hartley.engines.sources import open_table
+from hartley.errors import InputError, OptionError
+from hartley.ranges.schema import Schema
+from hartley.ranges.transcript import FAR, Transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from hartley.agent.batch import Question
+    from hartley.agent.domain import Cuts
+    from hartley.agent.ledger.ledger import Charge, Ledger
+    from hartley.engines.coded import CodedTable
+
+MOST_RECORDS = 20_000
+"""Answers that depend on so many columns that there are more records are left out."""
+
+
+def transcripts_of(
+    ledger: Ledger,
+    dataset: str | None = None,
+    *,
+    schema: Schema | None = None,
+    data: object = None,
+) -> tuple[Transcript, ...]:
+    """Return all answers about the present version of a dataset as statements about its records.
+
+    Every kind of question is a statement about how many rows have which record: counts, sums and
+    sums of squares are totals, an order statistic is a count on either side. Answers that share
+    no private column, directly or by way of others, say nothing about each other: each such part
+    is a transcript of its own. What is not answered yet, is about an older version, or depends on
+    too many values at once is left out, which tells an attacker less. Public and open columns
+    are known row by row where the table is given; else they are as unknown as private ones.
+
+    Args:
+        ledger: the ledger of the agent.
+        dataset: its name; may be left out where the ledger has one.
+        schema: its public schema; the one that the ledger holds if left out.
+        data: the true table, whatever ``open_table`` takes.
+
+    Example:
+        >>> import tempfile
+        >>> from hartley.agent.agent import Agent
+        >>> age = {"age": {"kind": "private", "range": [0, 3], "step": 1}}
+        >>> table = {"age": [2, 3]}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with Agent(table, {"table": {"name": "t"}, "columns": age}, budget=4,
+        ...                ledger=folder + "/ledger.db") as agent:
+        ...         _ = agent.ask("SELECT SUM(age) FROM t", error=0)
+        ...         (found,) = transcripts_of(agent.ledger, data=table)
+        >>> found.answers[0].ends, found.charged, found.truth
+        ((5, 5), 4, array([0, 0, 1, 1]))
+    """
+    name = _dataset(ledger, dataset)
+    state = ledger.state(name)
+    known = Schema.read(tomllib.loads(state.schema))
+    if schema is not None and schema.to_toml() != known.to_toml():
+        raise InputError(
+            f"The schema of '{name}' is not the one in the ledger",
+            hint="give the schema that the agent was asked under, or leave it out",
+        )
+    rows = known.max_rows if known.rows == "private" else state.rows
+    assert rows is not None  # a schema with private rows says how many there can be
+    charges = ledger.history(name)
+    present = [charge for charge in charges if charge.version == state.version]
+    heard = _heard(present)
+    given = data is not None and known.rows == "public"
+    shown = {n for n, column in known.columns.items() if given and column.kind != "private"}
+    parts, left = _parts(list(heard), known, rows, shown)
+    old = sum(len(charge.questions) for charge in charges if charge not in present)
+    left += old + len({str(q) for charge in present for q in charge.questions}) - len(heard)
+    book = _Book(known, rows, math.prod(charge.cells for charge in present), left, heard)
+    if data is None:
+        return tuple(book.part(questions, cuts, None) for questions, cuts in parts)
+    coded = code_table(
+        open_table(data), known.codings, unit=known.unit,
+        rows_per_unit=known.rows_per_unit, max_rows=known.max_rows,
+    )  # fmt: skip
+    try:
+        if known.rows == "public" and coded.rows != rows:
+            raise InputError(
+                f"The table has {coded.rows:,} rows and the ledger speaks of {rows:,}",
+                hint="give the table of the version that was asked",
+            )
+        return tuple(book.part(questions, cuts, coded) for questions, cuts in parts)
+    finally:
+        coded.close()
+
+
+def _dataset(ledger: Ledger, dataset: str | None) -> str:
+    names = ledger.datasets()
+    if dataset is not None and dataset in names:
+        return dataset
+    if dataset is not None:
+        raise OptionError(
+            f"The ledger holds no dataset '{dataset}'",
+            hint=f"it holds {', '.join(names) or 'none'}",
+        )
+    if len(names) != 1:
+        raise OptionError(
+            f"The ledger holds {len(names)} datasets", hint="name the one that is meant"
+        )
+    return names[0]
+
+
+def _heard(charges: Iterable[Charge]) -> dict[Question, tuple[int | None, str]]:
+    """Return every answered question once, with its cell and the text that it was asked in."""
+    return {
+        from_plain(plain): (None if answer == NULL else int(answer), charge.note or "")
+        for charge in charges
+        for plain, answer in zip(charge.questions, charge.answers, strict=True)
+        if answer is not None
+    }
+
+
+@dataclass(frozen=True)
+class _Book:
+    """What all parts of a transcript share."""
+
+    schema: Schema
+    rows: int
+    charged: int
+    left_out: int
+    heard: dict[Question, tuple[int | None, str]]
+
+    def part(
+        self, questions: Sequence[Question], cuts: Sequence[Cuts], coded: CodedTable | None
+    ) -> Transcript:
+        """Return the transcript of questions that hang together."""
+        opened = any(column.kind == "open" for column in self.schema.columns.values())
+        domain = Domain(cuts, absent=self.schema.rows == "private", opened=opened)
+        truth = None if coded is None else domain.count(coded, self.rows)
+        return Transcript(
+            tuple(cut.column.name for cut in cuts),
+            domain.records,
+            tuple(domain.told(question, *self.heard[question]) for question in questions),
+            domain.groups(self.rows, truth),
+            charged=self.charged,
+            left_out=self.left_out,
+            types=domain.types() if domain.known or domain.absent else None,
+            truth=truth,
+            widths=domain.widths,
+            multiplicity=domain.multiplicity,
+            private=tuple(cut.column.kind == "private" for cut in cuts),
+        )
+
+
+# --- which answers hang together ----------------------------------------------------------------
+
+
+def _parts(
+    questions: Sequence[Question], schema: Schema, rows: int, known: set[str]
+) -> tuple[list[tuple[list[Question], list[Cuts]]], int]:
+    """Put questions that share unknown columns together; count those that are left out.
+
+    Args:
+        questions: answered ones.
+        schema: of the table.
+        rows: how many there are at most.
+        known: columns that are known row by row, which link nothing.
+    """
+    parts: list[tuple[set[str], list[Question]]] = []
+    left = 0
+    for question in sorted(questions, key=lambda one: len(_touched(one))):
+        names = _touched(question)
+        near = parts if schema.rows == "private" else [p for p in parts if p[0] & names - known]
+        merged = [question, *(one for part in near for one in part[1])]
+        wider = names.union(*(part[0] for part in near))
+        cuts = [cut_column(schema.columns[name], merged) for name in wider]
+        if domain_size(cuts) > MOST_RECORDS or _largest(question, schema) * rows >= FAR // 8:
+            left += 1
+            continue
+        parts = [part for part in parts if part not in near]
+        parts.append((wider, merged))
+    every = [one for _, listed in parts for one in listed]
+    shared = known & {name for one in every for name in _touched(one)}
+    found = []
+    for names, listed in parts:
+        # What is known of a row is the same in every part that asks for it at all, so that those
+        # speak of the same groups.
+        wider = names | shared if names & known else names
+        columns = [column for name, column in schema.columns.items() if name in wider]
+        cuts = [cut_column(column, every if column.name in known else listed) for column in columns]
+        if domain_size(cuts) > MOST_RECORDS:
+            left += len(listed)
+            continue
+        order = {question: i for i, question in enumerate(questions)}
+        found.append((sorted(listed, key=order.__getitem__), cuts))
+    return found, left
+
+
+def _touched(question: Question) -> set[str]:
+    terms = () if question.form is None else question.form.terms
+    return {*columns_of(question.where), *(name for name, _ in terms)}
+
+
+def _largest(question: Question, schema: Schema) -> int:
+    """Return how large the number of a row can be, or what an order statistic makes of it."""
+    form = question.form
+    if form is None:
+        return 1
+    most = abs(form.constant) + sum(abs(c) * schema.columns[n].points for n, c in form.terms)
+    if question.quantile is not None:
+        most = max(most, 2 * question.quantile.denominator)
+    return most**2 if question.statistic is Statistic.SQUARES else most

@@ -1,0 +1,291 @@
+"""The commands ``hartley attack ...``: turn the papers' attacks on an own release or agent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hartley.cli.attack_signals import load_command, membership_command, uniqueness_command
+from hartley.cli.finding import check_page, tell_finding
+from hartley.cli.options import (
+    Groups,
+    Html,
+    Keys,
+    Names,
+    Null,
+    Tables,
+    open_tables,
+    read_hierarchies,
+    split_columns,
+    split_settings,
+)
+from hartley.cli.output import Format  # noqa: TC001 - typer reads the annotations
+from hartley.errors import OptionError
+
+if TYPE_CHECKING:
+    from hartley.engines.table import Table
+    from hartley.ranges.relation import Relation
+    from hartley.ranges.transcript import Transcript
+
+attack_app = typer.Typer(
+    name="attack",
+    help="Attack an own release or agent, and see how much an adversary learns.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+)
+attack_app.command("membership")(membership_command)
+attack_app.command("load")(load_command)
+attack_app.command("uniqueness")(uniqueness_command)
+
+
+@attack_app.command("homogeneity")
+def homogeneity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+    table: Tables,
+    keys: Keys,
+    confidential: Annotated[
+        list[str],
+        typer.Option(
+            "--confidential", metavar="COL[,COL]", help="The columns that should stay unknown."
+        ),
+    ],
+    near: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--near",
+            metavar="COL=DISTANCE",
+            help="Confidential numbers that lie this close together are as good as equal.",
+        ),
+    ] = None,
+    hierarchy: Groups = None,
+    times: Annotated[
+        int,
+        typer.Option(
+            "--times", metavar="R", help="How many times as likely a value must be to be skewed."
+        ),
+    ] = 2,
+    null: Null = None,
+    names: Names = None,
+    html: Html = None,
+    json: Format = None,
+) -> None:
+    """Learn confidential values from the classes of equal keys of a TABLE, however large k is.
+
+    Homogeneity: a class has one value. Similarity: its values are near each other. Skewness: one
+    value is much likelier than in the table.
+
+    [dim]Example: hartley attack homogeneity released.parquet --keys age,sex
+    --confidential diagnosis[/dim]
+    """
+    from hartley.adversaries.disclosure import join_findings
+    from hartley.adversaries.homogeneity import Homogeneity, Similarity, Skewness
+
+    check_page(html, table)
+    opened = open_tables(table, null, names)
+    known = split_columns(keys, opened.columns)
+    hidden = split_columns(confidential, opened.columns)
+    distances = split_settings(near or [], "--near", "COL=DISTANCE")
+    groups = read_hierarchies(hierarchy or [], opened)
+    for name in (*distances, *groups):
+        if name not in hidden:
+            raise OptionError(
+                f"Column '{name}' has a distance or a hierarchy but is not confidential",
+                hint="name it under --confidential, or leave it out",
+            )
+    made = [
+        Homogeneity(known, hidden).attack(opened),
+        Skewness(known, hidden, times).attack(opened),
+    ]
+    if distances or groups:
+        made.append(Similarity(known, distances, groups).attack(opened))
+    tell_finding(join_findings(made), html=html, json=json)
+
+
+Secret = Annotated[
+    list[str],
+    typer.Option(
+        "--secret", metavar="COL[,COL]", help="The secret columns, or ROW for the record itself."
+    ),
+]
+Released = Annotated[
+    list[str],
+    typer.Option("--released", metavar="COL[,COL]", help="The columns that are released."),
+]
+Bins = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--bins", metavar="COL=STEP", help="Release a numeric column in bins of this width."
+    ),
+]
+Missing = Annotated[
+    str,
+    typer.Option(
+        "--missing", metavar="drop|value", help="Drop rows with a missing value, or make it one."
+    ),
+]
+
+
+@attack_app.command("guessing")
+def guessing_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+    table: Tables,
+    secret: Secret,
+    released: Released,
+    attribute: Annotated[
+        str | None,
+        typer.Option(
+            "--attribute", metavar="COL", help="Guess this one of several secret columns alone."
+        ),
+    ] = None,
+    bins: Bins = None,
+    missing: Missing = "drop",
+    null: Null = None,
+    names: Names = None,
+    html: Html = None,
+    json: Format = None,
+) -> None:
+    """Count the trials that whoever tries all values of a secret needs, with and without a release.
+
+    [dim]Example: hartley attack guessing people.parquet --secret diagnosis --released age,sex
+    --bins age=10[/dim]
+    """
+    from hartley.adversaries.guessing import BruteForceGuessing
+
+    check_page(html, table)
+    relation = _relation(open_tables(table, null, names), secret, released, bins, missing)
+    tell_finding(BruteForceGuessing(attribute).attack(relation), html=html, json=json)
+
+
+@attack_app.command("hypothesis")
+def hypothesis_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+    table: Tables,
+    secret: Secret,
+    released: Released,
+    hypothesis: Annotated[
+        str,
+        typer.Option(
+            "--hypothesis",
+            metavar="CONDITION",
+            help='What is to be decided about the secret, for example "age >= 50".',
+        ),
+    ],
+    bins: Bins = None,
+    missing: Missing = "drop",
+    null: Null = None,
+    names: Names = None,
+    html: Html = None,
+    json: Format = None,
+) -> None:
+    """Decide a hypothesis about the secret of everybody for whom a release leaves no doubt.
+
+    [dim]Example: hartley attack hypothesis people.parquet --secret income --released job
+    --hypothesis "income >= 50000"[/dim]
+    """
+    from hartley.adversaries.testing import HypothesisTesting
+
+    check_page(html, table)
+    relation = _relation(open_tables(table, null, names), secret, released, bins, missing)
+    tell_finding(HypothesisTesting(hypothesis).attack(relation), html=html, json=json)
+
+
+LedgerFile = Annotated[
+    str,
+    typer.Argument(metavar="LEDGER", help="The agent's ledger: a file or postgresql://..."),
+]
+DataSet = Annotated[
+    str | None,
+    typer.Option("--dataset", metavar="NAME", help="Which dataset of the ledger, if several."),
+]
+SchemaFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--schema",
+        metavar="FILE",
+        help="The public schema, in TOML; the one that the ledger holds if left out.",
+    ),
+]
+Data = Annotated[
+    list[str] | None,
+    typer.Option("--data", metavar="TABLE", help="The true table, which its owner has."),
+]
+
+
+@attack_app.command("reconstruct")
+def reconstruct_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+    ledger: LedgerFile,
+    schema: SchemaFile = None,
+    dataset: DataSet = None,
+    data: Data = None,
+    html: Html = None,
+    json: Format = None,
+) -> None:
+    """Put all answers of an agent together: what is left of one person, and what was promised.
+
+    With the true table it also shows that the truth is inside, and what whoever knows everybody
+    else learns, which is what the agent's promise is about.
+
+    [dim]Example: hartley attack reconstruct ledger.db --data people.parquet[/dim]
+    """
+    from hartley.adversaries.reconstruction import Reconstruction
+
+    transcripts = _transcripts(ledger, schema, dataset, data, html)
+    tell_finding(Reconstruction().attack(*transcripts), html=html, json=json)
+
+
+@attack_app.command("differencing")
+def differencing_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+    ledger: LedgerFile,
+    schema: SchemaFile = None,
+    dataset: DataSet = None,
+    data: Data = None,
+    rows: Annotated[
+        int,
+        typer.Option("--rows", metavar="N", help="So few rows count as isolated."),
+    ] = 1,
+    html: Html = None,
+    json: Format = None,
+) -> None:
+    """Subtract answers of an agent whose selections differ by few rows.
+
+    Give the true table where columns are public: who can be told apart by them is then known.
+
+    [dim]Example: hartley attack differencing ledger.db --data people.parquet --rows 3[/dim]
+    """
+    from hartley.adversaries.differencing import Differencing
+
+    transcripts = _transcripts(ledger, schema, dataset, data, html)
+    tell_finding(Differencing(rows).attack(*transcripts), html=html, json=json)
+
+
+def _transcripts(
+    ledger: str, schema: Path | None, dataset: str | None, data: list[str] | None, html: Path | None
+) -> tuple[Transcript, ...]:
+    from hartley.agent.ledger.ledger import open_ledger
+    from hartley.agent.transcript import transcripts_of
+    from hartley.engines.sources import open_table
+    from hartley.ranges.schema import Schema
+
+    read: list[str | Path] = [*(data or []), *([schema] if schema else []), ledger]
+    check_page(html, read)
+    table = None if not data else open_table(data[0] if len(data) == 1 else data)
+    with open_ledger(ledger, create=False) as opened:
+        return transcripts_of(
+            opened, dataset, schema=Schema.read(schema) if schema else None, data=table
+        )
+
+
+def _relation(
+    table: Table, secret: list[str], released: list[str], bins: list[str] | None, missing: str
+) -> Relation:
+    from hartley.ranges.relation import ROW, Relation
+
+    hidden = split_columns(secret, table.columns)
+    record = hidden == ["ROW"] and "ROW" not in table.columns
+    return Relation.from_table(
+        table,
+        secret=ROW if record else hidden,
+        released=split_columns(released, table.columns),
+        bins=split_settings(bins or [], "--bins", "COL=STEP"),
+        missing=missing,
+    )

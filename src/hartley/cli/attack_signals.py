@@ -1,0 +1,369 @@
+"""The commands ``hartley attack membership``, ``load`` and ``uniqueness``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from hartley.cli.finding import check_page, tell_finding
+from hartley.cli.options import (
+    Html,
+    Names,
+    Null,
+    Tables,
+    open_tables,
+    split_columns,
+    split_settings,
+)
+from hartley.cli.output import Format, progress_bar
+from hartley.errors import OptionError
+from hartley.exact import parse_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from hartley.adversaries.stairs import Quantizer
+    from hartley.policies.document import PolicyDocument
+
+PolicyFile = Annotated[
+    Path | None,
+    typer.Option("--policy", metavar="FILE", help="How it is released: a policy file."),
+]
+Bits = Annotated[
+    str | None,
+    typer.Option("--bits", metavar="E", help="Release equal cells that keep to this budget."),
+]
+Levels = Annotated[
+    int | None, typer.Option("--levels", metavar="Q", help="Release so many equal cells.")
+]
+Span = Annotated[
+    str | None,
+    typer.Option("--range", metavar="LOW:HIGH", help="The least and the largest reading."),
+]
+Seed = Annotated[
+    int, typer.Option("--seed", metavar="N", help="The same number draws the same games.")
+]
+
+
+def membership_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+    readings: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="READINGS...", help="Parquet or CSV files; a row is a person if no --person."
+        ),
+    ],
+    people: Annotated[
+        int, typer.Option("--people", metavar="N", help="How many people are in a group.")
+    ],
+    person: Annotated[
+        str | None,
+        typer.Option("--person", metavar="COL", help="The column that says whose row it is."),
+    ] = None,
+    order: Annotated[
+        str | None,
+        typer.Option(
+            "--order", metavar="COL", help="The column that puts a person's rows in order."
+        ),
+    ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--columns",
+            metavar="COL[,COL]",
+            help="The columns of readings; all other numbers if left out.",
+        ),
+    ] = None,
+    aggregate: Annotated[
+        str, typer.Option("--aggregate", metavar="mean|sum", help="What is released of a group.")
+    ] = "mean",
+    policy: PolicyFile = None,
+    bits: Bits = None,
+    levels: Levels = None,
+    span: Span = None,
+    games: Annotated[
+        int, typer.Option("--games", metavar="N", help="How many games are played.")
+    ] = 10_000,
+    seed: Seed = 0,
+    null: Null = None,
+    names: Names = None,
+    html: Html = None,
+    json: Format = None,
+) -> None:
+    """Play games: who of two people is in a group whose aggregate is released?
+
+    Without --policy, --bits or --levels the aggregate is released as it is.
+
+    [dim]Example: hartley attack membership homes.parquet --person home --order day --people 4
+    --range 0:10 --bits 2[/dim]
+    """
+    from hartley.adversaries.membership import MembershipGame
+
+    check_page(html, [*readings, *([policy] if policy else [])])
+    opened = open_tables(readings, null, names)
+    listed = split_columns(columns, opened.columns) if columns else None
+    ends = _ends(span, "--range") if span else None
+    wish = _Wish(policy, bits, levels, ends)
+    game = MembershipGame(
+        opened,
+        people=people,
+        policy=wish.of_group(people, aggregate, listed or ()),
+        aggregate=aggregate,  # type: ignore[arg-type]  # checked there
+        range=ends,
+        person=person,
+        order=order,
+        columns=listed,
+    )
+    with progress_bar({"play": "Playing games"}) as progress:
+        finding = game.play(games, seed=seed, progress=progress)
+    tell_finding(finding, html=html, json=json)
+
+
+def load_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+    table: Tables,
+    total: Annotated[
+        str | None,
+        typer.Option(
+            "--total",
+            metavar="COL",
+            help="The column of the whole home; the sum of the appliances if left out.",
+        ),
+    ] = None,
+    appliances: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--appliances",
+            metavar="COL[,COL]",
+            help="The columns of appliances; all other numbers if left out.",
+        ),
+    ] = None,
+    train: Annotated[
+        str,
+        typer.Option(
+            "--train", metavar="SHARE", help="Learn from this share, or number, of the first rows."
+        ),
+    ] = "0.25",
+    states: Annotated[
+        int,
+        typer.Option("--states", metavar="N", help="States of an appliance at most, off included."),
+    ] = 3,
+    on: Annotated[
+        float, typer.Option("--on", metavar="W", help="Above this an appliance counts as on.")
+    ] = 10,
+    policy: PolicyFile = None,
+    bits: Bits = None,
+    levels: Levels = None,
+    span: Span = None,
+    seed: Seed = 0,
+    null: Null = None,
+    names: Names = None,
+    html: Html = None,
+    json: Format = None,
+) -> None:
+    """Tell from the consumption of a home when its appliances run.
+
+    The rows are in the order of time. Without --policy, --bits or --levels the total is released
+    as it is.
+
+    [dim]Example: hartley attack load home.parquet --total main --appliances fridge,oven
+    --range 0:6000 --bits 3[/dim]
+    """
+    from hartley.adversaries.load_monitoring import LoadMonitoring
+
+    check_page(html, [*table, *([policy] if policy else [])])
+    opened = open_tables(table, null, names)
+    ends = _ends(span, "--range") if span else None
+    part = parse_number(train, name="the share to learn from")
+    home = LoadMonitoring(
+        opened,
+        total=total,
+        columns=split_columns(appliances, opened.columns) if appliances else None,
+        train=int(part) if part.denominator == 1 else float(part),
+        states=states,
+        on=on,
+    )
+    released = _Wish(policy, bits, levels, ends).of_one()
+    tell_finding(home.attack(released, seed=seed), html=html, json=json)
+
+
+def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+    table: Tables,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--columns",
+            metavar="COL[,COL]",
+            help="The released columns; those of the policy if left out.",
+        ),
+    ] = None,
+    policy: PolicyFile = None,
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--grid",
+            metavar="COL=LOW:HIGH",
+            help="Release this coordinate in floor(2^(bits/2)) equal cells; goes with --bits.",
+        ),
+    ] = None,
+    bits: Annotated[
+        str | None,
+        typer.Option("--bits", metavar="E", help="The budget of a point of two coordinates."),
+    ] = None,
+    person: Annotated[
+        str | None,
+        typer.Option("--person", metavar="COL", help="The column that says whose row it is."),
+    ] = None,
+    known: Annotated[
+        str | None,
+        typer.Option(
+            "--known", metavar="M|all", help="Single out people by up to so many of their points."
+        ),
+    ] = None,
+    trials: Annotated[
+        int, typer.Option("--trials", metavar="N", help="How many people and points are drawn.")
+    ] = 10_000,
+    seed: Seed = 0,
+    null: Null = None,
+    names: Names = None,
+    html: Html = None,
+    json: Format = None,
+) -> None:
+    """Count the records of a TABLE that are unique, or the people whom a few points single out.
+
+    [dim]Example: hartley attack uniqueness trips.parquet --columns start,end --person rider
+    --known 4[/dim]
+    """
+    from hartley.adversaries.uniqueness import Uniqueness
+
+    check_page(html, [*table, *([policy] if policy else [])])
+    opened = open_tables(table, null, names)
+    attack = Uniqueness(
+        opened,
+        split_columns(columns, opened.columns) if columns else None,
+        policy=_document(policy, grid or [], bits),
+        person=person,
+    )
+    if known not in (None, "all") and not (known.isascii() and known.isdigit()):
+        raise OptionError(
+            f"The option --known {known} is not a number of points",
+            hint="write for example --known 4, or --known all",
+        )
+    number = known if known is None or known == "all" else int(known)
+    with progress_bar({"draw": "Drawing points"}) as progress:
+        finding = attack.attack(number, trials=trials, seed=seed, progress=progress)  # type: ignore[arg-type]  # "all" or a number
+    tell_finding(finding, html=html, json=json)
+
+
+# --- what is released ---------------------------------------------------------------------------
+
+
+class _Wish(NamedTuple):
+    """How numbers are to be released, in the words of the options."""
+
+    policy: Path | None
+    bits: str | None
+    levels: int | None
+    ends: tuple[Fraction, Fraction] | None
+
+    def of_one(self) -> Quantizer | None:
+        """Return the quantizer of one home's own readings."""
+        if self.policy is None:
+            return self._equal_cells(times=1, share=1)
+        self._check_alone()
+        found = _quantizers(self.policy)
+        if len(found) > 1:
+            raise OptionError(
+                f"The policy file {self.policy} releases {len(found)} columns, not one signal",
+                hint="write a policy of one column",
+            )
+        return next(iter(found.values()))
+
+    def of_group(
+        self, people: int, aggregate: str, columns: Sequence[str]
+    ) -> Quantizer | list[Quantizer] | None:
+        """Return what an aggregate goes through: one quantizer, or one a column of readings."""
+        if self.policy is None:
+            whole = aggregate == "sum"
+            return self._equal_cells(times=people if whole else 1, share=1 if whole else people)
+        self._check_alone()
+        found = _quantizers(self.policy)
+        if len(found) == 1:
+            return next(iter(found.values()))
+        if list(found) != list(columns):
+            raise OptionError(
+                f"The policy file {self.policy} does not release the columns of readings in order",
+                hint="write a policy of one column, or of those under --columns in their order",
+            )
+        return list(found.values())
+
+    def _equal_cells(self, *, times: int, share: int) -> Quantizer | None:
+        """Return equal cells over so many times the range, of which one moves a share."""
+        from hartley.policies.quantizer import UniformQuantizer
+
+        if self.bits is None and self.levels is None:
+            return None
+        if self.ends is None or (self.bits is not None and self.levels is not None):
+            raise OptionError(
+                "Equal cells need a range, and either a budget or a number",
+                hint="write for example --range 0:10 --bits 2, or --range 0:10 --levels 16",
+            )
+        low, high = (times * end for end in self.ends)
+        if self.levels is not None:
+            return UniformQuantizer(low, high, self.levels)
+        return UniformQuantizer.for_bits(
+            low=low, high=high, sensitivity=(self.ends[1] - self.ends[0]) / share, bits=self.bits
+        )
+
+    def _check_alone(self) -> None:
+        if self.bits is not None or self.levels is not None:
+            raise OptionError(
+                "A policy file says how many cells there are", hint="leave out --bits and --levels"
+            )
+
+
+def _quantizers(path: Path) -> dict[str, Quantizer]:
+    """Return the quantizers of a policy file by column."""
+    from hartley.policies.columns import CutColumn, QuantizedColumn
+    from hartley.policies.document import PolicyDocument
+
+    found: dict[str, Quantizer] = {}
+    for column in PolicyDocument.load(path).columns:
+        if not isinstance(column, (QuantizedColumn, CutColumn)):
+            raise OptionError(
+                f"The policy file {path} releases column '{column.name}' by {column.kind}, not in "
+                "cells",
+                hint="attack a policy of quantizers or cuts",
+            )
+        found[column.name] = column.quantizer
+    return found
+
+
+def _document(policy: Path | None, grid: list[str], bits: str | None) -> PolicyDocument | None:
+    """Return how records are released: by a file, on a grid, or as they are."""
+    from hartley.adversaries.uniqueness import grid_policy
+    from hartley.policies.document import PolicyDocument
+
+    if bool(grid) != (bits is not None) or (grid and policy is not None):
+        raise OptionError(
+            "A grid needs a budget, a budget a grid, and a policy file neither",
+            hint="write --grid lat=40:41 --grid lon=-75:-73 --bits 6, or --policy FILE",
+        )
+    if policy is not None:
+        return PolicyDocument.load(policy)
+    if not grid:
+        return None
+    ranges = split_settings(grid, "--grid", "COL=LOW:HIGH")
+    return grid_policy({name: _ends(text, "--grid") for name, text in ranges.items()}, bits)
+
+
+def _ends(text: str, option: str) -> tuple[Fraction, Fraction]:
+    """Read two numbers with a colon between them."""
+    low, colon, high = text.partition(":")
+    if not colon:
+        raise OptionError(
+            f"The range {text} of {option} has no colon", hint="write LOW:HIGH, for example 0:10"
+        )
+    name = f"an end of the range of {option}"
+    return parse_number(low, name=name), parse_number(high, name=name)

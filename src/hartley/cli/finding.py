@@ -1,0 +1,33 @@
+"""What every attack command shares: the page, and JSON or text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from hartley.cli.output import check_files, console, print_json, wants_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from hartley.adversaries.finding import Finding
+
+
+def check_page(html: Path | None, read: Iterable[str | Path] = ()) -> None:
+    """Refuse, before any work, a page that would overwrite what is read or has no folder."""
+    check_files({"report": html}, {"table": read})
+
+
+def tell_finding(finding: Finding, *, html: Path | None, json: bool | None) -> None:
+    """Write the page, if any, and print what an attack found."""
+    from hartley.reports.attack_page import print_finding, write_finding_html
+
+    written = write_finding_html(finding, html) if html is not None else None
+    if wants_json(json):
+        print_json(finding.to_dict() | ({"html": str(written)} if written else {}))
+        return
+    print_finding(finding, console())
+    if written:
+        typer.echo(f"Report: {written}")

@@ -1,0 +1,112 @@
+"""The command ``hartley reproduce``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hartley.cli.output import Format, console, print_json, progress_bar, wants_json
+from hartley.errors import OptionError
+
+if TYPE_CHECKING:
+    from hartley.reports.gallery import Drawn
+
+WORDS = ("synthetic", "download")
+
+
+def reproduce_command(
+    wanted: Annotated[
+        str,
+        typer.Argument(
+            metavar="PAPER[/FIGURE]",
+            help="A figure such as A/3, all figures of a paper such as A, or all.",
+        ),
+    ],
+    data: Annotated[
+        str,
+        typer.Option(
+            "--data",
+            metavar="PATH|synthetic|download",
+            help="A folder with copies of the data sets, or one file; or get them from their "
+            "official sources. Synthetic data if left out.",
+        ),
+    ] = "synthetic",
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="DIR", help="The folder for pictures and numbers."),
+    ] = Path("figures"),
+    json: Format = None,
+) -> None:
+    """Compute figures of the papers again: pictures, numbers and what they are expected to show.
+
+    [dim]Example: hartley reproduce A/3 --out figures[/dim]
+    """
+    from hartley.papers.figure import choose_figures
+    from hartley.reports.gallery import print_figure, write_gallery
+
+    names = choose_figures(wanted)
+    where = _checked(data)
+    folder = _folder(out)
+    drawn = _draw(names, where, folder)
+    page = write_gallery(drawn, folder) if wanted.strip().lower() == "all" else None
+    if wants_json(json):
+        told = [one.found.to_dict() | {"files": list(one.files)} for one in drawn]
+        print_json({"folder": str(folder), "figures": told, "gallery": page and str(page)})
+    else:
+        shown = console()
+        for one in drawn:
+            print_figure(one, shown)
+        typer.echo(f"Folder: {folder}")
+        if page is not None:
+            typer.echo(f"Gallery: {page}")
+    missing = [one.found.figure.name for one in drawn if not one.files]
+    if missing:
+        which = f"{'Figure' if len(missing) == 1 else 'Figures'} {', '.join(missing)}"
+        rest = "the others are written" if len(missing) < len(drawn) else "nothing is written"
+        raise OptionError(
+            f"{which} could not be drawn", hint=f"the output says for each why; {rest}"
+        )
+
+
+def _checked(data: str) -> str | Path:
+    """Return a word for where the data come from, or a path that exists."""
+    if data in WORDS:
+        return data
+    path = Path(data).expanduser()
+    if not path.exists():
+        raise OptionError(
+            f"There is no file or folder {data}",
+            hint="name a folder with the data sets, or leave out --data for synthetic data",
+        )
+    return path
+
+
+def _folder(out: Path) -> Path:
+    """Return the folder to write into, made where it does not exist."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        raise OptionError(
+            f"The folder {out} cannot be made", hint="choose another one with --out"
+        ) from None
+    return out
+
+
+def _draw(names: tuple[str, ...], data: str | Path, folder: Path) -> list[Drawn]:
+    """Compute and write one figure after the other, and show how far the work is."""
+    from hartley.papers.reproduce import reproduce
+    from hartley.reports.gallery import write_figure
+
+    drawn: list[Drawn] = []
+    with progress_bar({"all": "Drawing figures"}) as show:
+
+        def told(_: str, share: float) -> None:
+            if show is not None:
+                show("all", (len(drawn) + share) / len(names))
+
+        for name in names:
+            (found,) = reproduce(name, data, progress=told)
+            drawn.append(write_figure(found, folder))
+    return drawn

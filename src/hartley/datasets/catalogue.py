@@ -1,0 +1,117 @@
+"""Every data set by its name."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hartley.datasets.adult import ADULT, load_adult, make_adult
+from hartley.datasets.casc import (
+    CENSUS,
+    TARRAGONA,
+    load_census,
+    load_tarragona,
+    make_census,
+    make_tarragona,
+)
+from hartley.datasets.dataset import Dataset
+from hartley.datasets.heart import (
+    CLEVELAND,
+    HUNGARIAN,
+    load_cleveland,
+    load_hungarian,
+    make_cleveland,
+    make_hungarian,
+)
+from hartley.datasets.redd import REDD, load_redd, make_redd
+from hartley.datasets.solar_homes import SOLAR_HOMES, load_solar_homes, make_solar_homes
+from hartley.datasets.taxi import TAXI, load_taxi, make_taxi
+from hartley.datasets.young_people import YOUNG_PEOPLE, load_young_people, make_young_people
+from hartley.errors import OptionError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from hartley.datasets.source import Source
+
+SYNTHETIC, DOWNLOAD = "synthetic", "download"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A data set: where it comes from, how it is read and how one like it is made."""
+
+    source: Source
+    load: Callable[..., Dataset]
+    make: Callable[..., Dataset]
+
+
+ENTRIES = {
+    entry.source.name: entry
+    for entry in (
+        Entry(HUNGARIAN, load_hungarian, make_hungarian),
+        Entry(CLEVELAND, load_cleveland, make_cleveland),
+        Entry(YOUNG_PEOPLE, load_young_people, make_young_people),
+        Entry(SOLAR_HOMES, load_solar_homes, make_solar_homes),
+        Entry(REDD, load_redd, make_redd),
+        Entry(TAXI, load_taxi, make_taxi),
+        Entry(ADULT, load_adult, make_adult),
+        Entry(CENSUS, load_census, make_census),
+        Entry(TARRAGONA, load_tarragona, make_tarragona),
+    )
+}
+
+
+def dataset(
+    name: str,
+    data: str | os.PathLike[str] | Dataset = SYNTHETIC,
+    *,
+    cache: str | os.PathLike[str] | None = None,
+    **options: Any,  # noqa: ANN401 - whatever the generator takes
+) -> Dataset:
+    """Return a data set of the papers by its name: made by a generator, or the real one.
+
+    Args:
+        name: one of the names that ``hartley datasets`` lists.
+        data: ``synthetic``; or a file, or a folder that holds it; or ``download``, for the copy
+            in the cache, and from the official source where there is none. A ``Dataset`` is
+            returned as it is.
+        cache: the folder that keeps downloads.
+        options: for the generator, as ``rows`` or ``seed``; real data have their own size.
+
+    Example:
+        >>> patients = dataset("hungarian", rows=50, seed=3)
+        >>> patients.rows, patients.title
+        (50, 'hungarian (synthetic)')
+    """
+    entry = entry_of(name)
+    known = inspect.signature(entry.make).parameters
+    wrong = [option for option in options if option not in known]
+    if wrong:
+        raise OptionError(
+            f"The data set {name} has no option '{wrong[0]}'",
+            hint=f"it knows {', '.join(known)}",
+        )
+    if isinstance(data, Dataset):
+        return data
+    if data == SYNTHETIC:
+        return entry.make(**options)
+    if data == DOWNLOAD:
+        return entry.load(download=True, cache=cache)
+    return entry.load(data, cache=cache)
+
+
+def entry_of(name: str) -> Entry:
+    """Return what belongs to a name.
+
+    Example:
+        >>> entry_of("taxi").source.title
+        'New York taxi trips'
+    """
+    if name not in ENTRIES:
+        raise OptionError(
+            f"There is no data set '{name}'", hint=f"choose among {', '.join(ENTRIES)}"
+        )
+    return ENTRIES[name]

@@ -1,0 +1,300 @@
+"""Heart disease patients of the Hungarian and the Cleveland hospital (UCI repository)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.datasets.dataset import Dataset
+from hartley.datasets.drawing import (
+    SEED,
+    by_shares,
+    factor_normals,
+    random_numbers,
+    shares,
+    synthetic_source,
+    whole,
+)
+from hartley.datasets.reading import read_csv, typed
+from hartley.datasets.source import Source, locate
+
+if TYPE_CHECKING:
+    import os
+
+    from numpy.typing import NDArray
+
+_FOLDER = "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/"
+_PAGE = "https://archive.ics.uci.edu/dataset/45/heart+disease"
+
+HUNGARIAN = Source(
+    name="hungarian",
+    title="UCI heart disease data (Hungarian)",
+    page=_PAGE,
+    licence="CC BY 4.0",
+    file="processed.hungarian.data",
+    url=_FOLDER + "processed.hungarian.data",
+    sha256="d1ad108f785768cd3d7e82dc522e6f5a61eea93cccfb3a46ee8076f73fc3d796",
+)
+CLEVELAND = Source(
+    name="cleveland",
+    title="UCI heart disease data (Cleveland)",
+    page=_PAGE,
+    licence="CC BY 4.0",
+    file="processed.cleveland.data",
+    url=_FOLDER + "processed.cleveland.data",
+)
+WHOLE = (
+    *("age", "sex", "cp", "trestbps", "chol", "fbs", "restecg", "thalach", "exang"),
+    *("slope", "ca", "thal", "num"),
+)
+COLUMNS = (*WHOLE[:9], "oldpeak", *WHOLE[9:])
+UNITS = {
+    "age": "years",
+    "trestbps": "mm Hg",
+    "chol": "mg/dl",
+    "thalach": "beats per minute",
+    "oldpeak": "mm",
+}
+NOTES = (
+    "trestbps: resting blood pressure; chol: serum cholesterol; thalach: highest heart rate.",
+    "num: diagnosis, 0 for none.",
+)
+
+
+@dataclass(frozen=True)
+class _Hospital:
+    """What the patients of a hospital look like in numbers: means, deviations and shares."""
+
+    source: Source
+    rows: int
+    age: tuple[float, float, int, int]
+    pressure: tuple[float, float, int, int]
+    cholesterol: tuple[float, float, int, int]
+    rate: tuple[float, float, int, int]
+    men: float
+    pain: tuple[float, ...]
+    sugar: float
+    electrocardiogram: tuple[float, ...]
+    angina: float
+    depression: tuple[float, float]
+    """The share of patients who have one, and its mean there."""
+    step: float
+    """In which the depression is written."""
+    slope: tuple[float, ...]
+    vessels: tuple[float, ...]
+    thal: tuple[float, ...]
+    disease: tuple[float, ...]
+    missing: dict[str, float]
+
+
+_HUNGARIAN = _Hospital(
+    source=HUNGARIAN,
+    rows=294,
+    age=(47.8, 7.8, 28, 66),
+    pressure=(132.6, 17.6, 92, 200),
+    cholesterol=(250.8, 67.7, 85, 603),
+    rate=(139.1, 23.6, 82, 190),
+    men=0.724,
+    pain=(0.037, 0.361, 0.184, 0.418),
+    sugar=0.070,
+    electrocardiogram=(0.801, 0.179, 0.020),
+    angina=0.304,
+    depression=(0.357, 1.64),
+    step=0.5,
+    slope=(0.12, 0.87, 0.01),
+    vessels=(1.0,),
+    thal=(0.25, 0.36, 0.39),
+    disease=(0.639, 0.361),
+    missing=shares(
+        "trestbps 0.003, chol 0.078, fbs 0.027, restecg 0.003, thalach 0.003, exang 0.003, "
+        "ca 0.99, thal 0.905"
+    ),
+)
+_CLEVELAND = _Hospital(
+    source=CLEVELAND,
+    rows=303,
+    age=(54.4, 9.0, 29, 77),
+    pressure=(131.7, 17.6, 94, 200),
+    cholesterol=(246.7, 51.8, 126, 564),
+    rate=(149.6, 22.9, 71, 202),
+    men=0.680,
+    pain=(0.076, 0.165, 0.284, 0.475),
+    sugar=0.149,
+    electrocardiogram=(0.498, 0.013, 0.489),
+    angina=0.327,
+    depression=(0.673, 1.55),
+    step=0.2,
+    slope=(0.469, 0.462, 0.069),
+    vessels=(0.589, 0.217, 0.127, 0.067),
+    thal=(0.551, 0.060, 0.389),
+    disease=(0.541, 0.182, 0.119, 0.115, 0.043),
+    missing={"ca": 0.013, "thal": 0.007},
+)
+_LOADINGS = {
+    # illness, age
+    "age": (0.0, 1.0),
+    "sex": (0.40, 0.0),
+    "cp": (0.66, 0.10),
+    "trestbps": (0.20, 0.24),
+    "chol": (0.22, 0.08),
+    "fbs": (0.15, 0.22),
+    "restecg": (0.0, 0.05),
+    "thalach": (-0.42, -0.45),
+    "exang": (0.86, 0.20),
+    "oldpeak": (0.82, 0.12),
+    "slope": (0.45, 0.0),
+    "ca": (0.45, 0.25),
+    "thal": (0.55, 0.0),
+    "num": (0.88, 0.12),
+}
+
+
+def load_hungarian(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    download: bool = False,
+    cache: str | os.PathLike[str] | None = None,
+) -> Dataset:
+    """Read the 294 patients of the Hungarian Institute of Cardiology.
+
+    One row is an exact copy of another; paper C speaks of 293 patients.
+
+    Args:
+        path: the file ``processed.hungarian.data``, or a folder that holds it.
+        download: whether to get it where there is no copy.
+        cache: the folder that keeps downloads.
+    """
+    return _load(HUNGARIAN, path, download=download, cache=cache)
+
+
+def load_cleveland(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    download: bool = False,
+    cache: str | os.PathLike[str] | None = None,
+) -> Dataset:
+    """Read the 303 patients of the Cleveland Clinic Foundation.
+
+    Args:
+        path: the file ``processed.cleveland.data``, or a folder that holds it.
+        download: whether to get it where there is no copy.
+        cache: the folder that keeps downloads.
+    """
+    return _load(CLEVELAND, path, download=download, cache=cache)
+
+
+def make_hungarian(rows: int = _HUNGARIAN.rows, *, seed: int = SEED) -> Dataset:
+    """Draw patients that resemble those of the Hungarian hospital; none of them exists.
+
+    Blood pressures end mostly in 0, and most patients miss the last columns, as in the original.
+
+    Example:
+        >>> patients = make_hungarian()
+        >>> patients.rows, patients.synthetic, patients.columns[:4]
+        (294, True, ('age', 'sex', 'cp', 'trestbps'))
+    """
+    return _make(_HUNGARIAN, rows, seed)
+
+
+def make_cleveland(rows: int = _CLEVELAND.rows, *, seed: int = SEED) -> Dataset:
+    """Draw patients that resemble those of the Cleveland hospital; none of them exists.
+
+    Example:
+        >>> make_cleveland(10).title
+        'cleveland (synthetic)'
+    """
+    return _make(_CLEVELAND, rows, seed)
+
+
+def _types() -> dict[str, Any]:
+    import pyarrow as pa
+
+    return {name: pa.int64() if name in WHOLE else pa.float64() for name in COLUMNS}
+
+
+def _load(
+    source: Source,
+    path: str | os.PathLike[str] | None,
+    *,
+    download: bool,
+    cache: str | os.PathLike[str] | None,
+) -> Dataset:
+    import pyarrow as pa
+
+    file = locate(source, path, download=download, cache=cache)
+    written = dict.fromkeys(COLUMNS, pa.float64())  # one file writes 63, the other 63.0
+    table = read_csv(file, source.title, names=COLUMNS, types=written, member="*.data")
+    table = typed(table, _types(), file, source.title)
+    told = f"{source.title} ({source.licence}), from {source.page}."
+    return Dataset(source.name, table, synthetic=False, source=told, units=UNITS, notes=NOTES)
+
+
+def _make(hospital: _Hospital, rows: int, seed: int) -> Dataset:
+    import pyarrow as pa
+
+    random = random_numbers(seed, rows=rows)
+    z = factor_normals(random, rows, _LOADINGS)
+    share, mean = hospital.depression
+    ill = z["oldpeak"] > np.quantile(z["oldpeak"], 1 - share) if rows > 1 else z["oldpeak"] > 0
+    depth = np.clip(np.rint(random.gamma(4.0, mean / 4, rows) / hospital.step), 1, None)
+    drawn: dict[str, NDArray[Any]] = {
+        "age": _bounded(z["age"], hospital.age),
+        "sex": by_shares(z["sex"], (1 - hospital.men, hospital.men)),
+        "cp": by_shares(z["cp"], hospital.pain) + 1,
+        "trestbps": _read_off(random, _skewed(z["trestbps"], hospital.pressure), 0.84, 0.08),
+        "chol": _skewed(z["chol"], hospital.cholesterol),
+        "fbs": by_shares(z["fbs"], (1 - hospital.sugar, hospital.sugar)),
+        "restecg": by_shares(z["restecg"], hospital.electrocardiogram),
+        "thalach": _read_off(random, _bounded(z["thalach"], hospital.rate), 0.38, 0.06),
+        "exang": by_shares(z["exang"], (1 - hospital.angina, hospital.angina)),
+        "oldpeak": np.round(np.where(ill, depth * hospital.step, 0.0), 1).clip(0, 6.2),
+        "slope": by_shares(z["slope"], hospital.slope) + 1,
+        "ca": by_shares(z["ca"], hospital.vessels),
+        "thal": by_shares(z["thal"], hospital.thal, (3, 6, 7)),
+        "num": by_shares(z["num"], hospital.disease),
+    }
+    gone = {name: random.random(rows) < hospital.missing.get(name, 0.0) for name in COLUMNS}
+    if hospital is _HUNGARIAN:
+        gone["slope"] = ~ill  # a slope was written only where there is a depression
+    table = pa.table(
+        {
+            name: pa.array(drawn[name]) if name == "oldpeak" else whole(drawn[name], gone[name])
+            for name in COLUMNS
+        }
+    )
+    told = synthetic_source(hospital.source.title, "no patient exists")
+    name = hospital.source.name
+    return Dataset(name, table, synthetic=True, source=told, units=UNITS, notes=NOTES)
+
+
+def _bounded(
+    normal: NDArray[np.float64], shape: tuple[float, float, int, int]
+) -> NDArray[np.float64]:
+    mean, deviation, low, high = shape
+    return _cut(mean + deviation * normal, low, high)
+
+
+def _skewed(
+    normal: NDArray[np.float64], shape: tuple[float, float, int, int]
+) -> NDArray[np.float64]:
+    """Return a column with a longer tail upwards, of a mean and a deviation."""
+    mean, deviation, low, high = shape
+    spread = float(np.sqrt(np.log1p((deviation / mean) ** 2)))
+    values = mean * np.exp(spread * normal - spread**2 / 2)
+    return _cut(values, low, high)
+
+
+def _read_off(
+    random: np.random.Generator, values: NDArray[np.float64], tens: float, fives: float
+) -> NDArray[np.float64]:
+    """Round as people do who read an instrument: to tens, to fives, else to even numbers."""
+    choice = random.random(values.size)
+    step = np.where(choice < tens, 10.0, np.where(choice < tens + fives, 5.0, 2.0))
+    return step * np.rint(values / step)
+
+
+def _cut(values: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
+    whole_numbers: NDArray[np.float64] = np.rint(values.clip(low, high))
+    return whole_numbers

@@ -1,0 +1,91 @@
+"""Read the files of the data sets into Arrow tables."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from typing import IO, TYPE_CHECKING, Any
+
+from hartley.datasets.source import opened
+from hartley.errors import TableError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+MISSING = ("", "?", "NA", "NaN", "nan", "NULL")
+"""What stands for a missing value in one or another of the files."""
+
+
+DAMAGES = (EOFError, OSError, UnicodeDecodeError, zipfile.BadZipFile, zlib.error)
+"""What reading a damaged file or archive ends in."""
+
+
+def read_csv(  # noqa: PLR0913 - how a file is written, each by name
+    path: Path,
+    title: str,
+    *,
+    names: Sequence[str] | None = None,
+    types: Mapping[str, Any] | None = None,
+    skip: int = 0,
+    member: str = "*.csv",
+    delimiter: str = ",",
+) -> Any:  # noqa: ANN401 - a pyarrow table, untyped
+    """Read comma-separated values, without a header where names are given.
+
+    Args:
+        path: the file, plain or out of gzip or zip.
+        title: of the data set, for an error.
+        names: of the columns.
+        types: of the columns; the others are found out.
+        skip: lines before the header.
+        member: which file of an archive.
+        delimiter: between two values.
+    """
+    import pyarrow as pa
+    import pyarrow.csv
+
+    try:
+        with opened(path, member) as file:
+            return pyarrow.csv.read_csv(
+                file,
+                pyarrow.csv.ReadOptions(skip_rows=skip, column_names=names),
+                pyarrow.csv.ParseOptions(delimiter=delimiter),
+                pyarrow.csv.ConvertOptions(
+                    column_types=types, null_values=list(MISSING), strings_can_be_null=True
+                ),
+            )
+    except (pa.ArrowException, *DAMAGES):
+        raise not_the_file(path, title) from None
+
+
+def first_lines(path: Path, lines: int = 2, member: str = "*.csv") -> list[str]:
+    """Return how a file begins, to tell in which layout it is written."""
+    try:
+        with opened(path, member) as file:
+            return [_text(file) for _ in range(lines)]
+    except DAMAGES:
+        raise TableError(f"The file {path} is damaged", hint="get it again") from None
+
+
+def _text(file: IO[bytes]) -> str:
+    return file.readline(1 << 16).decode("utf-8", "replace").strip().removeprefix("\ufeff")
+
+
+def typed(table: Any, types: Mapping[str, Any], path: Path, title: str) -> Any:  # noqa: ANN401 - pyarrow tables
+    """Return the named columns in the named types; nothing is rounded on the way."""
+    import pyarrow as pa
+
+    absent = [name for name in types if name not in table.column_names]
+    if absent:
+        raise not_the_file(path, title, f"it has no column '{absent[0]}'")
+    try:
+        return pa.table({name: table.column(name).cast(kind) for name, kind in types.items()})
+    except pa.ArrowException:
+        raise not_the_file(path, title) from None
+
+
+def not_the_file(path: Path, title: str, why: str = "") -> TableError:
+    """Return the error of a file that is not what its place says."""
+    told = f"The file {path} is not in a layout of the {title}"
+    return TableError(told + (f": {why}" if why else ""), hint="get the official file again")

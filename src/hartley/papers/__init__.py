@@ -1,0 +1,1 @@
+"""Every figure of the five papers, recomputed."""

@@ -1,0 +1,1 @@
+"""Figures of paper A: Farokhi, Deterministic Privacy-Preserving Policies (2019)."""

@@ -1,0 +1,1 @@
+"""Figures of paper B: Farokhi, Noiseless Privacy."""

@@ -1,0 +1,1 @@
+"""What the papers leave open: a comparison with what else a user would pick, and time."""

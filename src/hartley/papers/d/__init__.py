@@ -1,0 +1,1 @@
+"""Figures of paper D: Farokhi, Non-Stochastic Hypothesis Testing for Privacy (2021)."""

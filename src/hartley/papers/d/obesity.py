@@ -1,0 +1,31 @@
+"""The body mass example: who is obese, and the two policies that should hide it."""
+
+from __future__ import annotations
+
+from fractions import Fraction  # noqa: TC003 - the example uses it
+from typing import TYPE_CHECKING
+
+from hartley.policies.blurring import BlurringPolicy, StretchPolicy, Threshold
+from hartley.ranges.box import Box, Interval
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LINE = "30*(height/100)**2"
+PEOPLE = Box({"weight": Interval.of((0, 200)), "height": Interval.of((0, 250))})
+"""Kilograms and centimetres."""
+OBESE = Threshold.parse(f"weight >= {LINE}")
+POLICIES: dict[str, Callable[..., BlurringPolicy | StretchPolicy]] = {
+    "blur": BlurringPolicy,
+    "stretch": StretchPolicy,
+}
+
+
+def policy_for(kind: str, accuracy: Fraction) -> BlurringPolicy | StretchPolicy:
+    """Return the printed policy ("blur") or the corrected one ("stretch") of an accuracy.
+
+    Example:
+        >>> policy_for("stretch", Fraction(1, 5)).release({"weight": 120, "height": 200})["weight"]
+        Fraction(115, 1)
+    """
+    return POLICIES[kind](OBESE, 1 / accuracy, PEOPLE)

@@ -1,0 +1,60 @@
+"""Figure 8 of paper E: MDAV between the bounds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hartley.papers.e.groups import SHARES, Numbers, aggregate, draw, shown
+from hartley.papers.figure import SYNTHETIC, Claim, Figure
+from hartley.policies.microaggregation import mdav
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hartley.chart import Chart
+    from hartley.papers.figure import Progress
+
+
+def compute(
+    data: str | Path = SYNTHETIC,  # noqa: ARG001 - people are drawn, as in the paper
+    *,
+    progress: Progress | None = None,
+    people: int = 2**15,
+    shares: tuple[int, ...] = SHARES,
+    seed: int = 1,
+) -> Numbers:
+    """Group people by MDAV, in groups of n/2 down to n/32, and measure risk and distortion.
+
+    Args:
+        data: not needed.
+        progress: told how much is done.
+        people: how many are drawn.
+        shares: n/k, increasing.
+        seed: of the drawings.
+    """
+    return aggregate(mdav, "MDAV", people=people, shares=shares, seed=seed, progress=progress)
+
+
+def plot(numbers: Numbers) -> Chart:
+    """Draw MDAV between the bounds."""
+    return draw(numbers, "E/8: privacy against distortion of MDAV on one key")
+
+
+def findings(numbers: Numbers) -> tuple[Claim, ...]:
+    """Return what the figure is expected to show."""
+    return shown(numbers)
+
+
+FIGURE = Figure(
+    paper="E",
+    number=8,
+    title="MDAV against the bound",
+    shows=(
+        "What the averages of groups of at least k people tell about a confidential number, and "
+        "how far they are from the key, as the paper estimates both and exactly for the cells that "
+        "the groups make."
+    ),
+    compute=compute,
+    plot=plot,
+    findings=findings,
+)

@@ -1,0 +1,143 @@
+"""What a figure of a paper is, and which there are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+from hartley.errors import OptionError
+
+if TYPE_CHECKING:
+    from hartley.chart import Chart
+
+Progress: TypeAlias = Callable[[float], None]
+"""Told which share of the work is done, from 0 to 1."""
+N = TypeVar("N")
+
+SYNTHETIC = "synthetic"
+"""The word for data made by a generator, in place of a path."""
+HERE = Path(__file__).parent
+MODULE = re.compile(r"fig(\d+)$")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that a figure is expected to show, and whether it does.
+
+    Example:
+        >>> print(Claim("The leakage falls with the step.", holds=True))
+        holds: The leakage falls with the step.
+    """
+
+    sentence: str
+    holds: bool
+
+    def __str__(self) -> str:
+        return f"{'holds' if self.holds else 'does not hold'}: {self.sentence}"
+
+
+@dataclass(frozen=True)
+class Figure(Generic[N]):
+    """One figure: what it shows, and how to compute, draw and check it.
+
+    ``compute(data, progress=..., **sizes)`` returns frozen numbers; ``data`` is "synthetic", the
+    path of a file or a folder, and is ignored where the figure needs none. ``plot(numbers)`` says
+    what there is to draw, ``findings(numbers)`` what the figure is expected to show.
+
+    Example:
+        >>> figure = load_figure("A/3")
+        >>> figure.name, figure.file_name, figure.data
+        ('A/3', 'a-figure-3', None)
+    """
+
+    paper: str
+    number: int
+    title: str
+    shows: str
+    """What it shows, in plain sentences, and where that departs from the print."""
+    compute: Callable[..., N]
+    plot: Callable[[N], Chart]
+    findings: Callable[[N], tuple[Claim, ...]]
+    data: str | None = None
+    """The name of the data set that it needs, if any."""
+
+    @property
+    def name(self) -> str:
+        """Return the paper and the number, as the command line takes them."""
+        return f"{self.paper}/{self.number}"
+
+    @property
+    def file_name(self) -> str:
+        """Return the name of its files, without an ending."""
+        return f"{self.paper.lower()}-figure-{self.number}"
+
+
+@cache
+def figure_names() -> tuple[str, ...]:
+    """Return the names of all figures, in the order of the papers; none of them is loaded.
+
+    Example:
+        >>> figure_names()[:3]
+        ('A/1', 'A/2', 'A/3')
+    """
+    found = [
+        (_paper(folder.name), int(match[1]))
+        for folder in iter_modules([str(HERE)])
+        if folder.ispkg
+        for module in iter_modules([str(HERE / folder.name)])
+        if (match := MODULE.match(module.name))
+    ]
+    return tuple(f"{paper}/{number}" for paper, number in sorted(found))
+
+
+def _paper(folder: str) -> str:
+    return folder.upper() if len(folder) == 1 else folder
+
+
+def choose_figures(wanted: str) -> tuple[str, ...]:
+    """Return the names of the figures that are meant: "A/1", a whole paper "A", or "all".
+
+    Example:
+        >>> choose_figures("a")
+        ('A/1', 'A/2', 'A/3')
+        >>> choose_figures("a/2")
+        ('A/2',)
+    """
+    names = figure_names()
+    text = wanted.strip().lower()
+    if text == "all":
+        return names
+    chosen = tuple(n for n in names if text in (n.lower(), n.lower().split("/", maxsplit=1)[0]))
+    if not chosen:
+        raise OptionError(f"There is no figure '{wanted}'", hint=f"there are {_listed(names)}")
+    return chosen
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """Return all names in a line: A/1, 2, 3; B/3, 4."""
+    numbers: dict[str, list[str]] = {}
+    for name in names:
+        paper, number = name.split("/")
+        numbers.setdefault(paper, []).append(number)
+    return "; ".join(f"{paper}/{', '.join(found)}" for paper, found in numbers.items()) + "; or all"
+
+
+def load_figure(name: str) -> Figure[Any]:
+    """Import and return a figure by its name.
+
+    Example:
+        >>> load_figure("A/3").title
+        'Leakage and the adversary’s error against accuracy'
+    """
+    (chosen,) = choose_figures(name) if "/" in name else ("",)
+    if not chosen:
+        raise OptionError(f"'{name}' names no single figure", hint="write for example A/1")
+    paper, number = chosen.lower().split("/")
+    figure: Figure[Any] = import_module(f"hartley.papers.{paper}.fig{number}").FIGURE
+    return figure

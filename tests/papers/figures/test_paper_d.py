@@ -1,0 +1,153 @@
+"""The figures of paper D show what they are expected to show."""
+
+import dataclasses
+import math
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from hartley.papers.d import fig4, fig5, fig6, fig7, fig8
+from hartley.papers.d.obesity import policy_for
+
+REAL = Path(__file__).parents[3].parent / "shared" / "data"
+HERE = pytest.mark.skipif(
+    not (REAL / "young_people").is_dir(), reason="the survey is not committed; it is in ../shared"
+)
+
+
+def failing(figure, numbers):
+    return [str(claim) for claim in figure.findings(numbers) if not claim.holds]
+
+
+@pytest.fixture(scope="module")
+def accuracy():
+    return fig4.compute(accuracies=tuple(Fraction(k, 100) for k in (5, 20, 100, 500)))
+
+
+@pytest.fixture(
+    scope="module", params=["synthetic", pytest.param(REAL, marks=HERE)], ids=["synthetic", "real"]
+)
+def survey(request):
+    return fig5.compute(request.param)
+
+
+@pytest.fixture(scope="module")
+def leakage():
+    return fig8.compute(most_people=12, most_bits=4)
+
+
+def test_the_findings_of_figure_4_hold(accuracy):
+    assert failing(fig4, accuracy) == []
+
+
+def test_the_findings_of_figure_5_hold(survey):
+    assert failing(fig5, survey) == []
+    assert fig5.plot(survey).synthetic == survey.synthetic
+
+
+def test_the_findings_of_figure_6_hold():
+    assert failing(fig6, fig6.compute(points=20)) == []
+
+
+def test_the_findings_of_figure_7_hold():
+    assert failing(fig7, fig7.compute()) == []
+
+
+def test_the_findings_of_figure_8_hold(leakage):
+    assert failing(fig8, leakage) == []
+
+
+def test_the_claimed_privacy_is_the_share_of_the_band_counted_on_a_grid(accuracy):
+    (point,) = [p for p in accuracy.points if p.accuracy == Fraction(1, 20)]
+    near = total = 0
+    for weight, height in product(range(1, 400, 2), range(1, 500, 2)):  # middles of half units
+        near += abs(weight / 2 - 30 * (height / 200) ** 2) <= 20
+        total += 1
+    share = near / total
+    assert point.claimed == pytest.approx(share / (1 - share), rel=0.01)
+
+
+@pytest.mark.parametrize("kind", ["blur", "stretch"])
+def test_the_histogram_is_of_what_the_exact_policy_releases(kind):
+    import numpy as np
+
+    height, weight = np.array([160.0, 172.0, 180.0, 190.0]), np.array([80.0, 60.0, 99.0, 108.0])
+    found, same = fig5._released(kind, Fraction(10), height, weight)
+    policy = policy_for(kind, Fraction(1, 10))
+    exact = [
+        float(policy.release({"weight": w, "height": h})["weight"])
+        for w, h in zip(weight, height, strict=True)
+    ]
+    assert same
+    assert found == pytest.approx(exact, abs=1e-9)
+
+
+def test_everybody_is_counted_once_in_every_histogram():
+    numbers = fig5.compute(accuracies=(Fraction(1, 20),))
+    inside = sum(map(sum, numbers.counts))
+    assert 0.97 * numbers.people <= inside <= numbers.people
+    for report in numbers.reports:
+        assert sum(map(sum, report.counts)) == pytest.approx(inside, abs=0.03 * numbers.people)
+
+
+def test_what_a_mean_tells_about_one_person_is_what_a_fine_grid_shows(leakage):
+    # Three people in thirds of a cell: the least telling range of one person given the mean.
+    people, grid = 3, 12
+    for bits, row in zip(leakage.budgets, leakage.person_printed, strict=True):
+        levels = max(1, people * (2 ** (bits - 1) - 1))
+        seen = {}
+        for values in product(range(grid + 1), repeat=people):
+            cell = min(sum(values) * levels // (people * grid), levels - 1)
+            low, high = seen.get(cell, (grid, 0))
+            seen[cell] = min(low, values[0]), max(high, values[0])
+        smallest = min(high - low for low, high in seen.values()) / grid
+        reach = 1 / math.exp(row[leakage.people.index(people)])
+        assert smallest == pytest.approx(reach, abs=2 / grid)
+
+
+def test_the_leakage_of_two_people_is_that_of_a_corner_of_the_square(leakage):
+    # The outermost of q cells of a mean of two is a triangle of legs 2/q.
+    for bits, row in zip(leakage.budgets, leakage.everybody_sharp, strict=True):
+        levels = max(2**bits, math.ceil((2 ** (bits - 1) + 1) * 2) - 1)
+        assert row[0] == pytest.approx(-math.log(2 / levels**2) if levels > 1 else 0)
+
+
+def test_figure_4_would_notice_a_policy_that_keeps_nothing(accuracy):
+    points = tuple(dataclasses.replace(point, stretched=0.0) for point in accuracy.points)
+    found = fig4.findings(dataclasses.replace(accuracy, points=points))
+    assert [claim.holds for claim in found] == [True, True, True, False, True]
+    points = tuple(dataclasses.replace(p, blurred=p.claimed) for p in accuracy.points)
+    found = fig4.findings(dataclasses.replace(accuracy, points=points))
+    assert [claim.holds for claim in found] == [True, True, True, True, False]
+
+
+def test_figure_5_would_notice_a_policy_that_moves_too_far_or_piles_people_up():
+    numbers = fig5.compute(accuracies=(Fraction(1, 5), Fraction(1, 20)))
+    far = tuple(dataclasses.replace(r, largest_move=30.0) for r in numbers.reports)
+    assert not fig5.findings(dataclasses.replace(numbers, reports=far))[0].holds
+    piled = tuple(dataclasses.replace(r, on_line=r.near) for r in numbers.reports)
+    assert not fig5.findings(dataclasses.replace(numbers, reports=piled))[3].holds
+
+
+def test_figure_6_would_notice_a_release_above_the_bound():
+    numbers = fig6.compute(points=5)
+    above = tuple(dataclasses.replace(r, leakage=r.leakage + 0.1) for r in numbers.one_sided)
+    found = fig6.findings(dataclasses.replace(numbers, one_sided=above))
+    assert [claim.holds for claim in found] == [True, False, False, True]
+
+
+def test_figure_7_would_notice_a_rule_that_is_not_sharp():
+    numbers = fig7.compute(people=(5,), most_bits=4)
+    (five,) = numbers.means
+    loose = dataclasses.replace(five, told_sharp=tuple(t + 1 for t in five.told_sharp))
+    assert not fig7.findings(dataclasses.replace(numbers, means=(loose,)))[2].holds
+    swapped = dataclasses.replace(five, sharp=five.printed, printed=five.sharp)
+    assert not fig7.findings(dataclasses.replace(numbers, means=(swapped,)))[1].holds
+
+
+def test_figure_8_would_notice_what_the_paper_says_of_more_people(leakage):
+    turned = tuple(row[::-1] for row in leakage.everybody_printed)
+    found = fig8.findings(dataclasses.replace(leakage, everybody_printed=turned))
+    assert not found[1].holds

@@ -1,0 +1,170 @@
+import json
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from hartley.agent.agent import Agent
+from hartley.cli.attack import attack_app
+from hartley.datasets.people import people
+from hartley.errors import ColumnError, InputError, OptionError, Refused
+
+SCHEMA = """
+[table]
+name = "people"
+[columns.sex]
+kind = "public"
+values = ["F", "M"]
+[columns.visits]
+kind = "private"
+range = [0, 20]
+step = 1
+"""
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "people.parquet"
+    pq.write_table(people(300), path)
+    return path
+
+
+@pytest.fixture
+def ledger(tmp_path, table):
+    schema = tmp_path / "people.toml"
+    schema.write_text(SCHEMA)
+    place = tmp_path / "ledger.db"
+    with Agent(table, schema, budget=8, ledger=place) as agent:
+        agent.ask("SELECT AVG(visits) FROM people", bits=2)
+        agent.ask("SELECT COUNT(*) FROM people WHERE visits > 9 GROUP BY sex")
+        agent.ask("SELECT MAX(visits) FROM people", bits=1)
+    return place
+
+
+def run(*words):
+    found = CliRunner().invoke(attack_app, list(map(str, words)))
+    if found.exception and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    assert found.exit_code == 0, found.output
+    return found.output
+
+
+def test_homogeneity_tells_all_attacks_on_classes_in_one_finding(table, tmp_path):
+    page = tmp_path / "page.html"
+    words = "homogeneity", table, "--keys", "age,sex", "--confidential", "diagnosis,visits"
+    found = json.loads(run(*words, "--near", "visits=2", "--html", page))
+    assert {one["attack"] for one in found["attacks"]} == {"homogeneity", "similarity", "skewness"}
+    assert 0 < found["number"]["value"] <= 1
+    assert found["html"] == str(page)
+    assert found["headline"].split(",")[0] in page.read_text()
+    text = run(*words, "--text")
+    assert "Homogeneity attack on diagnosis: it learns" in " ".join(text.split())
+
+
+def test_homogeneity_reads_hierarchies(table, tmp_path):
+    groups = tmp_path / "groups.csv"
+    names = sorted(set(people(300)["diagnosis"].to_pylist()))
+    groups.write_text("".join(f"{name},{'none' if name == 'none' else 'ill'}\n" for name in names))
+    words = "homogeneity", table, "--keys", "age", "--confidential", "diagnosis"
+    found = json.loads(run(*words, "--hierarchy", f"diagnosis={groups}", "--times", 3))
+    (similar,) = (one for one in found["attacks"] if one["attack"] == "similarity")
+    assert "level 1" in similar["learned"]
+    assert any("more than 3 times" in one["learned"] for one in found["attacks"])
+
+
+def test_guessing_and_hypothesis_read_tables_as_an_audit_does(table):
+    words = table, "--secret", "income,diagnosis", "--released", "age", "--bins", "age=20"
+    found = json.loads(run("guessing", *words, "--missing", "value"))
+    assert found["trials_with"]["least"] < found["trials_without"]["worst"]
+    alone = json.loads(run("guessing", *words, "--attribute", "diagnosis"))
+    assert alone["trials_without"]["worst"] == 6
+    record = json.loads(run("guessing", table, "--secret", "ROW", "--released", "age,sex,job"))
+    assert record["trials_without"]["worst"] == 300
+    words = "hypothesis", table, "--secret", "income", "--released", "job", "--hypothesis"
+    decided = json.loads(run(*words, "income >= 0 AND income < 20000"))
+    assert sum(decided["rows"].values()) <= 300
+    assert "whether income" in decided["headline"]
+
+
+def test_reconstruct_shows_that_the_truth_is_inside_and_the_promise_kept(ledger, table, tmp_path):
+    found = json.loads(run("reconstruct", ledger, "--data", table, "--html", tmp_path / "r.html"))
+    assert found["truth_inside"] is True
+    assert found["knowing_everybody_else"]["keeps_promise"] is True
+    assert found["answers"] == 4
+    assert found["answers_left_out"] == 0
+    blind = json.loads(run("reconstruct", ledger, "--schema", tmp_path / "people.toml"))
+    assert blind["knowing_everybody_else"] is None
+    assert blind["truth_inside"] is None
+    text = run("reconstruct", ledger, "--dataset", "people", "--text")
+    assert "Without the true table" in text
+
+
+def test_differencing_counts_the_rows_that_a_difference_is_about(ledger, table):
+    found = json.loads(run("differencing", ledger, "--data", table))
+    assert found["number"]["value"] == 0
+    assert found["answers"] == 3
+    assert found["answers_left_out"] == 1  # the largest value is no total
+    wide = json.loads(run("differencing", ledger, "--data", table, "--rows", 300))
+    assert wide["isolating"] >= 1
+    assert wide["differences"][0]["rows"] < 300  # of one sex
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "message"),
+    [
+        (
+            ("homogeneity", "{table}", "--keys", "agee", "--confidential", "job"),
+            ColumnError,
+            "agee",
+        ),
+        (
+            ("homogeneity", "{table}", "--keys", "age", "--confidential", "job", "--near", "age=1"),
+            OptionError,
+            "not confidential",
+        ),
+        (
+            ("homogeneity", "{table}", "--keys", "age", "--confidential", "job", "--near", "job"),
+            OptionError,
+            "not of the form",
+        ),
+        (
+            ("guessing", "{table}", "--secret", "age", "--released", "sex", "--attribute", "job"),
+            OptionError,
+            "no column of the secret side",
+        ),
+        (
+            ("guessing", "{table}", "--secret", "age", "--released", "sex", "--html", "{table}"),
+            OptionError,
+            "overwrite",
+        ),
+        (
+            (
+                "hypothesis",
+                "{table}",
+                "--secret",
+                "age",
+                "--released",
+                "sex",
+                "--hypothesis",
+                "age",
+            ),
+            OptionError,
+            "hypothesis",
+        ),
+        (("reconstruct", "{none}"), InputError, "none.db"),
+        (("reconstruct", "{ledger}", "--dataset", "towns"), OptionError, "no dataset 'towns'"),
+        (("reconstruct", "{ledger}", "--data", "{short}"), InputError, "299 rows"),
+        (("reconstruct", "{ledger}", "--schema", "{other}"), InputError, "not the one in the"),
+    ],
+)
+def test_mistakes_are_told_in_one_sentence(words, error, message, table, ledger, tmp_path):  # noqa: PLR0913, PLR0917 - the table of mistakes
+    short, other = tmp_path / "short.parquet", tmp_path / "other.toml"
+    pq.write_table(people(299), short)
+    other.write_text(SCHEMA.replace("20", "30"))
+    names = {
+        "table": table, "ledger": ledger, "none": tmp_path / "none.db", "short": short,
+        "other": other,
+    }  # fmt: skip
+    with pytest.raises((error, Refused), match=message) as caught:
+        run(*(word.format(**names) for word in words))
+    assert caught.value.hint

@@ -1,0 +1,69 @@
+import json
+import os
+import subprocess
+import sys
+
+import pyarrow.parquet
+import pytest
+
+from hartley.datasets.catalogue import ENTRIES, dataset
+
+
+def run(*words, cache, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "hartley.cli", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"HARTLEY_DATA": str(cache)},
+        **options,
+    )
+
+
+def test_the_list_says_which_copies_are_here(tmp_path):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "responses.csv").write_text("")
+    listed = json.loads(run("datasets", cache=tmp_path).stdout)
+    assert listed["folder"] == str(tmp_path)
+    found = {one["name"]: one for one in listed["datasets"]}
+    assert list(found) == list(ENTRIES)
+    copies = {name: one["copy"] for name, one in found.items() if one["copy"]}
+    assert copies == {"young_people": str(tmp_path / "deep" / "responses.csv")}
+    assert found["hungarian"]["licence"] == "CC BY 4.0"
+    elsewhere = json.loads(
+        run("datasets", "--data", tmp_path / "deep", cache=tmp_path / "x").stdout
+    )
+    assert sum(one["copy"] is not None for one in elsewhere["datasets"]) == 1
+    shown = run("datasets", "--text", cache=tmp_path).stdout
+    assert all(name in shown for name in ENTRIES)
+    assert shown.count(" yes ") > 3
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("young_people", "needs an account at Kaggle"), ("iris", "There is no data set 'iris'")],
+)
+def test_what_cannot_be_fetched_is_one_sentence(tmp_path, name, told):
+    found = run("datasets", "--fetch", name, cache=tmp_path)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert told in found.stderr
+    assert found.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("name", "size"), [("hungarian", "rows"), ("taxi", "trips")])
+def test_a_sample_like_a_data_set_is_that_of_its_generator(tmp_path, name, size):
+    file = tmp_path / "some.parquet"
+    told = json.loads(
+        run("sample", file, "--like", name, "--rows", 20, "--seed", 3, cache=tmp_path).stdout
+    )
+    assert (told["rows"], told["synthetic"], told["name"]) == (20, True, name)
+    table = pyarrow.parquet.read_table(file)
+    assert table.to_pylist() == dataset(name, seed=3, **{size: 20}).table.to_pylist()
+    assert table.schema.metadata[b"synthetic"].startswith(b"Synthetic, drawn by a seeded generator")
+
+
+def test_a_sample_like_nothing_known_is_refused(tmp_path):
+    found = run("sample", tmp_path / "some.csv", "--like", "iris", cache=tmp_path)
+    assert found.returncode == 2
+    assert "There is no data set 'iris'" in found.stderr
+    assert not (tmp_path / "some.csv").exists()

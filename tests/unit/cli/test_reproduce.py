@@ -1,0 +1,92 @@
+"""The command ``hartley reproduce``, as somebody runs it."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+
+def run(*words, cwd=None):
+    return subprocess.run(
+        [sys.executable, "-m", "hartley.cli", "reproduce", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+    )
+
+
+def test_a_figure_in_a_pipe_is_json_with_its_files(tmp_path):
+    found = run("d/7", "--out", tmp_path / "new" / "figures")
+    assert (found.returncode, found.stderr) == (0, "")
+    content = json.loads(found.stdout)
+    (figure,) = content["figures"]
+    assert (figure["figure"], figure["data"], figure["problem"]) == ("D/7", None, None)
+    assert all(one["holds"] for one in figure["findings"])
+    assert content["gallery"] is None
+    for name in figure["files"]:
+        assert (tmp_path / "new" / "figures" / name).stat().st_size > 100
+
+
+def test_a_figure_in_text_says_what_holds(tmp_path):
+    found = run("C/1", "--text", cwd=tmp_path)
+    assert found.returncode == 0
+    assert found.stdout.count("✓") == 4
+    assert "Folder: figures" in found.stdout
+    assert (tmp_path / "figures" / "c-figure-1.csv").is_file()
+
+
+def test_figures_whose_data_are_missing_say_so_and_the_others_are_written(tmp_path):
+    (tmp_path / "data").mkdir()
+    found = run("C", "--data", tmp_path / "data", "--out", tmp_path, "--text")
+    assert found.returncode == 2
+    assert found.stdout.count("Not drawn:") == 3
+    assert "heart disease" in found.stdout
+    assert "Figures C/2, C/3, C/4 could not be drawn; hint: " in found.stderr
+    assert (tmp_path / "c-figure-1.png").is_file()
+    assert not (tmp_path / "c-figure-2.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("Z/9",), "There is no figure 'Z/9'; hint: there are A/1, 2, 3"),
+        (("A/1", "--data", "nowhere"), "There is no file or folder nowhere"),
+        (("A/1", "--out", __file__), "cannot be made"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_leaves_nothing(words, told, tmp_path):
+    found = run(*words, cwd=tmp_path)
+    assert found.returncode == 2
+    assert told in found.stderr
+    assert found.stderr.count("\n") == 1
+    assert not found.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_terminal_shows_a_progress_bar(tmp_path):
+    reader, writer = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "hartley.cli", "reproduce", "D/7", "--out", str(tmp_path)],
+        stdin=subprocess.DEVNULL,
+        stdout=writer,
+        stderr=writer,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "100"},
+    )
+    os.close(writer)
+    seen = b""
+    while True:
+        try:
+            part = os.read(reader, 4096)
+        except OSError:
+            break
+        if not part:
+            break
+        seen += part
+    os.close(reader)
+    assert child.wait() == 0
+    assert b"Drawing figures" in seen
+    assert b"Levels of a quantizer" in seen

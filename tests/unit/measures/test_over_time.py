@@ -1,0 +1,143 @@
+"""Leakage over time against every run of tiny systems, listed one by one."""
+
+from itertools import pairwise, product
+
+import networkx as nx
+import pytest
+from hypothesis import given, strategies as st
+
+from hartley.errors import OptionError
+from hartley.measures.over_time import leakage_over_time
+from hartley.ranges.dynamics import FiniteSystem
+
+STEPS = 3
+
+
+@st.composite
+def tables(draw):
+    """Draw f and g as tables: where each disturbance leads, what each noise shows."""
+    states = draw(st.integers(1, 4))
+    pushes, blurs = draw(st.integers(1, 2)), draw(st.integers(1, 2))
+    move = st.tuples(*[st.integers(0, states - 1)] * pushes)
+    show = st.tuples(*[st.integers(0, 2)] * blurs)
+    moves = draw(st.tuples(*[move] * states))
+    shows = draw(st.tuples(*[show] * states))
+    initial = draw(st.sets(st.integers(0, states - 1), min_size=1))
+    return moves, shows, tuple(sorted(initial))
+
+
+def runs(moves, shows, initial, steps):
+    """List every run: the states it passes and the outputs it shows."""
+    pushes, blurs = range(len(moves[0])), range(len(shows[0]))
+    for start in initial:
+        for pushed in product(pushes, repeat=steps):
+            states = [start]
+            for push in pushed:
+                states.append(moves[states[-1]][push])
+            for blurred in product(blurs, repeat=steps + 1):
+                yield (
+                    tuple(states),
+                    tuple(shows[x][v] for x, v in zip(states, blurred, strict=True)),
+                )
+
+
+def listed(pairs):
+    """Return how many secrets there are, how few an output leaves, and how many classes."""
+    left = {}
+    for secret, output in pairs:
+        left.setdefault(output, set()).add(secret)
+    graph = nx.Graph()
+    for some in left.values():
+        nx.add_path(graph, some) if len(some) > 1 else graph.add_node(*some)
+    return (
+        len(set().union(*left.values())),
+        min(map(len, left.values())),
+        nx.number_connected_components(graph),
+    )
+
+
+SECRETS = {
+    "current": lambda states: states[-1],
+    "initial": lambda states: states[0],
+    "trajectory": lambda states: states,
+}
+
+
+@given(tables())
+def test_every_count_is_that_of_all_runs(tables):
+    moves, shows, initial = tables
+    system = FiniteSystem.of(
+        range(len(moves)),
+        lambda x, w: moves[x][w],
+        lambda x, v: shows[x][v],
+        disturbances=range(len(moves[0])),
+        noises=range(len(shows[0])),
+        initial=initial,
+    )
+    for about, pick in SECRETS.items():
+        found = leakage_over_time(system, STEPS, secret=about)
+        for at in found:
+            pairs = [(pick(x), y) for x, y in runs(moves, shows, initial, at.time)]
+            values, fewest, classes = listed(pairs)
+            assert (at.values, at.fewest) == (values, fewest)
+            assert at.classes == (None if about == "trajectory" else classes)
+        if about == "initial":
+            assert all(a.leakage <= b.leakage for a, b in pairwise(found))
+
+
+def test_a_long_watch_of_a_large_system_is_exact_and_quick():
+    walk = FiniteSystem.of(
+        range(30),
+        lambda x, w: min(max(x + w, 0), 29),
+        lambda x, v: (x + v) // 5,
+        disturbances=(-1, 0, 1),
+        noises=(0, 1),
+    )
+    last = leakage_over_time(walk, 40)[-1]
+    assert last.values > 30 * 2**40  # a trajectory has at least two ways to go on
+    assert 1 <= last.fewest < last.values
+    first = leakage_over_time(walk, 40, secret="current")[-1]
+    assert first.values == 30
+
+
+def test_outputs_that_do_not_depend_on_the_state_tell_nothing():
+    deaf = FiniteSystem.of(
+        range(5), lambda x, w: (x + w) % 5, lambda _, v: v, disturbances=(1, 2), noises=(0, 1)
+    )
+    for secret in SECRETS:
+        for at in leakage_over_time(deaf, 6, secret=secret):
+            assert at.leakage == at.guessing == 0
+            assert at.information in (0, None)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"states": ()}, "cannot run"),
+        ({"initial": ()}, "cannot run"),
+        ({"noises": ()}, "cannot run"),
+        ({"initial": (9,)}, "first state, 9, is not a state"),
+        ({"step": lambda x, _: x + 1}, "state after 2, 3, is not a state"),
+    ],
+)
+def test_a_system_that_cannot_run_is_refused(change, said):
+    parts = {"states": range(3), "step": lambda x, _: x, "output": lambda x, _: x} | change
+    with pytest.raises(OptionError, match=said):
+        FiniteSystem.of(**parts)
+
+
+def test_steps_and_secrets_that_make_no_sense_are_refused():
+    still = FiniteSystem.of((0,), lambda x, _: x, lambda x, _: x)
+    with pytest.raises(OptionError, match="-1 steps"):
+        leakage_over_time(still, -1)
+    with pytest.raises(OptionError, match="'all' is unknown"):
+        leakage_over_time(still, 1, secret="all")
+
+
+def test_a_system_that_grows_beyond_bounds_is_refused_with_a_hint(monkeypatch):
+    monkeypatch.setattr("hartley.ranges.dynamics.MOST_SETS", 3)
+    watched = FiniteSystem.of(
+        range(8), lambda x, w: (2 * x + w) % 8, lambda x, _: x % 2, disturbances=(0, 1)
+    )
+    with pytest.raises(OptionError, match="more than 3 different things"):
+        leakage_over_time(watched, 5)
