@@ -150,7 +150,7 @@ class GaussianFrontier:
         return self._result(distortion, base, factor, ends, method, price=found.price)
 
     def _allowed(self, released: Floats, distortion: Fraction) -> tuple[Floats | None, float]:
-        """Return an allowed rule and what it tells; the key itself where rounding leaves no other."""
+        """Return an allowed rule and what it tells; the key itself where no other is found."""
         factor, high = allowed_factor(self.model, released, distortion)
         if math.isfinite(high) or self.model.determined:
             return factor, high
