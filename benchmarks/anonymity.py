@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 NAME = "anonymity"
 KEYS, CONFIDENTIAL = ("a", "b", "c", "d"), "s"
 WIDTHS = {"a": 100, "b": 50, "c": 10, "d": 5, "s": 20}
-WARM_ROWS = 200_000
+WARM_ROWS = 400_000
 """Large enough to take the way of large tables."""
+GROUP = 10**6
+"""Rows that are made and written at a time, so that any number fits into memory."""
 QUICK_ROWS = 10**6
 MOST_TIMES, LEAST_TIMES, LEAST_ROWS = 4, 3, 10**7
 """The targets, and the size from which on they are meant."""
@@ -47,10 +49,16 @@ def prepare(rows: int) -> Job:
 
         FOLDER.mkdir(parents=True, exist_ok=True)
         rng = np.random.default_rng(1928)
-        columns = {name: rng.integers(0, width, rows) for name, width in WIDTHS.items()}
-        lean = rng.random(rows) < 0.2
-        columns["s"] = np.where(lean, columns["a"] % WIDTHS["s"], columns["s"])
-        pq.write_table(pa.table(columns), table_path(rows))
+        schema = pa.schema([(name, pa.int64()) for name in WIDTHS])
+        half = table_path(rows).with_suffix(".part")
+        with pq.ParquetWriter(half, schema) as writer:
+            for start in range(0, rows, GROUP):
+                size = min(GROUP, rows - start)
+                columns = {name: rng.integers(0, width, size) for name, width in WIDTHS.items()}
+                lean = rng.random(size) < 0.2
+                columns["s"] = np.where(lean, columns["a"] % WIDTHS["s"], columns["s"])
+                writer.write_table(pa.table(columns))
+        half.replace(table_path(rows))
 
     return Job(run)
 

@@ -17,6 +17,7 @@ PEERS = {
     "dit": ("dit",),
     "cvxpy": ("cvxpy", "clarabel", "numpy"),
     "qif": ("qif", "numpy"),
+    "pycanon": ("pycanon", "pandas==2.3.3", "numpy==2.0.2"),  # later ones make it fail
     "opendp": ("opendp", "opendp[polars]"),
     "diffprivlib": ("diffprivlib", "scikit-learn<1.6"),  # it imports names that later ones lack
 }

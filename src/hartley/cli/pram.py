@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,7 @@ from hartley.cli.output import (
     progress_bar,
     wants_json,
 )
+from hartley.cli.release import staged
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:
@@ -172,18 +174,22 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         missing,
         invariant=invariant,
     )
-    with progress_bar({"count": "Counting rows", "release": "Perturbing rows"}) as progress:
+    with (
+        progress_bar({"count": "Counting rows", "release": "Perturbing rows"}) as progress,
+        staged(out, wanted=certificate is not None) as place,
+    ):
         report = perturb(
             opened,
             rules,
-            out,
+            place,
             keep=split_columns(keep or [], opened.columns),
             seed=seed,
             confidential=about or None,
             notes=notes,
             progress=progress,
         )
-    promised = _save(report, policy, policy_out, certificate)
+        promised = _save(report, policy, policy_out, certificate)
+    report = replace(report, release=replace(report.release, path=str(out)))
     if html is not None:
         write_pram_html(report, html)
     files = {what: str(path) for what, path in written.items() if path is not None}
@@ -265,7 +271,7 @@ def _rules(  # noqa: PLR0913 - what the command line says
                 hint="leave out --column and --invariant",
             )
         return sources["--policy"], []
-    if not columns:
+    if not all(columns or [[]]):
         raise OptionError("No column to perturb is named", hint="add --column COL")
     found: list[FoundRule] = []
     for names in columns:
@@ -286,12 +292,13 @@ def _save(
     """Write the policy and its certificate, where they were asked for."""
     from hartley.guarantees.certify import certify
 
+    promised = None if certificate is None else certify(report.policy)
     if policy_out is not None:
         report.policy.save(policy_out)
-    if certificate is None:
+    if certificate is None or promised is None:
         return None
     place = policy_out or policy
     assert place is not None  # checked before any work
-    promised = certify(report.policy).bind(place)
+    promised = promised.bind(place)
     promised.save(certificate)
     return promised

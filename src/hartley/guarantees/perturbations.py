@@ -27,6 +27,9 @@ UNGUESSED = (
     "nothing"
 )
 ONCE = "the table is drawn from once: every further draw adds as many bits again"
+CHOSEN = (
+    "the matrices do not depend on the table or are not shown: what they tell of it is not counted"
+)
 NOT_NOISELESS = (
     "It is drawn at random, so that no certificate of noiseless privacy, which is about "
     "deterministic releases, applies."
@@ -77,6 +80,7 @@ def promise_perturbation(document: PolicyDocument, budget: object) -> Promise:
             ROWS,
             UNGUESSED,
             ONCE,
+            CHOSEN,
             f"of the record nothing but {listed} is released",
         ),
         consequences=tuple(one for pram in document.prams for one in _consequences(pram)),

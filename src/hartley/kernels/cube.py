@@ -16,7 +16,13 @@ import numpy as np
 
 from hartley.errors import EngineError
 from hartley.kernels import compiled
-from hartley.kernels.classes import divergences, extreme_cells, occupied_cells
+from hartley.kernels.classes import (
+    Cells,
+    code_totals,
+    divergences,
+    extreme_cells,
+    occupied_cells,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,23 +96,27 @@ class ClassCounts:
     @cached_property
     def totals(self) -> NDArray[np.int64]:
         """How often each confidential value occurs in the whole table."""
-        found = np.bincount(self.codes, weights=self.counts, minlength=self.width)
-        return found.astype(np.int64)  # exact: sums of doubles below 2**53
+        return code_totals(self.codes, self.counts, self.width)
 
     @cached_property
     def distinct(self) -> NDArray[np.int64]:
         """How many different confidential values each class has."""
         return np.diff(self.starts)
 
+    @property
+    def cells(self) -> Cells:
+        """All of it, as kernels take it."""
+        return Cells(self.starts, self.codes, self.counts, self.sizes, self.totals)
+
     @cached_property
     def extremes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The cells of every class whose values are likeliest and least likely, by the table."""
-        return extreme_cells(self.starts, self.codes, self.counts, self.totals)
+        return extreme_cells(self.cells)
 
     @cached_property
     def bits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The entropy of every class, and its divergence from the table."""
-        return divergences(self.starts, self.codes, self.counts, self.sizes, self.totals)
+        return divergences(self.cells)
 
     @cached_property
     def members(self) -> NDArray[np.int64]:

@@ -164,7 +164,7 @@ def ordered_closeness(classes: ClassCounts) -> Fraction:
         return Fraction(0)
     sizes = classes.sizes
     moves = (
-        ordered_moves(classes.starts, classes.codes, classes.counts, sizes, classes.totals)
+        ordered_moves(classes.cells)
         if classes.width * int(sizes.max()) * classes.rows < LARGEST
         else _long_moves(classes)
     )
@@ -303,7 +303,7 @@ def skewed_classes(classes: ClassCounts, times: int) -> NDArray[np.bool_]:
 
 def _equal_moves(classes: ClassCounts) -> NDArray[np.int64]:
     """Return 2 n_i n times the share that has to move; below 2**63 for up to 2**31 records."""
-    return equal_moves(classes.starts, classes.codes, classes.counts, classes.sizes, classes.totals)
+    return equal_moves(classes.cells)
 
 
 def _long_moves(classes: ClassCounts) -> NDArray[np.object_]:

@@ -12,6 +12,8 @@ from hartley.errors import OptionError
 if TYPE_CHECKING:
     from hartley.measures.reidentification import SizeBand
 
+ROUNDED = 1e-9
+"""Far more than what a logarithm is off by, far less than what is shown."""
 SKEWED = 2
 """A skewness attack counts as successful where some value is more than so many times as likely."""
 
@@ -227,10 +229,20 @@ def percent(share: Fraction) -> str:
 
 
 def up(number: float) -> str:
-    """Show a number with two digits, rounded up."""
-    return f"{math.ceil(number * 100) / 100:.2f}"
+    """Show a number with two digits, rounded up; what rounding to doubles did is no part of it.
+
+    Example:
+        >>> up(1.231), up(1.23 + 1e-15)
+        ('1.24', '1.23')
+    """
+    return f"{math.ceil(number * 100 - ROUNDED) / 100:.2f}"
 
 
 def down(number: float) -> str:
-    """Show a number with two digits, rounded down."""
-    return f"{math.floor(number * 100) / 100:.2f}"
+    """Show a number with two digits, rounded down; what rounding to doubles did is no part of it.
+
+    Example:
+        >>> down(1.239), down(3 - 1e-15)
+        ('1.23', '3.00')
+    """
+    return f"{math.floor(number * 100 + ROUNDED) / 100:.2f}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.engines.sources import open_table
+from hartley.errors import OptionError
 from hartley.policies.gaussian.bound import GaussianFrontier
 from hartley.policies.gaussian.mixture import mutual_information_bound
 from hartley.policies.gaussian.model import read_gaussian
@@ -228,13 +229,15 @@ def _gaussian(model: PrivacyDistortion, distortions: Sequence[float]) -> tuple[f
     joint = model.joint.matrix
     secrets = secrets - joint.sum(axis=1) @ secrets
     keys = keys - joint.sum(axis=0) @ keys
-    frontier = GaussianFrontier(
-        read_gaussian(
+    try:
+        gaussian = read_gaussian(
             confidential=(secrets.T * joint.sum(axis=1)) @ secrets,
             key=(keys.T * joint.sum(axis=0)) @ keys,
             cross=secrets.T @ joint @ keys,
         )
-    )
+    except OptionError:  # doubles do not hold them: a comparison less, and no mistake of the user's
+        return ()
+    frontier = GaussianFrontier(gaussian)
     return tuple(frontier.bound(at, base=model.base).value for at in distortions)
 
 

@@ -183,7 +183,7 @@ def perturb(  # noqa: PLR0913 - each is one choice of the user's
         'sex perturbed at random.'
         >>> column = report.columns[0]
         >>> column.changed, [round(share, 2) for share in column.estimate.shares.tolist()]
-        (85, [0.49, 0.51])
+        (114, [0.51, 0.49])
     """
     policy = _policy(rules, keep)
     if not policy.prams:

@@ -69,6 +69,7 @@ def test_the_best_rules_and_matrices_of_files_are_taken(table, tmp_path):
     [
         (["--column", "job"], "No matrix is given"),
         (["--retain", "0.5"], "No column to perturb"),
+        (["--retain", "0.5", "--column", ""], "No column to perturb"),
         (["--column", "job", "--retain", "0.5", "--lam", "1"], "Both --retain and --lam"),
         (["--column", "jbo", "--retain", "0.5"], "did you mean 'job'"),
         (["--column", "job", "--retain", "2"], "cannot be kept with probability 2"),
@@ -98,3 +99,28 @@ def test_what_makes_no_sense_is_said_in_a_sentence_and_nothing_is_written(
 def test_a_release_cannot_replace_its_table(table):
     with pytest.raises(OptionError, match="would overwrite the table"):
         run("pram", table, "--column", "job", "--retain", "0.5", "-o", table)
+
+
+def test_what_no_certificate_covers_leaves_no_release(table, tmp_path):
+    policy, out, certificate = (tmp_path / name for name in ("p.toml", "out.csv", "c.json"))
+    policy.write_text(
+        """format = 1
+
+[[columns]]
+name = "sex"
+kind = "pram"
+values = ["F", "M"]
+matrix = [["0.9", "0.1"], ["0.1", "0.9"]]
+
+[[columns]]
+name = "age"
+kind = "blur"
+line = "50"
+reach = "5"
+low = "0"
+high = "120"
+"""
+    )
+    with pytest.raises(InputError, match="no one certificate covers"):
+        run("pram", table, "--policy", policy, "-o", out, "--certificate", certificate)
+    assert list(tmp_path.iterdir()) == [policy]

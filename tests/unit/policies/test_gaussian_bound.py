@@ -1,5 +1,6 @@
 import json
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -98,6 +99,45 @@ def test_a_confidential_column_that_follows_from_others_changes_nothing():
     assert "confidential columns follow" in other.notes[0]
 
 
+def test_columns_that_nearly_follow_from_others_are_kept():
+    near = 1 - 1e-11
+    found = quadratic_gaussian_bound(
+        confidential=[[1.0, near], [near, 1.0]], key=1.0, cross=[0.9, 0.9], distortion=0.01
+    )
+    assert found.notes == ()
+    alone = quadratic_gaussian_bound(confidential=1.0, key=1.0, cross=0.9, distortion=0.01)
+    assert found.low == pytest.approx(alone.low, abs=1e-5)
+    assert found.high >= alone.low
+
+
+def test_an_entropy_counts_exactly_where_confidential_columns_nearly_follow():
+    inner = np.array([[14.0, 5.6, 10.3], [5.6, 5.09, 3.2], [10.3, 3.2, 8.09]])
+    mixed = inner @ [0.3, 0.5, 0.2]
+    last = [*mixed, mixed @ [0.3, 0.5, 0.2] + 1e-10]
+    secret = np.vstack([np.column_stack([inner, mixed]), last])
+    secret = (secret + secret.T) / 2
+    sides = {"confidential": secret, "key": 1.0, "cross": secret[0] / 8, "distortion": 0.1}
+    determinant = Fraction(1)
+    left = [[Fraction(entry) for entry in row] for row in secret.tolist()]
+    for step in range(4):
+        determinant *= left[step][step]
+        for row in left[step + 1 :]:
+            share = row[step] / left[step][step]
+            row[:] = [one - share * other for one, other in zip(row, left[step], strict=True)]
+    most = 2 * math.log(2 * math.pi * math.e) + math.log(determinant) / 2
+    whole = quadratic_gaussian_bound(**sides, base=math.e)
+    found = quadratic_gaussian_bound(**sides, base=math.e, entropy=most - 0.1)
+    assert found.low <= whole.high - 0.1 + 1e-12
+    assert found.high >= whole.low - 0.1 - 1e-12
+
+
+@pytest.mark.parametrize("distortion", [5e-324, 1e-300, 1e-30])
+def test_hardly_any_distortion_tells_hardly_less_than_the_key(distortion):
+    found = quadratic_gaussian_bound(**SIDES, distortion=distortion)
+    assert found.low <= found.largest_risk <= found.high
+    assert found.gap < 1e-9
+
+
 def test_a_constant_key_column_costs_no_distortion():
     key = np.zeros((3, 3))
     key[np.ix_([0, 2], [0, 2])] = KEY
@@ -177,6 +217,7 @@ def test_a_frontier_is_prepared_once_and_answers_alike():
         ({"distortion": math.inf}, "0 or more"),
         ({"base": 1}, "base"),
         ({"entropy": 9.0}, "entropy of 9.0"),
+        ({"confidential": 5e-324, "cross": [0.0, 0.0]}, "variance below 1e-150"),
         ({"entropy": -math.inf}, "no density"),
         ({"key": [[1, 0], [0, 0]], "cross": [0.1, 0.1]}, "belong to no distribution"),
     ],

@@ -134,6 +134,11 @@ def test_a_table_gives_its_own_rule_and_is_perturbed_by_it():
             "1 means for 3 key columns",
         ),
         (
+            lambda _: GaussianRule.best(**SIDES, distortion=1, mean=[0, 0, np.nan]),
+            OptionError,
+            "The mean holds something that is no number",
+        ),
+        (
             lambda _: GaussianRule.best(**SIDES, distortion=1, columns="age"),
             OptionError,
             "1 names for 3 key columns",

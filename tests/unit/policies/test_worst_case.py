@@ -68,6 +68,20 @@ def test_a_base_is_a_unit(model):
     assert one.unit == "bits"
 
 
+def test_a_lam_beyond_all_distortion_leaves_nothing_to_tell(model):
+    answer = model.solve(lam=1e9)
+    assert answer.risk == pytest.approx(0, abs=1e-12)
+    assert answer.distortion == pytest.approx(model.constant_distortion)
+    assert answer.gap < 1e-3
+
+
+def test_a_risk_next_to_nothing_is_kept_to(model):
+    answer = model.solve(risk=1e-13)
+    assert answer.risk <= 1e-13
+    assert answer.distortion == pytest.approx(model.constant_distortion, abs=1e-4)
+    assert answer.gap < 1e-4
+
+
 def test_units_of_distortion_do_not_matter(model):
     large = PrivacyDistortion(JOINT, "squared", values=[0, 1e6, 2e6], objective=model.objective)
     risk = model.largest_risk / 3
@@ -131,12 +145,32 @@ def test_equally_faithful_rules_are_chosen_for_their_risk():
         assert answer.risk < model.largest_risk
 
 
+def test_what_is_independent_of_the_secret_is_released_for_nothing():
+    """X = (A, B), W = A: a release without risk keeps B, and is not constant."""
+    joint = np.zeros((2, 4))
+    for key in range(4):
+        joint[key // 2, key] = 0.25
+    d = np.array(
+        [[(x // 2 != c // 2) + 10.0 * (x % 2 != c % 2) for c in range(4)] for x in range(4)]
+    )
+    for name in OBJECTIVES:
+        model = PrivacyDistortion(joint, d, objective=name)
+        riskless = model.solve(risk=0)
+        assert riskless.distortion == pytest.approx(0.5, abs=1e-9)
+        assert riskless.risk < 1e-9
+        assert len(riskless.live) > 1
+        assert 0 < model.solve(risk=0.3).distortion < 0.5
+
+
 def test_what_a_value_excludes_for_certain_is_an_infinite_ratio():
     model = PrivacyDistortion(np.eye(3) / 3, "zero_one", objective="delta_disclosure")
     assert model.largest_risk == math.inf
     faithful = model.solve(distortion=0)
     assert faithful.risk == faithful.least_risk == math.inf
     assert faithful.cost == 0
+    assert "some released value excludes a confidential one" in faithful.sentences[0]
+    with pytest.raises(OptionError, match="choose 0 bits or more"):
+        model.solve(risk=-1)
     near = model.solve(distortion=0.01)
     assert near.risk == pytest.approx(math.log2(1 / 3 / 0.005), abs=1e-6)  # 1/3 becomes 0.01/2
     assert model.solve(risk=near.risk).distortion == pytest.approx(0.01, abs=1e-7)

@@ -184,3 +184,10 @@ def test_bad_options_are_refused_before_any_work():
         privacy_curve(PEOPLE, confidential="diagnosis", key="visits", objective="worst")
     with pytest.raises(InputError):
         privacy_curve(PEOPLE, confidential="diagnosis", key="nobody")
+
+
+def test_numbers_too_small_for_a_gaussian_have_a_curve_without_one():
+    tiny = {"key": [1e-100, 2e-100, 1e-100, 2e-100], "told": [1.0, 2.0, 1.0, 1.0]}
+    found = privacy_curve(tiny, confidential="told", key="key", points=3)
+    assert found.gaussian == ()
+    assert len(found.mixture) == 3

@@ -276,6 +276,8 @@ def test_a_certificate_bounds_every_guess_and_is_checked_again(tmp_path):
     assert not promised.sound
     assert "breaks the budget of 1.5 bits" in promised.claim
     assert "no certificate of noiseless privacy" in promised.claim
+    assert any("do not depend on the table" in told for told in promised.assumptions)
+    assert any("another table was drawn by" in told for told in promised.assumptions)
     saved = Certificate.load(promised.save(tmp_path / "certificate.json"))
     saved.check(path)
     assert certify(PolicyDocument.load(path), 2).sound

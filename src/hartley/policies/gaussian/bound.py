@@ -16,6 +16,7 @@ from hartley.policies.gaussian.certificate import (
     best_floor,
     in_unit,
     information,
+    log_determinant,
 )
 from hartley.policies.gaussian.mixture import check_distortion, mutual_information_bound
 from hartley.policies.gaussian.model import GaussianModel, read_gaussian
@@ -143,10 +144,17 @@ class GaussianFrontier:
             ends = self.information[0], math.inf if self.model.determined else self.information[1]
             return self._result(distortion, base, None, ends, "closed form", price=math.inf)
         released, slopes, method = self._point(distortion)
-        factor, high = allowed_factor(self.model, released, allowed)
+        factor, high = self._allowed(released, allowed)
         found = best_floor(self.model, slopes, allowed)
         ends = found.nats, max(high, found.nats)
         return self._result(distortion, base, factor, ends, method, price=found.price)
+
+    def _allowed(self, released: Floats, distortion: Fraction) -> tuple[Floats | None, float]:
+        """Return an allowed rule and what it tells; the key itself where no other is found."""
+        factor, high = allowed_factor(self.model, released, distortion)
+        if math.isfinite(high) or self.model.determined:
+            return factor, high
+        return None, self.information[1]
 
     def _point(self, distortion: float) -> tuple[Floats, list[Floats], str]:
         """Return a covariance of the release, slopes that may prove it best, and where from."""
@@ -250,7 +258,7 @@ def _not_gaussian(found: GaussianBound, model: GaussianModel, entropy: float) ->
     """Lower the bound by what a Gaussian of the same covariance has more entropy."""
     size = model.secret.shape[0]
     scale = math.log(found.base)
-    most = (size * math.log(2 * math.pi * math.e) + np.linalg.slogdet(model.secret)[1]) / 2 / scale
+    most = (size * math.log(2 * math.pi * math.e) + log_determinant(model.exact.secret)) / 2 / scale
     if model.reduced or not (isinstance(entropy, (int, float)) and math.isfinite(entropy)):
         raise OptionError(
             "The confidential side has no density, so the bound says nothing about it",

@@ -109,6 +109,11 @@ def floor(
     return float_below((Fraction(low) + rest) / 2)
 
 
+def log_determinant(matrix: Dyadic) -> float:
+    """Return the natural logarithm of a determinant, to some units in the last place."""
+    return log_ratio(*_determinant(matrix), base=math.e)
+
+
 def _determinant(matrix: Dyadic) -> tuple[int, int]:
     found = minors(matrix)
     return (0, 1) if found is None else found.determinant
@@ -163,7 +168,7 @@ def allowed_factor(
         values = (1 - part) * values + part
     inner = 1 - share / 2
     back = np.linalg.solve(model.roots[1].T, vectors)
-    mixed = FIRST / share
+    mixed = FIRST / max(share, FIRST)
     for _ in range(TRIES):
         part = min(mixed, 1.0)
         factor = back * np.sqrt((1 - part) * values + part * inner)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 NEGLIGIBLE = 1e-12
 """A share of a variance so small that rounding may have made it."""
+LEAST = 1e-150
+"""Smaller variances would be lost to the range of doubles."""
 WRONG = 1e-8
 """A negative eigenvalue of the correlations, so large that rounding cannot have made it."""
 
@@ -116,12 +118,12 @@ def read_gaussian(confidential: object, key: object, cross: object) -> GaussianM
     if len(kept_w) < w.shape[0]:
         notes.append(
             f"{w.shape[0] - len(kept_w)} of the {w.shape[0]} confidential columns follow from the "
-            "others or are constant, up to rounding; they are left out."
+            "others or are constant, up to rounding; they are left out, as if they did so exactly."
         )
     if len(kept_x) < x.shape[0]:
         notes.append(
             f"{x.shape[0] - len(kept_x)} of the {x.shape[0]} key columns follow from the others "
-            "or are constant, up to rounding; so do they in a release."
+            "or are constant, up to rounding; they are taken to do so exactly, in a release too."
         )
     spread = _spread(x, kept_x)
     secret, between = w[np.ix_(kept_w, kept_w)], between[np.ix_(kept_w, kept_x)]
@@ -140,7 +142,7 @@ def read_gaussian(confidential: object, key: object, cross: object) -> GaussianM
 
 def _covariance(matrix: object, side: str) -> Floats:
     """Return a covariance as a matrix, refusing what is none."""
-    checked = _numbers(matrix, f"covariance of the {side}")
+    checked = finite_numbers(matrix, f"covariance of the {side}")
     checked = checked.reshape(1, 1) if checked.ndim == 0 else checked
     if checked.ndim != 2 or checked.shape[0] != checked.shape[1] or checked.size == 0:
         raise OptionError(
@@ -158,6 +160,11 @@ def _covariance(matrix: object, side: str) -> Floats:
             f"The {side} does not vary, so there is nothing to tell",
             hint="choose columns with several values",
         )
+    if variances[variances > 0].min() < LEAST:
+        raise OptionError(
+            f"The covariance of the {side} holds a variance below {LEAST}",
+            hint="measure the columns in smaller units",
+        )
     if np.abs(checked - checked.T).max() > WRONG * variances.max():
         raise OptionError(
             f"The covariance of the {side} is not symmetric",
@@ -166,7 +173,8 @@ def _covariance(matrix: object, side: str) -> Floats:
     return (checked + checked.T) / 2
 
 
-def _numbers(matrix: object, name: str) -> Floats:
+def finite_numbers(matrix: object, name: str) -> Floats:
+    """Return numbers that can be reckoned with, refusing all else."""
     try:
         numbers = np.array(matrix, dtype=np.float64)
     except (TypeError, ValueError):
@@ -174,13 +182,13 @@ def _numbers(matrix: object, name: str) -> Floats:
     if not np.isfinite(numbers).all() or np.abs(numbers).max(initial=0.0) > 1e150:
         raise OptionError(
             f"The {name} holds something that is no number",
-            hint="give a matrix of finite numbers below 1e150",
+            hint="give finite numbers below 1e150",
         )
     return numbers
 
 
 def _cross(cross: object, rows: int, columns: int) -> Floats:
-    checked = _numbers(cross, "cross-covariance")
+    checked = finite_numbers(cross, "cross-covariance")
     if checked.ndim < 2 and checked.size == rows * columns and 1 in {rows, columns}:
         checked = checked.reshape(rows, columns)
     if checked.shape != (rows, columns):
@@ -211,9 +219,9 @@ def _independent(covariance: Floats) -> list[int]:
     safe = np.where(deviations > 0, deviations, 1.0)
     left = covariance / np.outer(safe, safe)
     kept: list[int] = []
-    while len(kept) < len(left) and left.diagonal().max() > NEGLIGIBLE * len(left):
+    while len(kept) < len(left) and (most := left.diagonal().max()) > NEGLIGIBLE * len(left):
         # The larger variance first among equals: rounding then matters least.
-        place = int(np.lexsort((-deviations, -left.diagonal().round(9)))[0])
+        place = int(np.lexsort((-deviations, -(left.diagonal() / most).round(9)))[0])
         kept.append(place)
         left = left - np.outer(left[:, place], left[place]) / left[place, place]
         left[place] = left[:, place] = 0.0

@@ -13,7 +13,7 @@ from hartley.errors import ColumnError, OptionError, TableError
 from hartley.exact import check_base
 from hartley.policies.gaussian.bound import GaussianBound, GaussianFrontier
 from hartley.policies.gaussian.mixture import check_distortion
-from hartley.policies.gaussian.model import read_gaussian
+from hartley.policies.gaussian.model import finite_numbers, read_gaussian
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,7 +94,7 @@ class GaussianRule:
         check_base(base)
         model = read_gaussian(confidential, key, cross)
         size = model.spread.shape[0]
-        centre = np.zeros(size) if mean is None else np.atleast_1d(np.asarray(mean, np.float64))
+        centre = np.zeros(size) if mean is None else np.atleast_1d(finite_numbers(mean, "mean"))
         named = _listed(columns)
         for what, given in (("means", centre.size), ("names", len(named) or size)):
             if given != size:

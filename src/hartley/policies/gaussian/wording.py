@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,8 +25,10 @@ def shown_above(value: float) -> str:
     return _rounded(value, math.ceil)
 
 
-def _rounded(value: float, whole: Callable[[float], int]) -> str:
-    return "infinitely many" if math.isinf(value) else f"{whole(value * 1e6) / 1e6:.6f}"
+def _rounded(value: float, whole: Callable[[Fraction], int]) -> str:
+    if math.isinf(value):
+        return "infinitely many"
+    return f"{whole(Fraction(value) * 10**6) / 1e6:.6f}"
 
 
 def plain(value: float) -> float | str:

@@ -58,7 +58,7 @@ class FrequencyEstimate:
         least = 1 / max(self.rows, 2)
         share = np.clip(self.shares, least, 1 - least)
         plain = share * (1 - share) / self.rows
-        return float((self.population_errors**2 / plain).max())
+        return max(float((self.population_errors**2 / plain).max()), 1.0)
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -15,7 +15,13 @@ from hartley.engines.rules import Keep
 from hartley.errors import OptionError
 from hartley.policies.fields import read_list
 from hartley.policies.perturbation.matrix import ExactMatrix, invariant, retaining
-from hartley.policies.perturbation.values import Coder, check_values, read_values, write_values
+from hartley.policies.perturbation.values import (
+    Coder,
+    as_list,
+    check_values,
+    read_values,
+    write_values,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +56,7 @@ class Pram:
         >>> coin = Pram([["0.9", "0.1"], ["0.2", "0.8"]], values=["no", "yes"], column="sick")
         >>> drawn = coin.draw(np.zeros(1000, int), seed=7)
         >>> int(drawn.sum())  # about a tenth
-        101
+        92
     """
 
     matrix: ExactMatrix
@@ -71,6 +77,7 @@ class Pram:
     ) -> None:
         exact = ExactMatrix.of(matrix)
         columns = (column,) if isinstance(column, str) else tuple(column)
+        values, released = as_list(values), as_list(released)
         first = values[0] if values else None
         width = len(columns) or (len(first) if isinstance(first, tuple) else 1)
         for what, listed, size in (
@@ -280,7 +287,7 @@ def keystream_key(seed: Seed, rule: str) -> NDArray[np.uint32]:
         raise OptionError(
             "The seed is no whole number and no bytes", hint="write for example seed=7"
         )
-    told = ["bytes", seed.hex()] if isinstance(seed, bytes) else ["number", str(seed)]
+    told = ["bytes", seed.hex()] if isinstance(seed, bytes) else ["number", f"{seed:x}"]
     text = json.dumps(["hartley pram 2", *told, rule])
     return np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype="<u4").astype(np.uint32)
 
@@ -300,10 +307,10 @@ def read_frequencies(frequencies: ArrayLike, size: int) -> NDArray[np.float64]:
         raise OptionError(
             f"The frequencies are not {size} numbers, one a value", hint="give one for every value"
         )
-    total = float(read.sum())
-    if not np.isfinite(read).all() or read.min() < 0 or total <= 0:
+    if not np.isfinite(read).all() or read.min() < 0 or read.max() == 0:
         raise OptionError(
             "The frequencies hold something negative, or nothing at all",
             hint="give counts or shares of 0 or more",
         )
-    return read / total
+    scaled = read / read.max()  # so that the sum of large numbers is one too
+    return np.asarray(scaled / scaled.sum())

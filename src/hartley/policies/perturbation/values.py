@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -13,12 +14,24 @@ from hartley.errors import ColumnError, OptionError
 from hartley.policies.fields import read_list
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
 Value: TypeAlias = Any
 """Text, a number, a truth value or None for a missing one; a tuple of them over several columns."""
+
+
+def as_list(values: object) -> Sequence[Value] | None:
+    """Return values as a list of plain ones, refusing what has no order.
+
+    Example:
+        >>> as_list(np.array(["a", "b"]))
+        ['a', 'b']
+    """
+    if isinstance(values, np.ndarray):
+        return list(values.tolist())
+    if values is None or isinstance(values, Sequence):
+        return values
+    raise OptionError("The values of the matrix are no list", hint="list them, one a row")
 
 
 def check_values(values: Sequence[Value], columns: int) -> tuple[Value, ...]:
@@ -36,7 +49,8 @@ def check_values(values: Sequence[Value], columns: int) -> tuple[Value, ...]:
         if not plain or not (len(kinds) <= 1 or kinds == {int, float}):
             raise OptionError(
                 "The values of the matrix are not all text, all numbers or all truth values",
-                hint="write them in one form; times and decimals as text",
+                hint="write them in one form; turn columns of times, decimals or bytes into text "
+                "first",
             )
         if any(isinstance(part, float) and not math.isfinite(part) for part in parts):
             raise OptionError("A value of the matrix is no finite number", hint="leave it out")

@@ -71,7 +71,7 @@ def stood_for(kept: Places) -> Floats:
         [2.5, 4.0, 2.5]
     """
     steps = np.diff(kept).astype(np.float64)
-    return (np.append(1.0, steps) + np.append(steps, 1.0)) / 2
+    return np.asarray((np.append(1.0, steps) + np.append(steps, 1.0)) / 2)
 
 
 def between(at: Floats, rows: Floats, points: Floats) -> Floats:

@@ -196,7 +196,9 @@ def check_wish(wish: object, name: str, low: float, high: float, unit: str) -> f
     if not low - slack <= number <= high + slack:
         raise OptionError(
             f"No perturbation reaches a {name} of {wish}{unit}",
-            hint=f"choose between {low:.6g} and {high:.6g}{unit}",
+            hint=f"choose between {low:.6g} and {high:.6g}{unit}"
+            if math.isfinite(high)
+            else f"choose {low:.6g}{unit} or more",
         )
     return min(max(number, low), high)
 

@@ -73,10 +73,12 @@ class TradeoffResult:
     @property
     def sentences(self) -> tuple[str, ...]:
         """What was found, in plain words."""
-        told = (
-            f"With a mean distortion of {self.distortion:.6g} {self._meaning}, "
-            f"of {self.largest_risk:.6g} {self.unit} for the key itself."
+        itself = (
+            f"of {self.largest_risk:.6g} {self.unit} for the key itself"
+            if math.isfinite(self.largest_risk)
+            else "as some value of the key itself does for certain"
         )
+        told = f"With a mean distortion of {self.distortion:.6g} {self._meaning}, {itself}."
         proof = (
             f"No rule costs less by more than {self.gap:.2g} (certified): at this distortion none "
             f"tells less than {self.least_risk:.6g} {self.unit}."
@@ -92,6 +94,8 @@ class TradeoffResult:
     @property
     def _meaning(self) -> str:
         """What the risk says, in words."""
+        if math.isinf(self.risk):
+            return "some released value excludes a confidential one"
         amount, times = f"{self.risk:.6g} {self.unit}", f"{self._factor:.4g}"
         return {
             "mutual_information": f"the release tells {amount} about the confidential side on "

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 MOST_TRIES = 40
 MOST_SPLITS = 80
 LEAST_TOLERANCE = 1e-9
+SMALLEST_RISK = 1e-10
+"""Nats below which a limit is hardly more than rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,14 +110,17 @@ class WorstCase:
     # --- one limit ----------------------------------------------------------------------------
 
     def within(self, risk: float, tolerance: float) -> Point:
-        """Return the rule of least distortion within a risk, in nats, between both ends."""
+        """Return the rule of least distortion within a risk, in nats, between both ends.
+
+        A limit that rounding would blur is met by the rule of a larger one, brought within it.
+        """
         scaled = self.solver.scaled
-        inside = self.limit(scaled, risk)
+        inside = self.limit(scaled, max(risk, SMALLEST_RISK))
         found = solve_inside(scaled, inside, tolerance=tolerance / 4)
         assert found.multipliers is not None
         kept = found.multipliers
         prices = inside.prices(self.problem, Multipliers(kept.weights * self.scale, kept.scores))
-        rule = self._thinned(found, inside, tolerance)
+        rule = self._thinned(found, self.limit(scaled, risk), tolerance)
         return self._point(risk, rule, prices, found.steps)
 
     def _thinned(self, found: Inside, limit: Limit, tolerance: float) -> Floats:
@@ -126,7 +131,7 @@ class WorstCase:
             thinner = repaired(scaled, limit, found.rule, dead)
             if distortion_of(scaled, thinner) <= allowed:
                 return thinner
-        return found.rule
+        return repaired(scaled, limit, found.rule, 0.0)
 
     def told(self, rule: Floats) -> tuple[float, float]:
         """Return the distortion and the risk, in nats, of a rule."""
@@ -273,12 +278,12 @@ class WorstCase:
             return replace(self.faithful(tolerance), weight=weight)
         reach = min(faithful.risk, (quiet.distortion - self.least) / weight * (1 + 1e-9))
         tried = [quiet, replace(faithful, limit=reach)]
-        waiting: list[tuple[float, float, Point, Point]] = []
+        waiting: list[tuple[float, float, int, Point, Point]] = []
         self._wait(waiting, tried[0], tried[1], weight)
         for _ in range(MOST_SPLITS):
             best = min(tried, key=lambda point: point.distortion + weight * point.risk)
             cost = best.distortion + weight * best.risk
-            floor, split, low, high = waiting[0]
+            floor, split, _, low, high = waiting[0]
             rough = min((end.gap for end in (low, high) if end.steps), default=0.0)
             if cost - floor <= max(tolerance * self.scale, 2 * rough):
                 break
@@ -295,25 +300,25 @@ class WorstCase:
 
     def _wait(
         self,
-        waiting: list[tuple[float, float, Point, Point]],
+        waiting: list[tuple[float, float, int, Point, Point]],
         low: Point,
         high: Point,
         weight: float,
     ) -> None:
         """Queue the limits between two points by their floor."""
-        if high.limit - low.limit <= 1e-13 * max(1.0, high.limit):
-            return
-        # Prices of the end that tells nothing would be infinite: those of the next point serve.
-        lower = low.prices if low.limit > 0 else high.prices
-        risks, floors = floor_between(lower, high.prices, low.limit, high.limit)
-        costs = floors + weight * risks
-        place = int(costs.argmin())
-        inner = 2 <= place <= risks.size - 3
-        middle = (low.limit + high.limit) / 2 if low.limit > 0 else high.limit / 4
-        split = float(risks[place]) if inner else min(middle, LARGEST_RISK)
         # Distortion never falls below that at the upper end, where prices are often flat.
-        floor = max(float(costs.min()), high.bound + weight * low.limit)
-        heapq.heappush(waiting, (floor, split, low, high))
+        floor, split = high.bound + weight * low.limit, (low.limit + high.limit) / 2
+        if high.limit - low.limit > 1e-13 * max(1.0, high.limit):
+            # Prices of the end that tells nothing would be infinite: those of the next point serve.
+            lower = low.prices if low.limit > 0 else high.prices
+            risks, floors = floor_between(lower, high.prices, low.limit, high.limit)
+            costs = floors + weight * risks
+            floor, place = max(floor, float(costs.min())), int(costs.argmin())
+            if 2 <= place <= risks.size - 3:
+                split = float(risks[place])
+            elif low.limit <= 0:
+                split = high.limit / 4
+        heapq.heappush(waiting, (floor, min(split, LARGEST_RISK), id(low), low, high))
 
 
 def slope_of(point: Point) -> float:

@@ -206,6 +206,12 @@ def test_the_nearest_frequencies_are_nearest(numbers):
         assert (shares - found) @ (corner - found) <= 1e-9
 
 
+def test_one_row_is_enough_for_numbers():
+    found = estimate_from_counts([1, 0], COIN)
+    assert np.isfinite(found.inflation)
+    assert found.inflation >= 1
+
+
 @pytest.mark.parametrize("counts", [[1, 2, 3], [1, -1], [0, 0], [[1, 2]]])
 def test_counts_that_make_no_sense_are_refused(counts):
     with pytest.raises(OptionError):

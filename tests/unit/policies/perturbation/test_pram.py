@@ -65,6 +65,15 @@ def test_a_draw_has_the_support_of_the_matrix_and_tells_no_more_than_rounding(ro
     assert gain <= guessing_gain(exact) <= gain + Fraction(len(rows[0]) ** 2, 2**62)
 
 
+def test_what_a_matrix_excludes_is_never_drawn_for_what_rounding_leaves():
+    rows = [
+        [Fraction(part, 31191160) for part in row]
+        for row in ([7368725, 13151775, 10670660], [13780624, 16541096, 869440])
+    ]
+    last = [Fraction(part, 31191160) for part in (19194560, 0, 11996600)]
+    assert ExactMatrix.of([*rows, last]).weights[2, 1] == 0
+
+
 @pytest.mark.parametrize(
     ("matrix", "told"),
     [
@@ -135,6 +144,13 @@ def test_an_invariant_rule_preserves_frequencies(size, data):
     assert (kept.matrix.parts.sum(axis=1) == kept.matrix.whole).all()
 
 
+def test_large_and_small_counts_are_frequencies_too():
+    rule = Pram.retaining("0.8", ["a", "b"])
+    for scale in (1e307, 1e-300):
+        found = rule.invariant([9 * scale, scale])
+        assert found.matrix == rule.invariant([9, 1]).matrix
+
+
 def test_invariance_by_hand():
     # Two values at 0.9 and 0.1, kept with 0.8: R(1|1) = 0.8 * 0.72/0.74 + 0.2 * 0.18/0.26.
     kept = Pram.retaining("0.8", ["a", "b"]).invariant([9, 1])
@@ -175,6 +191,24 @@ def test_equal_seeds_draw_equally_and_others_otherwise():
         assert (one != other).any()
     assert (RULE.draw(codes) != RULE.draw(codes)).any()  # fresh entropy: equal with chance < 2^-200
     assert (RULE.draw(codes, seed=b"1") != RULE.draw(codes, seed=1)).any()
+    assert (RULE.draw(codes, seed=10**5000) != RULE.draw(codes, seed=1 - 10**5000)).any()
+
+
+def test_rules_that_differ_draw_independently_by_one_seed():
+    # Two draws by one keystream would tell more together than the sum of what each tells.
+    codes = np.zeros(20_000, int)
+    even = [["1/2", "1/2"]]
+    known = {"values": ["a"], "released": ["b", "c"]}
+    first = Pram(even, **known, column="x").draw(codes, seed=7)
+    others = [
+        Pram([["1/3", "2/3"]], **known, column="x"),
+        Pram(even, ["d"], released=["b", "c"], column="x"),
+        Pram(even, ["a"], released=["c", "b"], column="x"),
+        Pram(even, **known, column="y"),
+    ]
+    for other in others:
+        drawn = other.draw(codes, seed=7)
+        assert abs(np.corrcoef(first, drawn)[0, 1]) < 0.04  # more than 5 standard errors
 
 
 @given(st.integers(0, 400), st.integers(0, 2**40))
@@ -216,6 +250,9 @@ def test_columns_can_be_drawn_together():
     assert TableDraw([move])(chunk).to_pydict() == {"size": [2, 1, 1], "side": ["n", "s", "n"]}
     with pytest.raises(ColumnError, match="no row for"):
         TableDraw([move])(pa.table({"size": [2], "side": ["s"]}))
+    narrow = Pram([["1/2", "1/2"]] * 2, [("n", 1), ("n", 2)], column=["side", "size"])
+    with pytest.raises(ColumnError, match="no row for"):
+        TableDraw([narrow])(pa.table({"size": [3], "side": ["s"]}))
 
 
 def test_other_values_can_be_released_than_there_are():
@@ -225,6 +262,19 @@ def test_other_values_can_be_released_than_there_are():
     draw = TableDraw([rule])
     assert draw(pa.table({"x": [1, 2, 2]})).to_pydict() == {"x": ["low", "high", "high"]}
     assert draw.changed == [3]
+
+
+def test_values_may_be_an_array_and_no_set():
+    assert Pram(np.eye(2), np.array(["a", "b"])).values == ("a", "b")
+    assert Pram(np.eye(2), np.array([1, 2])).values == (1, 2)
+    with pytest.raises(OptionError, match="no list"):
+        Pram(np.eye(2), {"a", "b"})
+
+
+def test_equal_values_are_released_in_the_form_of_the_values():
+    rule = Pram([[0, 1], [1, 0]], [0, 1], released=[False, True], column="x")
+    assert repr(rule.released) == "(0, 1)"
+    assert PolicyDocument.from_toml(PolicyDocument((rule,)).to_toml()).prams == (rule,)
 
 
 def test_a_missing_value_needs_a_row_of_its_own():
