@@ -16,6 +16,7 @@ import anonymity
 import ask
 import ask_peers
 import audit_rows
+import comparison
 import environments
 import import_time
 import mdav
@@ -43,6 +44,7 @@ BENCHMARKS = {
     "anonymity": anonymity.run,
     "mdav": mdav.run,
     "membership": membership.run,
+    "comparison": comparison.run,
     "import_time": import_time.run,
 }
 
