@@ -16,6 +16,7 @@ import anonymity
 import ask
 import ask_peers
 import audit_rows
+import comparison
 import environments
 import import_time
 import mdav
@@ -45,6 +46,7 @@ BENCHMARKS = {
     "mdav": mdav.run,
     "pram": pram.run,
     "membership": membership.run,
+    "comparison": comparison.run,
     "import_time": import_time.run,
 }
 

@@ -28,6 +28,8 @@ MOST_CELLS = 1_000_000
 MOST_SUMS = 4_000_000
 """A function that is no quantizer is asked for every sum that a group can have."""
 FAR = 2.0**53
+MOST_WHOLE = 2**48
+"""Below, a quotient of whole numbers and a half never rounds over an edge."""
 STRETCHES = 32
 """So many stretches of the guide a cell: seldom is an edge in one, so the first cell is right."""
 
@@ -153,7 +155,7 @@ def _equal_cells(policy: object, sums: Sums) -> tuple[float, ...]:
     origin, width = policy.low / sums.aggregate_unit, policy.width / sums.aggregate_unit
     factor = math.lcm(origin.denominator, width.denominator)
     largest = max(abs(sums.low), abs(sums.high), abs(sums.others_low), abs(sums.others_high))
-    if factor * (2 * largest + abs(origin) + (policy.levels + 1) * width) >= 2**52:
+    if factor * (2 * largest + abs(origin) + (policy.levels + 1) * width) >= MOST_WHOLE:
         return (0.0,) * 6
     one_person = sums.aggregate_unit * sums.group
     first, step = policy.middle(0) / one_person, policy.width / one_person

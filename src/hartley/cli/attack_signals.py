@@ -73,7 +73,7 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--columns",
             metavar="COL[,COL]",
-            help="The columns of readings; all other numbers if left out.",
+            help="The columns of readings, or FIRST...LAST; all other numbers if left out.",
         ),
     ] = None,
     aggregate: Annotated[
@@ -103,7 +103,7 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter an option
 
     check_page(html, [*readings, *([policy] if policy else [])])
     opened = open_tables(readings, null, names)
-    listed = split_columns(columns, opened.columns) if columns else None
+    listed = _spread(split_columns(columns, opened.columns), opened.columns) if columns else None
     ends = _ends(span, "--range") if span else None
     wish = _Wish(policy, bits, levels, ends)
     game = MembershipGame(
@@ -356,6 +356,18 @@ def _document(policy: Path | None, grid: list[str], bits: str | None) -> PolicyD
         return None
     ranges = split_settings(grid, "--grid", "COL=LOW:HIGH")
     return grid_policy({name: _ends(text, "--grid") for name, text in ranges.items()}, bits)
+
+
+def _spread(names: list[str], columns: Sequence[str]) -> list[str]:
+    """Put for every FIRST...LAST the columns of a table from the one to the other."""
+    found: list[str] = []
+    for name in names:
+        first, dots, last = name.partition("...")
+        if name in columns or not dots or first not in columns or last not in columns:
+            found.append(name)
+        else:
+            found += columns[columns.index(first) : columns.index(last) + 1]
+    return found
 
 
 def _ends(text: str, option: str) -> tuple[Fraction, Fraction]:

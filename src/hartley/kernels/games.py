@@ -151,33 +151,29 @@ def _add_up(
 
 @_summing
 def _moments(
-    padded: NDArray[np.float64], codes: NDArray[Any], one: np.uint64, other: np.uint64
-) -> tuple[float, float, float, float]:
-    """Return the sums of what is seen, less its first number, of its squares and two products."""
+    padded: NDArray[np.float64],
+    codes: NDArray[Any],
+    peaks: NDArray[np.uint8],
+    one: np.uint64,
+    other: np.uint64,
+) -> tuple[float, float, float, float, float]:
+    """Return the sums of what is seen, less its first number, of its squares and two products.
+
+    And how many more peaks it shares with the one than with the other: there is a place before
+    the first and after the last number, where nobody has a peak.
+    """
     start = padded[1]
-    total = square = with_one = with_other = 0.0
+    total = square = with_one = with_other = more = 0.0
     for t in range(padded.size - 2):
         value = padded[t + 1] - start
         total += value
         square += value * value
         with_one += value * codes[one, t]
         with_other += value * codes[other, t]
-    return total, square, with_one, with_other
-
-
-@compiled
-def _common_peaks(
-    padded: NDArray[np.float64], peaks: NDArray[np.uint8], one: np.uint64, other: np.uint64
-) -> int:
-    """Return how many more peaks what is seen shares with the one than with the other.
-
-    There is a place before the first and after the last number, where nobody has a peak.
-    """
-    more = 0
-    for t in range(padded.size - 2):
         peak = (padded[t + 1] > padded[t]) & (padded[t + 1] >= padded[t + 2])
-        more += peak * (np.int64(peaks[one, t]) - np.int64(peaks[other, t]))
-    return more
+        difference = float(np.int32(peaks[one, t]) - np.int32(peaks[other, t]))
+        more += difference if peak else 0.0
+    return total, square, with_one, with_other, more
 
 
 @inlined
@@ -190,7 +186,7 @@ def _compare(
 ) -> tuple[float, float, float]:
     """Return by how much the one candidate fits better than the other, 0 where both fit alike."""
     one, other = pair
-    total, square, with_one, with_other = _moments(padded, codes, one, other)
+    total, square, with_one, with_other, more = _moments(padded, codes, peaks, one, other)
     size, start = padded.size - 2, padded[1]
     mean, own, scale = moments[one, 0], moments[one, 1], moments[one, 2]
     mean_other, own_other, scale_other = moments[other, 0], moments[other, 1], moments[other, 2]
@@ -202,7 +198,7 @@ def _compare(
     better = own_other - own + 2 * (with_one - with_other + start * (mean - mean_other))
     level = square + 2 * start * total + size * start * start
     error = better if abs(better) > TIE * (own + own_other + level) else 0.0
-    return correlation, error, float(_common_peaks(padded, peaks, one, other))
+    return correlation, error, more
 
 
 # --- games --------------------------------------------------------------------------------------

@@ -63,22 +63,17 @@ def _release_equal(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arra
 ) -> int:
     """Release sums in equal cells, without a branch or a table, so several at once."""
     factor, origin, width, last, first, step = equal
-    inverse = 1.0 / width
-    above, below = factor * others[0] - origin, factor * others[1] - origin
+    inverse, middle = 1.0 / width, origin - 0.5
+    above, below = factor * others[0] - origin - width, factor * others[1] - origin
     bad = 0
     for i in range(run[1] - run[0]):
         t = np.uint64(run[0] + i)
-        place = factor * sums[t] - origin
-        # The quotient may be rounded over an edge; the rest, which is exact, tells.
-        cell = np.floor(place * inverse)
-        rest = place - cell * width
-        cell += (1.0 if rest >= width else 0.0) - (1.0 if rest < 0.0 else 0.0)
+        # Whole numbers and a half are half a unit off every edge, more than the product rounds.
+        cell = np.floor((factor * sums[t] - middle) * inverse)
         cell = min(max(cell, 0.0), last)
         padded[t + NEXT] = first + cell * step
-        code = factor * codes[other, t]
-        too_low = (cell > 0.0) & (code + below < cell * width)
-        too_high = (cell < last) & (code + above >= (cell + 1.0) * width)
-        bad |= too_low | too_high
+        code, edge = factor * codes[other, t], cell * width
+        bad |= ((cell > 0.0) & (code + below < edge)) | ((cell < last) & (code + above >= edge))
     return bad
 
 

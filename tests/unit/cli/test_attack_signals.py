@@ -96,6 +96,17 @@ def test_membership_takes_a_policy_file_of_one_column_or_of_all_readings(folder)
         run("membership", table, *words, "--bits", "2")
 
 
+def test_membership_takes_all_columns_from_one_to_another(folder):
+    table = str(folder / "homes.parquet")
+    game = MembershipGame(
+        table, people=3, person="home", order="day", columns=["h0", "h1", "h2", "h3"]
+    )
+    expected = game.play(300, seed=2).to_dict()
+    assert told("membership", table, *HOMES, "--columns", "h0...h2,h3") == expected
+    with pytest.raises(InputError, match=r"h0\.\.\.h9"):
+        run("membership", table, *HOMES, "--columns", "h0...h9")
+
+
 def test_membership_says_it_in_text_and_writes_a_page(folder):
     page = folder / "page.html"
     shown = run("membership", folder / "homes.parquet", *HOMES, "--text", "--html", page).stdout

@@ -102,9 +102,11 @@ def slow_game(readings, who, coins, policies, *, group, aggregate, reach):  # no
 
 @st.composite
 def uniform(draw):
-    low = draw(st.integers(-3, 4))
-    width = draw(st.fractions(Fraction(1, 3), 9, max_denominator=7))
-    return UniformQuantizer(low, low + width, draw(st.integers(1, 7)))
+    """Draw equal cells, many with edges that sums of whole readings reach exactly."""
+    low, levels = draw(st.integers(-3, 4)), draw(st.integers(1, 7))
+    thirds = st.fractions(Fraction(1, 7), 2, max_denominator=7)
+    width = draw(st.sampled_from([Fraction(1, 2), Fraction(1), Fraction(2)]) | thirds)
+    return UniformQuantizer(low, low + levels * width, levels)
 
 
 @st.composite
@@ -202,6 +204,18 @@ def test_who_takes_no_part_is_excluded_where_the_sum_cannot_be():
     profiles, steps = game.kernel_input
     assert excluded(profiles, steps, [0, 1, 2], 3)  # 9 and two of 1 would be 11, a mean over 3
     assert not excluded(profiles, steps, [0, 1, 3], 2)
+
+
+@pytest.mark.parametrize("levels", [1, 3, 12, 13, 49, 98, 147])
+def test_a_sum_on_an_edge_lies_in_the_cell_that_begins_there(levels):
+    # 49 (1/49) is less than 1 in doubles, so the quotient alone would miss an edge.
+    quantizer = UniformQuantizer(0, 588, levels)
+    game = MembershipGame([list(range(-3, 600))] * 2, people=1, policy=quantizer)
+    profiles, steps = game.kernel_input
+    sums, padded = profiles.codes[0], np.zeros(605)
+    releasing.release(sums, profiles.codes, np.uint64(1), padded, steps, steps.runs, steps.equal, 1)
+    expected = [float(quantizer.middle(quantizer.cell(value))) for value in range(-3, 600)]
+    assert padded[1:-1] == pytest.approx(expected)
 
 
 def test_a_function_is_played_like_the_quantizer_that_it_computes():

@@ -150,7 +150,7 @@ def findings(numbers: Numbers) -> tuple[Claim, ...]:
     claims.append(
         Claim(
             "The f-score alone misleads: it is no rising curve, and a signal that tells nothing "
-            f"has {values[0]:.2f}, by calling appliances on that mostly are.",
+            f"has {values[0]:.2f}, by chance alone.",
             holds=values != sorted(values) and 0 < values[0] <= highest,
         )
     )

@@ -264,7 +264,8 @@ FIGURE = Figure(
     shows=(
         "The same data, released in cells, with textbook Laplace or Gaussian noise, and as "
         "averages of k, at equal error, against the same adversaries: who is in a group of eight "
-        "homes, and whose trip is which. No method wins everywhere."
+        "homes, and whose trip is which. No method wins everywhere; what cells tell depends on how "
+        "near to an edge the data lie."
     ),
     compute=compute,
     plot=plot,

@@ -196,5 +196,5 @@ def _likelihood(seen: Floats, expected: Floats, power: int | None) -> Floats:
     """Return what orders two candidates as their likelihoods do."""
     away = np.abs(seen - expected)
     if power is None:
-        return (away < 1e-9).all(axis=1).astype(np.float64)
+        return np.asarray(np.all(away < 1e-9, axis=1), np.float64)
     return -np.asarray((away**power).sum(axis=1), np.float64)

@@ -19,7 +19,7 @@ def compute(
     data: str | Path = SYNTHETIC,  # noqa: ARG001 - people are drawn, as in the paper
     *,
     progress: Progress | None = None,
-    people: int = 2**12,
+    people: int = 2**11,
     shares: tuple[int, ...] = SHARES,
     seed: int = 1,
 ) -> Numbers:

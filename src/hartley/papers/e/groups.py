@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -136,7 +137,7 @@ def draw(numbers: Numbers, title: str) -> Chart:
         tuple(one.risk for one in found),
         tone=1,
     )
-    names = tuple(f"{one.groups}" for one in found)
+    names = tuple(f"n/{numbers.people // one.k}" for one in found)
     above = (
         ("of the cells", tuple(one.risk - least_risk(one.true_distortion) for one in found), 1),
         (
@@ -156,7 +157,7 @@ def draw(numbers: Numbers, title: str) -> Chart:
                 from_zero=True,
             ),
             Panel(
-                "groups",
+                "least size k of a group",
                 "nats above the lower bound",
                 tuple(Series(name, names, values, "bars", tone=t) for name, values, t in above),
                 title="How far from the best possible",
@@ -182,11 +183,11 @@ def shown(numbers: Numbers) -> tuple[Claim, ...]:
             holds=min(above) > 0,
         ),
         Claim(
-            "Two groups distort most and tell least; many small ones distort least and tell most.",
+            "Fewer groups distort more and tell less.",
             holds=all(
-                found[0].true_distortion > one.true_distortion > found[-1].true_distortion
-                and found[0].risk < one.risk < found[-1].risk
-                for one in found[1:-1]
+                a.true_distortion > b.true_distortion and a.risk < b.risk
+                for a, b in combinations(found, 2)
+                if a.groups < b.groups
             ),
         ),
         Claim(

@@ -1,0 +1,88 @@
+"""The figures of paper E show what they are expected to show."""
+
+import dataclasses
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from hartley.papers.e import fig6, fig7, fig8, fig9
+from hartley.papers.e.groups import _of_cells
+from hartley.papers.e.pair import descend, least_risk, mixture_rule, on_a_grid, price
+
+
+def failed(figure, numbers):
+    return [str(claim) for claim in figure.findings(numbers) if not claim.holds]
+
+
+@pytest.fixture(scope="module")
+def curve():
+    return fig6.compute(curve=8)
+
+
+@pytest.fixture(scope="module")
+def shapes():
+    return fig7.compute(points=51, steps=(50, 400, 2000))
+
+
+def test_the_findings_about_the_curve_hold(curve):
+    assert failed(fig6, curve) == []
+
+
+def test_the_findings_about_shapes_hold(shapes):
+    assert failed(fig7, shapes) == []
+
+
+@pytest.mark.parametrize(
+    ("figure", "people"), [(fig8, 4096), (fig9, 512)], ids=["MDAV", "mu-Approx"]
+)
+def test_the_findings_about_groups_hold(figure, people):
+    numbers = figure.compute(people=people, shares=(2, 4, 8, 16))
+    assert failed(figure, numbers) == []
+    assert len(figure.plot(numbers).panels) == 2
+
+
+def test_the_bound_of_the_pair_is_the_closed_form():
+    for distortion in (0.0, 0.1, 0.5, 0.9, 1.0):
+        closed = -0.5 * math.log(1 - 0.95**2 * (1 - distortion))
+        assert least_risk(distortion) == pytest.approx(closed, abs=1e-9)
+
+
+def test_two_halves_tell_what_integration_says():
+    """The sign of the key: E(X - X^)^2 = 1 - 2/pi; the risk by a plain sum over a fine grid."""
+    distortion, risk = _of_cells(np.array([0.0]))
+    assert distortion == pytest.approx(1 - 2 / math.pi)
+    steps = np.arange(-9, 9, 0.002) + 0.001
+    above = [0.5 * math.erfc(-0.95 * w / math.sqrt(2 * (1 - 0.95**2))) for w in steps]
+    told = 0.0
+    for w, p in zip(steps, above, strict=True):
+        mass = math.exp(-w * w / 2) / math.sqrt(2 * math.pi) * 0.002
+        told += mass * sum(q * math.log(2 * q) for q in (p, 1 - p) if q > 0)
+    assert risk == pytest.approx(told, abs=1e-6)
+
+
+def test_no_step_of_descent_raises_the_cost():
+    model = on_a_grid(15)
+    rule = 0.9 * mixture_rule(model, 0.5) + 0.1 / 15
+    costs = []
+    for _ in range(30):
+        distortion, risk = price(model, rule)
+        costs.append(distortion + 1.22 * risk)
+        rule = descend(model, rule, 1.22, 1)
+        assert np.allclose(rule.sum(axis=1), 1)
+    assert all(b <= a + 1e-12 for a, b in pairwise(costs))
+    assert costs[-1] >= model.solve(lam=1.22).cost - 1e-9
+
+
+def test_the_findings_would_notice_wrong_numbers(curve, shapes):
+    worse = tuple(dataclasses.replace(p, gap=1e-3, risk=p.risk + 0.2) for p in curve.points)
+    assert len(failed(fig6, dataclasses.replace(curve, points=worse))) == 3
+    wide = tuple(
+        dataclasses.replace(rule, used=51) if rule.name == fig7.BEST else rule
+        for rule in shapes.rules
+    )
+    assert any("sparse" in text for text in failed(fig7, dataclasses.replace(shapes, rules=wide)))
+    numbers = fig8.compute(people=600, shares=(2, 4))
+    far = tuple(dataclasses.replace(one, risk=one.risk + 1) for one in numbers.found)
+    assert any("near" in text for text in failed(fig8, dataclasses.replace(numbers, found=far)))
