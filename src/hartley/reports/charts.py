@@ -88,7 +88,10 @@ def _dress(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
         if logarithmic:
             getattr(axes, f"set_{name}scale")("log")
             _number_powers(getattr(axes, f"{name}axis"))
-    if panel.from_zero:
+    heights = {y for series in panel.series for y in series.y}
+    if heights == {0.0}:
+        axes.set_ylim(-0.02, 1)  # around a zero alone the numbers of an axis mean nothing
+    elif panel.from_zero:
         axes.set_ylim(bottom=0)
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)

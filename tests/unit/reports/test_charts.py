@@ -81,6 +81,11 @@ def test_bars_stand_in_the_order_of_their_series_whatever_the_order_of_their_nam
     assert at[1.0] < at[4.0] < at[2.0] < at[3.0]
 
 
+def test_nothing_but_zeros_is_drawn_on_an_axis_up_to_one():
+    flat = Series("none", (1.0, 2.0), (0.0, 0.0))
+    assert drawn(Panel("x", "y", (flat,))).axes[0].get_ylim() == (-0.02, 1)
+
+
 def test_synthetic_data_are_marked_in_the_title():
     assert "(synthetic data)" in drawn(Panel("x", "y", (LINE,)), synthetic=True).get_suptitle()
     assert "synthetic" not in drawn(Panel("x", "y", (LINE,))).get_suptitle()
