@@ -12,6 +12,7 @@ from hartley.cli.options import (
     Html,
     Names,
     Null,
+    Person,
     Tables,
     open_tables,
     split_columns,
@@ -58,10 +59,7 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     people: Annotated[
         int, typer.Option("--people", metavar="N", help="How many people are in a group.")
     ],
-    person: Annotated[
-        str | None,
-        typer.Option("--person", metavar="COL", help="The column that says whose row it is."),
-    ] = None,
+    person: Person = None,
     order: Annotated[
         str | None,
         typer.Option(
@@ -211,10 +209,7 @@ def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         str | None,
         typer.Option("--bits", metavar="E", help="The budget of a point of two coordinates."),
     ] = None,
-    person: Annotated[
-        str | None,
-        typer.Option("--person", metavar="COL", help="The column that says whose row it is."),
-    ] = None,
+    person: Person = None,
     known: Annotated[
         str | None,
         typer.Option(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hartley.cli.options import Html, Names, Null, Out, Tables, open_tables, split_columns
+from hartley.cli.options import Html, Keep, Names, Null, Out, Tables, open_tables, split_columns
 from hartley.cli.output import Format, check_files, console, print_json, wants_json
 from hartley.errors import OptionError
 
@@ -32,14 +32,7 @@ def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             help="How to form groups; univariate is the optimum of one column.",
         ),
     ] = "mdav",
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--keep",
-            metavar="COL[,COL]",
-            help="Columns to release as they are; all others are left out.",
-        ),
-    ] = None,
+    keep: Keep = None,
     raw: Annotated[
         bool,
         typer.Option("--raw", help="Measure distances in the units of the columns as they are."),

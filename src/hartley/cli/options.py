@@ -60,6 +60,18 @@ Groups = Annotated[
         help="CSV file with a confidential value and its groups, narrow to wide, in each line.",
     ),
 ]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep",
+        metavar="COL[,COL]",
+        help="Columns to release as they are; all others are left out.",
+    ),
+]
+Person = Annotated[
+    str | None,
+    typer.Option("--person", metavar="COL", help="The column that says whose row it is."),
+]
 Html = Annotated[
     Path | None,
     typer.Option("--html", metavar="FILE", help="Also write a page that a browser shows."),

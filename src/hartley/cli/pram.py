@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hartley.cli.options import Html, Names, Null, Out, Tables, open_tables, split_columns
+from hartley.cli.options import Html, Keep, Names, Null, Out, Tables, open_tables, split_columns
 from hartley.cli.output import (
     Format,
     check_files,
@@ -94,14 +94,7 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         bool,
         typer.Option("--invariant", help="Preserve the frequencies of the columns on average."),
     ] = False,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--keep",
-            metavar="COL[,COL]",
-            help="Columns to release as they are; all others are left out.",
-        ),
-    ] = None,
+    keep: Keep = None,
     missing: Annotated[
         str,
         typer.Option(
