@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 import anonymity
+import anonymity_peers
 import ask
 import ask_peers
 import audit_rows
@@ -43,6 +44,7 @@ BENCHMARKS = {
     "volume": volume.run,
     "privacy_distortion": privacy_distortion.run,
     "anonymity": anonymity.run,
+    "anonymity_peers": anonymity_peers.run,
     "mdav": mdav.run,
     "pram": pram.run,
     "membership": membership.run,

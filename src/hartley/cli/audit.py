@@ -14,8 +14,8 @@ from hartley.cli.options import (
     Null,
     Tables,
     open_tables,
-    split_columns as split_columns,  # noqa: PLC0414 - hartley curve takes it from here
-    split_settings as split_settings,  # noqa: PLC0414 - hartley curve takes it from here
+    split_columns,
+    split_settings,
 )
 from hartley.cli.output import Format, check_files, console, print_json, progress_bar, wants_json
 

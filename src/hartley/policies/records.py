@@ -79,8 +79,7 @@ def read_records(
     asked = [c for c in opened.columns if c not in kept] if columns is None else _listed(columns)
     _check_columns(opened, asked, kept)
     found = run(opened, opened.expression.select(*asked, *kept).to_pyarrow)
-    if found.num_rows == 0:
-        raise TableError(f"{opened.name} has no rows", hint="give a table that has some")
+    _refuse_empty(opened, found.num_rows)
     if found.num_rows < k:
         raise OptionError(
             f"The group size k = {k} is larger than {opened.name}, which has {found.num_rows:,} "
@@ -89,6 +88,11 @@ def read_records(
         )
     numbers = [_numbers(found.column(i), name, opened.name) for i, name in enumerate(asked)]
     return Records(opened.name, tuple(asked), np.column_stack(numbers), found.select(kept))
+
+
+def _refuse_empty(table: Table, rows: int | None = None) -> None:
+    if not (run(table, table.expression.count().to_pyarrow).as_py() if rows is None else rows):
+        raise TableError(f"{table.name} has no rows", hint="give a table that has some")
 
 
 def _listed(names: str | Sequence[str]) -> list[str]:
@@ -111,6 +115,7 @@ def _check_columns(table: Table, asked: list[str], kept: list[str]) -> None:
     for name in asked:
         kind = table.kind(name)
         if not kind.numeric:
+            _refuse_empty(table)  # whose columns a CSV file does not tell the kinds of
             raise ColumnError(
                 f"Column '{name}' of {table.name} holds {ADVICE[kind]}",
                 hint="convert it to numbers, leave it out, or keep it as it is (keep=, --keep)",

@@ -8,6 +8,7 @@ from hartley.reports.page import render_page
 from hartley.reports.plots import figure_svg
 from hartley.reports.release_plots import plot_release, plot_sizes
 from hartley.reports.terminal import NARROW, plain_table
+from hartley.studies.anonymity_findings import counted
 from hartley.studies.anonymity_measures import (
     attacks,
     column_measures,
@@ -82,8 +83,8 @@ def print_anonymity(report: AnonymityReport, console: Console) -> None:
     console.print()
     console.print(f"[bold]{escape(report.headline)}[/bold]", soft_wrap=True)
     console.print(
-        f"{escape(report.table)}: {report.rows:,} records in {report.classes:,} classes of equal "
-        "keys",
+        f"{escape(report.table)}: {counted(report.rows, 'record')} in "
+        f"{counted(report.classes, 'class')} of equal keys",
         style="dim",
     )
     for note in report.notes:
@@ -149,7 +150,8 @@ def print_anonymized(release: AnonymizedTable, report: AnonymityReport, console:
     console.print()
     console.print(f"[bold]{escape(release.headline)}[/bold]", soft_wrap=True)
     console.print(
-        f"{release.method}, {release.classes:,} classes, {release.suppressed:,} records left out, "
+        f"{release.method}, {counted(release.classes, 'class')}, "
+        f"{counted(release.suppressed, 'record')} left out, "
         f"{float(100 * release.loss):.2f} % of what the keys could tell lost",
         style="dim",
     )

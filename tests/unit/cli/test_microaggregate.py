@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from hartley.cli.microaggregate import microaggregate_command
-from hartley.errors import OptionError
+from hartley.errors import OptionError, TableError
 from hartley.policies.microaggregation import mdav, mu_approx, univariate_microaggregation
 
 app = typer.Typer()
@@ -91,3 +91,10 @@ def test_the_table_itself_is_never_overwritten(table):
     with pytest.raises(OptionError, match="would overwrite the table"):
         run(table, "--k", 5, "--columns", "age", "-o", table)
     assert table.read_bytes() == before
+
+
+def test_a_file_of_a_header_line_alone_is_said_to_have_no_rows(tmp_path):
+    empty = tmp_path / "empty.csv"
+    empty.write_text("a,b\n")
+    with pytest.raises(TableError, match=r"empty.csv has no rows"):
+        run(empty, "--k", 2, "-o", tmp_path / "out.csv")
