@@ -52,7 +52,7 @@ def findings(numbers: Numbers) -> tuple[Claim, ...]:
 FIGURE = Figure(
     paper="E",
     number=9,
-    title="µ-Approx against the bound",
+    title="The groups of µ-Approx against the bound",
     shows=(
         "The same as Fig. 8 by µ-Approx, whose groups follow the shape of the data, with fewer "
         "people, since its time grows with the size of the groups."
