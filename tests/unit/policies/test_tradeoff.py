@@ -253,6 +253,24 @@ def test_tables_that_do_not_fit_are_refused(options, error, sentence):
         PrivacyDistortion.from_table(TABLE, **options)
 
 
+@pytest.mark.parametrize(
+    "keys", [[2**60, 2**60 + 1, 2**60 + 2], [1e-200, 2e-200, 3e-200], [1e155, -1e155, 0.0]]
+)
+def test_keys_whose_distances_doubles_cannot_hold_are_refused(keys):
+    table = {"key": [*keys, keys[0]], "sick": ["yes", "no", "yes", "no"]}
+    with pytest.raises(OptionError, match="too small or too large"):
+        PrivacyDistortion.from_table(table, confidential="sick", key="key")
+
+
+@pytest.mark.parametrize("unit", [1e-40, 1e40])
+def test_keys_of_any_other_size_have_a_riskless_rule(unit):
+    table = {"key": [unit, 2 * unit, 3 * unit, unit], "sick": ["yes", "no", "yes", "no"]}
+    model = PrivacyDistortion.from_table(table, confidential="sick", key="key")
+    last = model.curve(points=4).points[-1]
+    assert last.risk == 0
+    assert last.distortion / unit**2 == pytest.approx(0.25)  # 2 and 3 become one
+
+
 def test_a_table_with_one_confidential_value_is_refused():
     with pytest.raises(InputError, match="nothing to tell"):
         PrivacyDistortion.from_table({"a": [1, 2], "b": ["x", "x"]}, confidential="b", key="a")

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 NAMED = ("squared", "absolute", "zero_one")
 MOST_VALUES = 4000
 """So many key values at most when a distortion is worked out pair by pair."""
+TINY, HUGE = 1e-150, 1e150
+"""Distances beyond these would be lost in products."""
 
 
 def read_joint(joint: JointDistribution | ArrayLike) -> JointDistribution:
@@ -120,12 +122,24 @@ def _named(name: str, values: Sequence[Any], names: Sequence[str]) -> tuple[Floa
         return 1.0 - np.eye(len(values)), None
     columns = _numbers(values, name, names)
     total = np.zeros((len(values), len(values)))
-    for column in columns:
-        apart = column[:, None] - column[None, :]
-        total += apart * apart if name == "squared" else np.abs(apart)
+    with np.errstate(over="ignore", under="ignore"):
+        for column in columns:
+            apart = column[:, None] - column[None, :]
+            total += apart * apart if name == "squared" else np.abs(apart)
+    _refuse_extremes(total, name)
     only = columns[0] if len(columns) == 1 else None
     ordered = only is not None and bool((np.diff(only) > 0).all())
     return _checked(total, len(values)), only if ordered else None
+
+
+def _refuse_extremes(total: Floats, name: str) -> None:
+    """Refuse key values between which doubles see no distance, or one beyond all bounds."""
+    distances = total[~np.eye(len(total), dtype=bool)]
+    if distances.size and not (distances.min() > TINY and distances.max() < HUGE):
+        raise OptionError(
+            f"The {name} distortion of the key is too small or too large to compute with",
+            hint="shift and scale the key, or use zero_one",
+        )
 
 
 def _numbers(values: Sequence[Any], name: str, names: Sequence[str]) -> list[Floats]:

@@ -358,7 +358,8 @@ def _independent(problem: Problem) -> tuple[Floats, Floats]:
     )
     right = np.concatenate([np.ones(keys), np.zeros(secrets * released)])
     costs = (problem.key[:, None] * problem.distortion).T.ravel()
-    solved = linprog(costs, A_eq=constraints, b_eq=right, method="highs")
+    scale = float(costs.max()) or 1.0  # the solver takes very large costs for infinite ones
+    solved = linprog(costs / scale, A_eq=constraints, b_eq=right, method="highs")
     rule: Floats = normalised(solved.x.reshape(released, keys).T)
-    prices = -solved.eqlin.marginals[keys:].reshape(released, secrets).T
+    prices = -scale * solved.eqlin.marginals[keys:].reshape(released, secrets).T
     return rule, prices - problem.secret @ prices
