@@ -9,6 +9,9 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+READ_AHEAD = "64MB"
+"""With less, one processor prepares what is streamed while the others wait for room."""
+
 
 def connect() -> Any:
     """Return a new embedded DuckDB that spills to the system's temporary folder.
@@ -20,6 +23,7 @@ def connect() -> Any:
 
     spill = Path(tempfile.gettempdir()) / f"hartley-spill-{os.getpid()}"
     backend = ibis.duckdb.connect(temp_directory=str(spill))
+    backend.con.execute(f"SET streaming_buffer_size = '{READ_AHEAD}'")
     weakref.finalize(backend, _close, backend.con)
     return backend
 
