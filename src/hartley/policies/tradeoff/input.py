@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NAMED = ("squared", "absolute", "zero_one")
 MOST_VALUES = 4000
 """So many key values at most when a distortion is worked out pair by pair."""
-TINY, HUGE = 1e-150, 1e150
+TINY, HUGE = 1e-290, 1e150
 """Distances beyond these would be lost in products."""
 
 
