@@ -11,6 +11,7 @@ import numpy as np
 
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least
+from hartley.measures.closeness import delta_disclosure, t_closeness
 from hartley.measures.leakage import nonstochastic_leakage
 from hartley.measures.maximin import maximin_information
 from hartley.measures.mutual import mutual_information
@@ -230,19 +231,12 @@ def pram_leakage(
 
 
 def _confidential(joint: JointDistribution, rule: NDArray[np.float64]) -> ConfidentialLeakage:
-    released = joint.matrix @ rule
-    prior = released.sum(axis=1)
-    mass = released.sum(axis=0)
-    met = released[np.ix_(prior > 0, mass > 0)]
-    ratios = met / np.outer(prior[prior > 0], mass[mass > 0])
-    with np.errstate(divide="ignore"):
-        logs = np.log2(ratios)
-    terms = np.where(met > 0, met / mass[mass > 0] * np.where(met > 0, logs, 0.0), 0.0)
+    released = JointDistribution(joint.matrix @ rule)
     return ConfidentialLeakage(
-        average=mutual_information(JointDistribution(released)),
+        average=mutual_information(released),
         unperturbed=mutual_information(joint),
-        closeness=max(float(terms.sum(axis=0).max()), 0.0),
-        disclosure=float(np.abs(logs).max()),
+        closeness=t_closeness(released),
+        disclosure=delta_disclosure(released),
     )
 
 
