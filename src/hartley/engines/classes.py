@@ -64,7 +64,7 @@ class MixedRadix:
             else:
                 shifted = value.cast("int64") - coding.low
                 digit = shifted.fill_null(coding.width - 1) if coding.holes else shifted
-                within = (digit >= 0) & (digit < coding.width)
+                within = digit.between(0, coding.width - 1)
                 inside = within if inside is None else inside & within
                 digit = digit.cast(kind)
             key = digit if key is None else key * coding.width + digit

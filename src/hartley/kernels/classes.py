@@ -2,64 +2,109 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from hartley.kernels import compiled
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 
-MOST_INSERTED = 32
-"""Up to so many counts are kept in order by insertion, without sorting the others."""
+CELLS_A_TASK = 2**18
+"""With fewer cells a thread takes longer to begin than to end."""
+MOST_TALLIED = 256
+"""Counts up to here are ranked by how often each occurs, others by sorting."""
 
 
 class Cells(NamedTuple):
     """The cells of all classes, those of class i from ``starts[i]`` to ``starts[i + 1]``."""
 
     starts: NDArray[np.int64]
-    codes: NDArray[np.int64]
+    codes: NDArray[np.int32]
     """The confidential value of every cell, rising within a class."""
-    counts: NDArray[np.int64]
+    counts: NDArray[np.int32]
     sizes: NDArray[np.int64]
     """How many records every class has."""
     totals: NDArray[np.int64]
     """How many records have each value."""
 
 
-@compiled
-def extreme_cells(cells: Cells) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the cells with the largest and the least count over total of every class, exactly.
+def over_classes(
+    kernel: Callable[..., tuple[NDArray[Any], ...]], cells: Cells, *options: int
+) -> tuple[NDArray[Any], ...]:
+    """Run a kernel over all classes, on every processor a range of them, and join what it found.
+
+    Args:
+        kernel: takes cells and the options, and returns arrays of as many items as classes.
+        cells: the cells.
+        options: what else the kernel takes.
 
     Example:
         >>> one = np.array([0, 2]), np.array([0, 1]), np.array([1, 3]), np.array([4])
-        >>> extreme_cells(Cells(*one, np.array([1, 9])))
-        (array([0]), array([1]))
+        >>> over_classes(count_tails, Cells(*one, np.array([1, 9])), 2)
+        (array([3]), array([1]))
     """
-    high = cells.starts[:-1].copy()
-    low = cells.starts[:-1].copy()
-    for i in range(high.size):
+
+    def part(first: int, last: int) -> tuple[NDArray[Any], ...]:
+        ours = cells._replace(starts=cells.starts[first : last + 1], sizes=cells.sizes[first:last])
+        return kernel(ours, *options)
+
+    found = _in_ranges(part, cells.sizes.size, cells.codes.size)
+    return tuple(np.concatenate(arrays) for arrays in zip(*found, strict=True))
+
+
+def _in_ranges(
+    work: Callable[[int, int], tuple[NDArray[Any], ...]], size: int, cells: int
+) -> list[tuple[NDArray[Any], ...]]:
+    """Do the work for ranges that make up all of a size, on every processor one at a time."""
+    tasks = max(1, min(os.cpu_count() or 1, cells // CELLS_A_TASK))
+    ends = np.linspace(0, size, tasks + 1).astype(int).tolist()
+    with ThreadPoolExecutor(tasks, thread_name_prefix="hartley-classes") as pool:
+        return list(pool.map(work, ends[:-1], ends[1:]))
+
+
+@compiled
+def extreme_shares(
+    cells: Cells,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return count and total of the likeliest and of the least likely value of every class.
+
+    How likely is the count over the total, compared exactly.
+
+    Example:
+        >>> one = np.array([0, 2]), np.array([0, 1]), np.array([1, 3]), np.array([4])
+        >>> extreme_shares(Cells(*one, np.array([1, 9])))
+        (array([1]), array([1]), array([3]), array([9]))
+    """
+    over_most, under_most, over_least, under_least = np.empty((4, cells.sizes.size), np.int64)
+    for i in range(cells.sizes.size):
         first = cells.starts[i]
         most = least = (cells.counts[first], cells.totals[cells.codes[first]])
         for cell in range(first + 1, cells.starts[i + 1]):
             count, total = cells.counts[cell], cells.totals[cells.codes[cell]]
             if count * most[1] > most[0] * total:
-                high[i], most = cell, (count, total)
+                most = (count, total)
             if count * least[1] < least[0] * total:
-                low[i], least = cell, (count, total)
-    return high, low
+                least = (count, total)
+        over_most[i], under_most[i] = most
+        over_least[i], under_least[i] = least
+    return over_most, under_most, over_least, under_least
 
 
 @compiled
-def equal_moves(cells: Cells) -> NDArray[np.int64]:
+def equal_moves(cells: Cells) -> tuple[NDArray[np.int64]]:
     """Return of every class 2 n_i n times the share that has to move to be like the table.
 
     Example:
         >>> alone = np.array([0, 1]), np.array([0]), np.array([1]), np.array([1])
         >>> equal_moves(Cells(*alone, np.array([1, 1])))
-        array([2])
+        (array([2]),)
     """
     rows = cells.totals.sum()
     moves = np.empty(cells.sizes.size, np.int64)
@@ -70,11 +115,11 @@ def equal_moves(cells: Cells) -> NDArray[np.int64]:
             absent -= total
             moved += abs(cells.counts[cell] * rows - total * cells.sizes[i])
         moves[i] = moved + absent * cells.sizes[i]
-    return moves
+    return (moves,)
 
 
 @compiled
-def ordered_moves(cells: Cells) -> NDArray[np.int64]:
+def ordered_moves(cells: Cells) -> tuple[NDArray[np.int64]]:
     """Return of every class n_i n times the sum of the distances of cumulative shares.
 
     Between two values of a class only the table's sums move: where they overtake what the class
@@ -83,7 +128,7 @@ def ordered_moves(cells: Cells) -> NDArray[np.int64]:
     Example:
         >>> alone = np.array([0, 1]), np.array([2]), np.array([1]), np.array([1])
         >>> ordered_moves(Cells(*alone, np.ones(3, int)))
-        array([3])
+        (array([3]),)
     """
     starts, codes, counts, sizes, totals = cells
     rows = totals.sum()
@@ -111,7 +156,7 @@ def ordered_moves(cells: Cells) -> NDArray[np.int64]:
             moved += (2 * turn - start - end) * have * rows
             moved += n * (before[start] + before[end] - 2 * before[turn])
         moves[i] = moved
-    return moves
+    return (moves,)
 
 
 @compiled
@@ -123,73 +168,79 @@ def divergences(cells: Cells) -> tuple[NDArray[np.float64], NDArray[np.float64]]
         >>> divergences(Cells(*half, np.array([1, 1])))
         (array([0.]), array([1.]))
     """
-    rarity = cells.totals.sum() / np.maximum(cells.totals, 1)
-    bits = np.zeros(cells.sizes.size, np.float64)
-    apart = np.zeros(cells.sizes.size, np.float64)
+    rarity = np.log2(cells.totals.sum() / np.maximum(cells.totals, 1))
+    bits, apart = np.zeros((2, cells.sizes.size))
     for i in range(bits.size):
         for cell in range(cells.starts[i], cells.starts[i + 1]):
             share = cells.counts[cell] / cells.sizes[i]
-            bits[i] -= share * np.log2(share)
-            apart[i] += share * np.log2(share * rarity[cells.codes[cell]])
+            told = np.log2(share)
+            bits[i] -= share * told
+            apart[i] += share * (told + rarity[cells.codes[cell]])
     return bits, apart
 
 
 @compiled
-def count_tails(
-    starts: NDArray[np.int64], counts: NDArray[np.int64], length: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def count_tails(cells: Cells, length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return of every class its largest count, and the sum of all from the given rank on.
 
     Example:
-        >>> count_tails(np.array([0, 3]), np.array([1, 5, 2]), 2)
+        >>> one = np.array([0, 3]), np.arange(3), np.array([1, 5, 2]), np.array([8])
+        >>> count_tails(Cells(*one, np.array([1, 5, 2])), 2)
         (array([5]), array([3]))
     """
-    peaks = np.empty(starts.size - 1, np.int64)
-    tails = np.empty(starts.size - 1, np.int64)
-    held = np.empty(MOST_INSERTED, np.int64)
+    starts, counts = cells.starts, cells.counts
+    peaks, tails = np.empty((2, cells.sizes.size), np.int64)
+    tally = np.zeros(MOST_TALLIED + 1, np.int64)
     for i in range(peaks.size):
         first, end = starts[i], starts[i + 1]
-        total = peak = counts[first]
+        peak = counts[first]
         for cell in range(first + 1, end):
-            total += counts[cell]
             peak = max(peak, counts[cell])
         peaks[i] = peak
-        above, below = length - 1, max(end - first - length + 1, 0)
-        if min(above, below) > MOST_INSERTED:
-            tails[i] = np.sort(counts[first:end])[:below].sum()
-        elif below <= above:
-            tails[i] = -_largest_sum(counts, first, end, -1, held[:below])
+        below = max(end - first - length + 1, 0)
+        if length == 2:
+            tails[i] = cells.sizes[i] - peak
+        elif peak > MOST_TALLIED:
+            tails[i] = np.sort(counts[first:end].astype(np.int64))[:below].sum()
         else:
-            tails[i] = total - _largest_sum(counts, first, end, 1, held[:above])
+            tails[i] = _least_sum(counts[first:end], below, tally)
     return peaks, tails
 
 
 @compiled
-def _largest_sum(
-    counts: NDArray[np.int64], first: int, end: int, sign: int, held: NDArray[np.int64]
-) -> int:
-    """Return the sum of as many of the largest counts as are held, signed, in falling order."""
-    total = np.int64(0)
-    for cell in range(first, end):
-        count = sign * counts[cell]
-        total += count
-        place = min(cell - first, held.size)
-        if place == held.size:
-            if place == 0 or count <= held[place - 1]:
-                total -= count
-                continue
-            place -= 1
-            total -= held[place]
-        while place > 0 and held[place - 1] < count:
-            held[place] = held[place - 1]
-            place -= 1
-        held[place] = count
-    return int(total)
+def _least_sum(counts: NDArray[np.int32], rank: int, tally: NDArray[np.int64]) -> int:
+    """Return the sum of so many of the least counts, given zeros for all that they can be."""
+    for count in counts:
+        tally[count] += 1
+    total, size = 0, 0
+    while rank > 0:
+        size += 1
+        taken = min(rank, tally[size])
+        total += taken * size
+        rank -= taken
+    for count in counts:
+        tally[count] = 0
+    return total
+
+
+@compiled
+def class_sizes(starts: NDArray[np.int64], counts: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return how many records every class has.
+
+    Example:
+        >>> class_sizes(np.array([0, 2, 3]), np.array([1, 5, 2]))
+        array([6, 2])
+    """
+    sizes = np.zeros(starts.size - 1, np.int64)
+    for i in range(sizes.size):
+        for cell in range(starts[i], starts[i + 1]):
+            sizes[i] += counts[cell]
+    return sizes
 
 
 @compiled
 def code_totals(
-    codes: NDArray[np.int64], counts: NDArray[np.int64], width: int
+    codes: NDArray[np.int32], counts: NDArray[np.int32], width: int
 ) -> NDArray[np.int64]:
     """Return how many records have each value.
 
@@ -205,38 +256,56 @@ def code_totals(
 
 def occupied_cells(
     cube: NDArray[np.uint32], width: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
     """Return starts, codes and counts of what is not zero in a cube, and which codes occur.
 
     Example:
         >>> occupied_cells(np.array([0, 1, 0, 0, 0, 2], np.uint32), 2)
-        (array([0, 1, 2]), array([0, 0]), array([1, 2]), array([1]))
+        (array([0, 1, 2]), array([0, 0], dtype=int32), array([1, 2], dtype=int32), array([1]))
     """
     table = cube.reshape(-1, width)
-    occurs = table.any(axis=0)
-    starts = np.zeros(np.count_nonzero(table.any(axis=1)) + 1, np.int64)
-    codes, counts = np.empty((2, np.count_nonzero(cube)), np.int64)
-    _list_cells(table, np.cumsum(occurs) - 1, starts, codes, counts)
+    found = _in_ranges(lambda a, b: _used_codes(table[a:b]), len(table), cube.size)
+    held = np.concatenate([held for held, _ in found])
+    occurs = np.any([used for _, used in found], axis=0)
+    numbers = np.cumsum(occurs) - 1
+    places = np.concatenate([[0], np.cumsum(held)])
+    codes, counts = np.empty((2, places[-1]), np.int32)
+
+    def fill(first: int, last: int) -> tuple[()]:
+        ours = slice(places[first], places[last])
+        _list_cells(table[first:last], numbers, codes[ours], counts[ours])
+        return ()
+
+    _in_ranges(fill, len(table), cube.size)
+    starts = np.append(places[:-1][held > 0], places[-1])
     return starts, codes, counts, np.flatnonzero(occurs)
+
+
+@compiled
+def _used_codes(table: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return how many codes every class of a cube has, and which codes occur in any."""
+    held = np.zeros(table.shape[0], np.int64)
+    occurs = np.zeros(table.shape[1], np.bool_)
+    for row in range(table.shape[0]):
+        for code in range(table.shape[1]):
+            if table[row, code] > 0:
+                held[row] += 1
+                occurs[code] = True
+    return held, occurs
 
 
 @compiled
 def _list_cells(
     table: NDArray[np.uint32],
     numbers: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    codes: NDArray[np.int64],
-    counts: NDArray[np.int64],
+    codes: NDArray[np.int32],
+    counts: NDArray[np.int32],
 ) -> None:
     """Fill in the cells, class by class, given the numbers of the codes that occur."""
-    cells, classes = 0, 0
+    cell = 0
     for row in range(table.shape[0]):
-        before = cells
         for code in range(table.shape[1]):
             if table[row, code] > 0:
-                codes[cells] = numbers[code]
-                counts[cells] = table[row, code]
-                cells += 1
-        if cells > before:
-            classes += 1
-            starts[classes] = cells
+                codes[cell] = numbers[code]
+                counts[cell] = table[row, code]
+                cell += 1

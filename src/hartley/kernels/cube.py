@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.errors import EngineError
+from hartley.errors import EngineError, TableError
 from hartley.kernels import compiled
 from hartley.kernels.classes import (
     Cells,
+    class_sizes,
     code_totals,
     divergences,
-    extreme_cells,
+    extreme_shares,
     occupied_cells,
+    over_classes,
 )
 
 if TYPE_CHECKING:
@@ -44,14 +46,14 @@ class ClassCounts:
     """
 
     starts: NDArray[np.int64]
-    codes: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    codes: NDArray[np.int32]
+    counts: NDArray[np.int32]
     width: int
     """How many confidential values the table holds."""
 
     @classmethod
     def from_cells(
-        cls, classes: NDArray[np.int64], codes: NDArray[np.int64], counts: NDArray[np.int64]
+        cls, classes: NDArray[np.int64], codes: NDArray[np.int64], counts: NDArray[np.integer]
     ) -> ClassCounts:
         """Group cells by class; cells that are listed twice are added.
 
@@ -74,11 +76,16 @@ class ClassCounts:
         cls,
         classes: NDArray[np.int64],
         codes: NDArray[np.int64],
-        counts: NDArray[np.int64],
+        counts: NDArray[np.integer],
         width: int,
     ) -> ClassCounts:
+        if counts.sum() > MOST_ROWS:
+            raise TableError(
+                f"There are more than {MOST_ROWS:,} rows", hint="measure them in parts"
+            )
         edges = np.flatnonzero(np.diff(classes, prepend=-1))
-        return cls(np.append(edges, classes.size), codes, counts.astype(np.int64), width)
+        starts = np.append(edges, classes.size)
+        return cls(starts, codes.astype(np.int32), counts.astype(np.int32), width)
 
     def __len__(self) -> int:
         return self.starts.size - 1
@@ -91,7 +98,7 @@ class ClassCounts:
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """How many records each class has."""
-        return np.add.reduceat(self.counts, self.starts[:-1])
+        return class_sizes(self.starts, self.counts)
 
     @cached_property
     def totals(self) -> NDArray[np.int64]:
@@ -109,14 +116,14 @@ class ClassCounts:
         return Cells(self.starts, self.codes, self.counts, self.sizes, self.totals)
 
     @cached_property
-    def extremes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The cells of every class whose values are likeliest and least likely, by the table."""
-        return extreme_cells(self.cells)
+    def extremes(self) -> tuple[NDArray[np.int64], ...]:
+        """Of every class, count and total of its likeliest and of its least likely value."""
+        return over_classes(extreme_shares, self.cells)
 
     @cached_property
-    def bits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def bits(self) -> tuple[NDArray[np.float64], ...]:
         """The entropy of every class, and its divergence from the table."""
-        return divergences(self.cells)
+        return over_classes(divergences, self.cells)
 
     @cached_property
     def members(self) -> NDArray[np.int64]:
@@ -136,7 +143,7 @@ class CubeCounter:
         >>> cube.add(np.array([0, 2, 2, 5]))
         >>> counts, observed = cube.finish()
         >>> counts.sizes, counts.codes, observed
-        (array([3, 1]), array([0, 1, 1]), array([0, 2]))
+        (array([3, 1]), array([0, 1, 1], dtype=int32), array([0, 2]))
     """
 
     def __init__(self, *, classes: int, width: int) -> None:
@@ -175,9 +182,7 @@ def group_keys(
     used[codes] = True
     renumbered = np.cumsum(used) - 1
     observed = np.flatnonzero(used)
-    codes = renumbered[codes]
-    counted = counts.astype(np.int64)
-    return ClassCounts._of_sorted(classes, codes, counted, observed.size), observed  # noqa: SLF001 - made here
+    return ClassCounts._of_sorted(classes, renumbered[codes], counts, observed.size), observed  # noqa: SLF001 - made here
 
 
 @compiled

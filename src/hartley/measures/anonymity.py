@@ -15,7 +15,7 @@ import numpy as np
 
 from hartley.errors import OptionError
 from hartley.exact import log_ratio
-from hartley.kernels.classes import count_tails, equal_moves, ordered_moves
+from hartley.kernels.classes import count_tails, equal_moves, ordered_moves, over_classes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,7 +83,7 @@ def recursive_diversity(classes: ClassCounts, length: int) -> Fraction | None:
         )
     if distinct_diversity(classes) < length:
         return None
-    return _largest(*count_tails(classes.starts, classes.counts, length))
+    return _largest(*over_classes(count_tails, classes.cells, length))
 
 
 def alpha_share(classes: ClassCounts) -> Fraction:
@@ -99,7 +99,8 @@ def alpha_share(classes: ClassCounts) -> Fraction:
         >>> alpha_share(ClassCounts.from_cells(*np.array([[0, 0], [0, 1], [3, 1]])))
         Fraction(3, 4)
     """
-    return _largest(np.maximum.reduceat(classes.counts, classes.starts[:-1]), classes.sizes)
+    peaks, _ = over_classes(count_tails, classes.cells, 2)
+    return _largest(peaks, classes.sizes)
 
 
 # --- closeness --------------------------------------------------------------------------------
@@ -162,10 +163,9 @@ def ordered_closeness(classes: ClassCounts) -> Fraction:
     """
     if classes.width == 1:
         return Fraction(0)
-    sizes = classes.sizes
     moves = (
-        ordered_moves(classes.cells)
-        if classes.width * int(sizes.max()) * classes.rows < LARGEST
+        over_classes(ordered_moves, classes.cells)[0]
+        if classes.width * int(classes.sizes.max()) * classes.rows < LARGEST
         else _long_moves(classes)
     )
     return _worst(moves, classes, classes.width - 1)
@@ -224,22 +224,12 @@ def delta_of_present(classes: ClassCounts, *, base: float = 2) -> float:
 
 
 def _delta(classes: ClassCounts, base: float) -> float:
-    high, low = (
-        _largest(*shares[::way]) for shares, way in zip(_shares(classes), (1, -1), strict=True)
+    most, of_most, least, of_least = classes.extremes
+    worst = max(
+        _largest(most * classes.rows, of_most * classes.sizes),
+        _largest(of_least * classes.sizes, least * classes.rows),
     )
-    worst = max(high, low)
     return log_ratio(worst.numerator, worst.denominator, base=base)
-
-
-def _shares(classes: ClassCounts) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Return the largest and the least p/q of every class, as fractions."""
-    return [
-        (
-            classes.counts[cells] * classes.rows,
-            classes.sizes * classes.totals[classes.codes[cells]],
-        )
-        for cells in classes.extremes
-    ]
 
 
 # --- attacks ----------------------------------------------------------------------------------
@@ -293,8 +283,9 @@ def skewed_classes(classes: ClassCounts, times: int) -> NDArray[np.bool_]:
         >>> skewed_classes(classes, 2)
         array([ True, False])
     """
-    over, under = _shares(classes)[0]
-    hit: NDArray[np.bool_] = (over - 1) // times >= under  # over > times * under, in one word
+    most, of_most, _, _ = classes.extremes
+    likelier = (most * classes.rows - 1) // times  # so that all products stay in one word
+    hit: NDArray[np.bool_] = likelier >= of_most * classes.sizes
     return hit
 
 
@@ -303,7 +294,8 @@ def skewed_classes(classes: ClassCounts, times: int) -> NDArray[np.bool_]:
 
 def _equal_moves(classes: ClassCounts) -> NDArray[np.int64]:
     """Return 2 n_i n times the share that has to move; below 2**63 for up to 2**31 records."""
-    return equal_moves(classes.cells)
+    moves: NDArray[np.int64] = over_classes(equal_moves, classes.cells)[0]
+    return moves
 
 
 def _long_moves(classes: ClassCounts) -> NDArray[np.object_]:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.errors import EngineError
-from hartley.kernels.classes import count_tails
+from hartley.errors import EngineError, TableError
+from hartley.kernels import classes as walks
+from hartley.kernels.classes import count_tails, over_classes
 from hartley.kernels.cube import ClassCounts, CubeCounter, group_keys
 from hartley.kernels.mondrian import mondrian_boxes
 
@@ -64,12 +65,51 @@ def test_cells_listed_twice_are_added_and_groups_of_values_too():
     assert listed(counts.regroup(np.array([0, 0]))) == [[(0, 3)], [(0, 7)]]
 
 
-@given(st.lists(st.integers(1, 9), min_size=1, max_size=50), st.integers(2, 40))
+@given(
+    st.lists(st.integers(1, 9) | st.integers(250, 260), min_size=1, max_size=50),
+    st.integers(2, 40),
+)
 @settings(max_examples=60, deadline=None)
 def test_the_tail_of_a_class_is_what_its_largest_counts_leave(counts, length):
-    peaks, tails = count_tails(np.array([0, len(counts)]), np.array(counts), length)
+    one = ClassCounts.from_cells(
+        np.zeros(len(counts), int), np.arange(len(counts)), np.array(counts)
+    )
+    peaks, tails = count_tails(one.cells, length)
     assert peaks.tolist() == [max(counts)]
     assert tails.tolist() == [sum(sorted(counts, reverse=True)[length - 1 :])]
+
+
+KERNELS = [
+    (walks.extreme_shares,),
+    (walks.equal_moves,),
+    (walks.ordered_moves,),
+    (walks.divergences,),
+    (count_tails, 2),
+    (count_tails, 4),
+]
+
+
+@pytest.mark.parametrize(("kernel", "options"), [(name, rest) for name, *rest in KERNELS])
+def test_ranges_of_classes_find_what_one_walk_finds(kernel, options, monkeypatch):
+    monkeypatch.setattr(walks, "CELLS_A_TASK", 10)
+    monkeypatch.setattr(walks.os, "cpu_count", lambda: 7)
+    random = np.random.default_rng(3)
+    cube = random.integers(0, 3, (50, 6), np.uint32) * random.integers(0, 2, (50, 1), np.uint32)
+    starts, codes, counts, observed = walks.occupied_cells(cube.ravel(), 6)
+    assert np.array_equal(np.diff(starts), (cube > 0).sum(axis=1)[cube.any(axis=1)])
+    assert np.array_equal(codes, np.nonzero(cube)[1])
+    assert np.array_equal(counts, cube[cube > 0])
+    classes = ClassCounts(starts, codes, counts, observed.size)
+    found = over_classes(kernel, classes.cells, *options)
+    for array, expected in zip(found, kernel(classes.cells, *options), strict=True):
+        assert np.array_equal(array, expected)
+
+
+def test_more_rows_than_products_of_counts_allow_are_refused():
+    half = np.full(2, 2**30)
+    with pytest.raises(TableError, match="more than 2,147,483,647 rows"):
+        ClassCounts.from_cells(np.zeros(2, int), np.arange(2), half)
+    assert ClassCounts.from_cells(np.zeros(2, int), np.arange(2), half - 1).rows == 2**31 - 2
 
 
 def best_cut(points, k, spans):
