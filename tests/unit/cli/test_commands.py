@@ -1,6 +1,5 @@
 import json
 import os
-import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -28,30 +27,6 @@ def run(*words, **options):
     )
 
 
-def in_terminal(*words):
-    """Run a command as a person at a terminal does, and return what the screen got."""
-    reader, writer = pty.openpty()
-    child = subprocess.Popen(
-        [sys.executable, "-m", "hartley.cli", *map(str, words)],
-        stdin=subprocess.DEVNULL,
-        stdout=writer,
-        stderr=writer,
-        env=os.environ | {"TERM": "xterm", "COLUMNS": "120"},
-    )
-    os.close(writer)
-    screen = b""
-    while True:
-        try:
-            part = os.read(reader, 65536)
-        except OSError:  # the child has closed its side
-            break
-        if not part:
-            break
-        screen += part
-    os.close(reader)
-    return child.wait(), screen.decode()
-
-
 def test_an_audit_in_a_pipe_prints_json_and_writes_the_report(folder):
     found = run(
         *("audit", folder / "people.parquet", "--secret", "diagnosis", "--released", "age,sex"),
@@ -73,7 +48,7 @@ def test_an_audit_in_a_pipe_prints_json_and_writes_the_report(folder):
     assert "<svg" in page
 
 
-def test_an_audit_in_a_terminal_prints_text_with_a_progress_bar(folder):
+def test_an_audit_in_a_terminal_prints_text_with_a_progress_bar(folder, in_terminal):
     code, screen = in_terminal(
         *("audit", folder / "people.parquet", "--secret", "diagnosis", "--released", "age"),
         *("--sweep", "age=1:50"),

@@ -1,8 +1,6 @@
 """The command ``hartley reproduce``, as somebody runs it."""
 
 import json
-import os
-import pty
 import subprocess
 import sys
 
@@ -67,26 +65,8 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(words, told, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_terminal_shows_a_progress_bar(tmp_path):
-    reader, writer = pty.openpty()
-    child = subprocess.Popen(
-        [sys.executable, "-m", "hartley.cli", "reproduce", "D/7", "--out", str(tmp_path)],
-        stdin=subprocess.DEVNULL,
-        stdout=writer,
-        stderr=writer,
-        env=os.environ | {"TERM": "xterm", "COLUMNS": "100"},
-    )
-    os.close(writer)
-    seen = b""
-    while True:
-        try:
-            part = os.read(reader, 4096)
-        except OSError:
-            break
-        if not part:
-            break
-        seen += part
-    os.close(reader)
-    assert child.wait() == 0
-    assert b"Drawing figures" in seen
-    assert b"Levels of a quantizer" in seen
+def test_a_terminal_shows_a_progress_bar(tmp_path, in_terminal):
+    code, seen = in_terminal("reproduce", "D/7", "--out", tmp_path)
+    assert code == 0
+    assert "Drawing figures" in seen
+    assert "Levels of a quantizer" in seen

@@ -1,8 +1,6 @@
 """The command ``hartley tradeoff``, as somebody runs it."""
 
 import json
-import os
-import pty
 import subprocess
 import sys
 
@@ -53,28 +51,9 @@ def test_a_curve_in_a_pipe_is_json_and_writes_what_is_asked_for(spec, tmp_path):
     assert files["png"].read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_curve_in_a_terminal_is_a_table_with_a_progress_bar(spec):
-    reader, writer = pty.openpty()
-    child = subprocess.Popen(
-        [sys.executable, "-m", "hartley.cli", "tradeoff", str(spec), "--errors", "1:10:3"],
-        stdin=subprocess.DEVNULL,
-        stdout=writer,
-        stderr=writer,
-        env=os.environ | {"TERM": "xterm", "COLUMNS": "120"},
-    )
-    os.close(writer)
-    screen = b""
-    while True:
-        try:
-            part = os.read(reader, 65536)
-        except OSError:  # the child has closed its side
-            break
-        if not part:
-            break
-        screen += part
-    os.close(reader)
-    text = screen.decode()
-    assert child.wait() == 0
+def test_a_curve_in_a_terminal_is_a_table_with_a_progress_bar(spec, in_terminal):
+    code, text = in_terminal("tradeoff", spec, "--errors", "1:10:3")
+    assert code == 0
     assert "Measuring points" in text
     assert "150 equal cells" in text
     assert "least L₀" in text

@@ -3,10 +3,11 @@ from html.parser import HTMLParser
 import pytest
 
 VOID = {"meta", "br", "img", "input", "link", "hr", "path", "use", "image", "stop"}
+LINKS = "src", "href", "xlink:href"
 
 
 class Outline(HTMLParser):
-    """Collect what a page links to and shows, and check that its tags are nested."""
+    """Collect where else a page links to and what it shows, and check that its tags are nested."""
 
     def __init__(self):
         super().__init__()
@@ -15,10 +16,11 @@ class Outline(HTMLParser):
     def handle_starttag(self, tag, attrs):
         if tag not in VOID:
             self.open.append(tag)
-        self.links += [value for name, value in attrs if name in ("src", "href") and value]
+        self.handle_startendtag(tag, attrs)
 
     def handle_startendtag(self, _tag, attrs):
-        self.links += [value for name, value in attrs if name in ("src", "href") and value]
+        links = [value for name, value in attrs if name in LINKS and value]
+        self.links += [link for link in links if not link.startswith("#")]
 
     def handle_endtag(self, tag):
         if tag not in VOID:

@@ -4,7 +4,6 @@ import csv
 import io
 import math
 import re
-from html.parser import HTMLParser
 
 import pytest
 from rich.console import Console
@@ -15,7 +14,6 @@ from hartley.reports.tradeoff_plots import plot_tradeoff, render_picture
 from hartley.reports.tradeoff_table import headings, print_tradeoff, render_csv
 from hartley.studies.tradeoff import tradeoff
 
-VOID = {"meta", "br", "img", "input", "link", "hr", "path", "use"}
 SPECS = {
     "query": {
         "objective": "maximin",
@@ -43,37 +41,13 @@ def found(request):
     return tradeoff(SPECS[request.param])
 
 
-class Outline(HTMLParser):
-    """Collect what a page links to and check that its tags are nested."""
-
-    def __init__(self):
-        super().__init__()
-        self.open, self.links, self.text = [], [], []
-
-    def handle_starttag(self, tag, attrs):
-        if tag not in VOID:
-            self.open.append(tag)
-        self.links += [value for name, value in attrs if name in ("src", "href") and value]
-
-    def handle_startendtag(self, tag, attrs):
-        pass
-
-    def handle_endtag(self, tag):
-        if tag not in VOID:
-            assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text.append(data)
-
-
-def test_the_page_is_well_formed_and_needs_no_other_file(found):
+def test_the_page_is_well_formed_and_needs_no_other_file(found, outline_of):
     page = render_html(found)
-    outline = Outline()
-    outline.feed(page)
+    outline = outline_of(page)
     assert outline.open == []
     assert outline.links == []
     assert not re.search(r"url\((?!#)", page)
-    text = " ".join(outline.text)
+    text = outline.words
     assert found.headline in text
     assert all(sentence in text for sentence in found.sentences)
     assert "<svg" in page
