@@ -66,14 +66,11 @@ def _create(name: str, folder: Path, python: Path) -> None:
 
 
 def versions(*, peers: bool) -> dict[str, str]:
-    """Return the versions of all packages that the results depend on."""
+    """Return the versions of the product's packages, and of the peers that are installed."""
     found = _versions(sys.executable, OWN)
-    if peers:
-        for name in PEERS:
-            try:
-                found |= _versions(peer_python(name), PEERS[name][:1])
-            except (PeerMissing, WorkError):
-                found[name] = "not installed"
+    for name in PEERS if peers else ():
+        if (FOLDER / name / ".installed").exists():
+            found |= _versions(peer_python(name), PEERS[name][:1])
     return found
 
 
