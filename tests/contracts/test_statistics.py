@@ -455,6 +455,19 @@ def test_infinite_dates_and_numbers_of_the_database_are_clamped(engine):
 
 
 @only_postgres
+def test_numbers_of_the_database_are_the_categories_that_are_listed(engine):
+    held = postgres_table(
+        engine,
+        "CREATE TABLE odd (n numeric, x double precision)",
+        "INSERT INTO odd VALUES (1152921504606846976, 1152921504606846976), (5.00, 5), "
+        "('NaN', 'NaN'), (1e40, 1e40), (5.5, 5.5), ('infinity', 'infinity')",
+    )
+    listed = {"values": (5, 2**60), "other": True, "nullable": True}
+    copy = code_table(held, [ColumnCoding("n", 3, **listed), ColumnCoding("x", 3, **listed)])
+    assert Counter(fetched(copy)) == Counter([(1, 1), (0, 0), (None, None), *[(2, 2)] * 3])
+
+
+@only_postgres
 def test_a_table_of_the_database_cannot_be_changed_by_a_statement_and_a_lost_one_is_found(engine):
     held = postgres_table(engine, "CREATE TABLE odd AS SELECT 1 AS x")
     backend = held.backend

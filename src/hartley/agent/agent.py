@@ -12,7 +12,7 @@ from hartley.agent.certifying import RULES, certificate_of
 from hartley.agent.holding import Holding
 from hartley.agent.ledger.entries import NULL, digest
 from hartley.agent.ledger.ledger import open_ledger
-from hartley.agent.loading import default_place, load, remove_copy, replace_copy
+from hartley.agent.loading import lasting_place, load, remove_copy, replace_copy
 from hartley.agent.pricing.price import price as price_of
 from hartley.agent.quoting import Wish, questions_of
 from hartley.agent.reply import Answer, BatchAnswer
@@ -84,7 +84,7 @@ class Agent:
             if isinstance(ledger, (str, os.PathLike))
             else ledger
         )
-        self._place = default_place(ledger, read.name) if place is None else place
+        self._place = lasting_place(place, ledger, read.name)
         self._changing = threading.Lock()
         self._process, self._closed = os.getpid(), False
         try:

@@ -12,6 +12,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from hartley.agent.questions.question import distinct
 from hartley.agent.questions.values import as_date
 from hartley.errors import EngineError
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from hartley.agent.estimate import Estimate, Reading
     from hartley.agent.selection import Key
 
-SIGNIFICANT = 6
+SIGNIFICANT, FULL = 6, 12
+"""Digits of a rounded number, and decimals of one that is shown in full where it has no more."""
 
 
 def float_below(number: Fraction) -> float:
@@ -80,15 +82,22 @@ def shown(estimate: Estimate) -> tuple[str, str, str]:
     null = " or NULL" if estimate.may_be_null else ""
     if estimate.date:
         return _shown_date(estimate, null)
-    if not estimate.error:
-        return rounded(estimate.value) + null, "exact", "0"
-    digits = max(3 - _magnitude(estimate.error), 0)
-    ends = estimate.value, estimate.low, estimate.high
-    while digits and all((end * 10 ** (digits - 1)).denominator == 1 for end in ends):
+    value, low, high = estimate.value, estimate.low, estimate.high
+    if not estimate.error and (value * 10**FULL).denominator == 1:
+        return _in_full(value) + null, "exact", "0"
+    finest = 3 - _magnitude(estimate.error) if estimate.error else SIGNIFICANT - _magnitude(value)
+    digits = max(finest, 0)
+    while digits and all((end * 10 ** (digits - 1)).denominator == 1 for end in (value, low, high)):
         digits -= 1
-    low, high = rounded(estimate.low, digits, up=False), rounded(estimate.high, digits, up=True)
-    error = rounded(estimate.error, digits, up=True)
-    return rounded(estimate.value, digits) + null, f"[{low}, {high}]", f"±{error}"
+    middle = Fraction(round(value * 10**digits), 10**digits)  # as it is shown
+    error = rounded(max(middle - low, high - middle), digits, up=True)
+    ends = f"[{rounded(low, digits, up=False)}, {rounded(high, digits, up=True)}]"
+    return rounded(middle, digits) + null, ends, f"±{error}"
+
+
+def _in_full(number: Fraction) -> str:
+    digits = next(digits for digits in range(FULL + 1) if (number * 10**digits).denominator == 1)
+    return rounded(number, digits)
 
 
 def _shown_date(estimate: Estimate, null: str) -> tuple[str, str, str]:
@@ -209,12 +218,15 @@ def arrow_table(reading: Reading) -> pa.Table:
                 for value, keys in zip(found, reading.groups, strict=True)
             ]
         names[name] = found
+    suffixes = ("_low", "_high", "_error", "_may_be_null")
+    more = [label + suffix for label in reading.labels for suffix in suffixes]
+    given = [*reading.keys, *reading.labels]
+    fresh = iter(distinct([*given, *more])[len(given) :])  # a label may end like a suffix
     for place, label in enumerate(reading.labels):
         rows = [row[place] for row in reading.rows]
-        columns = list(zip(*map(_numbers, rows), strict=True))
-        for suffix, values in zip(("", "_low", "_high", "_error"), columns, strict=True):
-            names[label + suffix] = list(values)
-        names[label + "_may_be_null"] = [estimate.may_be_null for estimate in rows]
+        columns = [*zip(*map(_numbers, rows), strict=True), [one.may_be_null for one in rows]]
+        for name, values in zip((label, *(next(fresh) for _ in suffixes)), columns, strict=True):
+            names[name] = list(values)
     return pa.table(names)
 
 

@@ -218,7 +218,14 @@ def place_of(place: Place, version: str, table: Table | None) -> str:
     return f"{os.fspath(place).rstrip('/')}_{mark}"
 
 
-def default_place(ledger: object, dataset: str) -> Path | None:
+def lasting_place(place: Place | None, ledger: object, dataset: str) -> Place | None:
+    """Return the place of coded copies, or that beside a ledger; no file moves with the process."""
+    if place is None:
+        place = _beside(ledger, dataset)
+    return Path(place).absolute() if place is not None and is_database(place) else place
+
+
+def _beside(ledger: object, dataset: str) -> Path | None:
     """Return the place of coded copies beside a ledger that is a file."""
     text = os.fspath(ledger) if isinstance(ledger, (str, os.PathLike)) else ""
     path = text.removeprefix("sqlite:///")

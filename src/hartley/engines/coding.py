@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 TINY = 1e-200
 """Numbers closer to zero stand at its side: PostgreSQL would refuse to scale them."""
 UNKNOWN = -1
-"""The code of a category that is not listed, until it is refused."""
+"""The code of a category that is not listed or a text that is not read, until it is refused."""
 UNIT = "hartley_unit"
+LARGEST_INTEGER, MOST_DIGITS = 2**63 - 1, 18
+"""What an integer of 64 bits holds, and how many digits always fit into one."""
 INTEGERS = ((2**7, "int8"), (2**15, "int16"), (2**31, "int32"), (2**63, "int64"))
 
 
@@ -72,8 +74,9 @@ class ColumnCoding:
 def coded_rows(table: Table, codings: Sequence[ColumnCoding], unit: str | None = None) -> Any:
     """Return the Ibis expression of the codes, columns ``c0``, ``c1``, ... and the unit.
 
-    A category that is not listed, where others are not allowed, has the code -1. Nothing runs
-    yet. A row costs a fixed number of operations a numeric column and a look-up a category.
+    A category that is not listed, where others are not allowed, has the code -1, and so has what
+    a CSV file writes in a way that is not read. Nothing runs yet. A row costs a fixed number of
+    operations a numeric column and a look-up a category.
 
     Example:
         >>> from hartley.engines.sources import open_table
@@ -85,9 +88,13 @@ def coded_rows(table: Table, codings: Sequence[ColumnCoding], unit: str | None =
         >>> sorted(map(str, rows.to_pyarrow().to_pylist()))  # doctest: +NORMALIZE_WHITESPACE
         ["{'c0': 10, 'c1': 2}", "{'c0': 2, 'c1': 1}", "{'c0': 3, 'c1': 0}", "{'c0': None, 'c1': 0}"]
     """
+    import ibis
+
     table.require([coding.column for coding in codings])
     table.require([] if unit is None else [unit])
     prepared = {f"p{i}": _prepared(table, coding) for i, coding in enumerate(codings)}
+    lost = _lost(table, codings)
+    prepared |= lost
     if unit is not None:
         prepared[UNIT] = _source(table, unit)
     base = _base(table).select(**prepared)
@@ -96,6 +103,8 @@ def coded_rows(table: Table, codings: Sequence[ColumnCoding], unit: str | None =
         for i, coding in enumerate(codings)
     ]
     rules += [] if unit is None else [Keep(UNIT)]
+    unread = {name: f"r{place}" for place, name in enumerate(lost, len(rules))}
+    rules += [Keep(name) for name in lost]
     rules = [_with_numbers(rule) for rule in rules]
     mapped = apply_map(replace(table, expression=base, texts=None, blunt={}), rules)
     rows, codes = mapped.rows, {}
@@ -105,6 +114,9 @@ def coded_rows(table: Table, codings: Sequence[ColumnCoding], unit: str | None =
     for i, coding in enumerate(codings):
         if coding.values is None:
             code = _cell_code(rows[f"r{i}"], rules[i])
+            if f"lost{i}" in lost:
+                mark = ibis.literal(UNKNOWN).cast(code.type())
+                code = ibis.ifelse(rows[unread[f"lost{i}"]], mark, code)
         else:
             code = _category_code(rows, category_keys(table, coding), coding, i)
         codes[f"c{i}"] = code.cast(coding.integer)
@@ -147,6 +159,15 @@ def _source(table: Table, name: str) -> Any:
     kind = table.expression.schema()[name]
     text = table.texts[name]
     return text if kind.is_string() else text.try_cast(kind)
+
+
+def _lost(table: Table, codings: Sequence[ColumnCoding]) -> dict[str, Any]:
+    """Tell where a CSV file has a text that is not read: it would pass for a missing value."""
+    return {
+        f"lost{i}": table.texts[c.column].notnull() & _source(table, c.column).isnull()
+        for i, c in enumerate(codings)
+        if table.texts is not None and c.values is None
+    }
 
 
 def _prepared(table: Table, coding: ColumnCoding) -> Any:
@@ -209,8 +230,9 @@ def _days(table: Table, coding: ColumnCoding, column: Any) -> Any:
 def _is_zoned(table: Table, name: str) -> bool:
     """Tell whether times carry a zone, or take that of the session, which Ibis does not say."""
     column = table.expression[name]
-    if column.type().timezone is not None or table.engine != "pyspark":
-        return column.type().timezone is not None
+    zoned = column.type().timezone is not None or name in table.zoned
+    if zoned or table.engine != "pyspark":
+        return zoned
     backend = table.backend
     session = backend._session  # noqa: SLF001 - Ibis offers no other way to it
     (field,) = session.sql(backend.compile(table.expression.select(name))).schema.fields
@@ -237,19 +259,27 @@ def _label(table: Table, coding: ColumnCoding) -> Any:
             return column.cast("string")
         if kind is not Kind.REAL:
             raise _misfit(table, coding, "numbers", "list the values as the column has them")
-        return _whole_text(column)
+        return _whole_text(table, column)
     if kind is not Kind.TEXT or column.type().is_binary():
         raise _misfit(table, coding, "text", "list the values as the column has them")
     return _bytes(table, column.cast("string"))
 
 
-def _whole_text(column: Any) -> Any:
+def _whole_text(table: Table, column: Any) -> Any:
     """Write whole numbers, held as doubles or decimals, as whole numbers are written."""
     import ibis
 
-    value = column.cast("float64") if column.type().is_floating() else column
-    known = ~value.isnan() if column.type().is_floating() else value.notnull()
-    small = null_unless(known & value.between(-(2**53), 2**53), value)  # or it would not be cast
+    kind = column.type()
+    if kind.is_floating():
+        value = column.cast("float64")
+        known, held = ~value.isnan(), value.between(number(-(2.0**63)), number(2.0**63 - 1024))
+    else:
+        value, known = column, column.notnull()
+        if table.engine == "postgres":  # whose decimals have a NaN, equal to itself
+            known &= value.cast("string") != "NaN"
+        wide = kind.precision is None or kind.precision - kind.scale > MOST_DIGITS
+        held = value.between(-LARGEST_INTEGER, LARGEST_INTEGER) if wide else known
+    small = null_unless(known & held, value)  # or it would not be cast
     whole = small == small.floor()
     return ibis.cases(
         (whole, small.floor().cast("int64").cast("string")), (known, "no whole number")

@@ -91,13 +91,14 @@ def _open_arrow(arrow: Any, name: str) -> Table:
     refuse_doubled(arrow.column_names, name)
     if not arrow.column_names:
         raise TableError(f"{name.capitalize()} has no columns", hint="pass a table that has some")
+    zoned = frozenset(f.name for f in arrow.schema if getattr(f.type, "tz", None) is not None)
     for i, field in enumerate(arrow.schema):
         finer = _engine_type(field.type)
         if finer is not None:
             arrow = arrow.set_column(i, field.name, arrow.column(i).cast(finer))
     backend = connect()
     backend.con.register("hartley_source", arrow)
-    return Table(backend.table("hartley_source"), name)
+    return Table(backend.table("hartley_source"), name, zoned=zoned)
 
 
 def _engine_type(kind: Any) -> Any:

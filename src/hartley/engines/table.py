@@ -57,6 +57,8 @@ class Table:
     """The columns of CSV files as they are written; the expression then holds what they mean."""
     blunt: Mapping[str, str] = field(default_factory=dict)
     """Columns that the engine would read less finely than they are, and what they hold."""
+    zoned: frozenset[str] = frozenset()
+    """Columns of times that had a time zone, which the engine could not hold as finely."""
     paths: tuple[str, ...] = ()
     """The files that it is read from, which nothing may overwrite."""
     lock: threading.RLock = field(default_factory=threading.RLock, compare=False, repr=False)

@@ -558,6 +558,24 @@ def test_an_agent_with_an_old_schema_cannot_record_new_data(ledger):
 # --- opening again ------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("place", [None, "copies.duckdb"])
+def test_relative_paths_stay_in_the_folder_where_the_agent_was_opened(tmp_path, monkeypatch, place):
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    monkeypatch.chdir(first)
+    with Agent(DATA, SCHEMA, ledger="l.db", budget=12, place=place) as agent:
+        agent.ledger._store.pool.forget()  # another thread would get a new connection, too
+        monkeypatch.chdir(second)
+        assert agent.ask(OLD).bits == 1
+        agent.update(DATA)
+        spent = agent.spent
+    assert not list(second.iterdir())
+    monkeypatch.chdir(first)
+    with Agent(None, SCHEMA, ledger="l.db", place=place) as agent:
+        assert agent.spent == spent
+
+
 def test_another_process_asks_the_same_copy(ledger, agent):
     agent.ask(OLD)
     code = (

@@ -211,6 +211,38 @@ def test_the_interval_that_is_shown_contains_the_exact_one(low, width):
         assert Fraction(first) <= low <= low + width <= Fraction(second)
 
 
+def written(text):
+    return Fraction(text.replace(",", "").strip("±"))
+
+
+@given(
+    middle=st.fractions(-(10**9), 10**9) | st.decimals(-(10**9), 10**9, places=4).map(Fraction),
+    error=st.just(Fraction(0)) | st.fractions(0, 100),
+)
+def test_what_is_shown_as_exact_is_the_number_and_else_its_error_covers_the_truth(middle, error):
+    value, interval, off = shown(Estimate.within(middle - error, middle + error))
+    if interval == "exact":
+        assert (written(value), error, off) == (middle, 0, "0")
+    else:
+        low, high = written(value) - written(off), written(value) + written(off)
+        assert low <= middle - error <= middle + error <= high
+
+
+def test_an_exact_decimal_is_shown_in_full_and_a_third_as_an_interval():
+    whole = Estimate.within(Fraction("1234567.89"), Fraction("1234567.89"))
+    third = Estimate.within(Fraction(1, 3), Fraction(1, 3))
+    assert shown(whole) == ("1,234,567.89", "exact", "0")
+    assert shown(third) == ("0.333333", "[0.333333, 0.333334]", "±0.000001")
+
+
+def test_no_column_of_a_frame_takes_the_place_of_another():
+    selection = asked("SELECT MIN(age) AS x, MAX(age) AS x_low, COUNT(*) AS x_low_low FROM people")
+    found = read(selection, [3, 90, 100]).to_arrow()
+    assert len(set(found.column_names)) == found.num_columns == 15
+    assert [found[name][0].as_py() for name in ("x", "x_low", "x_low_low")] == [3, 90, 100]
+    assert [found[name][0].as_py() for name in ("x_low (2)", "x_high")] == [3, 3]
+
+
 def reading():
     selection = asked(
         "SELECT ward, COUNT(*) AS n, AVG(age), MAX(born) AS latest FROM people GROUP BY ward"

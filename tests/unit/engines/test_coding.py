@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections import Counter
+from decimal import Decimal
 from fractions import Fraction
 
 import duckdb
@@ -171,6 +172,22 @@ def test_whole_numbers_among_doubles_are_categories_and_others_are_not():
     assert sorted(codes(large, category("x", 5, other=True))[0]) == [0, 1, 1]
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [pa.float64(), *(pa.decimal128(38, scale) for scale in (0, 1, 18)), pa.decimal128(20, 0)],
+)
+def test_whole_numbers_beyond_doubles_are_the_categories_that_are_listed(kind):
+    listed = (2**53 + 2, 2**60, -(2**62), 5)
+    values = pa.array([*listed, 2**61, None], pa.int64()).cast(kind, safe=False)
+    (found,) = codes(pa.table({"x": values}), category("x", *listed, other=True))
+    assert Counter(found) == Counter([0, 1, 2, 3, 4, None])
+
+
+def test_decimals_of_few_digits_before_the_point_are_categories_too():
+    values = pa.array([Decimal(k) for k in (1, 2, 3)], pa.decimal128(38, 37))
+    assert sorted(codes(pa.table({"x": values}), category("x", 3, 1, other=True))[0]) == [0, 1, 2]
+
+
 def test_long_lists_are_looked_up_like_short_ones():
     values = tuple(f"value {i}" for i in range(500))
     (found,) = codes({"x": [*values[::-1], "value", None]}, category("x", *values, other=True))
@@ -213,6 +230,7 @@ def test_infinite_dates_are_clamped_and_steps_of_days_snap():
 ONE = ColumnCoding("x", 9, low=Fraction(0), step=Fraction(1))
 DAY = ColumnCoding("x", 9, low=Fraction(0), step=Fraction(1), date=True)
 ZONED = pa.table({"x": pa.array([dt.datetime(2020, 1, 1, tzinfo=dt.UTC)])})
+FINELY_ZONED = pa.table({"x": ZONED["x"].cast(pa.timestamp("ns", "Europe/Berlin"))})
 
 
 @pytest.mark.parametrize(
@@ -223,6 +241,8 @@ ZONED = pa.table({"x": pa.array([dt.datetime(2020, 1, 1, tzinfo=dt.UTC)])})
         ({"x": ["2020-01-01"]}, DAY, "holds text values, not dates"),
         ({"x": [987_654_321]}, DAY, "holds integer values, not dates"),
         (ZONED, DAY, "times with a time zone"),
+        (FINELY_ZONED, DAY, "times with a time zone"),
+        (FINELY_ZONED.to_pandas(), DAY, "times with a time zone"),
         ({"x": [dt.date(2020, 1, 1)]}, ONE, "holds time values, not numbers"),
         ({"x": [1]}, category("x", "1"), "holds integer values, not text"),
         ({"x": ["1"]}, category("x", 1), "holds text values, not numbers"),
@@ -238,6 +258,23 @@ ZONED = pa.table({"x": pa.array([dt.datetime(2020, 1, 1, tzinfo=dt.UTC)])})
 def test_a_column_that_is_not_what_its_schema_says_is_refused(source, coding, words, refused):
     with refused(ColumnError, words):
         code_table(open_table(source), [coding])
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        (["01/02/2024", "13/02/2024"], "2 values of column 'x' of days.csv are not read as dates"),
+        (["2024-01-31", "05/01/2024", ""], "1 value of column 'x' of days.csv is not read as"),
+    ],
+)
+def test_a_value_of_a_file_that_is_not_read_is_refused_and_not_taken_for_missing(
+    tmp_path, texts, words, refused
+):
+    path = tmp_path / "days.csv"
+    path.write_text("x,y\n" + "".join(f"{text},1\n" for text in texts))
+    day = ColumnCoding("x", 9, low=Fraction(0), step=Fraction(1), date=True, nullable=True)
+    with refused(ColumnError, words):
+        code_table(open_table(path), [day])
 
 
 @pytest.mark.parametrize(

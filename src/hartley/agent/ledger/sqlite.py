@@ -56,7 +56,8 @@ class SqliteStore(Store):
     """A ledger in one file, shared by threads and processes of one machine."""
 
     def __init__(self, path: Path, *, create: bool = True) -> None:
-        self.path, self.name = path, f"'{path}'"
+        # Connections are opened at any time, also after the process went to another folder.
+        self.path, self.name = path.absolute(), f"'{path}'"
         if not path.exists() and not (create and path.absolute().parent.is_dir()):
             missing = "file" if path.absolute().parent.is_dir() else "folder"
             raise InputError(

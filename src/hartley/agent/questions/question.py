@@ -129,7 +129,7 @@ def _selected(scope: Scope, groupings: list[Grouping]) -> tuple[tuple[str, ...],
             raise _not_selected(scope, inside)
     if not wanted:
         raise scope.refusal("The question asks for no aggregate", "add one, for example COUNT(*)")
-    names = _distinct([*keys.values(), *(label for label, _, _ in wanted)])
+    names = distinct([*keys.values(), *(label for label, _, _ in wanted)])
     renamed = [
         (name, span, aggregate)
         for name, (_, span, aggregate) in zip(names[len(keys) :], wanted, strict=True)
@@ -165,8 +165,13 @@ def _spans(scope: Scope) -> list[tuple[int, int]]:
     return spans
 
 
-def _distinct(names: list[str]) -> list[str]:
-    """Number names that stand twice, so that each column of the answer has its own."""
+def distinct(names: list[str]) -> list[str]:
+    """Number names that stand twice, so that each column of the answer has its own.
+
+    Example:
+        >>> distinct(["n", "n", "m"])
+        ['n', 'n (2)', 'm']
+    """
     found: list[str] = []
     for name in names:
         numbered = (f"{name} ({number})" for number in itertools.count(2))

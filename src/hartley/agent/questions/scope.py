@@ -89,8 +89,8 @@ class Scope:
         if name in columns:
             return columns[name]
         alike = [known for known in columns if known.casefold() == name.casefold()]
-        if alike:
-            return columns[alike[0]]  # a schema has no two names that differ in case alone
+        if len(alike) == 1:  # a schema may hold 'Straße' beside 'STRASSE', and either is meant
+            return columns[alike[0]]
         folded = {known.casefold(): known for known in columns}
         close = difflib.get_close_matches(name.casefold(), folded, n=1)
         guess = f"did you mean {folded[close[0]]}? " if close else ""

@@ -247,6 +247,16 @@ def test_a_refusal_travels_between_processes():
 # --- what is answered -----------------------------------------------------------------------------
 
 
+def test_a_name_that_could_mean_two_columns_is_refused():
+    columns = [Column(name, "private", values=(1, 2)) for name in ("STRASSE", "straße")]
+    schema = Schema("people", {column.name: column for column in columns})
+    for name in ("STRASSE", "straße"):
+        (question,) = asked(f"SELECT COUNT(*) FROM people WHERE {name} = 1", schema).questions
+        assert question.where.column == name
+    refusal, _ = refused("SELECT COUNT(*) FROM people WHERE Strasse = 1", schema)
+    assert "no column 'Strasse'" in refusal.problem
+
+
 def test_names_of_columns_and_tables_match_in_any_case_where_that_is_clear():
     plain = asked("SELECT SUM(age) FROM people WHERE height > 150")
     for text in (
