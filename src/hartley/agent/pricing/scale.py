@@ -19,18 +19,19 @@ if TYPE_CHECKING:
 
 def finest_steps(
     questions: Sequence[Question], limit: int, schema: Schema
-) -> Iterator[tuple[Fraction, ...]]:
+) -> Iterator[tuple[tuple[Fraction, ...], Pricer | None]]:
     """Yield steps within a limit of cells, the finest first: exact counts, constant ones, nothing.
 
     What is yielded last is constant, and may still be told apart from an answer about no rows.
+    Beside the steps stands what has priced the questions at others.
     """
     counts = any(question.statistic is Statistic.COUNT for question in questions)
     for constant in (False, True) if counts else (False,):
         search = _Search(questions, schema, limit, constant=constant)
         scale = search.finest()
         if scale is not None:
-            yield search.steps(scale)
-    yield tuple(Fraction(question.most - question.least + 1) for question in questions)
+            yield search.steps(scale), search.pricer
+    yield tuple(Fraction(question.most - question.least + 1) for question in questions), None
 
 
 class _Search:
@@ -43,7 +44,7 @@ class _Search:
         distinct = dict.fromkeys(questions)
         self._distinct = list(distinct)
         counts = [k for k, q in enumerate(distinct) if q.statistic is Statistic.COUNT]
-        self._pricer = Pricer(self._distinct, schema, counts if constant else ())
+        self.pricer = Pricer(self._distinct, schema, counts if constant else ())
         self._sizes = {q: _size(q, schema) for q in self._distinct}
         self._seen: dict[Fraction, int] = {}
         self._lengths: dict[int, set[int]] = {k: set() for k in range(len(self._distinct))}
@@ -65,7 +66,7 @@ class _Search:
                 self._grid(k, question, self.step(question, scale))
                 for k, question in enumerate(self._distinct)
             ]
-            self._seen[scale] = self._pricer.worst(grids).cells
+            self._seen[scale] = self.pricer.worst(grids).cells
         return self._seen[scale]
 
     def _grid(self, number: int, question: Question, step: Fraction) -> Grid:
