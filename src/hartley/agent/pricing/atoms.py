@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import product
+from itertools import pairwise, product
 from math import gcd, prod
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from hartley.agent.batch import All, Statistic, Test
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from hartley.agent.batch import Condition, Form
     from hartley.ranges.schema import Column, Schema
@@ -53,13 +53,12 @@ class Asked:
 
     def __post_init__(self) -> None:
         """Collect the columns once: groups are formed of them over and over."""
-        filtered = frozenset(c for term in self.terms for c, _ in term)
+        filtered = frozenset([c for term in self.terms for c, _ in term])
         object.__setattr__(self, "filtered", filtered)
-        object.__setattr__(self, "columns", filtered.union(c for c, _ in self.direction))
+        object.__setattr__(self, "columns", filtered.union([c for c, _ in self.direction]))
 
 
-@dataclass(frozen=True, slots=True)
-class Atom:
+class Atom(NamedTuple):
     """The records that make the same questions count them."""
 
     alive: tuple[int, ...]
@@ -68,8 +67,8 @@ class Atom:
     """How many records, over the private columns that the batch touches."""
     ranges: tuple[Range, ...]
     """From where to where each direction runs."""
-    held: tuple[int, ...]
-    """Of each column of a form the classes that occur, as bits."""
+    held: int
+    """The classes of the columns of forms that occur, as bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,22 +80,17 @@ class Atoms:
     points: int
     atoms: tuple[Atom, ...]
     directions: tuple[Direction, ...]
-    form_columns: tuple[str, ...]
-    class_sizes: tuple[tuple[int, ...], ...]
+    sizes: Mapping[str, Sequence[tuple[int, int]]]
+    """Of each column of a form its classes, as bits, and how many codes each holds."""
+    places: tuple[int, ...]
+    """Which direction is that of each question."""
 
-    def size(self, column: str, held: Sequence[int]) -> int:
+    def size(self, column: str, held: int) -> int:
         """Return how many codes of a column some classes hold."""
-        place = self.form_columns.index(column)
-        sizes, left, total = self.class_sizes[place], held[place], 0
-        while left:
-            lowest = left & -left
-            total += sizes[lowest.bit_length() - 1]
-            left ^= lowest
-        return total
+        return sum([size for bit, size in self.sizes[column] if held & bit])
 
 
-@dataclass(frozen=True, slots=True)
-class Class:
+class Class(NamedTuple):
     """The codes of a column that every test treats alike."""
 
     mask: int
@@ -189,29 +183,31 @@ def classes(column: Column, leaves: Mapping[Leaf, int], free: int) -> list[Class
         >>> [(c.mask, c.size) for c in classes(sex, {(((0, 0),), False): 1}, 0)]
         [(1, 1), (0, 2)]
     """
-    last = column.points - 1
-    flips: dict[int, int] = {0: 0}
+    end = column.points
+    flips = {0: 0, end: 0}
     missing = free
     for (codes, null), mask in leaves.items():
-        missing |= mask if null else 0
+        if null:
+            missing |= mask
         for low, high in codes:
-            if low <= last:
+            if low < end:
+                after = min(high + 1, end)
                 flips[low] = flips.get(low, 0) ^ mask
-                flips[high + 1] = flips.get(high + 1, 0) ^ mask
+                flips[after] = flips.get(after, 0) ^ mask
     found: dict[int, tuple[int, int, int]] = {}
-    starts = sorted(start for start in flips if start <= last)
     mask = free
-    for start, following in zip(starts, [*starts[1:], last + 1], strict=True):
+    for start, after in pairwise(sorted(flips)):
         mask ^= flips[start]
         low, _, size = found.get(mask, (start, 0, 0))
-        found[mask] = (low, following - 1, size + following - start)
+        found[mask] = (low, after - 1, size + after - start)
     if column.nullable:
         low, high, size = found.get(missing, (0, 0, 0))
         found[missing] = (low, high, size + 1)
     return [Class(mask, *rest) for mask, rest in found.items()]
 
 
-_State: TypeAlias = tuple[int, tuple[Range, ...], tuple[int, ...]]
+_State: TypeAlias = tuple[int, tuple[Range, ...], int]
+"""Points, the range of every direction, and the classes held."""
 
 
 def form_atoms(asked: tuple[Asked, ...], schema: Schema) -> Atoms | None:
@@ -220,84 +216,99 @@ def form_atoms(asked: tuple[Asked, ...], schema: Schema) -> Atoms | None:
     Every atom comes with its number of points and the exact range of every direction over it.
     Grows with the number of atoms times the classes of a column.
     """
-    directions = tuple(dict.fromkeys(a.direction for a in asked if a.direction))
-    form_columns = tuple(dict.fromkeys(c for d in directions for c, _ in d))
-    leaves, terms = _leaves(asked)
-    full = (1 << terms) - 1
-    most = MOST_ATOMS[0] + MOST_ATOMS[1] * terms
-    # Columns of forms alone never split a state, so they come last and cost least.
-    columns = tuple(dict.fromkeys([*leaves, *form_columns]))
-    parts = {}
-    for column in columns:
-        asking = leaves.get(column, {})
-        free = full & ~sum(asking.values())
-        parts[column] = classes(schema.columns[column], asking, free)
-    if _too_many(full, parts.values(), most):
+    leaves, owners = _leaves(asked)
+    parts = _cut(leaves, len(owners), schema)
+    if parts is None:
         return None
-    states: dict[int, _State] = {full: (1, ((0, 0),) * len(directions), (0,) * len(form_columns))}
-    for column in columns:
-        moved = [(k, t) for k, d in enumerate(directions) for c, t in d if c == column]
-        place = form_columns.index(column) if column in form_columns else None
-        states = _multiply(states, parts[column], moved, place)
+    places = {d: k for k, d in enumerate(dict.fromkeys([a.direction for a in asked]))}
+    moved: dict[str, list[tuple[int, int]]] = {}
+    for direction, place in places.items():
+        for column, times in direction:
+            moved.setdefault(column, []).append((place, times))
+    full = (1 << len(owners)) - 1
+    alone = [column for column in moved if column not in leaves]
+    for column in alone:
+        described = schema.columns[column]
+        parts[column] = [Class(full, 0, described.points - 1, described.size)]
+    states: dict[int, _State] = {full: (1, ((0, 0),) * len(places), 0)}
+    sizes, bit = {}, 1
+    # Columns of forms alone never split a state, so they come first and cost least.
+    for column in (*alone, *leaves):
+        sizes[column] = [(bit << k, part.size) for k, part in enumerate(parts[column])]
+        states = _multiply(states, parts[column], moved.get(column, ()), bit)
+        bit <<= len(parts[column])
     return Atoms(
         asked,
-        columns,
-        prod(schema.columns[c].size for c in columns),
-        _gather(asked, states),
-        directions,
-        form_columns,
-        tuple(tuple(part.size for part in parts[c]) for c in form_columns),
+        tuple(parts),
+        prod([schema.columns[column].size for column in parts]),
+        _gather(owners, states),
+        tuple(places),
+        sizes,
+        tuple([places[question.direction] for question in asked]),
     )
 
 
-def _too_many(full: int, columns: Collection[Sequence[Class]], most: int) -> bool:
-    """Whether more states than allowed would arise: fates alone are quick to multiply."""
-    if prod(len(parts) for parts in columns) <= most:
-        return False
-    masks = {full}
-    for parts in columns:
-        own = {part.mask for part in parts}
-        masks = {mask & other for mask in masks for other in own}
-        if len(masks) > most:
-            return True
-    return False
-
-
-def _leaves(asked: Iterable[Asked]) -> tuple[dict[str, dict[Leaf, int]], int]:
-    """Return, by column and leaf, which terms ask for it; and how many terms there are."""
+def _leaves(asked: Sequence[Asked]) -> tuple[dict[str, dict[Leaf, int]], list[int]]:
+    """Return, by column and leaf, the terms that ask for it; and whose terms they are."""
     leaves: dict[str, dict[Leaf, int]] = {}
-    number = 0
-    for question in asked:
+    owners: list[int] = []
+    for number, question in enumerate(asked):
         for term in question.terms:
+            bit = 1 << len(owners)
+            owners.append(number)
             for column, leaf in term:
                 asking = leaves.setdefault(column, {})
-                asking[leaf] = asking.get(leaf, 0) | 1 << number
-            number += 1
-    return leaves, number
+                asking[leaf] = asking.get(leaf, 0) | bit
+    return leaves, owners
+
+
+def _cut(
+    leaves: Mapping[str, Mapping[Leaf, int]], terms: int, schema: Schema
+) -> dict[str, list[Class]] | None:
+    """Cut columns into classes; None where more states than allowed would arise of them.
+
+    Terms that ask for one column alone tell its classes apart whatever the other columns are, so
+    the numbers of classes that they tell apart multiply: mostly that many is too many already.
+    """
+    full = (1 << terms) - 1
+    most = MOST_ATOMS[0] + MOST_ATOMS[1] * terms
+    asked = {column: sum(asking.values()) for column, asking in leaves.items()}
+    several = once = 0
+    for mask in asked.values():
+        several, once = several | once & mask, once | mask
+    found, least, largest = {}, 1, 1
+    for column, asking in leaves.items():
+        parts = found[column] = classes(schema.columns[column], asking, full & ~asked[column])
+        largest *= len(parts)
+        least *= len({part.mask & ~several for part in parts})
+        if least > most:
+            return None
+    if largest > most:
+        masks = {full}  # fates alone are quick to multiply
+        for parts in found.values():
+            masks = {mask & part.mask for mask in masks for part in parts}
+            if len(masks) > most:
+                return None
+    return found
 
 
 def _multiply(
-    states: dict[int, _State],
-    parts: Sequence[Class],
-    moved: Sequence[tuple[int, int]],
-    place: int | None,
+    states: dict[int, _State], parts: Sequence[Class], moved: Sequence[tuple[int, int]], bit: int
 ) -> dict[int, _State]:
     """Multiply states by the classes of one more column, and merge those of one fate."""
     found: dict[int, _State] = {}
     for mask, (points, ranges, held) in states.items():
-        for number, part in enumerate(parts):
-            key = mask & part.mask
+        for number, (own, least, most, size) in enumerate(parts):
             spans, holds = ranges, held
             if moved:
                 wider = list(ranges)
                 for k, times in moved:
                     low, high = wider[k]
-                    one, other = times * part.low, times * part.high
+                    one, other = times * least, times * most
                     wider[k] = (low + min(one, other), high + max(one, other))
-                spans = tuple(wider)
-            if place is not None:
-                holds = (*held[:place], 1 << number, *held[place + 1 :])
-            new = (points * part.size, spans, holds)
+                spans, holds = tuple(wider), held | bit << number
+            new = (points * size, spans, holds)
+            key = mask & own
             old = found.get(key)
             found[key] = new if old is None else _union(old, new)
     return found
@@ -306,25 +317,21 @@ def _multiply(
 def _union(one: _State, other: _State) -> _State:
     ranges = one[1]
     if ranges != other[1]:
-        ranges = tuple(
-            (min(a, c), max(b, d)) for (a, b), (c, d) in zip(ranges, other[1], strict=True)
-        )
-    return one[0] + other[0], ranges, tuple(a | b for a, b in zip(one[2], other[2], strict=True))
+        pairs = zip(ranges, other[1], strict=True)
+        ranges = tuple([(min(a, c), max(b, d)) for (a, b), (c, d) in pairs])
+    return one[0] + other[0], ranges, one[2] | other[2]
 
 
-def _gather(asked: Sequence[Asked], states: dict[int, _State]) -> tuple[Atom, ...]:
+def _gather(owners: Sequence[int], states: dict[int, _State]) -> tuple[Atom, ...]:
     """Turn states of terms into atoms of questions."""
-    owners = [number for number, question in enumerate(asked) for _ in question.terms]
     found: dict[tuple[int, ...], _State] = {}
     for mask, state in states.items():
         left = mask
-        alive: list[int] = []
+        alive: dict[int, None] = {}
         while left:
             lowest = left & -left
-            owner = owners[lowest.bit_length() - 1]
-            if not alive or alive[-1] != owner:
-                alive.append(owner)
+            alive[owners[lowest.bit_length() - 1]] = None
             left ^= lowest
         key = tuple(alive)
         found[key] = _union(found[key], state) if key in found else state
-    return tuple(Atom(alive, *state) for alive, state in found.items())
+    return tuple([Atom(alive, *state) for alive, state in found.items()])

@@ -46,7 +46,8 @@ def _part(part: Part) -> Iterator[str]:
     if part.atoms is None:
         return
     for alive, outputs in part.atoms[:MOST_LISTED]:
-        whom = f"counted by {_questions(alive).lower()}" if alive else "counted by no question"
+        numbers = [part.questions[place] for place in alive]
+        whom = f"counted by {_questions(numbers).lower()}" if alive else "counted by no question"
         yield f"  records {whom}: {_number(outputs, 'output')}"
     if len(part.atoms) > MOST_LISTED:
         yield f"  and {len(part.atoms) - MOST_LISTED} more kinds of records"

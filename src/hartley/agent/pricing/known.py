@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hartley.agent.pricing.atoms import Asked, classes, conjunctions, direction_of, present
+from hartley.agent.pricing.regions import apart
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -20,8 +20,7 @@ MOST_CODES = 64
 """An open column of more codes inside a form is not looked into where a person has several rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Type:
+class Type(NamedTuple):
     """A class of values of the public and open columns."""
 
     mask: int
@@ -30,15 +29,13 @@ class Type:
     """From where to where the known part of each form runs over the class."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Term:
+class _Term(NamedTuple):
     owner: int
     known: Term
     private: Term
 
 
-@dataclass(frozen=True, slots=True)
-class _Measured:
+class _Measured(NamedTuple):
     """The form of a question, taken apart."""
 
     statistic: Statistic
@@ -67,7 +64,7 @@ class Resolved:
             if number not in silent:
                 self._take(number, question)
         self._owned: dict[int, int] = {}
-        self._asked: dict[tuple[int, int, Range], Asked] = {}
+        self._asked: dict[tuple[int, Range | None], Asked] = {}
         self._alike: dict[Asked, Asked] = {}
         self._asking: dict[str, dict[Leaf, int]] = {}
         for number, term in enumerate(self._terms):
@@ -177,17 +174,18 @@ class Resolved:
         """
         found = []
         for number, own in self._owned.items():
-            left = known.mask & own
+            left = known.mask & own  # the terms of no other question
             if left:
                 form = self._forms[number].known
-                key = (number, left, (0, 0) if form is None else known.shifts[form])
-                if key not in self._asked:
-                    new = self._left(*key)
-                    self._asked[key] = self._alike.setdefault(new, new)
-                found.append((number, self._asked[key]))
+                key = left, None if form is None else known.shifts[form]
+                asked = self._asked.get(key)
+                if asked is None:
+                    new = self._left(number, *key)
+                    asked = self._asked[key] = self._alike.setdefault(new, new)
+                found.append((number, asked))
         return found
 
-    def _left(self, number: int, terms: int, known: Range) -> Asked:
+    def _left(self, number: int, terms: int, known: Range | None) -> Asked:
         """Return what is left of a question where some of its terms are possible."""
         private: dict[Term, None] = {}
         while terms:
@@ -196,7 +194,8 @@ class Resolved:
             terms ^= lowest
         form = self._forms[number]
         kept = ((),) if () in private else tuple(private)
-        shift = (form.constant + known[0], form.constant + known[1])
+        low, high = known or (0, 0)
+        shift = (form.constant + low, form.constant + high)
         return Asked(form.statistic, kept, form.direction, form.scale, shift)
 
 
@@ -206,18 +205,4 @@ def _hull(one: Sequence[Range], other: Sequence[Range]) -> tuple[Range, ...]:
 
 def independent(asked: Sequence[tuple[int, Asked]]) -> list[list[tuple[int, Asked]]]:
     """Split questions into groups that share no private column."""
-    home: dict[str, int] = {}
-    groups: dict[int, list[tuple[int, Asked]]] = {}
-    members: dict[int, set[str]] = {}
-    for place, question in enumerate(asked):
-        columns = set(question[1].columns) or {""}
-        touched = sorted({home[c] for c in columns if c in home})
-        goal = touched[0] if touched else place
-        for other in touched[1:]:
-            groups[goal] += groups.pop(other)
-            columns |= members.pop(other)
-        groups.setdefault(goal, []).append(question)
-        members[goal] = members.get(goal, set()) | columns
-        for column in columns:
-            home[column] = goal
-    return list(groups.values())
+    return [group for group, _ in apart([(one, one[1].columns) for one in asked])]

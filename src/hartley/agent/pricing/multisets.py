@@ -48,12 +48,7 @@ def choices(points: int, amount: int) -> int:
 
 def seen_by(atom: Atom, atoms: Atoms, numbers: Sequence[int]) -> dict[int, Seen]:
     """Return the questions that count the records of an atom, by number."""
-    found = {}
-    for k in atom.alive:
-        asked = atoms.asked[k]
-        there = atoms.directions.index(asked.direction) if asked.direction else None
-        found[numbers[k]] = Seen(asked, (0, 0) if there is None else atom.ranges[there])
-    return found
+    return {numbers[k]: Seen(atoms.asked[k], atom.ranges[atoms.places[k]]) for k in atom.alive}
 
 
 def crossed_by(inside: Sequence[tuple[Seen, int]], grid: Grid) -> int:

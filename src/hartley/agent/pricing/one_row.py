@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from math import prod
+from operator import or_
 from typing import TYPE_CHECKING
 
 from hartley.agent.batch import Statistic
@@ -13,11 +15,12 @@ from hartley.agent.pricing.regions import (
     crossings,
     crossings_of_hull,
     crossings_with_zero,
+    product_within,
     regions,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from hartley.agent.pricing.atoms import Asked, Atoms, Range
     from hartley.agent.pricing.regions import Grid, Vector
@@ -33,14 +36,14 @@ class Part:
     singles: int | None
     """The product of the prices of the questions alone; None where it is surely not the least."""
     atoms: tuple[tuple[tuple[int, ...], int], ...] | None
-    """Each atom as the questions that count its records, and its outputs; None beyond the cap."""
+    """Each atom as the places of the questions that count its records, and its outputs."""
     joint: int | None
     """The sum over atoms, less the outputs that atoms share."""
 
     @property
     def cells(self) -> int:
         """The smallest of the bounds."""
-        return min(b for b in (self.points, self.singles, self.joint) if b is not None)
+        return min([b for b in (self.points, self.singles, self.joint) if b is not None])
 
 
 def price_part(
@@ -52,75 +55,56 @@ def price_part(
     """
     found = atoms.atoms
     if absent and all(atom.alive for atom in found):
-        found = (*found, Atom((), 1, ((0, 0),) * len(atoms.directions), ()))
+        found = (*found, Atom((), 1, ((0, 0),) * len(atoms.directions), 0))
     outputs = [outputs_of(atom, atoms, grids) for atom in found]
-    homes: list[list[Atom]] = [[] for _ in atoms.asked]
-    for atom in found:
-        for k in atom.alive:
-            homes[k].append(atom)
     joint = _shared(found, outputs, atoms, grids)
-    product, singles = 1, True
-    for k, question in enumerate(atoms.asked):
-        singles = product <= joint
-        if not singles:
-            break
-        outside = len(homes[k]) < len(found)
-        product *= single(question, homes[k], atoms, grids[k], outside=outside)
-    listed = tuple(
-        (tuple(numbers[k] for k in atom.alive), amount)
-        for atom, amount in zip(found, outputs, strict=True)
-    )
-    alone = product if singles else None
-    return Part(tuple(numbers), atoms.columns, atoms.points + absent, alone, listed, joint)
+    singles = product_within(lambda k: single(k, found, atoms, grids[k]), range(len(grids)), joint)
+    kinds = tuple([(atom.alive, amount) for atom, amount in zip(found, outputs, strict=True)])
+    return Part(tuple(numbers), atoms.columns, atoms.points + absent, singles, kinds, joint)
 
 
 def outputs_of(atom: Atom, atoms: Atoms, grids: Sequence[Grid]) -> int:
     """Return at most how many vectors of answers the records of one atom cause (F_a)."""
     crossed: dict[Vector, int] = {}
+    asked, places, ranges = atoms.asked, atoms.places, atom.ranges
     for k in atom.alive:
-        question = atoms.asked[k]
-        if question.direction:
-            span = atom.ranges[atoms.directions.index(question.direction)]
-            amount = crossings(question, span, grids[k])
-            if amount:
-                crossed[question.direction] = crossed.get(question.direction, 0) + amount
+        question = asked[k]
+        direction = question.direction
+        if direction and (amount := crossings(question, ranges[places[k]], grids[k])):
+            crossed[direction] = crossed.get(direction, 0) + amount
     if not crossed:
         return 1
 
-    def points(columns: tuple[str, ...]) -> int:
-        return prod(atoms.size(column, atom.held) for column in columns)
+    def points(columns: Iterable[str]) -> int:
+        return prod([atoms.size(column, atom.held) for column in columns])
 
     return min(atom.points, regions(crossed, points))
 
 
-def single(
-    question: Asked, inside: Sequence[Atom], atoms: Atoms, grid: Grid, *, outside: bool
-) -> int:
+def single(k: int, found: Sequence[Atom], atoms: Atoms, grid: Grid) -> int:
     """Return the price of one question of the batch alone: inside, outside, and their hull."""
-    if not inside:
-        return 1
+    question = atoms.asked[k]
+    inside = [atom for atom in found if k in atom.alive]
     order = question.statistic is Statistic.ORDER
-    if grid.constant and not order:
+    if not inside or (grid.constant and not order):
         return 1
-    if not question.direction:
-        span: Range = (0, 0)
-        within = 1
-    else:
-        place = atoms.directions.index(question.direction)
-        spans = [atom.ranges[place] for atom in inside]
-        span = (min(low for low, _ in spans), max(high for _, high in spans))
-        held = inside[0].held
-        for atom in inside[1:]:
-            held = tuple(a | b for a, b in zip(held, atom.held, strict=True))
-        points = prod(atoms.size(column, held) for column, _ in question.direction)
-        within = min(points, 1 + crossings(question, span, grid))
-    if not outside:
-        if question.statistic is Statistic.SQUARES:
-            return min(within, 1 + crossings_of_hull(question, span, grid))
-        return within
-    if order or question.statistic is Statistic.COUNT:
-        return within + 1
-    return min(within + 1, 1 + crossings_of_hull(question, span, grid))
+    outside = len(inside) < len(found)
+    if question.statistic is Statistic.COUNT:
+        return 1 + outside
+    span = _hull(k, inside, atoms)
+    held = reduce(or_, [atom.held for atom in inside])
+    points = prod([atoms.size(column, held) for column, _ in question.direction])
+    within = min(points, 1 + crossings(question, span, grid))
+    if order or (question.statistic is Statistic.SUM and not outside):
+        return within + outside
+    return min(within + outside, 1 + crossings_of_hull(question, span, grid))
+
+
+def _hull(k: int, inside: Sequence[Atom], atoms: Atoms) -> Range:
+    """Return from where to where the direction of a question runs over some atoms."""
+    place = atoms.places[k]
+    spans = [atom.ranges[place] for atom in inside]
+    return min([low for low, _ in spans]), max([high for _, high in spans])
 
 
 def _shared(
@@ -134,23 +118,19 @@ def _shared(
     """
     told = {
         k
-        for k, question in enumerate(atoms.asked)
+        for k, (question, grid) in enumerate(zip(atoms.asked, grids, strict=True))
         if question.statistic is Statistic.ORDER
-        or (question.statistic is Statistic.COUNT and not grids[k].constant)
+        or (question.statistic is Statistic.COUNT and not grid.constant)
     }
     families: dict[tuple[int, ...], list[int]] = {}
     for place, atom in enumerate(found):
-        families.setdefault(tuple(k for k in atom.alive if k in told), []).append(place)
+        families.setdefault(tuple([k for k in atom.alive if k in told]), []).append(place)
     total = 0
     for told_here, places in families.items():
-        plain = sum(outputs[place] for place in places)
-        members = [found[place] for place in places]
-        if len(places) > 1 and _orders_agree(told_here, members, atoms, grids):
-            beyond = 1
-            for atom, place in zip(members, places, strict=True):
-                more = _beyond_zero(atom, atoms, grids)
-                beyond += outputs[place] if more is None else min(outputs[place], more)
-            plain = min(plain, beyond)
+        plain = sum([outputs[place] for place in places])
+        if len(places) > 1 and _orders_agree(told_here, [found[p] for p in places], atoms, grids):
+            more = [_beyond_zero(found[p], atoms, grids, outputs[p]) for p in places]
+            plain = min(plain, 1 + sum(more))
         total += plain
     return total
 
@@ -159,19 +139,15 @@ def _orders_agree(
     told: Sequence[int], members: Sequence[Atom], atoms: Atoms, grids: Sequence[Grid]
 ) -> bool:
     """Whether every order statistic has the same cell wherever the record lies in the atoms."""
-    for k in told:
-        question = atoms.asked[k]
-        if question.statistic is Statistic.ORDER and question.direction:
-            place = atoms.directions.index(question.direction)
-            spans = [atom.ranges[place] for atom in members]
-            span = (min(low for low, _ in spans), max(high for _, high in spans))
-            if crossings(question, span, grids[k]):
-                return False
-    return True
+    return not any(
+        atoms.asked[k].statistic is Statistic.ORDER
+        and crossings(atoms.asked[k], _hull(k, members, atoms), grids[k])
+        for k in told
+    )
 
 
-def _beyond_zero(atom: Atom, atoms: Atoms, grids: Sequence[Grid]) -> int | None:
-    """Return how many outputs an atom adds to that of adding nothing; None where unknown.
+def _beyond_zero(atom: Atom, atoms: Atoms, grids: Sequence[Grid], outputs: int) -> int:
+    """Return how many of its outputs an atom adds to that of adding nothing, at most.
 
     Seen from there every form runs from zero, in a space with one dimension more where no record
     makes all forms zero.
@@ -180,17 +156,17 @@ def _beyond_zero(atom: Atom, atoms: Atoms, grids: Sequence[Grid]) -> int | None:
     for k in atom.alive:
         question = atoms.asked[k]
         if question.statistic in (Statistic.SUM, Statistic.SQUARES) and not grids[k].constant:
-            place = atoms.directions.index(question.direction) if question.direction else None
-            sums.append((question, (0, 0) if place is None else atom.ranges[place], grids[k]))
+            sums.append((question, atom.ranges[atoms.places[k]], grids[k]))
     if len(sums) == 1:
-        return min(crossings_of_hull(*sums[0]), atom.points)
+        return min(crossings_of_hull(*sums[0]), outputs)
     crossed: dict[Vector, int] = {}
     for question, span, grid in sums:
         if question.shift[0] != question.shift[1]:
-            return None
-        vector = _lifted(question)
-        crossed[vector] = crossed.get(vector, 0) + crossings_with_zero(question, span, grid)
-    return min(regions(crossed) - 1, atom.points)
+            return outputs
+        if amount := crossings_with_zero(question, span, grid):
+            vector = _lifted(question)
+            crossed[vector] = crossed.get(vector, 0) + amount
+    return min(regions(crossed) - 1, outputs)
 
 
 def _lifted(question: Asked) -> Vector:

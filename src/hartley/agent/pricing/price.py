@@ -66,6 +66,11 @@ def price(questions: Sequence[Question], schema: Schema) -> Price:
         >>> price([Question(Statistic.COUNT, adults, None, None, 0, 50)], people).bits
         1.0
     """
+    return _price(questions, schema)
+
+
+def _price(questions: Sequence[Question], schema: Schema, known: Pricer | None = None) -> Price:
+    """Price a batch; a pricer that knows it at other steps spares to take it apart again."""
     asked = tuple(dict.fromkeys(questions))
     grids = [Grid.of(question) for question in asked]
     # An order statistic of one cell still tells whether there are rows.
@@ -74,7 +79,9 @@ def price(questions: Sequence[Question], schema: Schema) -> Price:
         for k, (question, grid) in enumerate(zip(asked, grids, strict=True))
         if grid.constant and question.statistic is not Statistic.ORDER
     ]
-    case = Pricer(asked, schema, silent).worst(grids)
+    if known is None or len(known.questions) != len(asked) or known.silent != silent:
+        known = Pricer(asked, schema, silent)
+    case = known.worst(grids)
     return Price(case.cells, len(asked), case)
 
 
@@ -162,9 +169,9 @@ def steps_for_bits(
 
 def steps_within(questions: Sequence[Question], limit: int, schema: Schema) -> tuple[Fraction, ...]:
     """Return the finest steps at which a batch costs at most so many cells."""
-    for steps in finest_steps(questions, limit, schema):
+    for steps, pricer in finest_steps(questions, limit, schema):
         chosen = [replace(q, step=step) for q, step in zip(questions, steps, strict=True)]
-        if price(chosen, schema).cells <= limit:
+        if _price(chosen, schema, pricer).cells <= limit:
             return steps
     raise Refused(
         f"Even the coarsest answer to these questions can be told in more than {limit} ways",

@@ -15,16 +15,17 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from hartley.agent.batch import Statistic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
 
     from hartley.agent.batch import Question
     from hartley.agent.pricing.atoms import Asked, Range
 
+T = TypeVar("T")
 Vector: TypeAlias = tuple[tuple[str, int | Fraction], ...]
 
 
@@ -48,8 +49,8 @@ class Grid:
     def of(cls, question: Question) -> Grid:
         """Return the cells of a question."""
         step = question.step
-        constant = step > question.most - question.least
-        return cls(step.numerator, step.denominator, question.least, question.most, constant)
+        over, under, least, most = step.numerator, step.denominator, question.least, question.most
+        return cls(over, under, least, most, over > (most - least) * under)
 
     @property
     def levels(self) -> int:
@@ -68,8 +69,8 @@ class Grid:
         """Return how many boundaries lie above low and up to high, in their real place."""
         if not self.anchored:
             return min(self.crossed(high - low), self.levels - 1)
-        ends = ((end - self.least) * self.under // self.over for end in (high, low))
-        return next(ends) - next(ends)
+        least, under, over = self.least, self.under, self.over
+        return (high - least) * under // over - (low - least) * under // over
 
 
 def crossings(asked: Asked, span: Range, grid: Grid) -> int:
@@ -153,26 +154,37 @@ def crossings_with_zero(asked: Asked, span: Range, grid: Grid) -> int:
     return crossings_of_hull(asked, span, grid)
 
 
+def apart(items: Iterable[tuple[T, AbstractSet[str]]]) -> list[tuple[list[T], set[str]]]:
+    """Split things into groups that share no column; those without a column are one group.
+
+    Example:
+        >>> [group for group, _ in apart([(1, {"a"}), (2, {"b"}), (3, {"a", "c"})])]
+        [[1, 3], [2]]
+    """
+    groups: list[tuple[list[T], set[str]]] = []
+    members: list[T] = []
+    known: set[str] = set()
+    for item, touched in items:
+        columns = touched or {""}
+        if not columns <= known:  # mostly it belongs to the group of the one before
+            linked = [group for group in groups if not group[1].isdisjoint(columns)]
+            if not linked:
+                groups.append(([], set()))
+            members, known = linked[0] if linked else groups[-1]
+            for other in linked[1:]:
+                members += other[0]
+                known |= other[1]
+                other[1].clear()
+            known |= columns
+        members.append(item)
+    return [(members, known - {""}) for members, known in groups if known]
+
+
 @lru_cache(maxsize=4096)
-def _linked(
-    vectors: tuple[Vector, ...],
-) -> tuple[tuple[tuple[int, ...], int, tuple[str, ...]], ...]:
+def _linked(vectors: tuple[Vector, ...]) -> list[tuple[list[Vector], int, set[str]]]:
     """Split vectors into parts without a common column: members, rank, columns."""
-    parts: list[tuple[list[int], set[str]]] = []
-    for number, vector in enumerate(vectors):
-        members, columns = [number], {column for column, _ in vector}
-        apart = []
-        for part in parts:
-            if part[1] & columns:
-                members += part[0]
-                columns |= part[1]
-            else:
-                apart.append(part)
-        parts = [*apart, (members, columns)]
-    return tuple(
-        (tuple(members), _rank([vectors[k] for k in members]), tuple(sorted(columns)))
-        for members, columns in parts
-    )
+    parts = apart([(vector, {column for column, _ in vector}) for vector in vectors])
+    return [(members, _rank(members), columns) for members, columns in parts]
 
 
 def _rank(vectors: Sequence[Vector]) -> int:
@@ -196,6 +208,21 @@ def _rank(vectors: Sequence[Vector]) -> int:
     return rank
 
 
+def product_within(factor: Callable[[T], int], items: Iterable[T], limit: float) -> int | None:
+    """Return the product of factors, none below 1; None where some need not be known for a limit.
+
+    Example:
+        >>> product_within(len, ["ab", "abc"], 2), product_within(len, ["ab", "abc", "a"], 2)
+        (6, None)
+    """
+    product = 1
+    for item in items:
+        if product > limit:
+            return None
+        product *= factor(item)
+    return product
+
+
 def elementary(amounts: Sequence[int], most: int) -> int:
     """Return the sum of the elementary symmetric sums e_0 to e_most.
 
@@ -204,7 +231,7 @@ def elementary(amounts: Sequence[int], most: int) -> int:
         (6, 12)
     """
     if most >= len(amounts):
-        return prod(1 + amount for amount in amounts)
+        return prod([1 + amount for amount in amounts])
     if most == 1:
         return 1 + sum(amounts)
     sums = [1] + [0] * most
@@ -215,26 +242,21 @@ def elementary(amounts: Sequence[int], most: int) -> int:
 
 
 def regions(
-    crossed: Mapping[Vector, int], points: Callable[[tuple[str, ...]], int] | None = None
+    crossed: Mapping[Vector, int], points: Callable[[Iterable[str]], int] | None = None
 ) -> int:
     """Return at most how many regions hyperplanes of some directions cut a space into.
 
-    Parallel ones cut at most once each; parts without a common column multiply; in a part, no more
-    directions meet than its rank, and no more regions are hit than it has points.
+    Every direction is crossed at least once. Parallel ones cut at most once each; parts without a
+    common column multiply; in a part, no more directions meet than its rank, and no more regions
+    are hit than it has points.
 
     Example:
         >>> a, b, both = (("a", 1),), (("b", 1),), (("a", 1), ("b", 1))
         >>> regions({a: 2, b: 3}), regions({a: 1, b: 1, both: 1})
         (12, 7)
     """
-    vectors = tuple(vector for vector, amount in crossed.items() if amount)
-    if not vectors:
-        return 1
-    if len(vectors) == 1:
-        found = 1 + crossed[vectors[0]]
-        return found if points is None else min(found, points(tuple(c for c, _ in vectors[0])))
     total = 1
-    for members, rank, columns in _linked(vectors):
-        found = elementary([crossed[vectors[k]] for k in members], rank)
+    for members, rank, columns in _linked(tuple(crossed)):
+        found = elementary([crossed[vector] for vector in members], rank)
         total *= found if points is None else min(found, points(columns))
     return total

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from hartley.agent.pricing.regions import Grid
 from hartley.agent.pricing.worst import Pricer, contributions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from hartley.agent.batch import Question
     from hartley.ranges.schema import Schema
@@ -18,18 +19,19 @@ if TYPE_CHECKING:
 
 def finest_steps(
     questions: Sequence[Question], limit: int, schema: Schema
-) -> Iterator[tuple[Fraction, ...]]:
+) -> Iterator[tuple[tuple[Fraction, ...], Pricer | None]]:
     """Yield steps within a limit of cells, the finest first: exact counts, constant ones, nothing.
 
     What is yielded last is constant, and may still be told apart from an answer about no rows.
+    Beside the steps stands what has priced the questions at others.
     """
     counts = any(question.statistic is Statistic.COUNT for question in questions)
     for constant in (False, True) if counts else (False,):
         search = _Search(questions, schema, limit, constant=constant)
         scale = search.finest()
         if scale is not None:
-            yield search.steps(scale)
-    yield tuple(Fraction(question.most - question.least + 1) for question in questions)
+            yield search.steps(scale), search.pricer
+    yield tuple(Fraction(question.most - question.least + 1) for question in questions), None
 
 
 class _Search:
@@ -42,7 +44,7 @@ class _Search:
         distinct = dict.fromkeys(questions)
         self._distinct = list(distinct)
         counts = [k for k, q in enumerate(distinct) if q.statistic is Statistic.COUNT]
-        self._pricer = Pricer(self._distinct, schema, counts if constant else ())
+        self.pricer = Pricer(self._distinct, schema, counts if constant else ())
         self._sizes = {q: _size(q, schema) for q in self._distinct}
         self._seen: dict[Fraction, int] = {}
         self._lengths: dict[int, set[int]] = {k: set() for k in range(len(self._distinct))}
@@ -64,7 +66,7 @@ class _Search:
                 self._grid(k, question, self.step(question, scale))
                 for k, question in enumerate(self._distinct)
             ]
-            self._seen[scale] = self._pricer.worst(grids).cells
+            self._seen[scale] = self.pricer.worst(grids).cells
         return self._seen[scale]
 
     def _grid(self, number: int, question: Question, step: Fraction) -> Grid:
@@ -75,26 +77,32 @@ class _Search:
             step.numerator, step.denominator, least, most, constant, anchored=False, lengths=lengths
         )
 
+    def _fits(self, scale: Fraction) -> bool:
+        return self.cells(scale) <= self.limit
+
     def finest(self) -> Fraction | None:
         """Return the smallest scale within the limit; None where there is none."""
         finest = min((Fraction(1, size) for size in self._sizes.values()), default=Fraction(1))
-        if self.cells(finest) <= self.limit:
+        if self._fits(finest):
             return finest
-        jumps = sorted(
-            {
-                Fraction(length, self._sizes[question])
-                for k, question in enumerate(self._distinct)
-                for length in self._lengths[k]
-                if length > 0
-            }
-        )
-        if not jumps or self.cells(jumps[-1]) > self.limit:
+        jumps = {
+            Fraction(length, self._sizes[question])
+            for k, question in enumerate(self._distinct)
+            for length in self._lengths[k]
+            if length > 0
+        }
+        # A question alone is cut into as many cells as allowed, or one fewer beside an empty one.
+        ways = [n for n in (self.limit - 1, self.limit - 2) if n > 0]
+        likely = {jump / n for jump in jumps for n in ways}
+        scales = sorted(scale for scale in jumps | likely | {finest} if scale >= finest)
+        place = bisect_left(scales, x=True, key=self._fits)
+        if place == len(scales):
             return None
-        return smallest(lambda scale: self.cells(scale) <= self.limit, jumps, finest, jumps[-1])
+        return smallest(self._fits, jumps, scales[place - 1], scales[place])
 
 
 def smallest(
-    fits: Callable[[Fraction], bool], jumps: Sequence[Fraction], low: Fraction, high: Fraction
+    fits: Callable[[Fraction], bool], jumps: Collection[Fraction], low: Fraction, high: Fraction
 ) -> Fraction:
     """Return the smallest scale that fits, between one that does not and one that does.
 

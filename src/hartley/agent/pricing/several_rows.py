@@ -19,7 +19,7 @@ from hartley.agent.pricing.multisets import (
     sum_over_multisets,
 )
 from hartley.agent.pricing.one_row import Part
-from hartley.agent.pricing.regions import contribution_range, value_range
+from hartley.agent.pricing.regions import apart, contribution_range, value_range
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -101,7 +101,7 @@ class Pricing:
         for some in rows:
             for number, asked in some.asked.items():
                 columns.setdefault(number, set()).update(asked.columns)
-        return [self._part(numbers, cols, rows) for numbers, cols in _independent(columns)]
+        return [self._part(numbers, cols, rows) for numbers, cols in apart(columns.items())]
 
     def _form(self, asked: tuple[Asked, ...]) -> Atoms | None:
         if asked not in self._atoms:
@@ -177,17 +177,3 @@ def _everywhere(asked: Asked, schema: Schema) -> Range:
     """Return the range of a direction over all records."""
     ends = [sorted((0, t * (schema.columns[c].points - 1))) for c, t in asked.direction]
     return sum(low for low, _ in ends), sum(high for _, high in ends)
-
-
-def _independent(columns: Mapping[int, set[str]]) -> list[tuple[list[int], set[str]]]:
-    """Split questions into groups that share no column."""
-    groups: list[tuple[list[int], set[str]]] = []
-    for number, touched in columns.items():
-        members, all_columns, apart = [number], touched or {""}, []
-        for group in groups:
-            if group[1] & all_columns:
-                members, all_columns = group[0] + members, group[1] | all_columns
-            else:
-                apart.append(group)
-        groups = [*apart, (members, all_columns)]
-    return [(members, found - {""}) for members, found in groups]

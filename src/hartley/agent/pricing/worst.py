@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
-from math import comb, prod
+from math import comb, inf, prod
 from typing import TYPE_CHECKING, TypeAlias
 
 from hartley.agent.batch import Statistic
@@ -13,10 +13,11 @@ from hartley.agent.pricing import several_rows
 from hartley.agent.pricing.atoms import form_atoms
 from hartley.agent.pricing.known import Resolved, independent
 from hartley.agent.pricing.one_row import Part, price_part
+from hartley.agent.pricing.regions import product_within
 from hartley.agent.pricing.several_rows import Pricing, Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Iterable, Sequence
 
     from hartley.agent.batch import Question
     from hartley.agent.pricing.atoms import Asked, Atoms
@@ -41,7 +42,7 @@ class Case:
     @property
     def cells(self) -> int:
         """The number of outputs."""
-        return (prod(p.cells for p in self.parts) + self.absence) * prod(self.factors)
+        return (prod([p.cells for p in self.parts]) + self.absence) * prod(self.factors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +67,10 @@ class Pricer:
     """Prices one batch at any steps; atoms are formed once."""
 
     def __init__(
-        self, questions: Sequence[Question], schema: Schema, silent: Collection[int] = ()
+        self, questions: Sequence[Question], schema: Schema, silent: Sequence[int] = ()
     ) -> None:
         """Take a batch apart; silent questions are those that have one answer at every step."""
-        self.questions, self.schema = questions, schema
+        self.questions, self.schema, self.silent = questions, schema, list(silent)
         self._resolved = Resolved(questions, schema, silent)
         ignored = {*silent, *self._resolved.opaque}
         self._asked = [number for number in range(len(questions)) if number not in ignored]
@@ -78,15 +79,15 @@ class Pricer:
         self._absent = schema.rows == "private" and not opened
         self._atoms: dict[tuple[int, ...], Atoms | None] = {}
         self._groups: dict[tuple[tuple[int, ...], tuple[int, ...]], _Group] = {}
-        self._parts_of: dict[int, list[_Group]] = {}
+        self._parts_of: dict[int, list[list[tuple[int, Asked]]]] = {}
         self._types: list[list[_Group]] | None = None
 
     def worst(self, grids: Sequence[Grid]) -> Case:
         """Return the case that costs most at some steps."""
         several = self.schema.rows_per_unit > 1
         case = self._several_rows(grids) if several else self._one_row(grids)
-        blind = tuple(self._blind(n, grids[n]) for n in self._resolved.opaque)
-        return replace(case, factors=case.factors + blind)
+        blind = tuple([self._blind(n, grids[n]) for n in self._resolved.opaque])
+        return replace(case, factors=case.factors + blind) if blind else case
 
     # --- one row a person ---------------------------------------------------------------------
 
@@ -95,37 +96,44 @@ class Pricer:
             found = self._resolved.refine(self._resolved.start(), ("public", "open"))
             if found is None:
                 return Case(factors=tuple(self._apart(self._asked, grids)))
-            self._types = [self._split(self._resolved.asked(known)) for known in found]
-        worst = Case()
-        seen: set[object] = set()
+            types = [independent(self._resolved.asked(known)) for known in found]
+            self._types = [[self._group(some) for some in groups] for groups in types]
+        worst, most = Case(), 1
         priced: _Priced = {}
-        for groups in self._types:
-            if len(self._types) > 1:
-                key = tuple((*map(id, g.asked), *(grids[n] for n in g.numbers)) for g in groups)
-                if key in seen:
-                    continue
-                seen.add(key)
+        for groups in self._distinct(self._types, grids):
             case = self._of_type(groups, grids, priced)
-            if case.cells > worst.cells:
-                worst = case
+            cells = case.cells
+            if cells > most:
+                worst, most = case, cells
         return worst
 
-    def _split(self, asked: Sequence[tuple[int, Asked]]) -> list[_Group]:
-        """Return questions in groups that share no private column; a group is one object."""
-        found = []
-        for group in independent(asked):
-            numbers = tuple(number for number, _ in group)
-            names = tuple(id(question) for _, question in group)
-            if (numbers, names) not in self._groups:
-                questions = tuple(question for _, question in group)
-                if names not in self._atoms:
-                    self._atoms[names] = form_atoms(questions, self.schema)
-                self._groups[numbers, names] = _Group(numbers, questions, self._atoms[names])
-            found.append(self._groups[numbers, names])
+    @staticmethod
+    def _distinct(types: list[list[_Group]], grids: Sequence[Grid]) -> Iterable[list[_Group]]:
+        """Return types that ask different things; those that ask the same cost the same."""
+        if len(types) == 1:
+            return types
+        first: dict[Grid, int] = {}
+        names = [first.setdefault(grid, number) for number, grid in enumerate(grids)]
+        found: dict[object, list[_Group]] = {}
+        for groups in types:
+            key = tuple([(*map(id, g.asked), *[names[n] for n in g.numbers]) for g in groups])
+            found.setdefault(key, groups)
+        return found.values()
+
+    def _group(self, pairs: Sequence[tuple[int, Asked]]) -> _Group:
+        """Return questions as a group, which is one object however many types have it."""
+        numbers = tuple([number for number, _ in pairs])
+        names = tuple([id(question) for _, question in pairs])
+        found = self._groups.get((numbers, names))
+        if found is None:
+            asked = tuple([question for _, question in pairs])
+            if names not in self._atoms:
+                self._atoms[names] = form_atoms(asked, self.schema)
+            found = self._groups[numbers, names] = _Group(numbers, asked, self._atoms[names])
         return found
 
     def _of_type(self, groups: Sequence[_Group], grids: Sequence[Grid], priced: _Priced) -> Case:
-        present = Case(tuple(self._part(g, grids, priced, absent=False) for g in groups))
+        present = Case(tuple([self._part(g, grids, priced, absent=False) for g in groups]))
         if not self._absent or all(group.silent for group in groups):
             return present
         apart = Case(present.parts, absence=True)
@@ -149,20 +157,19 @@ class Pricer:
         """Price a group of too many atoms: questions that filter by the same columns together."""
         numbers = group.numbers
         if len(numbers) == 1:
-            cells = self._blind(numbers[0], grids[numbers[0]])
-            return Part(numbers, (), None, cells, None, None)
+            return Part(numbers, (), None, self._blind(numbers[0], grids[numbers[0]]), None, None)
         if id(group) not in self._parts_of:
-            buckets: dict[frozenset[str], list[tuple[int, Asked]]] = {}
-            pairs = list(zip(numbers, group.asked, strict=True))
-            for pair in pairs:
-                buckets.setdefault(pair[1].filtered, []).append(pair)
-            split = list(buckets.values()) if len(buckets) > 1 else [[pair] for pair in pairs]
-            self._parts_of[id(group)] = [some for bucket in split for some in self._split(bucket)]
-        parts = self._parts_of[id(group)]
-        cells = prod(self._part(some, grids, priced, absent=absent).cells for some in parts)
-        columns: set[str] = set().union(*(asked.columns for asked in group.asked))
-        points = prod(self.schema.columns[c].size for c in columns) + absent
-        return Part(numbers, tuple(sorted(columns)), points, cells, None, None)
+            self._parts_of[id(group)] = _buckets(list(zip(numbers, group.asked, strict=True)))
+        columns = sorted(frozenset().union(*[asked.columns for asked in group.asked]))
+        points = prod([self.schema.columns[c].size for c in columns]) + absent
+
+        def price(some: Sequence[tuple[int, Asked]]) -> int:
+            return self._part(self._group(some), grids, priced, absent=absent).cells
+
+        # Where lengths are collected, all of them are needed.
+        limit = points if grids[numbers[0]].lengths is None else inf
+        singles = product_within(price, self._parts_of[id(group)], limit)
+        return Part(numbers, tuple(columns), points, singles, None, None)
 
     # --- several rows a person ----------------------------------------------------------------
 
@@ -239,6 +246,16 @@ class Pricer:
             return r + 1
         low, high = contributions(question, self.schema)
         return 1 + grid.crossed(r * (high - low))
+
+
+def _buckets(asked: Sequence[tuple[int, Asked]]) -> list[list[tuple[int, Asked]]]:
+    """Put questions together that filter by the same columns; each is alone where all do."""
+    buckets: dict[frozenset[str], list[tuple[int, Asked]]] = {}
+    for one in asked:
+        buckets.setdefault(one[1].filtered, []).append(one)
+    if len(buckets) == 1:
+        return [[one] for one in asked]
+    return [*independent(buckets.pop(frozenset(), [])), *buckets.values()]
 
 
 def contributions(question: Question, schema: Schema) -> tuple[int, int]:

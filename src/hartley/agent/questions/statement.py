@@ -8,6 +8,7 @@ is ever handed to an engine.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import Refused
@@ -15,7 +16,7 @@ from hartley.errors import Refused
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlglot import exp
+    from sqlglot import Dialect, exp
     from sqlglot.tokenizer_core import Token
 
 DIALECT = "duckdb"
@@ -166,8 +167,15 @@ def _refused(text: str, problem: str, hint: str, place: tuple[int, int] | None =
     return Refused(problem, hint=hint, text=text, place=place or (0, len(text)))
 
 
+@cache
+def _dialect() -> Dialect:
+    from sqlglot import Dialect
+
+    return Dialect.get_or_raise(DIALECT)
+
+
 def _tokens(text: str) -> Sequence[Token]:
-    from sqlglot import Dialect, errors
+    from sqlglot import errors
 
     if len(text) > MOST_CHARACTERS:
         raise _refused(
@@ -176,7 +184,7 @@ def _tokens(text: str) -> Sequence[Token]:
             f"the longest has {MOST_CHARACTERS:,} characters; ask in several parts",
         )
     try:
-        tokens: Sequence[Token] = Dialect.get_or_raise(DIALECT).tokenize(text)
+        tokens: Sequence[Token] = _dialect().tokenize(text)
     except (errors.SqlglotError, ValueError, IndexError):
         raise _refused(
             text, "The question cannot be read", "close every quotation mark and comment"
@@ -221,11 +229,10 @@ def _check_beginning(text: str, tokens: Sequence[Token]) -> None:
 
 
 def _tree(text: str, tokens: Sequence[Token]) -> exp.Select:
-    from sqlglot import Dialect, errors, exp
+    from sqlglot import errors, exp
 
     try:
-        parser = Dialect.get_or_raise(DIALECT).parser()
-        trees = [tree for tree in parser.parse(list(tokens), text) if tree is not None]
+        trees = [tree for tree in _dialect().parser().parse(list(tokens), text) if tree is not None]
     except errors.ParseError as error:
         raise _unreadable(text, tokens, error) from None
     except RecursionError:

@@ -4,9 +4,11 @@ from collections import defaultdict
 from fractions import Fraction
 from itertools import product
 
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.agent.batch import All, Either, Form, Question, Statistic, Test as Leaf
+from hartley.agent.pricing import atoms
 from hartley.agent.pricing.atoms import (
     MOST_TERMS,
     Asked,
@@ -119,26 +121,48 @@ def test_atoms_are_the_truth_vectors_with_their_points_and_ranges(conditions, fo
         if any(truth(where, terms, record) for record in records())
     ]
     questions = tuple(found for where, terms in pairs for found in asked(where, terms))
-    atoms = form_atoms(questions, schema())
+    formed = form_atoms(questions, schema())
     expected = defaultdict(list)
     for record in records():
         alive = tuple(k for k, pair in enumerate(pairs) if truth(*pair, record))
         # Only columns that some question touches are multiplied out.
-        expected[alive].append(tuple(record[c] for c in atoms.columns))
-    assert {atom.alive for atom in atoms.atoms} == set(expected)
-    assert sum(atom.points for atom in atoms.atoms) == atoms.points
-    for atom in atoms.atoms:
+        expected[alive].append(tuple(record[c] for c in formed.columns))
+    assert {atom.alive for atom in formed.atoms} == set(expected)
+    assert sum(atom.points for atom in formed.atoms) == formed.points
+    for atom in formed.atoms:
         points = {
-            point: dict(zip(atoms.columns, point, strict=True)) for point in expected[atom.alive]
+            point: dict(zip(formed.columns, point, strict=True)) for point in expected[atom.alive]
         }
         assert atom.points == len(points)
         for k in atom.alive:
-            direction = atoms.asked[k].direction
+            direction = formed.asked[k].direction
             values = [sum(t * r[c] for c, t in direction) for r in points.values()]
-            span = atom.ranges[atoms.directions.index(direction)]
+            span = atom.ranges[formed.directions.index(direction)]
             assert span == (min(values), max(values))
             for column, _ in direction:
-                assert atoms.size(column, atom.held) == len({r[column] for r in points.values()})
+                assert formed.size(column, atom.held) == len({r[column] for r in points.values()})
+
+
+@settings(max_examples=300)
+@given(conditions=st.lists(CONDITIONS, min_size=1, max_size=6), most=st.integers(1, 12))
+def test_atoms_are_too_many_exactly_where_the_fates_of_some_columns_are(conditions, most):
+    questions = tuple(found for where in conditions for found in asked(where, (("a", 1),)))
+    terms = [dict(term) for question in questions for term in question.terms]
+    columns = list(dict.fromkeys(column for term in terms for column in term))
+    fates = [
+        {
+            tuple(
+                all(passes(Leaf(c, *term[c]), record) for c in columns[:k] if c in term)
+                for term in terms
+            )
+            for record in records()
+        }
+        for k in range(len(columns) + 1)
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(atoms, "MOST_ATOMS", (most, 0))
+        found = form_atoms(questions, schema())
+    assert (found is None) == (max(map(len, fates)) > most)
 
 
 def truth(where, terms, record):

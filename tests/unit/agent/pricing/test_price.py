@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from math import ceil, comb, log2
+from math import ceil, comb, log2, prod
 
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
 from hartley.agent.batch import All, Form, Question, Statistic, Test as Leaf
+from hartley.agent.pricing import worst
 from hartley.agent.pricing.price import open_factor, price, refined_cells, steps_for_bits
 from hartley.agent.pricing.regions import elementary, regions
 from hartley.errors import Refused
@@ -207,6 +208,22 @@ def test_regions_count_rank_and_not_columns():
     assert regions(directions) == 1 + 6 + 12
 
 
+@given(
+    tests=st.lists(st.tuples(st.sampled_from("xyz"), st.integers(0, 8)), min_size=4, max_size=9),
+    points=st.integers(2, 9),
+    step=st.integers(1, 9),
+)
+def test_a_price_beyond_the_caps_is_the_product_of_its_parts_or_all_records(tests, points, step):
+    schema = table(*(column(name, points) for name in "xyz"))
+    questions = [total(name, at(name, 0, cut), step + k) for k, (name, cut) in enumerate(tests)]
+    linking = total("x", All((at("y", 1), at("z", 1))), step)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hartley.agent.pricing.atoms.MOST_ATOMS", (1, 2))
+        found = price([*questions, linking], schema).cells
+        patch.setattr(worst, "product_within", lambda factor, items, _: prod(map(factor, items)))
+        assert found == price([*questions, linking], schema).cells
+
+
 # --- Wishes in bits -------------------------------------------------------------------------------
 
 
@@ -225,6 +242,19 @@ def test_a_filtered_sum_gets_the_smaller_of_hull_and_inside(length, low, bits):
     (step,) = steps_for_bits([total("x", at("f", 1), constant=low)], bits, schema)
     k = 2**bits
     assert step == max(min(Fraction(low + length, k - 1), Fraction(length, k - 2)), 1)
+
+
+@pytest.mark.parametrize("bits", [2, 5, 12, 20])
+def test_a_question_alone_finds_its_steps_in_a_few_prices(bits, monkeypatch):
+    priced = []
+    plain = worst.Pricer.worst
+    monkeypatch.setattr(
+        worst.Pricer, "worst", lambda pricer, grids: priced.append(grids) or plain(pricer, grids)
+    )
+    schema = table(column("x", 10**9), column("f", 2))
+    (step,) = steps_for_bits([total("x", at("f", 1), constant=7)], bits, schema)
+    assert step == Fraction(10**9 + 6, 2**bits - 1)
+    assert len(priced) <= 6
 
 
 @settings(max_examples=60)
