@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TINY = 1e-200
 """Numbers closer to zero stand at its side: PostgreSQL would refuse to scale them."""
 UNKNOWN = -1
-"""The code of a category that is not listed or a text that is not read, until it is refused."""
+"""The code of a category that is not listed, until it is refused."""
 UNIT = "hartley_unit"
 LARGEST_INTEGER, MOST_DIGITS = 2**63 - 1, 18
 """What an integer of 64 bits holds, and how many digits always fit into one."""
@@ -74,9 +74,8 @@ class ColumnCoding:
 def coded_rows(table: Table, codings: Sequence[ColumnCoding], unit: str | None = None) -> Any:
     """Return the Ibis expression of the codes, columns ``c0``, ``c1``, ... and the unit.
 
-    A category that is not listed, where others are not allowed, has the code -1, and so has what
-    a CSV file writes in a way that is not read. Nothing runs yet. A row costs a fixed number of
-    operations a numeric column and a look-up a category.
+    A category that is not listed, where others are not allowed, has the code -1. Nothing runs
+    yet. A row costs a fixed number of operations a numeric column and a look-up a category.
 
     Example:
         >>> from hartley.engines.sources import open_table
@@ -88,13 +87,9 @@ def coded_rows(table: Table, codings: Sequence[ColumnCoding], unit: str | None =
         >>> sorted(map(str, rows.to_pyarrow().to_pylist()))  # doctest: +NORMALIZE_WHITESPACE
         ["{'c0': 10, 'c1': 2}", "{'c0': 2, 'c1': 1}", "{'c0': 3, 'c1': 0}", "{'c0': None, 'c1': 0}"]
     """
-    import ibis
-
     table.require([coding.column for coding in codings])
     table.require([] if unit is None else [unit])
     prepared = {f"p{i}": _prepared(table, coding) for i, coding in enumerate(codings)}
-    lost = _lost(table, codings)
-    prepared |= lost
     if unit is not None:
         prepared[UNIT] = _source(table, unit)
     base = _base(table).select(**prepared)
@@ -103,8 +98,6 @@ def coded_rows(table: Table, codings: Sequence[ColumnCoding], unit: str | None =
         for i, coding in enumerate(codings)
     ]
     rules += [] if unit is None else [Keep(UNIT)]
-    unread = {name: f"r{place}" for place, name in enumerate(lost, len(rules))}
-    rules += [Keep(name) for name in lost]
     rules = [_with_numbers(rule) for rule in rules]
     mapped = apply_map(replace(table, expression=base, texts=None, blunt={}), rules)
     rows, codes = mapped.rows, {}
@@ -114,9 +107,6 @@ def coded_rows(table: Table, codings: Sequence[ColumnCoding], unit: str | None =
     for i, coding in enumerate(codings):
         if coding.values is None:
             code = _cell_code(rows[f"r{i}"], rules[i])
-            if f"lost{i}" in lost:
-                mark = ibis.literal(UNKNOWN).cast(code.type())
-                code = ibis.ifelse(rows[unread[f"lost{i}"]], mark, code)
         else:
             code = _category_code(rows, category_keys(table, coding), coding, i)
         codes[f"c{i}"] = code.cast(coding.integer)
@@ -153,21 +143,12 @@ def _base(table: Table) -> Any:
 
 
 def _source(table: Table, name: str) -> Any:
-    """Return a column as it is meant; of CSV files read from its text."""
+    """Return a column as it is meant; of CSV files read from its text, or not at all."""
     if table.texts is None:
         return table.expression[name]
     kind = table.expression.schema()[name]
     text = table.texts[name]
-    return text if kind.is_string() else text.try_cast(kind)
-
-
-def _lost(table: Table, codings: Sequence[ColumnCoding]) -> dict[str, Any]:
-    """Tell where a CSV file has a text that is not read: it would pass for a missing value."""
-    return {
-        f"lost{i}": table.texts[c.column].notnull() & _source(table, c.column).isnull()
-        for i, c in enumerate(codings)
-        if table.texts is not None and c.values is None
-    }
+    return text if kind.is_string() else text.cast(kind)
 
 
 def _prepared(table: Table, coding: ColumnCoding) -> Any:

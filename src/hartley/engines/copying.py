@@ -182,7 +182,9 @@ def _check_codes(
     for i, coding in enumerate(codings):
         present, strange, largest = found[3 * i : 3 * i + 3]
         assert largest is None or largest < coding.points
-        _refuse(table, coding, strange, *_strange(coding))
+        _refuse(
+            table, coding, strange, "outside the values of the schema", "list them or add other"
+        )
         missing = 0 if coding.nullable else rows - present
         _refuse(table, coding, missing, "missing", "fill them in or write nullable = true")
     if max_rows is not None and rows > max_rows:
@@ -191,15 +193,6 @@ def _check_codes(
             hint="raise max_rows, which is public, or keep fewer rows",
         )
     return int(rows)
-
-
-def _strange(coding: ColumnCoding) -> tuple[str, str]:
-    """Say what is wrong with a value that has no code, and what to do."""
-    if coding.values is not None:
-        return "outside the values of the schema", "list them or add other"
-    if coding.date:
-        return "not read as dates", "write all of them as 2024-01-31, and leave missing ones empty"
-    return "not read as numbers", "write plain numbers, and leave missing ones empty"
 
 
 def _refuse(table: Table, coding: ColumnCoding, count: int, what: str, hint: str) -> None:

@@ -245,14 +245,19 @@ def _text(value: str) -> str:
 
 
 def _sniff(backend: Any, path: str, marks: list[str], *, headless: bool) -> _Dialect:
-    """Ask the engine how a file is written."""
+    """Ask the engine how a file is written; times that do not begin with a year are texts."""
     query = (
-        "SELECT Delimiter, SkipRows, HasHeader, Columns FROM sniff_csv(?, sample_size = -1, "
-        "nullstr = ?, quote = ?, escape = ?, comment = '')"
+        "SELECT Delimiter, SkipRows, HasHeader, Columns, [DateFormat, TimestampFormat] "
+        "FROM sniff_csv(?, sample_size = -1, nullstr = ?, quote = ?, escape = ?, comment = '')"
     )
     if headless:
         query = query.replace("comment = ''", "comment = '', header = false")
-    return _Dialect(*backend.con.execute(query, [_literal(path), marks, QUOTE, QUOTE]).fetchone())
+    found = backend.con.execute(query, [_literal(path), marks, QUOTE, QUOTE]).fetchone()
+    delimiter, skip, has_header, columns, formats = found
+    times = zip(("DATE", "TIMESTAMP"), formats, strict=True)
+    doubtful = {kind for kind, written in times if written and not written.startswith("%Y")}
+    texts = [c | {"type": "VARCHAR"} if c["type"] in doubtful else c for c in columns]
+    return _Dialect(delimiter, skip, has_header, texts)
 
 
 def _check_fields(path: str, dialect: _Dialect, names: Sequence[str] | None) -> None:

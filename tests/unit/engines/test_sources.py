@@ -217,3 +217,26 @@ def test_columns_that_differ_in_case_alone_are_refused_together(refused):
     frame = pd.DataFrame({"age": [1, 2], "AGE": [3, 4], "row": [5, 6]})
     with refused(ColumnError, "'age'", "'AGE'"):
         Relation.from_table(frame, secret="AGE", released="row")
+
+
+@pytest.mark.parametrize(
+    ("days", "read"),
+    [
+        (("2024-12-31", "2024-01-02"), Kind.TIME),
+        (("2024/12/31", "2024/01/02"), Kind.TIME),
+        (("31.12.2024", "02.01.2024"), Kind.TEXT),
+        (("12/31/2024", "01/02/2024"), Kind.TEXT),
+        (("24-12-31", "24-01-02"), Kind.TEXT),
+        (("31.12.2024 10:00:00", "02.01.2024 11:00:00"), Kind.TEXT),
+        (("24-12-31 10:00:00", "24-01-02 11:00:00"), Kind.TEXT),
+    ],
+)
+def test_days_of_a_csv_are_days_only_where_their_writing_leaves_no_doubt(days, read, tmp_path):
+    path = tmp_path / "days.csv"
+    path.write_text("day,n\n" + "".join(f"{day},{i}\n" for i, day in enumerate(days)))
+    table = open_table(path)
+    assert table.kind("day") is read
+    found = [str(day) for day in table.expression.to_pyarrow()["day"].to_pylist()]
+    assert sorted(found) == sorted(
+        day.replace("/", "-") if read is Kind.TIME else day for day in days
+    )
