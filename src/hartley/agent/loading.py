@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from hartley.agent.certifying import RULES
 from hartley.agent.ledger.entries import schema_version
 from hartley.agent.pricing.price import open_factor
-from hartley.engines.copying import code_table, open_coded
+from hartley.engines.copying import code_table, holds_rows_of, open_coded
 from hartley.engines.sources import open_table
 from hartley.engines.stores import drop_copy, holds_copy, is_database
-from hartley.engines.view import run
 from hartley.errors import InputError, OptionError, Refused
 from hartley.exact import bits_at_least, floor_power, parse_number
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hartley.agent.ledger.ledger import Ledger, State
     from hartley.engines.coded import CodedTable
     from hartley.engines.table import Table
@@ -73,7 +74,7 @@ def load(  # noqa: PLR0913 - what a dataset is made of, each by name
         )
     coded = open_coded(where, schema.codings, version=known.version, near=table)
     try:
-        _refuse_other(data, table, coded, where)
+        _refuse_other(table, coded, where)
     except BaseException:
         coded.close()
         raise
@@ -235,22 +236,25 @@ def _beside(ledger: object, dataset: str) -> Path | None:
     return Path(path).with_name(f"{Path(path).name}.{name}.duckdb")
 
 
-def _refuse_other(data: object, table: Table | None, coded: CodedTable, copy: str) -> None:
-    """Refuse data that are seen not to be those of the copy, which would answer for them."""
-    if table is None:
+def _refuse_other(table: Table | None, coded: CodedTable, copy: str) -> None:
+    """Refuse data that are not those of the copy, which would answer for them.
+
+    Files that nobody has touched since are the same. Of a table on another engine, which may be
+    too large to be read every time, only the number of rows is compared.
+    """
+    if table is None or (table.paths and not _touched(table.paths, copy)):
         return
-    paths: list[Any] = list(data) if isinstance(data, (list, tuple)) else [data]
-    files = [p for p in paths if isinstance(p, (str, os.PathLike)) and Path(p).is_file()]
-    if files:
-        made = Path(copy).stat().st_mtime if Path(copy).exists() else None
-        newer = made is not None and any(Path(path).stat().st_mtime > made for path in files)
-        problem = "is newer than its coded copy"
-    else:
-        newer = run(table, table.expression.count().to_pyarrow).as_py() != coded.rows
-        problem = "is not the one that its coded copy was made of"
-    if newer:
+    if not holds_rows_of(coded, table):
         raise InputError(
-            f"The table {table.name} {problem}",
+            f"The table {table.name} is not the one that its coded copy was made of",
             hint="record it as a new version with update=True (--update): what was answered "
             "stays charged, and questions cost again",
         )
+
+
+def _touched(paths: Sequence[str], copy: str) -> bool:
+    """Tell whether files were changed, or moved to their place, after a copy was made."""
+    if not Path(copy).exists():
+        return True
+    made = Path(copy).stat().st_mtime
+    return any(max(stat.st_mtime, stat.st_ctime) > made for stat in map(os.stat, paths))

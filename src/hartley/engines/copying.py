@@ -115,6 +115,40 @@ def open_coded(
     raise InputError(f"The coded copy {Path(place).name} {wrong[0]}", hint=wrong[1])
 
 
+def holds_rows_of(coded: CodedTable, table: Table) -> bool:
+    """Tell whether a copy holds the rows of a table, in whatever order.
+
+    On another engine than the embedded one only their number is compared.
+
+    Example:
+        >>> from hartley.engines.coding import ColumnCoding
+        >>> from hartley.engines.sources import open_table
+        >>> sex = ColumnCoding("sex", 2, values=("f", "m"))
+        >>> copy = code_table(open_table({"sex": ["f", "m"]}), [sex])
+        >>> [holds_rows_of(copy, open_table({"sex": sexes})) for sexes in ("mf", "ff")]
+        [True, False]
+    """
+    counted = run(table, table.expression.count().to_pyarrow).as_py()
+    if counted != coded.rows or not table.engine == coded.engine == "duckdb":
+        return bool(counted == coded.rows)
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = coded_rows(table, coded.codings)
+    names = [f"c{i}" for i in range(len(coded.codings))]
+    listed, relation = ", ".join(names), sql_name(coded.store.relation)
+    query = f"SELECT {listed}, -count(*) AS n FROM {relation} GROUP BY {listed}"  # noqa: S608 - our own names
+    sides = [
+        run(table, rows.group_by(names).aggregate(n=rows.count()).to_pyarrow),
+        coded.store.fetch(query),
+    ]
+    both = pa.concat_tables(
+        [side.cast(pa.schema([(name, pa.int64()) for name in (*names, "n")])) for side in sides]
+    )
+    left = both.group_by(names).aggregate([("n", "sum")])["n_sum"]
+    return not pc.any(pc.not_equal(left, 0)).as_py()
+
+
 def _described(codings: Sequence[ColumnCoding]) -> list[dict[str, Any]]:
     """Return how columns are coded as plain values, which a file gives back as they were."""
     text: str = json.dumps([asdict(coding) for coding in codings], default=str)

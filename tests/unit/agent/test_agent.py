@@ -618,22 +618,35 @@ def test_a_copy_that_is_gone_is_named_and_new_data_mend_it(ledger):
         assert agent.spent == 3.0
 
 
-def test_a_file_that_is_newer_than_its_copy_is_not_answered_for(tmp_path):
-    file, ledger = tmp_path / "people.parquet", tmp_path / "ledger.db"
+def test_a_file_that_was_replaced_is_not_answered_for_whatever_its_time_says(tmp_path):
+    file, other, ledger = (tmp_path / name for name in ("people.parquet", "new.parquet", "l.db"))
     pq.write_table(pa.table(DATA), file)
+    pq.write_table(pa.table(DATA | {"age": [5, *AGES[1:]]}), other)
+    os.utime(other, (0, 0))
     Agent(file, SCHEMA, ledger=ledger, budget=12).close()
     Agent(file, SCHEMA, ledger=ledger).close()
     os.utime(file, (4e9, 4e9))
-    with pytest.raises(InputError, match="newer than its coded copy"):
+    Agent(file, SCHEMA, ledger=ledger).close()  # touched, and still the same
+    other.replace(file)
+    with pytest.raises(InputError, match="not the one that its coded copy was made of"):
         Agent(file, SCHEMA, ledger=ledger)
     with Agent(file, SCHEMA, ledger=ledger, update=True) as agent:
         assert agent.ask(OLD).value == 5
 
 
-def test_a_table_with_another_number_of_rows_is_not_answered_for(ledger):
+@pytest.mark.parametrize(
+    "other",
+    [
+        {name: values[1:] for name, values in DATA.items()},
+        DATA | {"age": [5, *AGES[1:]]},
+        DATA | {"pay": [0.0, *DATA["pay"][1:]]},
+    ],
+)
+def test_another_table_is_not_answered_for(other, ledger):
     Agent(DATA, SCHEMA, ledger=ledger, budget=12).close()
     with pytest.raises(InputError, match="not the one"):
-        Agent({name: values[1:] for name, values in DATA.items()}, SCHEMA, ledger=ledger)
+        Agent(other, SCHEMA, ledger=ledger)
+    Agent({name: values[::-1] for name, values in DATA.items()}, SCHEMA, ledger=ledger).close()
 
 
 def test_datasets_share_a_ledger_and_nothing_else(tmp_path):

@@ -3,6 +3,7 @@ import json
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from hartley.agent import holding
@@ -33,10 +34,8 @@ def call(monkeypatch, capsys):
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
-    import pyarrow.parquet
-
     path = tmp_path_factory.mktemp("table") / "people.parquet"
-    pyarrow.parquet.write_table(people(1000), path)
+    pq.write_table(people(1000), path)
     return path
 
 
@@ -128,12 +127,13 @@ def test_a_slip_in_the_name_of_the_ledger_makes_no_new_one(call, asked):
     assert not slip.exists()
 
 
-def test_a_changed_table_is_refused_until_it_is_recorded(call, asked, table):
-    table.touch()
-    words = ("--schema", SCHEMA, "--ledger", asked, "--table", table, "--text")
+def test_a_changed_table_is_refused_until_it_is_recorded(call, asked, tmp_path):
+    changed = tmp_path / "people.parquet"
+    pq.write_table(people(1001), changed)
+    words = ("--schema", SCHEMA, "--ledger", asked, "--table", changed, "--text")
     code, _, err = call("ask", MEAN, "--bits", 1, *words)
     assert code == 2
-    assert "people.parquet is newer than its coded copy" in err
+    assert "people.parquet is not the one that its coded copy was made of" in err
     code, out, _ = call("ask", MEAN, "--bits", 1, *words, "--update")
     assert code == 0
     assert "charged 1 bit; spent 4 bits, 4 bits left" in out  # the open column once more
