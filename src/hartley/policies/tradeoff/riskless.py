@@ -40,7 +40,7 @@ def independent_rule(problem: Problem) -> tuple[Floats | None, Floats]:
     A linear programme: p(w,c) = p(w) p(c) for every pair, sum_c P(c|x) = 1. The prices of the
     first equations, returned with it, prove it. Each is divided by its largest coefficient, since
     the solver takes those of a rare confidential value for zero. Where the rule it finds tells
-    something all the same, there is none.
+    something all the same, or it finds none, there is none.
     """
     from scipy.optimize import linprog
     from scipy.sparse import eye, kron, vstack
@@ -57,6 +57,8 @@ def independent_rule(problem: Problem) -> tuple[Floats | None, Floats]:
     costs = (problem.key[:, None] * problem.distortion).T.ravel()
     scale = float(costs.max()) or 1.0  # the solver takes very large costs for infinite ones
     solved = linprog(costs / scale, A_eq=constraints, b_eq=right, method="highs")
+    if solved.status != 0:
+        return None, np.zeros((secrets, released))
     prices = -scale * solved.eqlin.marginals[keys:].reshape(released, secrets).T
     prices /= sizes * problem.secret[:, None]
     rule: Floats = normalised(solved.x.reshape(released, keys).T)
