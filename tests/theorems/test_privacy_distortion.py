@@ -166,6 +166,16 @@ def test_no_risk_is_none_however_rare_the_confidential_value_is(rare, objective)
     assert model.solve(risk=limit).risk <= limit * (1 + 1e-9) + 1e-15
 
 
+def test_what_a_solver_leaves_of_a_dead_release_does_not_hide_the_best_riskless_rule():
+    """For these counts it leaves a release of probability 3e-14 that tells something."""
+    counts = np.random.default_rng(12).integers(1, 50, (3, 8))
+    model = PrivacyDistortion(counts / counts.sum(), "squared")
+    quiet = model.solve(risk=0)
+    assert quiet.risk < 1e-12
+    assert quiet.gap < 1e-6 * model.constant_distortion
+    assert quiet.distortion < 0.999 * model.constant_distortion
+
+
 @pytest.mark.parametrize("objective", ["t_closeness", "delta_disclosure", "maximal_leakage"])
 def test_the_worst_case_keeps_its_limit_where_the_average_is_lost_in_rounding(objective):
     joint = np.array([[1e-15, 1e-16], [0.5, 0.5]])

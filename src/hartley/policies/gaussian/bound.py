@@ -260,7 +260,8 @@ def _not_gaussian(found: GaussianBound, model: GaussianModel, entropy: float) ->
     size = model.secret.shape[0]
     scale = math.log(found.base)
     most = (size * math.log(2 * math.pi * math.e) + log_determinant(model.exact.secret)) / 2 / scale
-    if model.reduced or not math.isfinite(as_number(entropy)):
+    entropy = as_number(entropy)
+    if model.reduced or not math.isfinite(entropy):
         raise OptionError(
             "The confidential side has no density, so the bound says nothing about it",
             hint="leave out discrete, constant and dependent columns",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 NOTHING = 1e-11
-"""How far p(w|x) / p(w) may be from 1 by rounding alone."""
+"""How far p(w|x) / p(w) may be from 1, and p(c) from 0, by rounding alone."""
 NEARLY_NOTHING = 1e-9
 """How far p(w|c) / p(w) may be from 1 in what a solver finds."""
 
@@ -61,9 +61,12 @@ def independent_rule(problem: Problem) -> tuple[Floats | None, Floats]:
         return None, np.zeros((secrets, released))
     prices = -scale * solved.eqlin.marginals[keys:].reshape(released, secrets).T
     prices /= sizes * problem.secret[:, None]
+    prices -= problem.secret @ prices
     rule: Floats = normalised(solved.x.reshape(released, keys).T)
-    live = problem.key @ rule > 0
-    given = (rule * problem.key[:, None]).T[live]
-    release = replace(problem, given=given / given.sum(axis=1, keepdims=True) @ problem.given)
-    tells = dependence(release, NEARLY_NOTHING).any()
-    return None if tells else rule, prices - problem.secret @ prices
+    live = problem.key @ rule > NOTHING
+    if rule[:, live].sum(axis=1).min() < 0.5:
+        return None, prices
+    rule = normalised(np.where(live, rule, 0.0))
+    mass = (rule * problem.key[:, None]).T[live]
+    release = replace(problem, given=mass / mass.sum(axis=1, keepdims=True) @ problem.given)
+    return None if dependence(release, NEARLY_NOTHING).any() else rule, prices
