@@ -47,6 +47,26 @@ def blahut_arimoto(p, d, lam, rounds=20_000):
     return -lam * float(p @ np.log(kernel @ q)), rule
 
 
+def exact_cost(joint, d, rule, lam):
+    """The distortion, the risk in nats and the cost of a rule, in forty digits."""
+    with localcontext() as context:
+        context.prec = 40
+        joint, d, rule = ([[Decimal(float(n)) for n in row] for row in m] for m in (joint, d, rule))
+        rule = [[entry / sum(row) for entry in row] for row in rule]
+        whole = sum(map(sum, joint))
+        joint = [[entry / whole for entry in row] for row in joint]
+        key = [sum(column) for column in zip(*joint, strict=True)]
+        distortion, risk = Decimal(0), Decimal(0)
+        for c in range(len(d[0])):
+            distortion += sum(p * rule[x][c] * d[x][c] for x, p in enumerate(key))
+            total = sum(p * rule[x][c] for x, p in enumerate(key))
+            for row in joint:
+                both = sum(entry * rule[x][c] for x, entry in enumerate(row))
+                if both:
+                    risk += both * (both / (sum(row) * total)).ln()
+        return distortion, risk, distortion + Decimal(lam) * risk
+
+
 # --- certificates -----------------------------------------------------------------------------
 
 
@@ -91,21 +111,80 @@ def test_rounding_moves_bound_and_cost_outward(seed):
             )
             for x, p in enumerate(key)
         )
-        cost = Decimal(0)
-        rows = [[Decimal(float(entry)) for entry in row] for row in rule]
-        rows = [[entry / sum(row) for entry in row] for row in rows]
-        for c in range(d.shape[1]):
-            cost += sum(p * rows[x][c] * Decimal(float(d[x, c])) for x, p in enumerate(key))
-            total = sum(p * rows[x][c] for x, p in enumerate(key))
-            for w, s in enumerate(secret):
-                u = sum(exact_joint[w][x] * rows[x][c] for x in range(len(key)))
-                if u:
-                    cost += weight * u * (u / (s * total)).ln()
+        cost = exact_cost(joint, d, rule, lam)[2]
         found = lower_bound(problem, scores)
         assert Decimal(found) <= bound
         assert bound - Decimal(found) < Decimal("1e-10")
         assert Decimal(told.cost) + Decimal(told.margin) >= cost
         assert Decimal(told.margin) < Decimal("1e-11")
+
+
+@pytest.mark.parametrize("lam", [1.0, 1e9, 1e17, 1e300])
+@pytest.mark.parametrize("apart", [1e-5, 1e-8, 1e-13])
+def test_the_gap_is_true_where_the_key_tells_next_to_nothing(apart, lam):
+    joint = 0.25 + apart * np.array([[1, -1], [-1, 1]])
+    d = 1 - np.eye(2)
+    answer = PrivacyDistortion(joint, d, base=math.e).solve(lam=lam)
+    simple = [exact_cost(joint, d, rule, lam)[2] for rule in (np.eye(2), [[1, 0], [1, 0]])]
+    assert Decimal(answer.cost) - Decimal(answer.gap) <= min(simple)
+    assert exact_cost(joint, d, answer.matrix, lam)[2] - Decimal(answer.gap) <= min(simple)
+    assert answer.gap < 0.51
+
+
+@settings(max_examples=25, deadline=None)
+@given(SEEDS)
+def test_the_gap_is_true_for_any_scale_of_probabilities_distortions_and_lam(seed):
+    joint, d, _, rng = random_problem(seed, largest=4)
+    joint *= 10.0 ** rng.uniform(-12, 0, joint.shape)
+    d *= 10.0 ** rng.uniform(-9, 9, rng.choice([d.shape, (d.shape[0], 1), (1, 1)]))
+    model = PrivacyDistortion(joint / joint.sum(), d, base=math.e)
+    lam = 10.0 ** rng.uniform(-12, 12) * max(model.constant_distortion, 1e-300)
+    answer, exact = model.solve(lam=lam), model.joint.matrix
+    constant = np.zeros_like(d)
+    constant[:, (exact.sum(axis=0) @ d).argmin()] = 1
+    faithful = d == d.min(axis=1, keepdims=True)
+    rules = (answer.matrix, constant, faithful, rng.dirichlet(np.ones(d.shape[1]), len(d)))
+    least = min(exact_cost(exact, d, rule, lam)[2] for rule in rules) / Decimal(1 - 1e-15)
+    assert Decimal(answer.cost) - Decimal(answer.gap) <= least
+
+
+@pytest.mark.parametrize("rare", [1e-2, 1e-6, 1e-8, 1e-12])
+@pytest.mark.parametrize(
+    "objective", ["mutual_information", "t_closeness", "delta_disclosure", "maximal_leakage"]
+)
+def test_no_risk_is_none_however_rare_the_confidential_value_is(rare, objective):
+    """Half of the key is independent and kept; the rest tells of one rare value alone."""
+    secret = np.array([rare, (1 - rare) / 2, (1 - rare) / 2])
+    told = np.array([[0.9, 0.1], [0.4, 0.6], [0.4, 0.6]])
+    joint = np.einsum("w,wa,b->wab", secret, told, [0.5, 0.3, 0.2]).reshape(3, 6)
+    keys = [(a, b) for a in range(2) for b in range(3)]
+    model = PrivacyDistortion(joint / joint.sum(), "squared", values=keys, objective=objective)
+    quiet = model.solve(risk=0)
+    assert quiet.risk < 1e-12
+    assert quiet.distortion == pytest.approx(joint.sum(axis=0)[:3].sum(), abs=1e-6)
+    limit = model.largest_risk / 10
+    assert model.solve(risk=limit).risk <= limit * (1 + 1e-9) + 1e-15
+
+
+def test_what_a_solver_leaves_of_a_dead_release_does_not_hide_the_best_riskless_rule():
+    """For these counts it leaves a release of probability 3e-14 that tells something."""
+    counts = np.random.default_rng(12).integers(1, 50, (3, 8))
+    model = PrivacyDistortion(counts / counts.sum(), "squared")
+    quiet = model.solve(risk=0)
+    assert quiet.risk < 1e-12
+    assert quiet.gap < 1e-6 * model.constant_distortion
+    assert quiet.distortion < 0.999 * model.constant_distortion
+
+
+@pytest.mark.parametrize("objective", ["t_closeness", "delta_disclosure", "maximal_leakage"])
+def test_the_worst_case_keeps_its_limit_where_the_average_is_lost_in_rounding(objective):
+    joint = np.array([[1e-15, 1e-16], [0.5, 0.5]])
+    model = PrivacyDistortion(joint / joint.sum(), "zero_one", objective=objective)
+    limit = max(model.largest_risk / 10, 1e-9)
+    if model.largest_risk > limit:
+        assert model.solve(risk=limit).risk <= limit * (1 + 1e-9)
+    weighed = model.solve(lam=100.0)
+    assert weighed.cost - weighed.gap <= 0.5
 
 
 def test_a_bound_of_nonsense_is_no_bound():

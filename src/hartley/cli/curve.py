@@ -11,6 +11,7 @@ from hartley.cli.options import (
     Csv,
     Html,
     Missing,
+    Names,
     Null,
     Tables,
     open_tables,
@@ -61,6 +62,7 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     html: Html = None,
     csv: Csv = None,
     null: Null = None,
+    names: Names = None,
     json: Format = None,
 ) -> None:
     """Draw how little a perturbed key can tell, for every distortion, with certified bounds.
@@ -73,7 +75,7 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     from hartley.reports.files import write_whole
     from hartley.studies.curve import privacy_curve
 
-    opened = open_tables(table, null)
+    opened = open_tables(table, null, names)
     check_files({"report": html, "table of points": csv}, {"table": table})
     with progress_bar({"curve": "Tracing the curve"}) as progress:
         report = privacy_curve(

@@ -38,9 +38,9 @@ def mutual_information(
         return in_base(_from_counts(source), base)
     joint = source if isinstance(source, JointDistribution) else JointDistribution.of(source)
     p = joint.matrix
-    product = np.outer(p.sum(axis=1), p.sum(axis=0))
-    occurring = p > 0
-    terms = p[occurring] * np.log2(p[occurring] / product[occurring])
+    x, y = np.nonzero(p)
+    # One after the other, since the product of two rare ones can be zero.
+    terms = p[x, y] * np.log2(p[x, y] / p.sum(axis=1)[x] / p.sum(axis=0)[y])
     return in_base(max(math.fsum(terms), 0.0), base)
 
 

@@ -185,6 +185,8 @@ def test_a_gaussian_grid_is_symmetric_and_normalised():
         (JOINT, [["a"]], "not a matrix of numbers"),
         (JOINT, None, "not a matrix of numbers"),
         (JOINT, "cubic", "no distortion called cubic"),
+        (JOINT, 1e200 * np.ones((3, 3)), "too small or too large"),
+        (JOINT, 1e-320 * np.ones((3, 3)), "too small or too large"),
         (JOINT, {0: ("a",), 1: ("a",)}, "lacks the key value number 2"),
         (JOINT, {0: ("a",), 1: ("a",), 2: ("a", "b")}, "differ in length"),
     ],
@@ -201,6 +203,8 @@ def test_what_makes_no_problem_is_refused_in_a_sentence(joint, distortion, sente
         ({"base": 1}, "base 1 is not larger"),
         ({"method": "third"}, "no method called third"),
         ({"values": [1, 2]}, "2 key values for 3 columns"),
+        ({"values": 3}, "0 key values for 3 columns"),
+        ({"values": [1, 2, 2]}, "named twice"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, sentence):
@@ -216,6 +220,9 @@ def test_options_that_make_no_sense_are_refused(options, sentence):
         ({"lam": 0}, "not a positive number"),
         ({"lam": math.inf}, "not a positive number"),
         ({"lam": "much"}, "not a positive number"),
+        ({"lam": True}, "not a positive number"),
+        ({"lam": 10**400}, "not a positive number"),
+        ({"lam": 1, "tolerance": "small"}, "tolerance small is not"),
         ({"risk": -0.1}, r"between 0 and 0\.\d+ bits"),
         ({"risk": 3}, r"No perturbation reaches a risk of 3 bits"),
         ({"distortion": -1}, "between 0 and "),
@@ -277,16 +284,47 @@ def test_a_table_with_one_confidential_value_is_refused():
 
 
 @pytest.mark.parametrize(
-    "options", [{"rho": 1}, {"rho": 0.5, "points": 1}, {"rho": 0.5, "reach": 0}]
+    "options",
+    [
+        {"rho": 1},
+        {"rho": "high"},
+        {"rho": 0.5, "points": 1},
+        {"rho": 0.5, "points": 10**9},
+        {"rho": 0.5, "reach": 0},
+    ],
 )
 def test_a_gaussian_that_is_none_is_refused(options):
     with pytest.raises(OptionError):
         PrivacyDistortion.gaussian(**options)
 
 
-def test_a_curve_needs_three_points():
+def test_a_curve_needs_three_points_and_a_tolerance():
+    model = PrivacyDistortion(JOINT, "squared")
     with pytest.raises(OptionError, match="3 points or more"):
-        PrivacyDistortion(JOINT, "squared").curve(points=2)
+        model.curve(points=2)
+    with pytest.raises(OptionError, match="tolerance 0 is not"):
+        model.curve(tolerance=0)
+
+
+def test_numbers_of_numpy_are_numbers():
+    model = PrivacyDistortion(JOINT, "squared")
+    expected = model.solve(lam=2).cost
+    assert [model.solve(lam=lam).cost for lam in (np.int64(2), np.float32(2))] == [expected] * 2
+    assert len(model.curve(points=np.int64(4)).points) == 4
+    grid = PrivacyDistortion.gaussian(rho=np.float32(0.5), points=np.int64(9))
+    assert len(grid.values) == 9
+
+
+def test_a_path_of_one_level_need_be_no_list():
+    assert PrivacyDistortion(JOINT, {0: 1, 1: 1, 2: 2}).distortion[0].tolist() == [0, 1, 2]
+
+
+def test_probabilities_whose_products_vanish_are_measured():
+    """A grid that reaches to 29 standard deviations holds probabilities around 1e-200."""
+    model = PrivacyDistortion.gaussian(rho=0.5, points=9, reach=29)
+    answer = model.solve(distortion=model.constant_distortion / 2)
+    assert 0 < answer.risk < model.largest_risk < 1e-12
+    assert model.solve(risk=0).distortion == model.constant_distortion
 
 
 # --- the curve --------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from hartley.policies.gaussian.model import GaussianModel, read_gaussian
 from hartley.policies.gaussian.programme import Programme
 from hartley.policies.gaussian.water import fill
 from hartley.policies.gaussian.wording import DISCRETE, plain, shown_above, shown_below
+from hartley.policies.tradeoff.input import as_number
 from hartley.policies.tradeoff.result import unit_of
 
 if TYPE_CHECKING:
@@ -259,7 +260,8 @@ def _not_gaussian(found: GaussianBound, model: GaussianModel, entropy: float) ->
     size = model.secret.shape[0]
     scale = math.log(found.base)
     most = (size * math.log(2 * math.pi * math.e) + log_determinant(model.exact.secret)) / 2 / scale
-    if model.reduced or not (isinstance(entropy, (int, float)) and math.isfinite(entropy)):
+    entropy = as_number(entropy)
+    if model.reduced or not math.isfinite(entropy):
         raise OptionError(
             "The confidential side has no density, so the bound says nothing about it",
             hint="leave out discrete, constant and dependent columns",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from hartley.errors import OptionError
+from hartley.policies.tradeoff.input import as_number
 
 
 def mutual_information_bound(
@@ -27,7 +28,7 @@ def mutual_information_bound(
         >>> mutual_information_bound(information=2.0, constant_distortion=4.0, distortion=1.0)
         1.5
     """
-    if not constant_distortion > 0 or not information >= 0:
+    if not as_number(constant_distortion) > 0 or not as_number(information) >= 0:
         raise OptionError(
             f"An information of {information} and a distortion of {constant_distortion} make no "
             "bound",
@@ -39,12 +40,7 @@ def mutual_information_bound(
 
 def check_distortion(distortion: object) -> float:
     """Return a distortion as a number, refusing what is none."""
-    try:
-        if isinstance(distortion, bool):
-            raise TypeError  # noqa: TRY301 - one place turns everything bad into one sentence
-        number = float(distortion)  # type: ignore[arg-type]  # refused below
-    except (TypeError, ValueError):
-        number = math.nan
+    number = as_number(distortion)
     if not 0 <= number < math.inf:
         raise OptionError(
             f"The distortion {distortion} is not a number of 0 or more",

@@ -181,7 +181,8 @@ class GaussianRule:
             >>> rule.apply({"age": [1, 2], "ill": ["no", "yes"]}, keep="ill").to_pydict()
             {'age': [5.0, 5.0], 'ill': ['no', 'yes']}
         """
-        if isinstance(seed, bool) or not (seed is None or (isinstance(seed, int) and seed >= 0)):
+        whole = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
+        if seed is not None and not (whole and seed >= 0):
             raise OptionError(
                 f"The seed {seed} is not a whole number of 0 or more", hint="write seed=7"
             )

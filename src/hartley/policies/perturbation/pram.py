@@ -40,10 +40,11 @@ class Pram:
 
     .. math:: P_{xy} = P(\hat X = y \mid X = x), \qquad \sum_y P_{xy} = 1
 
-    The post-randomisation method (Gouweleeuw, Kooiman, Willenborg and de Wolf 1998). Rows are
-    drawn one by one and independently. Probabilities are exact rationals: texts and fractions as
-    they are written, doubles rounded to decimals of 15 digits whose rows add up to 1. A draw uses
-    multiples of 2^-62, positive where the matrix is, and what is said about leakage counts that.
+    The post-randomisation method (Gouweleeuw, Kooiman, Willenborg and de Wolf 1998). Rows are drawn
+    one by one and independently. Probabilities are exact rationals: texts and fractions as they are
+    written, up to a common denominator of 2^62; beyond that they are rounded as doubles are, to
+    decimals of 15 digits whose rows add up to 1. A draw uses multiples of 2^-62, positive where the
+    matrix is, and what is said about leakage counts that.
 
     Args:
         matrix: a row a value and a column a released value.
@@ -283,7 +284,7 @@ def keystream_key(seed: Seed, rule: str) -> NDArray[np.uint32]:
     """
     if seed is None:
         seed = fresh_seed()
-    if isinstance(seed, bool) or not isinstance(seed, (int, bytes)) or seed == b"":
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer, bytes)) or seed == b"":
         raise OptionError(
             "The seed is no whole number and no bytes", hint="write for example seed=7"
         )

@@ -24,13 +24,15 @@ def as_list(values: object) -> Sequence[Value] | None:
     """Return values as a list of plain ones, refusing what has no order.
 
     Example:
-        >>> as_list(np.array(["a", "b"]))
-        ['a', 'b']
+        >>> as_list(np.array(["a", "b"])), as_list([np.int64(1), 2])
+        (['a', 'b'], [1, 2])
     """
     if isinstance(values, np.ndarray):
         return list(values.tolist())
-    if values is None or isinstance(values, Sequence):
+    if values is None or isinstance(values, range):
         return values
+    if isinstance(values, Sequence):
+        return [value.item() if isinstance(value, np.generic) else value for value in values]
     raise OptionError("The values of the matrix are no list", hint="list them, one a row")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +12,13 @@ from hartley.errors import ColumnError, OptionError
 from hartley.ranges.distribution import JointDistribution
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
 
 NAMED = ("squared", "absolute", "zero_one")
+MOST_POINTS = 20_000
+"""So many points at most on a grid."""
 MOST_VALUES = 4000
 """So many key values at most when a distortion is worked out pair by pair."""
 TINY, HUGE = 1e-290, 1e150
@@ -49,17 +49,48 @@ def read_joint(joint: JointDistribution | ArrayLike) -> JointDistribution:
     return JointDistribution(matrix / matrix.sum())
 
 
+def as_number(value: object) -> float:
+    """Return a number as a double, not a number for whatever is none.
+
+    Example:
+        >>> as_number(np.int64(3)), as_number("x"), as_number(True)
+        (3.0, nan, nan)
+    """
+    try:
+        return math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def check_values(values: Sequence[Any] | None, keys: int) -> tuple[Any, ...]:
+    """Return the key values, 0, 1, 2, ... if none are given."""
+    try:
+        listed = tuple(range(keys) if values is None else values)
+    except TypeError:
+        listed = ()
+    if len(listed) != keys:
+        raise OptionError(
+            f"There are {len(listed)} key values for {keys} columns of the joint distribution",
+            hint="give one value a column",
+        )
+    if len(set(map(repr, listed))) < keys:
+        raise OptionError("A key value is named twice", hint="add up the columns of equal values")
+    return listed
+
+
 def gaussian_joint(rho: float, points: int, reach: float) -> tuple[JointDistribution, Floats]:
     """Return a standard bivariate Gaussian density on a grid, and the grid."""
-    if not (isinstance(rho, (int, float)) and -1 < rho < 1):
+    rho, reach = as_number(rho), as_number(reach)
+    if not -1 < rho < 1:
         raise OptionError(
             f"The correlation {rho} is not between -1 and 1", hint="write for example rho=0.95"
         )
-    if not (isinstance(points, int) and points >= 2):
+    if not (isinstance(points, (int, np.integer)) and 2 <= points <= MOST_POINTS):
         raise OptionError(
-            f"A grid of {points} points is none", hint="give two points or more, for example 31"
+            f"A grid cannot have {points} points",
+            hint=f"give from 2 to {MOST_POINTS:,} points, for example 31",
         )
-    if not (isinstance(reach, (int, float)) and 0 < reach < 30):
+    if not 0 < reach < 30:
         raise OptionError(
             f"The grid cannot reach to {reach}", hint="give standard deviations, for example 3"
         )
@@ -109,6 +140,11 @@ def _checked(matrix: object, keys: int) -> Floats:
         raise OptionError(
             "The distortion holds something that is negative or no number",
             hint="every entry is a number of 0 or more",
+        )
+    if checked.max() > HUGE or 0 < checked.max() < TINY:
+        raise OptionError(
+            "The distortion is too small or too large to compute with",
+            hint="give it in another unit",
         )
     return checked
 
@@ -174,7 +210,8 @@ def _hierarchy(paths: Mapping[Any, Any], values: Sequence[Any]) -> list[list[flo
                 hint="give every key value its path, from the narrowest group to the widest",
             )
         path = paths[value]
-        lines.append((value, *((path,) if isinstance(path, str) else tuple(path))))
+        several = isinstance(path, Sequence) and not isinstance(path, str)
+        lines.append((value, *(path if several else (path,))))
     if len({len(line) for line in lines}) > 1:
         raise OptionError(
             "The paths of the hierarchy differ in length",
@@ -198,14 +235,17 @@ def _refuse_many(values: Sequence[Any]) -> None:
         )
 
 
+def check_tolerance(tolerance: object) -> None:
+    """Refuse a tolerance that is no share."""
+    if not 0 < as_number(tolerance) < 1:
+        raise OptionError(
+            f"The tolerance {tolerance} is not between 0 and 1", hint="write tolerance=1e-6"
+        )
+
+
 def check_wish(wish: object, name: str, low: float, high: float, unit: str) -> float:
     """Return a wished distortion or risk, refusing what no rule reaches."""
-    try:
-        if isinstance(wish, bool):
-            raise TypeError  # noqa: TRY301 - one place turns everything bad into one sentence
-        number = float(wish)  # type: ignore[arg-type]  # refused below
-    except (TypeError, ValueError):
-        number = math.nan
+    number = as_number(wish)
     slack = 1e-9 * (high - low) if math.isfinite(high) else 0.0
     if not low - slack <= number <= high + slack:
         raise OptionError(

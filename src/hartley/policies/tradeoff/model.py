@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from hartley.errors import OptionError
 from hartley.exact import check_base
 from hartley.measures.mutual import mutual_information
 from hartley.policies.tradeoff.curve import TradeoffCurve, trace_curve
 from hartley.policies.tradeoff.input import (
+    as_number,
+    check_tolerance,
+    check_values,
     check_wish,
     covariance,
     gaussian_joint,
@@ -94,13 +99,7 @@ class PrivacyDistortion:
             )
         self.joint = read_joint(joint)
         keys = self.joint.matrix.shape[1]
-        self.values = tuple(range(keys) if values is None else values)
-        if len(self.values) != keys:
-            raise OptionError(
-                f"There are {len(self.values)} key values for {keys} columns of the joint "
-                "distribution",
-                hint="give one value a column",
-            )
+        self.values = check_values(values, keys)
         self.base = base
         self.distortion, points = read_distortion(distortion, self.values)
         self.released = (
@@ -280,14 +279,12 @@ class PrivacyDistortion:
             raise OptionError(
                 "Give one of lam, distortion and risk", hint="for example solve(lam=1.5)"
             )
-        if lam is not None and not (isinstance(lam, (int, float)) and 0 < lam < math.inf):
-            raise OptionError(f"The lam {lam} is not a positive number", hint="write lam=1.5")
-        if not 0 < tolerance < 1:
-            raise OptionError(
-                f"The tolerance {tolerance} is not between 0 and 1", hint="write tolerance=1e-6"
-            )
+        check_tolerance(tolerance)
         if lam is not None:
-            return self._result(self._solver.at_weight(lam / math.log(self.base), tolerance))
+            weight = as_number(lam) / math.log(self.base)
+            if not 0 < weight < math.inf:
+                raise OptionError(f"The lam {lam} is not a positive number", hint="write lam=1.5")
+            return self._result(self._solver.at_weight(weight, tolerance))
         if distortion is not None:
             low, high = self.least_distortion, self.largest_distortion
             target = check_wish(distortion, "distortion", low, high, "")
@@ -320,8 +317,9 @@ class PrivacyDistortion:
             >>> curve.upper(0.25) >= curve.lower(0.25) > 0.1
             True
         """
-        if not (isinstance(points, int) and points >= 3):
+        if not (isinstance(points, (int, np.integer)) and points >= 3):
             raise OptionError(f"A curve of {points} points is none", hint="give 3 points or more")
+        check_tolerance(tolerance)
         trace = trace_worst if isinstance(self._solver, WorstCase) else trace_curve
         return trace(self, points=points, tolerance=tolerance, progress=progress)
 

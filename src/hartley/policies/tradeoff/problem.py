@@ -137,9 +137,10 @@ def riskless_bound(problem: Problem, prices: Array) -> float:
 def _log_ratios(problem: Problem, joint: Array) -> Array:
     """Return ln(p(w,c) / (p(w) p(c))), zero where the pair never occurs."""
     xp = namespace(joint)
-    product = problem.secret[:, None] * xp.sum(joint, axis=0)
     occurs, ones = joint > 0, xp.ones_like(joint)
-    return xp.log(xp.where(occurs, joint, ones) / xp.where(occurs, product, ones))
+    total = xp.where(occurs, ones * xp.sum(joint, axis=0), ones)
+    # One after the other, since the product of two rare ones can be zero.
+    return xp.log(xp.where(occurs, joint / problem.secret[:, None], ones) / total)
 
 
 def slack_values(problem: Problem, scores: Array) -> tuple[Array, Array]:

@@ -20,6 +20,7 @@ from hartley.policies.tradeoff.problem import (
     risk_of,
     riskless_bound,
 )
+from hartley.policies.tradeoff.riskless import dependence, independent_rule
 from hartley.policies.tradeoff.second_order import Start, solve_second
 
 if TYPE_CHECKING:
@@ -36,11 +37,12 @@ FIRST_WORK = 4e11
 FIRST_STEPS = 60, 20_000
 """Operations of the first-order method in all, and its steps at least and at most."""
 LARGEST_WEIGHT = 1e6
-"""Lambda, in units of the distortion of a constant release, beyond which risk counts as all."""
+"""Lambda, in units of the distortion of a constant release over what the key tells, beyond which
+risk counts as all."""
+PROVING_WEIGHTS = 1e4, 1e6
+"""Smaller ones whose proofs are tried for a lambda at which rounding hides too much."""
 SMALLEST_WEIGHT = 1e-5
 MOST_TRIES = 60
-NOTHING = 1e-14
-"""Nats of mutual information that are rounding of none."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,14 @@ class Answer:
     """No rule of at most this distortion tells less, in nats: certified."""
     scores: Floats | None = None
     steps: int = 0
+
+    def proved(self, other: Answer) -> Answer:
+        """Return the same rule with another's proof, where that says more."""
+        lifted = other.bound - self.bound
+        if lifted <= 0:
+            return self
+        gap = max(self.gap - lifted, 0.0)
+        return replace(self, bound=other.bound, gap=gap, scores=other.scores)
 
 
 @dataclass(frozen=True)
@@ -133,8 +143,7 @@ class Solver:
     @cached_property
     def unrelated(self) -> bool:
         """Whether the key tells nothing, so that the most faithful rule is best."""
-        joint = self.problem.given.T * self.problem.key
-        return risk_of(self.problem, joint) <= NOTHING
+        return not dependence(self.problem).any()
 
     # --- one lambda -------------------------------------------------------------------------
 
@@ -143,7 +152,31 @@ class Solver:
         if self.scale == 0:
             return self.constant_release(weight)
         if self.unrelated:
-            return replace(self.faithful(tolerance), weight=weight)
+            return self._better(self.constant_release(weight), tolerance)
+        found = self._solved(weight, tolerance, warm)
+        return found if found.gap <= tolerance * self.scale else self._better(found, tolerance)
+
+    def _better(self, found: Answer, tolerance: float) -> Answer:
+        """Return the best of what was found for a lambda and the simplest rules.
+
+        The least cost grows with lambda: what is proved for a smaller one, where rounding hides
+        less, holds for this one, too.
+        """
+        quiet = self.constant_release(found.weight)
+        assert quiet.scores is not None
+        rule, scores = self.faithful(tolerance).rule, (quiet.scores,)
+        answers = [found, quiet, self.certified(rule, scores, found.weight, 0)]
+        for smaller in () if self.unrelated else PROVING_WEIGHTS:
+            best = min(answers, key=lambda answer: answer.gap)
+            if best.gap <= tolerance * self.scale or smaller * self.scale >= found.weight:
+                break
+            answers.append(self._solved(smaller * self.scale, tolerance))
+        proof = max(answers, key=lambda answer: answer.bound)
+        answers = [answer.proved(proof) for answer in answers if answer.weight == found.weight]
+        return min(answers, key=lambda answer: answer.gap)
+
+    def _solved(self, weight: float, tolerance: float, warm: Answer | None = None) -> Answer:
+        """Return the best rule that the methods find for a lambda."""
         problem = self.scaled.weighing(weight / self.scale)
         tolerance = max(tolerance, _rounding(problem))
         if self._takes_second(problem):
@@ -247,12 +280,13 @@ class Solver:
 
     def _bracket(self, goal: _Goal, tolerance: float) -> tuple[Answer, Answer]:
         """Return answers on both sides of the target, the most faithful one at the worst."""
-        start = self.at_weight(self.scale, tolerance)
+        start, told = self.at_weight(self.scale, tolerance), self.faithful(tolerance).risk
+        heaviest = LARGEST_WEIGHT * self.scale / min(max(told, 1e-4), 1.0)
         low = high = start
         while not goal.below(low) and low.weight > SMALLEST_WEIGHT * self.scale:
             high = low
             low = self.at_weight(low.weight / 4, tolerance, low)
-        while goal.below(high) and high.weight < LARGEST_WEIGHT * self.scale:
+        while goal.below(high) and high.weight < heaviest:
             low = high
             high = self.at_weight(high.weight * 4, tolerance, high)
         if not goal.below(low):
@@ -279,12 +313,12 @@ class Solver:
     # --- the ends -----------------------------------------------------------------------------
 
     def constant_release(self, weight: float) -> Answer:
-        """Return the best release that is always the same, with what the trivial scores prove."""
+        """Return the best release that is always the same: no rule distorts less than the least."""
         best = int((self.problem.key @ self.problem.distortion).argmin())
         rule = np.zeros_like(self.problem.distortion)
         rule[:, best] = 1.0
         scores = np.zeros((self.problem.sizes[1], self.problem.sizes[2]))
-        return self.certified(rule, (scores,), weight, 0)
+        return replace(self._only(rule, 0.0), risk=0.0, weight=weight, scores=scores)
 
     def riskless(self, tolerance: float) -> Answer:
         """Return the rule of least distortion among those that tell nothing at all."""
@@ -299,7 +333,8 @@ class Solver:
         if constant.gap <= 10 * tolerance * self.scale:
             return constant
         # Not constant, where part of the key is independent of the secret: a linear programme.
-        rule, prices = _independent(self.problem)
+        rule, prices = independent_rule(self.problem)
+        rule = answer.rule if rule is None else rule
         told = evaluate(self.problem, rule)
         bound = riskless_bound(self.problem, prices)
         gap = max(told.distortion + told.margin - bound, 0.0)
@@ -340,26 +375,3 @@ def _chord(low: Answer, high: Answer) -> float:
     fall = low.risk - high.risk
     slope = (high.distortion - low.distortion) / fall if fall > 0 else low.weight
     return min(max(slope, low.weight), high.weight)
-
-
-def _independent(problem: Problem) -> tuple[Floats, Floats]:
-    """Return the rule of least distortion whose releases are independent of the secret.
-
-    A linear programme: p(w,c) = p(w) p(c) for every pair, sum_c P(c|x) = 1. The prices of the
-    first equations, returned with it, prove it.
-    """
-    from scipy.optimize import linprog
-    from scipy.sparse import eye, kron, vstack
-
-    keys, secrets, released = problem.sizes
-    centred = problem.key[None, :] * (problem.given.T - problem.secret[:, None])
-    constraints = vstack(
-        [kron(np.ones((1, released)), eye(keys)), kron(eye(released), centred)], format="csr"
-    )
-    right = np.concatenate([np.ones(keys), np.zeros(secrets * released)])
-    costs = (problem.key[:, None] * problem.distortion).T.ravel()
-    scale = float(costs.max()) or 1.0  # the solver takes very large costs for infinite ones
-    solved = linprog(costs / scale, A_eq=constraints, b_eq=right, method="highs")
-    rule: Floats = normalised(solved.x.reshape(released, keys).T)
-    prices = -scale * solved.eqlin.marginals[keys:].reshape(released, secrets).T
-    return rule, prices - problem.secret @ prices

@@ -197,7 +197,7 @@ class WorstCase:
         if target <= 0:
             return self.riskless(tolerance)
         point = self.within(target, tolerance)
-        if quiet.distortion <= point.distortion:
+        if quiet.distortion <= point.distortion and quiet.risk <= max(target, SMALLEST_RISK):
             point = replace(quiet, limit=target, prices=point.prices, steps=point.steps)
         bound = point.bound
         gap = max(point.distortion + self._margin(point.distortion, 0.0, 0.0) - bound, 0.0)
@@ -275,7 +275,9 @@ class WorstCase:
             return self.solver.constant_release(weight)
         quiet, faithful = self.ends
         if not self.open:
-            return replace(self.faithful(tolerance), weight=weight)
+            answer = self.faithful(tolerance)
+            gap = answer.gap + weight * answer.risk + self._margin(0.0, answer.risk, weight)
+            return replace(answer, weight=weight, gap=gap)
         reach = min(faithful.risk, (quiet.distortion - self.least) / weight * (1 + 1e-9))
         tried = [quiet, replace(faithful, limit=reach)]
         waiting: list[tuple[float, float, int, Point, Point]] = []

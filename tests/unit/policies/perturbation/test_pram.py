@@ -264,6 +264,13 @@ def test_other_values_can_be_released_than_there_are():
     assert draw.changed == [3]
 
 
+def test_numbers_of_numpy_are_values_and_seeds():
+    rule = Pram.retaining("0.5", [np.int64(1), np.int64(2)], column="x")
+    assert rule.values == (1, 2)
+    drawn = [rule.draw([0] * 40, seed=seed).tolist() for seed in (np.int64(5), 5)]
+    assert drawn[0] == drawn[1]
+
+
 def test_values_may_be_an_array_and_no_set():
     assert Pram(np.eye(2), np.array(["a", "b"])).values == ("a", "b")
     assert Pram(np.eye(2), np.array([1, 2])).values == (1, 2)
