@@ -69,6 +69,42 @@ class Blocks:
         return out * self.scale
 
 
+class ThinBlocks:
+    r"""The same of all released values at once, where F has few rows and D no zero.
+
+    .. math:: s (F'F) s + D = \sqrt{D} \, (I + Q' \Sigma^2 Q) \sqrt{D}
+
+    by the singular values of F s / sqrt(D), so that nothing of the size of a block is formed. What
+    is orthogonal to Q is found twice, since most of a vector may lie along it. |C| N rows
+    (N + rows) operations.
+
+    Args:
+        scale: s, a column a released value.
+        diagonal: D.
+        rows: F of every released value.
+    """
+
+    def __init__(self, scale: Floats, diagonal: Floats, rows: Floats) -> None:
+        self.root = np.sqrt(diagonal)
+        self.weight = scale / self.root
+        _, sizes, self.along = np.linalg.svd(rows * self.weight.T[:, None], full_matrices=False)
+        self.left = 1 / (1 + sizes**2)
+        taken = self.along * (sizes * np.sqrt(self.left))[:, :, None] * self.weight.T[:, None]
+        taken = taken.reshape(-1, scale.shape[0])
+        self.schur = np.diag((self.weight**2).sum(axis=1)) - taken.T @ taken
+
+    def solve(self, right: Floats) -> Floats:
+        """Return s M^-1 right for the blocks of all released values."""
+        across = (right / self.root).T[:, :, None]
+        parts = np.zeros((*self.along.shape[:2], 1))
+        for _ in range(2):
+            more = self.along @ across
+            across = across - self.along.mT @ more
+            parts += more
+        found: Floats = (across + self.along.mT @ (parts * self.left[:, :, None]))[:, :, 0].T
+        return found * self.weight
+
+
 def _factor(block: Floats, ridges: tuple[float, ...]) -> Floats:
     from scipy.linalg.lapack import dpotrf
 

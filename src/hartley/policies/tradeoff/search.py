@@ -21,7 +21,7 @@ from hartley.policies.tradeoff.problem import (
     riskless_bound,
 )
 from hartley.policies.tradeoff.riskless import dependence, independent_rule
-from hartley.policies.tradeoff.second_order import Start, solve_second
+from hartley.policies.tradeoff.second_order import Start, solve_second, work_of_step
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -194,9 +194,8 @@ class Solver:
     def _takes_second(self, problem: Problem) -> bool:
         if self.method != "auto":
             return self.method == "second"
-        keys, secrets, released = problem.sizes
-        work = released * keys**2 * (keys + secrets)
-        return 8 * released * keys**2 <= SECOND_MEMORY and work <= SECOND_WORK
+        memory, work = work_of_step(problem)
+        return memory <= SECOND_MEMORY and work <= SECOND_WORK
 
     def _start(self, problem: Problem, tolerance: float) -> Start | None:
         keys, _, released = problem.sizes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.policies.tradeoff.blocks import Blocks, reach
+from hartley.policies.tradeoff.blocks import Blocks, ThinBlocks, reach
 from hartley.policies.tradeoff.problem import (
     Found,
     Problem,
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MOST_STEPS = 90
 PATIENCE = 20
 """So many steps without a better certificate, and the numbers hold no more."""
+SMALLEST_PRODUCT = 1e-250
+"""Below, a root and its inverse lose digits."""
 NEAR = 0.97
 """The share of the way to the boundary that a step takes at most."""
 
@@ -56,7 +58,8 @@ def solve_second(problem: Problem, *, tolerance: float, start: Start | None = No
     Newton steps on these with r z = sigma mu, the scores as variables of their own: so the slacks
     belong to a point of the dual problem at every step and each iterate proves a bound, also for
     released values that die out. The Hessian is block-diagonal over the released values; a step
-    takes |C| |X|^3 operations and |C| |X|^2 memory.
+    takes |C| |X|^3 operations and |C| |X|^2 memory, with few confidential values |C| |X|^2 |W|
+    and |C| |X| |W|.
     """
     state = _begin(problem, start)
     found = Found(state.scores)
@@ -67,6 +70,19 @@ def solve_second(problem: Problem, *, tolerance: float, start: Start | None = No
             break
         state = _begin(problem, None)
     return found
+
+
+def is_thin(problem: Problem) -> bool:
+    """Tell whether there are so few confidential values that blocks need not be formed."""
+    keys, secrets, _ = problem.sizes
+    return 4 * secrets <= keys
+
+
+def work_of_step(problem: Problem) -> tuple[int, int]:
+    """Return about how many bytes and operations a step of the second-order method takes."""
+    keys, secrets, released = problem.sizes
+    items = released * keys * (secrets if is_thin(problem) else keys)
+    return (32 if is_thin(problem) else 8) * items, items * (keys + secrets)
 
 
 def path_weights(problem: Problem, power: float) -> Floats:
@@ -134,12 +150,19 @@ class _Newton:
         self.own, self.joint, self.total = problem.scores(state.mass)
         self.residual = self.own - state.scores
         self.pull = problem.weight * (problem.given @ self.residual)
-        self.blocks = Blocks(state.mass, state.mass * state.slack, self._rows)
+        products = state.mass * state.slack
+        self.blocks: Blocks | ThinBlocks
+        if is_thin(problem) and products.min() > SMALLEST_PRODUCT:
+            self.blocks = ThinBlocks(state.mass, products, self._rows(slice(None)))
+        else:
+            self.blocks = Blocks(state.mass, products, lambda c: self._rows(slice(c, c + 1))[0])
 
-    def _rows(self, c: int) -> Floats:
-        spread = self.problem.given - self.joint[:, c] / self.total[c]
-        spread *= np.sqrt(self.problem.weight / self.joint[:, c])
-        return np.asarray(spread.T)
+    def _rows(self, some: slice) -> Floats:
+        """Return the rows of the squares of some released values."""
+        joint = self.joint[:, some].T[:, :, None]
+        spread = self.problem.given.T - joint / self.total[some, None, None]
+        spread *= np.sqrt(self.problem.weight / joint)
+        return np.asarray(spread)
 
     def direction(self, target: Floats | float, correction: Floats | float) -> _State:
         """Return the step towards r z = target."""
