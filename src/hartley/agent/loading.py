@@ -7,6 +7,7 @@ to be renamed after the row is written, which a crash could prevent.
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import secrets
@@ -75,6 +76,7 @@ def load(  # noqa: PLR0913 - what a dataset is made of, each by name
     coded = open_coded(where, schema.codings, version=known.version, near=table)
     try:
         _refuse_other(table, coded, where)
+        _remove_past(where, schema.name, ledger, place=place, present=known.version)
     except BaseException:
         coded.close()
         raise
@@ -174,6 +176,22 @@ def remove_copy(place: Place | None, version: str, table: Table | None) -> None:
     """Remove the copy of a version that is asked no more; who is reading it may go on."""
     if place is not None:
         drop_copy(place_of(place, version, table), table)
+
+
+def _remove_past(
+    where: str, dataset: str, ledger: Ledger, *, place: Place | None, present: str
+) -> None:
+    """Remove copies of earlier versions that a crash has left: they may hold who was erased."""
+    path = Path(where)
+    if place is None or not path.exists():  # no file
+        return
+    copies = path.parent.glob(f"{glob.escape(Path(place).stem)}.*{path.suffix}")
+    if all(copy.name == path.name for copy in copies):
+        return
+    versions = [entry.told.get("version") for entry in ledger.entries(dataset)]
+    for version in versions[: versions.index(present)]:  # later ones belong to somebody else
+        if version is not None:
+            remove_copy(place, version, None)
 
 
 def state_of(ledger: Ledger, dataset: str) -> State | None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hartley.agent import holding
+from hartley.agent import holding, loading
 from hartley.agent.agent import Agent
 from hartley.agent.ledger import open_ledger
 from hartley.agent.quoting import Wish, quote
@@ -647,6 +647,20 @@ def test_another_table_is_not_answered_for(other, ledger):
     with pytest.raises(InputError, match="not the one"):
         Agent(other, SCHEMA, ledger=ledger)
     Agent({name: values[::-1] for name, values in DATA.items()}, SCHEMA, ledger=ledger).close()
+
+
+def test_a_copy_that_a_crash_has_left_is_removed_once_its_version_is_past(ledger, monkeypatch):
+    Agent(DATA, SCHEMA, ledger=ledger, budget=12).close()
+    with monkeypatch.context() as crash:
+        crash.setattr(loading, "remove_copy", lambda *_: None)
+        Agent(DATA, SCHEMA, ledger=ledger, update=True).close()
+    unknown = ledger.with_name(f"{ledger.name}.people.0123456789ab.duckdb")
+    unknown.write_text("the copy that another process is making")
+    assert len(list(ledger.parent.glob("*.duckdb"))) == 3
+    with Agent(None, SCHEMA, ledger=ledger) as agent:
+        assert agent.ask(OLD).value == 5
+    assert len(list(ledger.parent.glob("*.duckdb"))) == 2
+    assert unknown.exists()
 
 
 def test_datasets_share_a_ledger_and_nothing_else(tmp_path):
