@@ -204,6 +204,10 @@ def test_a_report_is_frozen_and_becomes_plain_json():
         ({"keys": "age", "ordered": ["ill"]}, "order or a hierarchy but is not confidential"),
         ({"keys": "age", "confidential": "ill", "ordered": "ill"}, "are not a list"),
         ({"keys": "age", "confidential": "ill", "ordered": {"ill": ["flu"]}}, "lacks a value"),
+        (
+            {"keys": "age", "confidential": "ill", "ordered": {"ill": ["flu", "hiv", "flu"]}},
+            "or has one twice",
+        ),
         ({"keys": "age", "confidential": "ill", "hierarchy": {"ill": {}}}, "lacks a value"),
         (
             {
