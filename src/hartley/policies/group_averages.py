@@ -114,10 +114,10 @@ class Microaggregation:
         bits = math.ceil(1000 * self.leakage) / 1000
         shared = ", ".join(self.columns)
         told = [
-            f"Every released row of {shared} is shared by at least {smallest} records.",
+            f"Every released row of {shared} is shared by at least {smallest:,} records.",
             (
                 f"These columns alone tell at most {bits:.3f} bits about whose record one "
-                f"is: they leave at least {smallest} of {self.rows:,} records possible."
+                f"is: they leave at least {smallest:,} of {self.rows:,} records possible."
             ),
         ]
         if near := max(self.losses, key=lambda loss: loss.near).near:
@@ -252,4 +252,4 @@ def _averages(
 
 def _between(sizes: NDArray[np.int64]) -> str:
     low, high = int(sizes.min()), int(sizes.max())
-    return f"{low}" if low == high else f"{low} to {high}"
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

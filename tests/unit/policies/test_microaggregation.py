@@ -28,6 +28,13 @@ def table_of(rows):
     return {"a": [row[0] for row in rows], "b": [row[1] for row in rows]}
 
 
+def test_columns_are_kept_as_they_are_written(tmp_path):
+    ids = ["12345678901234567890", "12345678901234567891", "007", "07"]
+    path = tmp_path / "ids.csv"
+    path.write_text("\n".join(["id,a", *(f"{one},{i}" for i, one in enumerate(ids))]))
+    assert mdav(path, 2, "a", keep="id").released["id"].to_pylist() == ids
+
+
 @settings(max_examples=25)  # each opens tables, which takes most of the time
 @given(NUMBERS, st.integers(2, 4), st.sampled_from(METHODS))
 def test_a_release_holds_the_averages_of_groups_of_k_to_twice_k_less_one(rows, k, method):
@@ -161,7 +168,13 @@ BAD = {
     "infinite": ({"a": [1.0, float("inf")]}, 2, {}, ColumnError, "infinite or too large"),
     "huge": ({"a": [1.0, 1e300]}, 2, {}, ColumnError, "too large to square"),
     "one value": ({"a": [5, 5, 5]}, 2, {}, ColumnError, "one value only"),
-    "k too large": ({"a": [1, 2]}, 3, {}, OptionError, "k = 3 is larger than the dict"),
+    "k too large": (
+        {"a": [1, 2]},
+        3,
+        {},
+        OptionError,
+        "k = 3 is larger than the 2 rows of the dict",
+    ),
     "k too small": ({"a": [1, 2]}, 1, {}, OptionError, "k = 1 is not an integer"),
     "k no integer": ({"a": [1, 2]}, 2.5, {}, OptionError, "k = 2.5 is not an integer"),
     "k a truth": ({"a": [1, 2]}, True, {}, OptionError, "k = True is not an integer"),
