@@ -76,7 +76,8 @@ def nested_levels(column: str, values: Sequence[Any], groups: Mapping[Any, objec
     if len(paths) < len(values) or len(depths) != 1:
         raise ColumnError(
             f"The hierarchy of column '{column}' lacks a value or has values of different depth",
-            hint="give every value, and None for a missing one, as many groups as all others",
+            hint="give every value as many groups as all others, a missing one too (None, or an "
+            "empty field of a file)",
         )
     levels = []
     below: NDArray[np.int64] = np.arange(len(values))

@@ -157,7 +157,7 @@ def _recursive(length: int, least: Fraction | None) -> Measure:
         "none" if least is None else f"> {up(float(least))}",
         f"No c is enough: a class has fewer than {length} values."
         if least is None
-        else "It holds for every c above this, and for none below.",
+        else "It holds for every c above this, which is rounded up.",
     )
 
 
