@@ -181,3 +181,20 @@ def parse_step(step: object, *, column: str) -> Fraction:
             hint="write a positive number, for example 10 or 0.5",
         )
     return value
+
+
+def shown_exactly(number: Fraction) -> str:
+    """Show an exact number as a decimal where that ends, else as a fraction.
+
+    Example:
+        >>> [shown_exactly(Fraction(n, d)) for n, d in ((9, 10), (1, 3), (1, 1))]
+        ['0.9', '1/3', '1']
+    """
+    rest = number.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    if rest != 1 or number.denominator > 10**18:
+        return str(number)
+    digits = f"{Decimal(number.numerator) / Decimal(number.denominator):f}"
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits

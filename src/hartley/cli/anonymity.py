@@ -20,6 +20,7 @@ from hartley.cli.options import (
     split_settings,
 )
 from hartley.cli.output import Format, check_files, console, print_json, progress_bar, wants_json
+from hartley.errors import OptionError
 
 
 def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -86,7 +87,8 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     table: Tables,
     keys: Keys,
     k: Annotated[
-        int, typer.Option("-k", metavar="K", help="How many records have to share their keys.")
+        int,
+        typer.Option("--k", "-k", metavar="K", help="How many records have to share their keys."),
     ],
     out: Out,
     bins: Annotated[
@@ -136,11 +138,16 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     opened = open_tables(table, null, names)
     widths = split_settings(bins or [], "--bins", "COL=5,10,20")
     hierarchies: dict[str, Any] = {name: text.split(",") for name, text in widths.items()}
+    groups = read_hierarchies(hierarchy or [], opened)
+    for name in hierarchies.keys() & groups:
+        raise OptionError(
+            f"Column '{name}' has bins and a hierarchy", hint="give --bins or --hierarchy, not both"
+        )
     found = k_anonymize(
         opened,
         split_columns(keys, opened.columns),
         k,
-        hierarchies=hierarchies | read_hierarchies(hierarchy or [], opened),
+        hierarchies=hierarchies | groups,
         method=method,
         suppress=suppress,
     )

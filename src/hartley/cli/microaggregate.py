@@ -13,7 +13,7 @@ from hartley.errors import OptionError
 
 def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     table: Tables,
-    k: Annotated[int, typer.Option("--k", metavar="K", help="The least size of a group.")],
+    k: Annotated[int, typer.Option("--k", "-k", metavar="K", help="The least size of a group.")],
     out: Out,
     columns: Annotated[
         list[str] | None,

@@ -98,15 +98,20 @@ def split_columns(texts: list[str], columns: Sequence[str]) -> list[str]:
     """Split lists of columns at their commas, except names of columns that hold some.
 
     Example:
-        >>> split_columns(["age,sex", "income, gross"], ["age", "sex", "income, gross"])
-        ['age', 'sex', 'income, gross']
+        >>> split_columns(["age,income, gross,sex"], ["age", "sex", "income, gross"])
+        ['age', 'income, gross', 'sex']
     """
-    return [
-        name
-        for text in texts
-        for name in ([text] if text in columns else map(str.strip, text.split(",")))
-        if name
-    ]
+    return [name for text in texts for name in _split(text, columns) if name]
+
+
+def _split(text: str, columns: Sequence[str]) -> list[str]:
+    """Split off the longest column that a list begins with, or what is before its first comma."""
+    parts = text.split(",")
+    begun = (",".join(parts[:end]) for end in range(len(parts), 1, -1))
+    first = next((start for start in begun if {start, start.strip()} & {*columns}), parts[0])
+    name = first if first in columns else first.strip()
+    rest = text[len(first) + 1 :]
+    return [name, *(_split(rest, columns) if rest else [])]
 
 
 def split_settings(texts: list[str], option: str, form: str) -> dict[str, str]:
@@ -133,24 +138,22 @@ def split_settings(texts: list[str], option: str, form: str) -> dict[str, str]:
 
 
 def read_hierarchies(texts: list[str], table: Table) -> dict[str, dict[object, list[str]]]:
-    """Read the hierarchies of columns: of numbers the values are read as numbers."""
+    """Read the hierarchies of columns; values are read as what the column holds."""
     settings = split_settings(texts, "--hierarchy", "COL=FILE")
     table.require(settings)
-    return {
-        column: _read_hierarchy(column, Path(name), numeric=table.kind(column).numeric)
-        for column, name in settings.items()
-    }
+    return {column: _read_hierarchy(column, Path(name), table) for column, name in settings.items()}
 
 
-def _read_hierarchy(column: str, path: Path, *, numeric: bool) -> dict[object, list[str]]:
+def _read_hierarchy(column: str, path: Path, table: Table) -> dict[object, list[str]]:
+    import pyarrow as pa
+
+    kind = table.expression.schema().to_pyarrow().field(column).type
     try:
         with path.open(encoding="utf-8", newline="") as file:
             lines = [line for line in csv.reader(file) if line]
-        return {
-            (float(value) if numeric and value else value or None): groups
-            for value, *groups in lines
-        }
-    except (OSError, ValueError, csv.Error):
+        values = pa.array([value or None for value, *_ in lines], pa.string()).cast(kind)
+        return dict(zip(values.to_pylist(), (groups for _, *groups in lines), strict=True))
+    except (OSError, ValueError, csv.Error, pa.ArrowException):
         raise OptionError(
             f"The hierarchy {path} of column '{column}' cannot be read",
             hint="write a value and its groups, separated by commas, in each line",

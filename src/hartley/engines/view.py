@@ -90,9 +90,7 @@ def prepare(
         )
     table.require(columns)
     steps = steps or [None] * len(columns)
-    table = _as_written(
-        table, [name for name, step in zip(columns, steps, strict=True) if not step]
-    )
+    table = keep_texts(table, [name for name, step in zip(columns, steps, strict=True) if not step])
     for name, step in zip(columns, steps, strict=True):
         if step is not None:
             _check_bins(table, name)
@@ -165,10 +163,15 @@ def run(table: Table, action: Callable[[], Any]) -> Any:
         ) from None
 
 
-def _as_written(table: Table, columns: Sequence[str]) -> Table:
+def keep_texts(table: Table, columns: Sequence[str]) -> Table:
     """Keep the text of a CSV column wherever its numbers or times would merge different texts.
 
     Counted, not guessed: as many distinct values as texts, and none lost.
+
+    Example:
+        >>> from hartley.engines.sources import open_table
+        >>> keep_texts(open_table({"age": [30, 40]}), ["age"]).columns  # no CSV file: as it is
+        ('age',)
     """
     typed = [
         name for name in columns if table.texts is not None and table.kind(name) is not Kind.TEXT

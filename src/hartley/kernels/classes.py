@@ -60,13 +60,16 @@ def over_classes(
 
 
 def _in_ranges(
-    work: Callable[[int, int], tuple[NDArray[Any], ...]], size: int, cells: int
-) -> list[tuple[NDArray[Any], ...]]:
-    """Do the work for ranges that make up all of a size, on every processor one at a time."""
+    work: Callable[..., tuple[Any, ...]], size: int, cells: int, *given: NDArray[np.int64]
+) -> list[tuple[Any, ...]]:
+    """Do the work for ranges that make up all of a size, on every processor one at a time.
+
+    Each is given its ends, and its items of what else is given.
+    """
     tasks = max(1, min(os.cpu_count() or 1, cells // CELLS_A_TASK))
     ends = np.linspace(0, size, tasks + 1).astype(int).tolist()
     with ThreadPoolExecutor(tasks, thread_name_prefix="hartley-classes") as pool:
-        return list(pool.map(work, ends[:-1], ends[1:]))
+        return list(pool.map(work, ends[:-1], ends[1:], *given))
 
 
 @compiled
@@ -119,44 +122,42 @@ def equal_moves(cells: Cells) -> tuple[NDArray[np.int64]]:
 
 
 @compiled
-def ordered_moves(cells: Cells) -> tuple[NDArray[np.int64]]:
-    """Return of every class n_i n times the sum of the distances of cumulative shares.
+def ordered_moves(cells: Cells) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return what makes up n_i n times the sum of the distances of cumulative shares.
 
-    Between two values of a class only the table's sums move: where they overtake what the class
-    has reached is found by bisection, and what lies on either side was summed beforehand.
+    It is n times the first array and n_i times the second, of which neither exceeds the number of
+    values times the records. Between two values of a class only the table's sums move: where they
+    overtake what the class has reached is found by bisection, and what lies on either side was
+    summed beforehand.
 
     Example:
         >>> alone = np.array([0, 1]), np.array([2]), np.array([1]), np.array([1])
         >>> ordered_moves(Cells(*alone, np.ones(3, int)))
-        (array([3]),)
+        (array([-1]), array([6]))
     """
     starts, codes, counts, sizes, totals = cells
     rows = totals.sum()
     reached = np.cumsum(totals)
     before = np.zeros(totals.size + 1, np.int64)
     before[1:] = np.cumsum(reached)
-    moves = np.empty(sizes.size, np.int64)
+    ours, theirs = np.zeros((2, sizes.size), np.int64)
     for i in range(sizes.size):
-        n, have = sizes[i], np.int64(0)
-        moved = n * before[codes[starts[i]]]
+        have = np.int64(0)
+        theirs[i] = before[codes[starts[i]]]
         for cell in range(starts[i], starts[i + 1]):
             have += counts[cell]
             start = codes[cell]
             end = codes[cell + 1] if cell + 1 < starts[i + 1] else totals.size
-            if end == start + 1:
-                moved += abs(have * rows - n * reached[start])
-                continue
             turn, above = start, end
             while turn < above:
                 middle = (turn + above) // 2
-                if reached[middle] * n < have * rows:
+                if reached[middle] * sizes[i] < have * rows:
                     turn = middle + 1
                 else:
                     above = middle
-            moved += (2 * turn - start - end) * have * rows
-            moved += n * (before[start] + before[end] - 2 * before[turn])
-        moves[i] = moved
-    return (moves,)
+            ours[i] += (2 * turn - start - end) * have
+            theirs[i] += before[start] + before[end] - 2 * before[turn]
+    return ours, theirs
 
 
 @compiled
@@ -264,48 +265,54 @@ def occupied_cells(
         (array([0, 1, 2]), array([0, 0], dtype=int32), array([1, 2], dtype=int32), array([1]))
     """
     table = cube.reshape(-1, width)
-    found = _in_ranges(lambda a, b: _used_codes(table[a:b]), len(table), cube.size)
-    held = np.concatenate([held for held, _ in found])
+    found = _in_ranges(lambda a, b: _occupied(table[a:b]), len(table), cube.size)
     occurs = np.any([used for _, used in found], axis=0)
     numbers = np.cumsum(occurs) - 1
-    places = np.concatenate([[0], np.cumsum(held)])
-    codes, counts = np.empty((2, places[-1]), np.int32)
+    classes, cells = np.cumsum([(0, 0), *(held for held, _ in found)], axis=0).T
+    starts = np.full(classes[-1] + 1, cells[-1])
+    codes, counts = np.empty((2, cells[-1]), np.int32)
 
-    def fill(first: int, last: int) -> tuple[()]:
-        ours = slice(places[first], places[last])
-        _list_cells(table[first:last], numbers, codes[ours], counts[ours])
+    def fill(first: int, last: int, place: int, cell: int) -> tuple[()]:
+        _list_cells(table[first:last], numbers, cell, starts[place:], codes, counts)
         return ()
 
-    _in_ranges(fill, len(table), cube.size)
-    starts = np.append(places[:-1][held > 0], places[-1])
+    _in_ranges(fill, len(table), cube.size, classes, cells)
     return starts, codes, counts, np.flatnonzero(occurs)
 
 
 @compiled
-def _used_codes(table: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return how many codes every class of a cube has, and which codes occur in any."""
-    held = np.zeros(table.shape[0], np.int64)
+def _occupied(table: NDArray[np.uint32]) -> tuple[tuple[int, int], NDArray[np.bool_]]:
+    """Return how many classes and cells of a cube are not empty, and which codes occur."""
+    classes, cells = 0, 0
     occurs = np.zeros(table.shape[1], np.bool_)
     for row in range(table.shape[0]):
+        before = cells
         for code in range(table.shape[1]):
             if table[row, code] > 0:
-                held[row] += 1
+                cells += 1
                 occurs[code] = True
-    return held, occurs
+        classes += cells > before
+    return (classes, cells), occurs
 
 
 @compiled
-def _list_cells(
+def _list_cells(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
     table: NDArray[np.uint32],
     numbers: NDArray[np.int64],
+    cell: int,
+    starts: NDArray[np.int64],
     codes: NDArray[np.int32],
     counts: NDArray[np.int32],
 ) -> None:
-    """Fill in the cells, class by class, given the numbers of the codes that occur."""
-    cell = 0
+    """Fill in classes and their cells, the first one given, with the numbers of their codes."""
+    found = 0
     for row in range(table.shape[0]):
+        first = cell
         for code in range(table.shape[1]):
             if table[row, code] > 0:
                 codes[cell] = numbers[code]
                 counts[cell] = table[row, code]
                 cell += 1
+        if cell > first:
+            starts[found] = first
+            found += 1

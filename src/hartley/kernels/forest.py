@@ -8,11 +8,20 @@ import numpy as np
 
 from hartley.kernels import compiled
 from hartley.kernels.components import find_root, join, number_trees
-from hartley.kernels.kd_tree import build_tree, nearest_rows
+from hartley.kernels.kd_tree import (
+    Tree,
+    build_tree,
+    least_distance,
+    nearest_rows,
+    squared_distance,
+)
 from hartley.kernels.mdav import plain_mdav
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+FEW = 16
+"""So many neighbours of a row are found at once and kept, before others are looked for."""
 
 
 class Edges(NamedTuple):
@@ -30,8 +39,8 @@ def mu_approx_groups(points: NDArray[np.float64], k: int) -> NDArray[np.int32]:
     round by round; trees of more than max(2k - 1, 3k - 5) records lose their longest edge that
     leaves k records on both sides, as long as there is one; what is still larger than 2k - 1 is
     divided by MDAV (after Domingo-Ferrer, Sebe and Solanas 2008). Of edges of one length the one
-    between the smaller rows counts as shorter. About k n log n for points in few columns; cuts
-    cost the depth of a tree besides, and a tree that cannot be cut the square of its size.
+    between the smaller rows counts as shorter. About n log n log k for points in few columns; a
+    cut costs the size of its tree besides, and a tree of m records that cannot be cut m^2 / k.
 
     Args:
         points: integers, from ``integer_points``; one row a record.
@@ -50,21 +59,77 @@ def mu_approx_groups(points: NDArray[np.float64], k: int) -> NDArray[np.int32]:
     return np.asarray(divide_trees(points, trees_of(kept, size), k))
 
 
+# --- growing ----------------------------------------------------------------------------------
+
+
 @compiled
-def nearest_neighbours(
-    points: NDArray[np.float64], k: int
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return for every row the k - 1 others nearest to it, nearest first, and how far they are."""
-    size = points.shape[0]
-    tree = build_tree(points, np.arange(size))
-    others, lengths = np.empty((size, k - 1), np.int32), np.empty((size, k - 1))
-    distances, rows = np.empty(k), np.empty(k, np.int64)
+def _enclosed(tree: Tree, component: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return for every node of a tree the component that all its rows are in, or -1."""
+    leaves = tree.alive.size
+    inside = np.full(2 * leaves, -1, np.int32)
+    for leaf in range(leaves):
+        whole = component[tree.rows[tree.start[leaf]]]
+        for place in range(tree.start[leaf] + 1, tree.start[leaf + 1]):
+            if component[tree.rows[place]] != whole:
+                whole = np.int32(-1)
+        inside[leaves + leaf] = whole
+    for node in range(leaves - 1, 0, -1):
+        if inside[2 * node] == inside[2 * node + 1]:
+            inside[node] = inside[2 * node]
+    return inside
+
+
+@compiled
+def _nearest_outside(
+    tree: Tree, inside: NDArray[np.int32], component: NDArray[np.int32], row: int, limit: float
+) -> tuple[int, float]:
+    """Return the nearest row of another component and how far it is, the smallest of several.
+
+    Where none is within the limit, -1 and the limit.
+    """
+    leaves, ours, target = tree.alive.size, component[row], tree.points[tree.place[row]]
+    nodes, bounds = tree.nodes, tree.bounds
+    nodes[0], bounds[0], top = 1, 0.0, 1
+    found, best = -1, limit
+    while top > 0:
+        top -= 1
+        node, bound = nodes[top], bounds[top]
+        if inside[node] == ours or bound > best:
+            continue
+        if bound == best and 0 <= found < tree.boxes[node, -1]:
+            continue
+        if node < leaves:
+            one, other = 2 * node, 2 * node + 1
+            bounds[top] = least_distance(tree, one, target)
+            bounds[top + 1] = least_distance(tree, other, target)
+            if bounds[top] < bounds[top + 1]:
+                one, other = other, one
+                bounds[top], bounds[top + 1] = bounds[top + 1], bounds[top]
+            nodes[top], nodes[top + 1] = one, other
+            top += 2
+            continue
+        for place in range(tree.start[node - leaves], tree.start[node - leaves + 1]):
+            other = tree.rows[place]
+            if component[other] == ours:
+                continue
+            distance = squared_distance(tree.points, place, target)
+            if distance < best or (distance == best and (found < 0 or other < found)):
+                found, best = other, distance
+    return found, best
+
+
+@compiled
+def _list_nearest(tree: Tree, few: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return for every row a few others nearest to it, nearest first, and how far they are."""
+    size = tree.rows.size
+    others, lengths = np.empty((size, few), np.int32), np.empty((size, few))
+    distances, rows = np.empty(few + 1), np.empty(few + 1, np.int64)
     for place in range(size):  # neighbours in the tree search the same leaves
         row = tree.rows[place]
-        nearest_rows(tree, points[row], row, distances, rows)
+        nearest_rows(tree, tree.points[place], row, distances, rows)
         by_row = np.argsort(rows)
         order = by_row[np.argsort(distances[by_row], kind="mergesort")][1:]
-        for i in range(k - 1):
+        for i in range(few):
             others[row, i], lengths[row, i] = rows[order[i]], distances[order[i]]
     return others, lengths
 
@@ -73,57 +138,75 @@ def nearest_neighbours(
 def grow_forest(points: NDArray[np.float64], k: int) -> Edges:
     """Return the edges that join every component of fewer than k rows to others.
 
-    A row has at most k - 2 others in such a component, so that one of the k - 1 nearest to it is
-    outside: no other edge can be the shortest. Components only grow, so what was once inside
-    stays inside.
+    Components only grow, so that the nearest row outside stays the nearest as long as it is
+    outside, and how far it was is the least that the next one can be (Boruvka 1926).
     """
     size = points.shape[0]
-    others, lengths = nearest_neighbours(points, k)
-    parent = np.arange(size).astype(np.int32)
-    sizes, seen = np.ones(size, np.int32), np.zeros(size, np.int32)
-    best = np.empty(size, np.int32)
+    tree = build_tree(points, np.arange(size))
+    others, lengths = _list_nearest(tree, min(k - 1, FEW))
+    parent, component = np.arange(size).astype(np.int32), np.arange(size).astype(np.int32)
+    sizes, best = np.ones(size, np.int32), np.empty(size, np.int32)
+    near, apart, seen = others[:, 0].copy(), lengths[:, 0].copy(), np.ones(size, np.int32)
     one, other, length = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
-    edges = 0
-    while True:
-        best[:] = -1
-        for row in range(size):
-            root = find_root(parent, row)
-            if sizes[root] >= k:
-                continue
-            while find_root(parent, others[row, seen[row]]) == root:
-                seen[row] += 1
-            held = best[root]
-            if held < 0 or _is_shorter(others, lengths, seen, row, held):
-                best[root] = row
+    edges, found = 0, -1
+    while edges > found:
+        _choose(tree, component, sizes, k, (near, apart, best))
         found = edges
         for root in range(size):
             row = best[root]
             if row < 0:
                 continue
-            end = others[row, seen[row]]
-            above, beyond = find_root(parent, row), find_root(parent, end)
+            above, beyond = find_root(parent, row), find_root(parent, near[row])
             if above == beyond:  # the other side has chosen the same edge
                 continue
             whole = sizes[above] + sizes[beyond]
             sizes[join(parent, above, beyond)] = whole
-            one[edges], other[edges], length[edges] = row, end, lengths[row, seen[row]]
+            one[edges], other[edges], length[edges] = row, near[row], apart[row]
             edges += 1
-        if edges == found:
-            return Edges(one[:edges].copy(), other[:edges].copy(), length[:edges].copy())
+        for row in range(size):
+            component[row] = find_root(parent, row)
+        for row in range(size):
+            while seen[row] < others.shape[1] and component[near[row]] == component[row]:
+                near[row], apart[row] = others[row, seen[row]], lengths[row, seen[row]]
+                seen[row] += 1
+    return Edges(one[:edges].copy(), other[:edges].copy(), length[:edges].copy())
 
 
 @compiled
-def _is_shorter(
-    others: NDArray[np.int32],
-    lengths: NDArray[np.float64],
-    seen: NDArray[np.int32],
-    row: int,
-    held: int,
-) -> bool:
+def _choose(
+    tree: Tree,
+    component: NDArray[np.int32],
+    sizes: NDArray[np.int32],
+    k: int,
+    edges: tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]],
+) -> None:
+    """Find for every component of fewer than k rows the row with its shortest outgoing edge.
+
+    Rows whose nearest is still outside come first: nothing longer has to be looked for.
+    """
+    near, apart, best = edges
+    inside = _enclosed(tree, component)
+    best[:] = -1
+    for known in (True, False):
+        for row in tree.rows:  # neighbours in the tree search the same leaves
+            root = component[row]
+            if sizes[root] >= k or (near[row] >= 0 and component[near[row]] != root) != known:
+                continue
+            held = best[root]
+            if not known:
+                limit = np.inf if held < 0 else apart[held]
+                if apart[row] > limit:
+                    continue
+                near[row], apart[row] = _nearest_outside(tree, inside, component, row, limit)
+            if near[row] >= 0 and (held < 0 or _is_shorter(near, apart, row, held)):
+                best[root] = row
+
+
+@compiled
+def _is_shorter(near: NDArray[np.int32], apart: NDArray[np.float64], row: int, held: int) -> bool:
     """Tell whether the edge of one row is shorter than that of another, rows deciding of equals."""
-    end, other = others[row, seen[row]], others[held, seen[held]]
-    mine = (lengths[row, seen[row]], min(row, end), max(row, end))
-    return mine < (lengths[held, seen[held]], min(held, other), max(held, other))
+    mine = (apart[row], min(row, near[row]), max(row, near[row]))
+    return mine < (apart[held], min(held, near[held]), max(held, near[held]))
 
 
 # --- cutting ----------------------------------------------------------------------------------
@@ -131,7 +214,7 @@ def _is_shorter(
 
 @compiled
 def _hang(edges: Edges, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return what every row hangs from, or -1 of a root, and all rows, each after its parent."""
+    """Return what every row hangs from, itself of a root, and all rows, each before all below."""
     start = np.zeros(size + 1, np.int64)
     for i in range(edges.one.size):
         start[edges.one[i] + 1] += 1
@@ -143,20 +226,21 @@ def _hang(edges: Edges, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]
         ends[filled[edges.other[i]]] = edges.one[i]
         filled[edges.one[i]] += 1
         filled[edges.other[i]] += 1
-    above, order = np.full(size, -2, np.int64), np.empty(size, np.int64)
-    reached = 0
+    above, order = np.full(size, -1, np.int64), np.empty(size, np.int64)
+    waiting, reached = np.empty(size, np.int64), 0
     for root in range(size):
-        if above[root] != -2:
+        if above[root] >= 0:
             continue
-        above[root], order[reached] = -1, root
-        looking, reached = reached, reached + 1
-        while looking < reached:
-            row = order[looking]
-            looking += 1
-            for i in range(start[row], start[row + 1]):
-                if above[ends[i]] == -2:
-                    above[ends[i]], order[reached] = row, ends[i]
-                    reached += 1
+        above[root], waiting[0], left = root, root, 1
+        while left > 0:
+            left -= 1
+            row = waiting[left]
+            order[reached] = row
+            reached += 1
+            for end in ends[start[row] : start[row + 1]]:
+                if above[end] < 0:
+                    above[end], waiting[left] = row, end
+                    left += 1
     return above, order
 
 
@@ -167,32 +251,41 @@ def cut_forest(edges: Edges, size: int, k: int, limit: int) -> NDArray[np.bool_]
     Trees only shrink, so an edge that may not be cut when its turn comes may never be.
     """
     above, order = _hang(edges, size)
-    below = np.ones(size, np.int64)
+    below, place = np.ones(size, np.int64), np.empty(size, np.int64)
+    root = np.arange(size)
     for i in range(size - 1, -1, -1):
-        if above[order[i]] >= 0:
-            below[above[order[i]]] += below[order[i]]
+        row = order[i]
+        place[row] = i
+        if above[row] != row:
+            below[above[row]] += below[row]
+    for row in order:
+        root[row] = root[above[row]]
+    hanging = below.copy()
     cut = np.zeros(edges.one.size, np.bool_)
+    for edge in _longest_first(edges):
+        row = edges.one[edge] if above[edges.one[edge]] == edges.other[edge] else edges.other[edge]
+        top = root[row]
+        if below[row] < k or below[top] <= limit or below[top] - below[row] < k:
+            continue
+        cut[edge] = True
+        node = row
+        while node != top:
+            node = above[node]
+            below[node] -= below[row]
+        for i in range(place[row], place[row] + hanging[row]):
+            if root[order[i]] == top:
+                root[order[i]] = row
+    return cut
+
+
+@compiled
+def _longest_first(edges: Edges) -> NDArray[np.int64]:
+    """Rank edges by length, those of one length by their rows."""
     smaller = np.minimum(edges.one, edges.other)
     larger = np.maximum(edges.one, edges.other)
     ranked = np.argsort(larger, kind="mergesort")
     ranked = ranked[np.argsort(smaller[ranked], kind="mergesort")]
-    ranked = ranked[np.argsort(edges.length[ranked], kind="mergesort")][::-1]
-    for edge in ranked:
-        row = edges.one[edge] if above[edges.one[edge]] == edges.other[edge] else edges.other[edge]
-        if below[row] < k:
-            continue
-        root = row
-        while above[root] >= 0:
-            root = above[root]
-        if below[root] <= limit or below[root] - below[row] < k:
-            continue
-        cut[edge] = True
-        node = above[row]
-        above[row] = -1
-        while node >= 0:
-            below[node] -= below[row]
-            node = above[node]
-    return cut
+    return ranked[np.argsort(edges.length[ranked], kind="mergesort")][::-1]
 
 
 @compiled

@@ -42,7 +42,8 @@ class Tree(NamedTuple):
     """How many points of a leaf are left."""
     boxes: NDArray[np.float64]
     """The corners of what is left below a node, column by column the lower end and the negative
-    of the upper one, side by side in memory; infinite where nothing is left."""
+    of the upper one, side by side in memory, and behind them the smallest row; infinite where
+    nothing is left."""
     nodes: NDArray[np.int64]
     """Where a search keeps the nodes that it has yet to see, and, beside, their bounds."""
     bounds: NDArray[np.float64]
@@ -143,7 +144,7 @@ def build_tree(points: NDArray[np.float64], rows: NDArray[np.int64]) -> Tree:
         np.zeros(points.shape[0], np.int32),
         start,
         start[1:] - start[:-1],
-        np.full((2 * leaves, 2 * points.shape[1]), np.inf),
+        np.full((2 * leaves, 2 * points.shape[1] + 1), np.inf),
         np.empty(DEEPEST, np.int64),
         np.empty(DEEPEST),
     )
@@ -161,7 +162,11 @@ def build_tree(points: NDArray[np.float64], rows: NDArray[np.int64]) -> Tree:
 def _shrink_leaf(tree: Tree, leaf: int) -> bool:
     """Set the box of a leaf to what is left in it, and tell whether that changed it."""
     node = tree.alive.size + leaf
-    changed = False
+    first = np.inf
+    for place in range(tree.start[leaf], tree.start[leaf] + tree.alive[leaf]):
+        first = min(first, tree.rows[place])
+    changed: bool = first != tree.boxes[node, -1]
+    tree.boxes[node, -1] = first
     for column in range(tree.points.shape[1]):
         low = high = np.inf
         for place in range(tree.start[leaf], tree.start[leaf] + tree.alive[leaf]):
@@ -209,7 +214,7 @@ def remove_rows(tree: Tree, rows: NDArray[np.int64]) -> None:
 
 
 @compiled
-def _least(tree: Tree, node: int, target: NDArray[np.float64]) -> float:
+def least_distance(tree: Tree, node: int, target: NDArray[np.float64]) -> float:
     """Return what the squared distance of a target to anything in a box is at least."""
     total = 0.0
     for column in range(target.size):
@@ -280,26 +285,29 @@ def nearest_rows(
 
     The tree must hold at least as many points as are asked for.
     """
-    leaves, held = tree.alive.size, 0
+    leaves, held = tree.alive.size, offer(distances, rows, 0, -1.0, itself)
     nodes, bounds = tree.nodes, tree.bounds
     nodes[0], bounds[0], top = 1, 0.0, 1
     while top > 0:
         top -= 1
         node = nodes[top]
-        if held == rows.size and bounds[top] > distances[0]:
+        if held == rows.size and (bounds[top], tree.boxes[node, -1]) > (distances[0], rows[0]):
             continue
         if node >= leaves:
             first = tree.start[node - leaves]
             for place in range(first, first + tree.alive[node - leaves]):
+                distance = squared_distance(tree.points, place, target)
                 row = tree.rows[place]
-                distance = -1.0
-                if row != itself:
-                    distance = squared_distance(tree.points, place, target)
-                if held < rows.size or distance <= distances[0]:
+                if row != itself and (held < rows.size or distance <= distances[0]):
                     held = offer(distances, rows, held, distance, row)
             continue
-        one, other = _least(tree, 2 * node, target), _least(tree, 2 * node + 1, target)
-        near = 2 * node if one <= other else 2 * node + 1
+        one, other = (
+            least_distance(tree, 2 * node, target),
+            least_distance(tree, 2 * node + 1, target),
+        )
+        near = 2 * node
+        if one > other or (one == other and tree.boxes[near, -1] > tree.boxes[near + 1, -1]):
+            near += 1
         if held < rows.size or max(one, other) <= distances[0]:
             nodes[top], bounds[top] = near ^ 1, max(one, other)
             top += 1
@@ -317,6 +325,8 @@ def farthest_row(tree: Tree, target: NDArray[np.float64]) -> int:
         top -= 1
         node = nodes[top]
         if bounds[top] < best or bounds[top] < 0:
+            continue
+        if bounds[top] == best and tree.boxes[node, -1] > found:
             continue
         if node >= leaves:
             first = tree.start[node - leaves]

@@ -163,11 +163,10 @@ def ordered_closeness(classes: ClassCounts) -> Fraction:
     """
     if classes.width == 1:
         return Fraction(0)
-    moves = (
-        over_classes(ordered_moves, classes.cells)[0]
-        if classes.width * int(classes.sizes.max()) * classes.rows < LARGEST
-        else _long_moves(classes)
-    )
+    ours, theirs = over_classes(ordered_moves, classes.cells)
+    if classes.width * int(classes.sizes.max()) * classes.rows >= LARGEST:
+        ours, theirs = ours.astype(object), theirs.astype(object)
+    moves = ours * classes.rows + theirs * classes.sizes
     return _worst(moves, classes, classes.width - 1)
 
 
@@ -295,19 +294,6 @@ def skewed_classes(classes: ClassCounts, times: int) -> NDArray[np.bool_]:
 def _equal_moves(classes: ClassCounts) -> NDArray[np.int64]:
     """Return 2 n_i n times the share that has to move; below 2**63 for up to 2**31 records."""
     moves: NDArray[np.int64] = over_classes(equal_moves, classes.cells)[0]
-    return moves
-
-
-def _long_moves(classes: ClassCounts) -> NDArray[np.object_]:
-    """Return what ``ordered_moves`` does, in integers without a limit, class by class."""
-    rows, totals = classes.rows, np.cumsum(classes.totals).astype(object)
-    shares = np.zeros(classes.width, np.int64)
-    moves = np.empty(len(classes), object)
-    for i, size in enumerate(classes.sizes.tolist()):
-        cells = slice(classes.starts[i], classes.starts[i + 1])
-        shares[classes.codes[cells]] = classes.counts[cells]
-        moves[i] = np.abs(np.cumsum(shares).astype(object) * rows - totals * size).sum()
-        shares[classes.codes[cells]] = 0
     return moves
 
 

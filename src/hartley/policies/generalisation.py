@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.engines.sources import open_table
-from hartley.engines.view import prepare, run
+from hartley.engines.view import keep_texts, prepare, run
 from hartley.errors import OptionError
 from hartley.exact import parse_number
 from hartley.kernels.mondrian import mondrian_boxes
@@ -147,10 +147,13 @@ def k_anonymize(  # noqa: PLR0913 - each is one choice of the user's
     opened = open_table(table)
     named = (keys,) if isinstance(keys, str) else tuple(keys)
     share = _check(opened, named, k, hierarchies or {}, method, suppress)
-    rows = run(opened, opened.expression.to_pyarrow)
+    ordered = named if method == "mondrian" else hierarchies or ()
+    opened = keep_texts(opened, [name for name in opened.columns if name not in ordered])
+    rows, k = run(opened, opened.expression.to_pyarrow), int(k)
     if rows.num_rows < k:
         raise OptionError(
-            f"k = {k} is larger than {opened.name}, which has {rows.num_rows} rows",
+            f"k = {k:,} is larger than the {rows.num_rows:,} row{'s' * (rows.num_rows != 1)} of "
+            f"{opened.name}",
             hint="choose a smaller k",
         )
     points = _points(rows, named)
@@ -193,7 +196,7 @@ def _check(  # noqa: PLR0913, PLR0917 - one parameter a thing to check
     """Refuse what makes no sense, and return the share that may be suppressed."""
     if not keys or len(set(keys)) < len(keys):
         raise OptionError("A key column is missing or named twice", hint="name each key once")
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
         raise OptionError("k is not a whole number of 1 or more", hint="write for example k=5")
     if method not in METHODS:
         raise OptionError(

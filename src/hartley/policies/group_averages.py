@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -114,10 +115,10 @@ class Microaggregation:
         bits = math.ceil(1000 * self.leakage) / 1000
         shared = ", ".join(self.columns)
         told = [
-            f"Every released row of {shared} is shared by at least {smallest} records.",
+            f"Every released row of {shared} is shared by at least {smallest:,} records.",
             (
                 f"These columns alone tell at most {bits:.3f} bits about whose record one "
-                f"is: they leave at least {smallest} of {self.rows:,} records possible."
+                f"is: they leave at least {smallest:,} of {self.rows:,} records possible."
             ),
         ]
         if near := max(self.losses, key=lambda loss: loss.near).near:
@@ -182,7 +183,7 @@ def released_groups(
 
     k = int(k)
     points = records.points(standardise=standardise)
-    labels = _by_first_record(grouping(points, k))
+    labels = _by_first_record(_beside(lambda: grouping(points, k)))
     averages, alike = _averages(records.values, labels)
     centres, _ = _averages(points, labels)
     sst = float(np.square(points).sum())
@@ -207,6 +208,26 @@ def released_groups(
         losses=_losses(records, labels, averages),
         unchanged=int(alike[labels].sum()),
     )
+
+
+def _beside(work: Callable[[], NDArray[np.int32]]) -> NDArray[np.int32]:
+    """Do long compiled work in a thread of its own: only one that waits hears an interruption."""
+    found: list[NDArray[np.int32]] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            found.append(work())
+        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+            failed.append(error)
+
+    # As a daemon, so that the process ends although the work does not.
+    thread = threading.Thread(target=run, name="hartley-groups", daemon=True)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+    return found[0]
 
 
 def _losses(
@@ -252,4 +273,4 @@ def _averages(
 
 def _between(sizes: NDArray[np.int64]) -> str:
     low, high = int(sizes.min()), int(sizes.max())
-    return f"{low}" if low == high else f"{low} to {high}"
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

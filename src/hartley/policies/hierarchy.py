@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.engines.view import bin_numbers
+from hartley.engines.view import LARGEST_BIN, bin_numbers
 from hartley.errors import ColumnError, OptionError
-from hartley.exact import parse_step
+from hartley.exact import parse_step, shown_exactly
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Hierarchy = Mapping[Any, Sequence[object]] | Sequence[object]
-    """The groups of every value from narrow to wide, or the widths of nested bins."""
+    Hierarchy = Mapping[Any, object] | Sequence[object]
+    """The group of every value, or its groups from narrow to wide; or the widths of nested bins."""
 
 EVERYTHING = "*"
 """The label of the group that holds all values."""
@@ -62,9 +62,7 @@ def key_levels(column: str, values: Sequence[Any], hierarchy: Hierarchy | None) 
     return [own, *_bins(column, values, hierarchy), whole]
 
 
-def nested_levels(
-    column: str, values: Sequence[Any], groups: Mapping[Any, Sequence[object]]
-) -> list[Level]:
+def nested_levels(column: str, values: Sequence[Any], groups: Mapping[Any, object]) -> list[Level]:
     """Return the levels between the values and the whole, and refuse groups that do not nest.
 
     Example:
@@ -72,12 +70,14 @@ def nested_levels(
         >>> nested_levels("job", ["cook", "doctor", "nurse"], jobs)[0].groups
         array([0, 1, 1])
     """
-    paths = [tuple(groups[value]) for value in values if value in groups]
+    named = [groups[value] for value in values if value in groups]
+    paths = [tuple(path) if isinstance(path, (list, tuple)) else (path,) for path in named]
     depths = {len(path) for path in paths}
     if len(paths) < len(values) or len(depths) != 1:
         raise ColumnError(
             f"The hierarchy of column '{column}' lacks a value or has values of different depth",
-            hint="give every value, and None for a missing one, as many groups as all others",
+            hint="give every value as many groups as all others, a missing one too (None, or an "
+            "empty field of a file)",
         )
     levels = []
     below: NDArray[np.int64] = np.arange(len(values))
@@ -97,7 +97,8 @@ def nested_levels(
 def _bins(column: str, values: Sequence[Any], widths: Sequence[object]) -> list[Level]:
     """Return levels of bins; a missing value stays missing."""
     present = [value for value in values if value is not None]
-    if isinstance(widths, str) or any(isinstance(value, (str, bool)) for value in present):
+    listed = isinstance(widths, Iterable) and not isinstance(widths, str)
+    if not listed or any(isinstance(value, (str, bool)) for value in present):
         raise ColumnError(
             f"Column '{column}' does not hold numbers, or its bins are not a list of widths",
             hint="give text a hierarchy that names the groups of every value",
@@ -116,18 +117,21 @@ def _bins(column: str, values: Sequence[Any], widths: Sequence[object]) -> list[
             f"Column '{column}' does not hold numbers and cannot be put into bins",
             hint="give it a hierarchy that names the groups of every value",
         ) from None
+    reach = np.abs(numbers).max(initial=1.0)
+    if any(max(reach * step.denominator, step.numerator) > LARGEST_BIN for step in steps):
+        raise ColumnError(
+            f"Column '{column}' holds infinite numbers, or numbers too large for exact bins",
+            hint="clip or remove them first, or give wider bins with fewer decimals",
+        )
     return [_bin_level(numbers, step, has_missing=len(present) < len(values)) for step in steps]
 
 
 def _bin_level(numbers: NDArray[np.float64], step: Fraction, *, has_missing: bool) -> Level:
     bins, groups = np.unique(bin_numbers(numbers, step), return_inverse=True)
     labels: list[Any] = [
-        f"[{_shown(number * step)}, {_shown((number + 1) * step)})" for number in bins.tolist()
+        f"[{shown_exactly(number * step)}, {shown_exactly((number + 1) * step)})"
+        for number in bins.tolist()
     ]
     if has_missing:
         groups, labels = np.append(groups, len(labels)), [*labels, None]
     return Level(groups, tuple(labels))
-
-
-def _shown(edge: Fraction) -> str:
-    return str(edge.numerator) if edge.denominator == 1 else f"{float(edge):g}"

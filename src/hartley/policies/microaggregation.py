@@ -75,8 +75,8 @@ def mu_approx(
     both sides, the longest edge first; what is still larger than 2k - 1 is divided by MDAV
     (after Domingo-Ferrer, Sebe and Solanas 2008; to cut the longest edge first and to divide by
     MDAV is the choice made here). A heuristic: no bound on the loss is claimed. Deterministic: of
-    edges of one length the one between earlier records counts as shorter. About k n log n in few
-    columns.
+    edges of one length the one between earlier records counts as shorter. About n log n log k in
+    few columns.
 
     Args:
         table: whatever ``open_table`` opens.

@@ -9,7 +9,7 @@ import numpy as np
 
 from hartley.engines.sources import open_table
 from hartley.engines.table import Kind
-from hartley.engines.view import run
+from hartley.engines.view import keep_texts, run
 from hartley.errors import ColumnError, OptionError, TableError
 
 if TYPE_CHECKING:
@@ -78,12 +78,13 @@ def read_records(
     kept = _listed(keep)
     asked = [c for c in opened.columns if c not in kept] if columns is None else _listed(columns)
     _check_columns(opened, asked, kept)
+    opened = keep_texts(opened, kept)
     found = run(opened, opened.expression.select(*asked, *kept).to_pyarrow)
     _refuse_empty(opened, found.num_rows)
     if found.num_rows < k:
         raise OptionError(
-            f"The group size k = {k} is larger than {opened.name}, which has {found.num_rows:,} "
-            "rows",
+            f"The group size k = {k:,} is larger than the {found.num_rows:,} "
+            f"row{'s' * (found.num_rows != 1)} of {opened.name}",
             hint="take a smaller k, or more records",
         )
     numbers = [_numbers(found.column(i), name, opened.name) for i, name in enumerate(asked)]

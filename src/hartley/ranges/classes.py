@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from hartley.kernels.cube import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -38,8 +39,13 @@ class KeyClasses:
     """The counts of a table, and the confidential values that their codes stand for."""
 
     counts: ClassCounts
-    values: list[Any]
-    """In their order, a missing one, None, last."""
+    list_values: Callable[[], list[Any]]
+    """Makes the list of the values, which may be long and is seldom needed."""
+
+    @cached_property
+    def values(self) -> list[Any]:
+        """In their order, a missing one, None, last."""
+        return self.list_values()
 
 
 def count_classes(view: View, keys: Sequence[int], confidential: int | None = None) -> KeyClasses:
@@ -146,10 +152,13 @@ def _count_keys(view: View, *, has_value: bool) -> KeyClasses | None:
             grouped = rows.grouped()
             keys, times = (grouped.column(name).to_numpy() for name in ("key", "n"))
             counts, observed = group_keys(keys.astype(np.int64), times, width)
-        if not has_value:
-            return KeyClasses(counts, [None])
-        listed = values_of(rows.codings[-1])
-        return KeyClasses(counts, [listed[code] for code in observed.tolist()])
+        coding = rows.codings[-1]
+
+    def list_values() -> list[Any]:
+        listed = values_of(coding) if has_value else [None]
+        return [listed[code] for code in observed.tolist()]
+
+    return KeyClasses(counts, list_values)
 
 
 def _group(view: View, *, has_value: bool) -> KeyClasses:
@@ -160,4 +169,4 @@ def _group(view: View, *, has_value: bool) -> KeyClasses:
     keys = encoded[:-1] if has_value else encoded
     classes, _ = combine_codes([codes for codes, _ in keys], [len(values) for _, values in keys])
     codes, values = encoded[-1] if has_value else (np.zeros(times.size, np.int64), [None])
-    return KeyClasses(ClassCounts.from_cells(classes, codes, times), values)
+    return KeyClasses(ClassCounts.from_cells(classes, codes, times), lambda: values)

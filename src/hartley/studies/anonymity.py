@@ -202,19 +202,15 @@ def _ordering(
     natural = kind.numeric or kind is Kind.TIME if ordered is None else column in ordered
     if not natural:
         return None
-    if isinstance(ordered, Mapping):
-        places = {value: place for place, value in enumerate(ordered[column])}
-        if any(value not in places for value in tally.values):
-            raise OptionError(
-                f"The order of column '{column}' lacks a value that the table has",
-                hint="list every value once, and None for a missing one",
-            )
-        sequence = sorted(range(len(tally.values)), key=lambda i: places[tally.values[i]])
-    else:
-        sequence = sorted(
-            range(len(tally.values)), key=lambda i: (tally.values[i] is None, tally.values[i])
+    if not isinstance(ordered, Mapping):
+        return np.arange(tally.counts.width)  # the values are listed in their order
+    places = {value: place for place, value in enumerate(ordered[column])}
+    if len(places) < len(ordered[column]) or any(value not in places for value in tally.values):
+        raise OptionError(
+            f"The order of column '{column}' lacks a value that the table has, or has one twice",
+            hint="list every value once, and None for a missing one",
         )
-    return np.argsort(sequence)
+    return np.argsort(np.argsort([places[value] for value in tally.values]))
 
 
 # --- what is found ----------------------------------------------------------------------------

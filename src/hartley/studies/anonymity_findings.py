@@ -72,8 +72,8 @@ class ConfidentialFindings:
             return f"Homogeneity attack on {self.column}: it fails, no class has one value only."
         return (
             f"Homogeneity attack on {self.column}: it succeeds for {self.homogeneous_rows:,} of "
-            f"{rows:,} records, {self.homogeneous_classes:,} of {counted(classes, 'class')} have "
-            "one value only."
+            f"{rows:,} records, {self.homogeneous_classes:,} of {counted(classes, 'class')} "
+            f"{has(self.homogeneous_classes)} one value only."
         )
 
     def _exclusion(self, unit: str) -> str:
@@ -150,8 +150,9 @@ class AnonymityReport:
         """What a reader should know, in plain words."""
         return (
             (
-                f"{counted(self.rows, 'record')} fall into {counted(self.classes, 'class')} of "
-                f"equal keys, the smallest of {counted(self.k, 'record')}; "
+                f"{counted(self.rows, 'record')} fall{'s' * (self.rows == 1)} into "
+                f"{counted(self.classes, 'class')} of equal keys, the smallest of "
+                f"{counted(self.k, 'record')}; "
                 f"{counted(self.unique, 'record')} {'is' if self.unique == 1 else 'are'} unique."
             ),
             (
@@ -221,6 +222,11 @@ def counted(number: int, noun: str) -> str:
     """
     plural = "people" if noun == "person" else f"{noun}es" if noun.endswith("s") else f"{noun}s"
     return f"{number:,} {noun if number == 1 else plural}"
+
+
+def has(number: int) -> str:
+    """Say that so many have something."""
+    return "has" if number == 1 else "have"
 
 
 def percent(share: Fraction) -> str:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hartley.studies.anonymity_findings import SKEWED, counted, down, percent, up
+from hartley.studies.anonymity_findings import SKEWED, counted, down, has, percent, up
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -157,7 +157,7 @@ def _recursive(length: int, least: Fraction | None) -> Measure:
         "none" if least is None else f"> {up(float(least))}",
         f"No c is enough: a class has fewer than {length} values."
         if least is None
-        else "It holds for every c above this, and for none below.",
+        else "It holds for every c above this, which is rounded up.",
     )
 
 
@@ -195,7 +195,7 @@ def _attacks(found: ConfidentialFindings, classes: int) -> tuple[Attack, ...]:
             found.column,
             told > 0,
             told,
-            f"{alike:,} of {counted(classes, 'class')} {_have(alike)} one value only."
+            f"{alike:,} of {counted(classes, 'class')} {has(alike)} one value only."
             if told
             else "No class has one value only."
             if found.values > 1
@@ -212,10 +212,6 @@ def _attacks(found: ConfidentialFindings, classes: int) -> tuple[Attack, ...]:
             else f"No class makes a value more than {SKEWED} times as likely as in the table.",
         ),
     )
-
-
-def _have(number: int) -> str:
-    return "has" if number == 1 else "have"
 
 
 def up4(share: Fraction) -> str:

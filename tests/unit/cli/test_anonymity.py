@@ -1,5 +1,7 @@
+import datetime as dt
 import json
 import re
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.csv as pc
@@ -60,6 +62,41 @@ def test_anonymity_reads_orders_and_hierarchies(table, tmp_path):
     assert job["ordered_closeness"] > 0
     with pytest.raises(OptionError, match="cannot be read"):
         run(*words, "--hierarchy", f"age={tmp_path / 'none.csv'}")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [Decimal("1.10"), Decimal("2.35")],
+        [dt.date(2020, 1, 31), dt.date(2021, 2, 1)],
+        [True, False],
+        [2**62 + 1, 2**62 + 3],
+        [0.1, 1e300],
+        ["a b", "c"],
+    ],
+)
+def test_a_hierarchy_file_names_values_of_any_kind(tmp_path, values):
+    path, groups = tmp_path / "t.parquet", tmp_path / "groups.csv"
+    pq.write_table(pa.table({"key": [1, 2, 2], "s": pa.array([*values, None])}), path)
+    groups.write_text("".join(f"{value},g,h\n" for value in (*values, "")))
+    words = "anonymity", path, "--keys", "key", "--confidential", "s"
+    found = json.loads(run(*words, "--hierarchy", f"s={groups}"))["confidential"][0]
+    assert found["hierarchical_closeness"] == pytest.approx(found["equal_closeness"] / 3)
+
+
+def test_bins_and_a_hierarchy_of_one_key_are_refused(table, tmp_path):
+    groups = tmp_path / "ages.csv"
+    groups.write_text("1,2\n")
+    words = "anonymize", table, "--keys", "age", "-k", 2, "-o", tmp_path / "o.csv"
+    with pytest.raises(OptionError, match="'age' has bins and a hierarchy"):
+        run(*words, "--bins", "age=5", "--hierarchy", f"age={groups}")
+
+
+def test_columns_with_commas_in_their_names_are_found(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('a,"b, ""c""",d\n1,2,3\n1,2,4\n')
+    found = json.loads(run("anonymity", path, "--keys", 'a,b, "c"', "--confidential", "d"))
+    assert (found["keys"], found["k"]) == (["a", 'b, "c"'], 2)
 
 
 @pytest.mark.parametrize("method", ["full-domain", "mondrian"])

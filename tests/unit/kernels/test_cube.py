@@ -89,10 +89,11 @@ KERNELS = [
 ]
 
 
+@pytest.mark.parametrize("processors", [7, 90])
 @pytest.mark.parametrize(("kernel", "options"), [(name, rest) for name, *rest in KERNELS])
-def test_ranges_of_classes_find_what_one_walk_finds(kernel, options, monkeypatch):
-    monkeypatch.setattr(walks, "CELLS_A_TASK", 10)
-    monkeypatch.setattr(walks.os, "cpu_count", lambda: 7)
+def test_ranges_of_classes_find_what_one_walk_finds(kernel, options, processors, monkeypatch):
+    monkeypatch.setattr(walks, "CELLS_A_TASK", 1)
+    monkeypatch.setattr(walks.os, "cpu_count", lambda: processors)
     random = np.random.default_rng(3)
     cube = random.integers(0, 3, (50, 6), np.uint32) * random.integers(0, 2, (50, 1), np.uint32)
     starts, codes, counts, observed = walks.occupied_cells(cube.ravel(), 6)

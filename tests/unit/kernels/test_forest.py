@@ -58,12 +58,29 @@ def tables(draw):
     return np.array(draw(st.lists(row, min_size=2 * k, max_size=50)), float), k
 
 
-@given(tables())
-def test_the_groups_are_those_of_the_method_carried_out_pair_by_pair(drawn):
-    points, k = drawn
+def groups(points, k):
     labels = mu_approx_groups(points, k)
     found = [set(np.flatnonzero(labels == label).tolist()) for label in np.unique(labels)]
-    assert sorted(found, key=min) == reference(points, k)
+    return sorted(found, key=min)
+
+
+@given(tables())
+def test_the_groups_are_those_of_the_method_carried_out_pair_by_pair(drawn):
+    assert groups(*drawn) == reference(*drawn)
+
+
+@pytest.mark.parametrize("values", [2, 3, 1000])
+@pytest.mark.parametrize("k", [5, 40])
+def test_so_they_are_where_components_outgrow_the_neighbours_that_are_kept(values, k):
+    points = np.random.default_rng(4).integers(0, values, (150, 2)).astype(float)
+    assert groups(points, k) == reference(points, k)
+
+
+@pytest.mark.parametrize("points", [np.sqrt(np.arange(40_000)), np.zeros(40_000)])
+def test_groups_of_half_the_records_need_no_look_at_all_pairs(points):
+    points[-1] = 300.0
+    sizes = np.bincount(mu_approx_groups(integer_points(points[:, None]), 19_999))
+    assert sizes.tolist() == [19_999, 20_001]
 
 
 @pytest.mark.parametrize("k", [2, 3, 7, 30])

@@ -1,7 +1,9 @@
 import itertools
+import json
 from collections import Counter
 from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -177,7 +179,7 @@ TEXTS = open_table({"age": [31, 32, None], "job": ["cook", "nurse", "cook"], "wh
         ((["age", "age"], 2), {}, "named twice"),
         (("age", 0), {}, "not a whole number"),
         (("age", True), {}, "not a whole number"),
-        (("age", 4), {}, "k = 4 is larger than the dict, which has 3 rows"),
+        (("age", 4), {}, "k = 4 is larger than the 3 rows of the dict"),
         (("agee", 2), {}, "'agee' is not in the dict"),
         (("age", 2), {"method": "magic"}, "method 'magic' is unknown"),
         (("age", 2), {"suppress": 1}, "not between 0 and 1"),
@@ -188,6 +190,7 @@ TEXTS = open_table({"age": [31, 32, None], "job": ["cook", "nurse", "cook"], "wh
         (("age", 2), {"hierarchies": {"age": "10"}}, "not a list of widths"),
         (("age", 2), {"hierarchies": {"age": [10, 15]}}, "do not nest"),
         (("age", 2), {"hierarchies": {"age": [0]}}, "not a positive number"),
+        (("age", 2), {"hierarchies": {"age": 10}}, "not a list of widths"),
         (("job", 2), {"hierarchies": {"job": {"cook": ["a"]}}}, "lacks a value"),
     ],
 )
@@ -195,6 +198,35 @@ def test_bad_input_is_refused_in_a_sentence_without_values(arguments, options, m
     with pytest.raises((OptionError, ColumnError), match=message) as caught:
         k_anonymize(TEXTS, *arguments, **options)
     assert "nurse" not in str(caught.value)
+
+
+@pytest.mark.parametrize("number", [float("inf"), 10**17 + 1])
+def test_numbers_that_lie_in_no_exact_bin_are_refused(number):
+    with pytest.raises(ColumnError, match="too large for exact bins") as caught:
+        k_anonymize({"x": [number, number - 1]}, "x", 2, hierarchies={"x": [1, 10]})
+    assert "1" not in str(caught.value)
+
+
+def test_the_edges_of_fine_bins_are_told_in_full():
+    far = {"x": [1234.5671, 1234.5672, 1234.5683, 1234.5684]}
+    found = k_anonymize(far, "x", 2, hierarchies={"x": ["0.001"]})
+    assert found.table["x"].to_pylist()[1:3] == ["[1234.567, 1234.568)", "[1234.568, 1234.569)"]
+
+
+def test_one_group_may_be_named_without_a_list_and_k_may_come_from_numpy():
+    groups = {"cook": "work", "nurse": "work", "none": "rest"}
+    table = {"job": ["cook", "nurse", "none", "none"]}
+    found = k_anonymize(table, "job", np.int64(2), hierarchies={"job": groups})
+    assert found.table["job"].to_pylist() == ["work", "work", "rest", "rest"]
+    assert json.dumps(found.to_dict())
+
+
+def test_what_is_no_key_is_released_as_it_is_written(tmp_path):
+    path = tmp_path / "ids.csv"
+    path.write_text("id,age\n12345678901234567890,30\n12345678901234567891,31\n007,32\n07,33\n")
+    found = k_anonymize(path, "age", 2, hierarchies={"age": [2]}).table
+    assert found["id"].to_pylist()[1:3] == ["12345678901234567891", "007"]
+    assert k_anonymize(path, "id", 1).table["id"].to_pylist() == found["id"].to_pylist()
 
 
 def test_a_lattice_that_is_too_large_is_refused(monkeypatch):

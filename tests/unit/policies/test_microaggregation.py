@@ -1,4 +1,6 @@
+import _thread
 import json
+import threading
 from collections import Counter
 
 import numpy as np
@@ -10,7 +12,9 @@ from hypothesis import given, settings, strategies as st
 
 from hartley.engines.sources import open_table
 from hartley.errors import ColumnError, InputError, OptionError, TableError
+from hartley.policies.group_averages import released_groups
 from hartley.policies.microaggregation import mdav, mu_approx, univariate_microaggregation
+from hartley.policies.records import read_records
 
 METHODS = [
     mdav,
@@ -26,6 +30,33 @@ NUMBERS = st.lists(
 
 def table_of(rows):
     return {"a": [row[0] for row in rows], "b": [row[1] for row in rows]}
+
+
+def test_an_interruption_is_heard_while_groups_are_formed():
+    ended = threading.Event()
+
+    def endless(points, _):
+        _thread.interrupt_main()
+        ended.wait(60)
+        return np.zeros(len(points), np.int32)
+
+    records = read_records({"a": [1, 2, 3]}, 2, None, ())
+    with pytest.raises(KeyboardInterrupt):
+        released_groups("endless", records, 2, endless, standardise=True)
+    ended.set()
+
+
+def test_a_grouping_that_fails_says_so():
+    records = read_records({"a": [1, 2, 3]}, 2, None, ())
+    with pytest.raises(ZeroDivisionError):
+        released_groups("broken", records, 2, lambda _, k: 1 // (k - 2), standardise=True)
+
+
+def test_columns_are_kept_as_they_are_written(tmp_path):
+    ids = ["12345678901234567890", "12345678901234567891", "007", "07"]
+    path = tmp_path / "ids.csv"
+    path.write_text("\n".join(["id,a", *(f"{one},{i}" for i, one in enumerate(ids))]))
+    assert mdav(path, 2, "a", keep="id").released["id"].to_pylist() == ids
 
 
 @settings(max_examples=25)  # each opens tables, which takes most of the time
@@ -161,7 +192,13 @@ BAD = {
     "infinite": ({"a": [1.0, float("inf")]}, 2, {}, ColumnError, "infinite or too large"),
     "huge": ({"a": [1.0, 1e300]}, 2, {}, ColumnError, "too large to square"),
     "one value": ({"a": [5, 5, 5]}, 2, {}, ColumnError, "one value only"),
-    "k too large": ({"a": [1, 2]}, 3, {}, OptionError, "k = 3 is larger than the dict"),
+    "k too large": (
+        {"a": [1, 2]},
+        3,
+        {},
+        OptionError,
+        "k = 3 is larger than the 2 rows of the dict",
+    ),
     "k too small": ({"a": [1, 2]}, 1, {}, OptionError, "k = 1 is not an integer"),
     "k no integer": ({"a": [1, 2]}, 2.5, {}, OptionError, "k = 2.5 is not an integer"),
     "k a truth": ({"a": [1, 2]}, True, {}, OptionError, "k = True is not an integer"),

@@ -151,7 +151,7 @@ def test_k_is_the_leakage_about_the_record():
 def test_sentences_say_which_attacks_succeed_and_name_no_value():
     report = anonymity_report(WARD, keys=["age", "zip"], confidential="ill")
     text = " ".join((report.headline, *report.sentences))
-    assert "succeeds for 4 of 10 records, 1 of 3 classes have one value only" in text
+    assert "succeeds for 4 of 10 records, 1 of 3 classes has one value only" in text
     assert "Skewness attack on ill: it succeeds for 2 of 10 records" in text
     assert "Missing values of age, in 2 rows" in text
     for value in ("flu", "hiv", "130", "148"):
@@ -159,6 +159,8 @@ def test_sentences_say_which_attacks_succeed_and_name_no_value():
     alike = anonymity_report({"a": [1, 1], "s": ["x", "y"]}, keys="a", confidential="s")
     assert "Homogeneity attack on s: it fails" in " ".join(alike.sentences)
     assert alike.headline == "the dict is 2-anonymous over a."
+    alone = anonymity_report({"a": [1]}, keys="a")
+    assert alone.sentences[0].startswith("1 record falls into 1 class of equal keys")
 
 
 def test_an_order_may_be_given_and_changes_the_distance():
@@ -204,6 +206,10 @@ def test_a_report_is_frozen_and_becomes_plain_json():
         ({"keys": "age", "ordered": ["ill"]}, "order or a hierarchy but is not confidential"),
         ({"keys": "age", "confidential": "ill", "ordered": "ill"}, "are not a list"),
         ({"keys": "age", "confidential": "ill", "ordered": {"ill": ["flu"]}}, "lacks a value"),
+        (
+            {"keys": "age", "confidential": "ill", "ordered": {"ill": ["flu", "hiv", "flu"]}},
+            "or has one twice",
+        ),
         ({"keys": "age", "confidential": "ill", "hierarchy": {"ill": {}}}, "lacks a value"),
         (
             {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.errors import OptionError
-from hartley.exact import parse_number
+from hartley.exact import parse_number, shown_exactly
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,23 +117,6 @@ class ExactMatrix:
 
     def __hash__(self) -> int:
         return hash((self.whole, self.parts.tobytes()))
-
-
-def shown_exactly(number: Fraction) -> str:
-    """Show an exact number as a decimal where that ends, else as a fraction.
-
-    Example:
-        >>> [shown_exactly(Fraction(n, d)) for n, d in ((9, 10), (1, 3), (1, 1))]
-        ['0.9', '1/3', '1']
-    """
-    rest = number.denominator
-    for prime in (2, 5):
-        while rest % prime == 0:
-            rest //= prime
-    if rest != 1 or number.denominator > 10**18:
-        return str(number)
-    digits = f"{Decimal(number.numerator) / Decimal(number.denominator):f}"
-    return digits.rstrip("0").rstrip(".") if "." in digits else digits
 
 
 # --- reading ------------------------------------------------------------------------------------
