@@ -62,7 +62,9 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     from hartley.reports.anonymity_page import print_anonymity
     from hartley.studies.anonymity import anonymity_report
 
-    check_files({"report": html}, {"table": table, "population": population or []})
+    files = [text.rpartition("=")[2] for text in hierarchy or []]
+    read = {"table": table, "population": population or [], "hierarchy": files}
+    check_files({"report": html}, read)
     opened = open_tables(table, null, names)
     with progress_bar({"count": "Counting classes"}) as progress:
         report = anonymity_report(
@@ -134,7 +136,8 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     from hartley.studies.microdata import check_release
 
     check_ending(out)
-    check_files({"release": out, "report": html}, {"table": table})
+    files = [text.rpartition("=")[2] for text in hierarchy or []]
+    check_files({"release": out, "report": html}, {"table": table, "hierarchy": files})
     opened = open_tables(table, null, names)
     widths = split_settings(bins or [], "--bins", "COL=5,10,20")
     hierarchies: dict[str, Any] = {name: text.split(",") for name, text in widths.items()}

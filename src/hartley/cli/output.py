@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import sys
 import textwrap
@@ -50,7 +51,10 @@ def check_files(
 ) -> None:
     """Refuse, before any work, to write over what is read, twice to one file, or to no folder."""
     seen: dict[Path, str] = {
-        Path(path).resolve(): what for what, paths in read.items() for path in paths
+        place.resolve(): what
+        for what, paths in read.items()
+        for path in paths
+        for place in _files(str(path))
     }
     for what, path in written.items():
         if path is None:
@@ -66,6 +70,13 @@ def check_files(
                 hint="create it, or choose another",
             )
         seen[place] = what
+
+
+def _files(name: str) -> Iterator[Path]:
+    """Give the files that a path, a pattern or the address of a table in a database names."""
+    yield Path(name)
+    yield Path(name.partition("::")[0])
+    yield from map(Path, glob.glob(name))  # noqa: PTH207 - also absolute patterns
 
 
 def print_certificate(certificate: Certificate, console: Console) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from hartley.engines.classes import mixed_radix, values_of
 from hartley.engines.counting import distinct_counts
 from hartley.engines.view import run
-from hartley.errors import TableError
+from hartley.errors import EngineError, TableError
 from hartley.kernels.cube import (
     MOST_CELLS,
     MOST_ROWS,
@@ -79,12 +79,15 @@ def count_classes(view: View, keys: Sequence[int], confidential: int | None = No
         expression=view.expression.select(**{f"c{i}": f"c{column}" for i, column in enumerate(at)}),
         columns=tuple(view.columns[column] for column in at),
     )
+    has_value, found = confidential is not None, None
     if view.engine == "duckdb" and view.rows > FEW_ROWS:
-        counted = run(view.table, lambda: _count_keys(narrow, has_value=confidential is not None))
-        if counted is not None:
-            found: KeyClasses = counted
-            return found
-    return _group(narrow, has_value=confidential is not None)
+        found = run(view.table, lambda: _count_keys(narrow, has_value=has_value))
+    counted: KeyClasses = found or _group(narrow, has_value=has_value)
+    if counted.counts.rows != view.rows:
+        raise EngineError(
+            f"{view.table.name} changed while it was being counted", hint="count it again"
+        )
+    return counted
 
 
 def encode_column(column: Any) -> tuple[NDArray[np.int64], list[Any]]:  # noqa: ANN401 - Arrow carries no types

@@ -90,6 +90,8 @@ def test_bins_and_a_hierarchy_of_one_key_are_refused(table, tmp_path):
     words = "anonymize", table, "--keys", "age", "-k", 2, "-o", tmp_path / "o.csv"
     with pytest.raises(OptionError, match="'age' has bins and a hierarchy"):
         run(*words, "--bins", "age=5", "--hierarchy", f"age={groups}")
+    with pytest.raises(OptionError, match="would overwrite the hierarchy"):
+        run(*words, "--hierarchy", f"age={groups}", "--html", groups)
 
 
 def test_columns_with_commas_in_their_names_are_found(tmp_path):

@@ -93,6 +93,21 @@ def test_the_table_itself_is_never_overwritten(table):
     assert table.read_bytes() == before
 
 
+@pytest.mark.parametrize("option", ["-o", "--html"])
+def test_nor_is_a_file_that_a_pattern_names(tmp_path, option):
+    for name in ("a1.csv", "a2.csv"):
+        (tmp_path / name).write_text("a,b\n1,2\n3,4\n")
+    words = {"-o": tmp_path / "out.csv"} | {option: tmp_path / "a2.csv"}
+    with pytest.raises(OptionError, match="would overwrite the table"):
+        run(tmp_path / "a*.csv", "--k", 2, *(word for pair in words.items() for word in pair))
+
+
+def test_nor_is_the_database_that_holds_it(tmp_path):
+    words = "--k", 2, "-o", tmp_path / "out.csv", "--html", tmp_path / "people.duckdb"
+    with pytest.raises(OptionError, match="would overwrite the table"):
+        run(f"{tmp_path / 'people.duckdb'}::people", *words)
+
+
 def test_a_file_of_a_header_line_alone_is_said_to_have_no_rows(tmp_path):
     empty = tmp_path / "empty.csv"
     empty.write_text("a,b\n")

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.engines.sources import open_table
-from hartley.errors import ColumnError, OptionError
+from hartley.engines.view import prepare
+from hartley.errors import ColumnError, EngineError, OptionError
 from hartley.measures.entropy import hartley_entropy
 from hartley.measures.leakage import nonstochastic_leakage
 from hartley.measures.maximin import maximin_information
@@ -113,6 +114,14 @@ def test_every_way_of_counting_gives_the_same_report(way):
     )  # the first class: (3 + 3.5 + 5 + 1) / 40
     if way == "cube":
         assert anonymity_report(WARD, keys="age").k == 2
+
+
+@pytest.mark.usefixtures("way")
+def test_a_table_that_changes_while_it_is_counted_is_refused():
+    view = prepare(open_table(WARD), ["age", "ill"], missing="value")
+    assert counting.count_classes(view, [0], 1).counts.rows == 10
+    with pytest.raises(EngineError, match="the dict changed while it was being counted"):
+        counting.count_classes(dataclasses.replace(view, rows=11), [0], 1)
 
 
 def test_combinations_too_many_for_an_integer_are_numbered_on_the_way(monkeypatch):
