@@ -54,7 +54,8 @@ def open_database(source: str | os.PathLike[str], table: str | None = None) -> T
             hint="check the address, the name of the table and that the database answers",
         ) from None
     refuse_doubled(expression.columns, f"the table '{wanted}'")
-    return Table(expression, wanted)
+    written = (place, f"{place}.wal") if "://" not in place else ()
+    return Table(expression, wanted, paths=tuple(path for path in written if Path(path).exists()))
 
 
 def _split(source: str | os.PathLike[str]) -> tuple[str, str | None]:

@@ -10,6 +10,7 @@ from dataclasses import FrozenInstanceError
 from datetime import date
 from fractions import Fraction
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -632,6 +633,22 @@ def test_a_file_that_was_replaced_is_not_answered_for_whatever_its_time_says(tmp
         Agent(file, SCHEMA, ledger=ledger)
     with Agent(file, SCHEMA, ledger=ledger, update=True) as agent:
         assert agent.ask(OLD).value == 5
+
+
+def test_a_table_of_a_database_file_is_compared_once_the_file_was_written(tmp_path, monkeypatch):
+    file, ledger = tmp_path / "hospital.duckdb", tmp_path / "l.db"
+    people = pa.table(DATA)
+    with duckdb.connect(file) as database:
+        database.register("given", people)
+        database.execute("CREATE TABLE people AS FROM given")
+    Agent(f"{file}::people", SCHEMA, ledger=ledger, budget=12).close()
+    with monkeypatch.context() as untouched:
+        untouched.setattr(loading, "holds_rows_of", None)  # not even asked
+        Agent(f"{file}::people", SCHEMA, ledger=ledger).close()
+    with duckdb.connect(file) as database:
+        database.execute("UPDATE people SET age = 5 WHERE age = 0")
+    with pytest.raises(InputError, match="not the one"):
+        Agent(f"{file}::people", SCHEMA, ledger=ledger)
 
 
 @pytest.mark.parametrize(
