@@ -1,5 +1,6 @@
 import _thread
 import json
+import signal
 import threading
 from collections import Counter
 
@@ -32,6 +33,15 @@ def table_of(rows):
     return {"a": [row[0] for row in rows], "b": [row[1] for row in rows]}
 
 
+@pytest.fixture
+def default_interruption():
+    """Let an interruption be what it is unless some package has taken it over in this process."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("default_interruption")
 def test_an_interruption_is_heard_while_groups_are_formed():
     ended = threading.Event()
 
