@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.policies.tradeoff import second_order
+from hartley import PrivacyDistortion
+from hartley.policies.tradeoff import search, second_order
 from hartley.policies.tradeoff.blocks import Blocks, ThinBlocks
 from hartley.policies.tradeoff.problem import Problem
 from hartley.policies.tradeoff.second_order import solve_second
@@ -49,3 +50,19 @@ def test_hundreds_of_key_values_are_certified_where_few_values_are_confidential(
     joint = np.stack([shares, 1 - shares]) / 250
     found = solve_second(Problem.of(joint, apart**2, 10.0), tolerance=1e-9)
     assert found.gap <= 1e-9
+
+
+@given(st.integers(0, 2**32), st.integers(8, 16))
+@settings(max_examples=10)
+def test_a_problem_too_large_for_the_programme_still_has_a_rule_that_tells_nothing(seed, keys):
+    random = np.random.default_rng(seed)
+    joint = random.random((2, keys)) / keys
+    model = PrivacyDistortion(joint / joint.sum(), 1 - np.eye(keys))
+    exact = model.solve(risk=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "LARGEST_PROGRAMME", 0)
+        found = PrivacyDistortion(joint / joint.sum(), 1 - np.eye(keys)).solve(risk=0)
+    assert found.risk < 1e-12
+    assert exact.distortion - exact.gap <= found.distortion
+    assert found.distortion - found.gap <= exact.distortion <= found.distortion + 1e-9
+    assert found.gap < 0.01

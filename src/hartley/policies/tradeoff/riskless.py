@@ -20,6 +20,10 @@ NOTHING = 1e-11
 """How far p(w|x) / p(w) may be from 1, and p(c) from 0, by rounding alone."""
 NEARLY_NOTHING = 1e-9
 """How far p(w|c) / p(w) may be from 1 in what a solver finds."""
+RARE = 1e-6
+"""What is released more rarely is not worth mending."""
+LARGEST_PROGRAMME = 40_000
+"""Key values times released values up to which the linear programme is solved."""
 
 
 def dependence(problem: Problem, rounding: float = NOTHING) -> Floats:
@@ -62,11 +66,54 @@ def independent_rule(problem: Problem) -> tuple[Floats | None, Floats]:
     prices = -scale * solved.eqlin.marginals[keys:].reshape(released, secrets).T
     prices /= sizes * problem.secret[:, None]
     prices -= problem.secret @ prices
-    rule: Floats = normalised(solved.x.reshape(released, keys).T)
-    live = problem.key @ rule > NOTHING
+    rule = _without_rare(problem, normalised(solved.x.reshape(released, keys).T), NOTHING)
+    return rule if rule is not None and _tells_nothing(problem, rule) else None, prices
+
+
+def mended_rule(problem: Problem, rule: Floats) -> Floats | None:
+    r"""Return a rule near one that tells little, whose releases are independent of the secret.
+
+    .. math:: P'(c|x) = (1 - t) P(c|x) + p(c) \bigl(t + (1 - t) \, k_c \cdot g(x)\bigr), \quad
+              g_w(x) = p(w|x) / p(w) - 1
+
+    with the k of every released value that takes away what it tells, and the least t for which
+    nothing is negative. None where that fails. |X| |C| |W| operations.
+
+    Example:
+        >>> from hartley.policies.tradeoff.problem import Problem
+        >>> joint = np.array([[0.2, 0.1, 0.2], [0.1, 0.3, 0.1]])
+        >>> nearly = np.array([[0.5, 0.5], [0.55, 0.45], [0.5, 0.5]])
+        >>> mended_rule(Problem.of(joint, np.ones((3, 2)), 1.0), nearly).round(2).tolist()
+        [[0.52, 0.48], [0.52, 0.48], [0.52, 0.48]]
+    """
+    thin = _without_rare(problem, rule, RARE)
+    if thin is None:
+        return None
+    total = problem.key @ thin
+    live = total > 0
+    excess = (problem.given / problem.secret).T - 1
+    spread = excess * problem.key
+    mends = np.linalg.pinv(spread @ excess.T, rcond=1e-12) @ (spread @ thin[:, live]) / total[live]
+    tilt = -(excess.T @ mends)
+    short = max(float((-tilt - thin[:, live] / total[live]).max()), 0.0) * (1 + 1e-9)
+    share = short / (1 + short)
+    found = np.zeros_like(thin)
+    found[:, live] = (1 - share) * thin[:, live] + total[live] * (share + (1 - share) * tilt)
+    found = normalised(np.maximum(found, 0.0))
+    return found if _tells_nothing(problem, found) else None
+
+
+def _without_rare(problem: Problem, rule: Floats, rare: float) -> Floats | None:
+    """Drop what is released more rarely; None where nothing would be left of some key value."""
+    live = problem.key @ rule > rare
     if rule[:, live].sum(axis=1).min() < 0.5:
-        return None, prices
-    rule = normalised(np.where(live, rule, 0.0))
-    mass = (rule * problem.key[:, None]).T[live]
+        return None
+    found: Floats = normalised(np.where(live, rule, 0.0))
+    return found
+
+
+def _tells_nothing(problem: Problem, rule: Floats) -> bool:
+    mass = (rule * problem.key[:, None]).T
+    mass = mass[mass.any(axis=1)]
     release = replace(problem, given=mass / mass.sum(axis=1, keepdims=True) @ problem.given)
-    return None if dependence(release, NEARLY_NOTHING).any() else rule, prices
+    return not dependence(release, NEARLY_NOTHING).any()

@@ -20,7 +20,12 @@ from hartley.policies.tradeoff.problem import (
     risk_of,
     riskless_bound,
 )
-from hartley.policies.tradeoff.riskless import dependence, independent_rule
+from hartley.policies.tradeoff.riskless import (
+    LARGEST_PROGRAMME,
+    dependence,
+    independent_rule,
+    mended_rule,
+)
 from hartley.policies.tradeoff.second_order import Start, solve_second, work_of_step
 
 if TYPE_CHECKING:
@@ -332,10 +337,17 @@ class Solver:
         if constant.gap <= 10 * tolerance * self.scale:
             return constant
         # Not constant, where part of the key is independent of the secret: a linear programme.
-        rule, prices = independent_rule(self.problem)
-        rule = answer.rule if rule is None else rule
-        told = evaluate(self.problem, rule)
-        bound = riskless_bound(self.problem, prices)
+        if self.problem.distortion.size <= LARGEST_PROGRAMME:
+            rule, prices = independent_rule(self.problem)
+            rules, bound = [rule], riskless_bound(self.problem, prices)
+        else:
+            heavy = [large, *(self._solved(w * self.scale, tolerance) for w in PROVING_WEIGHTS)]
+            rules = [mended_rule(self.problem, found.rule) for found in heavy]
+            bound = max(found.bound for found in heavy)
+        quiet = [answer.rule, *(rule for rule in rules if rule is not None)]
+        rule, told = min(
+            ((rule, evaluate(self.problem, rule)) for rule in quiet), key=lambda x: x[1].distortion
+        )
         gap = max(told.distortion + told.margin - bound, 0.0)
         return Answer(rule, told.distortion, told.risk, math.inf, bound, gap, 0.0)
 
