@@ -24,8 +24,6 @@ from hartley.errors import InputError, OptionError, Refused
 from hartley.exact import bits_at_least, floor_power, parse_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from hartley.agent.ledger.ledger import Ledger, State
     from hartley.engines.coded import CodedTable
     from hartley.engines.table import Table
@@ -75,7 +73,7 @@ def load(  # noqa: PLR0913 - what a dataset is made of, each by name
         )
     coded = open_coded(where, schema.codings, version=known.version, near=table)
     try:
-        _refuse_other(table, coded, where)
+        _refuse_other(table, coded)
         _remove_past(where, schema.name, ledger, place=place, present=known.version)
     except BaseException:
         coded.close()
@@ -254,25 +252,11 @@ def _beside(ledger: object, dataset: str) -> Path | None:
     return Path(path).with_name(f"{Path(path).name}.{name}.duckdb")
 
 
-def _refuse_other(table: Table | None, coded: CodedTable, copy: str) -> None:
-    """Refuse data that are not those of the copy, which would answer for them.
-
-    Files that nobody has touched since are the same. Of a table on another engine, which may be
-    too large to be read every time, only the number of rows is compared.
-    """
-    if table is None or (table.paths and not _touched(table.paths, copy)):
-        return
-    if not holds_rows_of(coded, table):
+def _refuse_other(table: Table | None, coded: CodedTable) -> None:
+    """Refuse data that are not those of the copy, which would answer for them."""
+    if table is not None and not holds_rows_of(coded, table):
         raise InputError(
             f"The table {table.name} is not the one that its coded copy was made of",
             hint="record it as a new version with update=True (--update): what was answered "
             "stays charged, and questions cost again",
         )
-
-
-def _touched(paths: Sequence[str], copy: str) -> bool:
-    """Tell whether files were changed, or moved to their place, after a copy was made."""
-    if not Path(copy).exists():
-        return True
-    made = Path(copy).stat().st_mtime
-    return any(max(stat.st_mtime, stat.st_ctime) > made for stat in map(os.stat, paths))

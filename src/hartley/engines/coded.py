@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from hartley.errors import EngineError
 
@@ -23,6 +23,17 @@ PARTS = frozenset(
     ]
 )
 """All that a statement may be made of: one SELECT of counts and sums over the coded copy."""
+
+
+class FileState(NamedTuple):
+    """By what a file that was not touched is known."""
+
+    path: str
+    size: int
+    written: int
+    """When its content was last written, in nanoseconds."""
+    changed: int
+    """When it was last changed in any way, also by being put in its place."""
 
 
 class Store(Protocol):
@@ -49,6 +60,8 @@ class CodedTable:
     version: str
     """A random name of this state of the data; it says nothing about it."""
     store: Store = field(repr=False)
+    sources: tuple[FileState, ...] = field(default=(), repr=False)
+    """The files that it was made of, as they were; known to its owner alone."""
 
     @property
     def engine(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.coded import CodedTable
+from hartley.engines.coded import CodedTable, FileState
 from hartley.engines.coding import UNIT, UNKNOWN, coded_rows
 from hartley.engines.stores import copy_rows, open_store, sql_name
 from hartley.engines.view import run
@@ -60,6 +60,7 @@ def code_table(  # noqa: PLR0913 - each is a promise of the schema, by its name
         >>> code_table(open_table({"age": [17, 30]}), [age]).rows
         2
     """
+    sources = _states(table)  # before anything is read
     rows = coded_rows(table, codings, unit)
     if unit is not None:
         _check_units(table, rows, codings, unit, rows_per_unit)
@@ -69,10 +70,10 @@ def code_table(  # noqa: PLR0913 - each is a promise of the schema, by its name
     def check(store: Store) -> str:
         count = _check_codes(table, store, codings, max_rows)
         note = {"format": FORMAT, "version": name, "rows": count, "columns": _described(codings)}
-        return json.dumps(note)
+        return json.dumps(note | {"sources": sources})
 
     store, note = run(table, lambda: copy_rows(table, rows, place, check))
-    return CodedTable(tuple(codings), json.loads(note)["rows"], name, store)
+    return CodedTable(tuple(codings), json.loads(note)["rows"], name, store, sources)
 
 
 def open_coded(
@@ -107,7 +108,8 @@ def open_coded(
     elif version is not None and note["version"] != version:
         wrong = "holds another version of the data", "open the copy that belongs to this version"
     else:
-        opened = CodedTable(tuple(codings), note["rows"], note["version"], store)
+        sources = tuple(FileState(*state) for state in note.get("sources", ()))
+        opened = CodedTable(tuple(codings), note["rows"], note["version"], store, sources)
         if opened.count() == note["rows"]:
             return opened
         wrong = "was changed after it was made", "make a new copy in another place"
@@ -118,7 +120,8 @@ def open_coded(
 def holds_rows_of(coded: CodedTable, table: Table) -> bool:
     """Tell whether a copy holds the rows of a table, in whatever order.
 
-    On another engine than the embedded one only their number is compared.
+    Files that nobody has touched since are not read again. On another engine than the embedded
+    one, where a table may be too large to be read every time, only the number is compared.
 
     Example:
         >>> from hartley.engines.coding import ColumnCoding
@@ -128,6 +131,8 @@ def holds_rows_of(coded: CodedTable, table: Table) -> bool:
         >>> [holds_rows_of(copy, open_table({"sex": sexes})) for sexes in ("mf", "ff")]
         [True, False]
     """
+    if table.paths and _states(table) == coded.sources:
+        return True
     counted = run(table, table.expression.count().to_pyarrow).as_py()
     if counted != coded.rows or not table.engine == coded.engine == "duckdb":
         return bool(counted == coded.rows)
@@ -147,6 +152,11 @@ def holds_rows_of(coded: CodedTable, table: Table) -> bool:
     )
     left = both.group_by(names).aggregate([("n", "sum")])["n_sum"]
     return not pc.any(pc.not_equal(left, 0)).as_py()
+
+
+def _states(table: Table) -> tuple[FileState, ...]:
+    stats = [(str(Path(path).absolute()), Path(path).stat()) for path in table.paths]
+    return tuple(FileState(path, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for path, s in stats)
 
 
 def _described(codings: Sequence[ColumnCoding]) -> list[dict[str, Any]]:

@@ -21,6 +21,7 @@ from hartley.agent.ledger import open_ledger
 from hartley.agent.quoting import Wish, quote
 from hartley.agent.reply import Answer, BatchAnswer
 from hartley.agent.repricing import verify_prices
+from hartley.engines import copying
 from hartley.errors import EngineError, InputError, OptionError, Pending, Refused
 from hartley.guarantees.promise import down_bits
 from hartley.ranges.schema import Schema
@@ -628,6 +629,8 @@ def test_a_file_that_was_replaced_is_not_answered_for_whatever_its_time_says(tmp
     Agent(file, SCHEMA, ledger=ledger).close()
     os.utime(file, (4e9, 4e9))
     Agent(file, SCHEMA, ledger=ledger).close()  # touched, and still the same
+    with pytest.raises(InputError, match="not the one that"):
+        Agent(other, SCHEMA, ledger=ledger)  # older than the copy, and another table
     other.replace(file)
     with pytest.raises(InputError, match="not the one that its coded copy was made of"):
         Agent(file, SCHEMA, ledger=ledger)
@@ -643,7 +646,7 @@ def test_a_table_of_a_database_file_is_compared_once_the_file_was_written(tmp_pa
         database.execute("CREATE TABLE people AS FROM given")
     Agent(f"{file}::people", SCHEMA, ledger=ledger, budget=12).close()
     with monkeypatch.context() as untouched:
-        untouched.setattr(loading, "holds_rows_of", None)  # not even asked
+        untouched.setattr(copying, "coded_rows", None)  # nothing is read
         Agent(f"{file}::people", SCHEMA, ledger=ledger).close()
     with duckdb.connect(file) as database:
         database.execute("UPDATE people SET age = 5 WHERE age = 0")
