@@ -30,6 +30,23 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
+LONGEST = 400
+"""Characters of a problem or a hint: a name or a query that somebody typed can be of any length."""
+
+
+def shortened(text: str, most: int = LONGEST) -> str:
+    """Leave out the middle of a long text.
+
+    Example:
+        >>> shortened("Column 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' is unknown", 30)
+        "Column 'aaaa ... a' is unknown"
+    """
+    if len(text) <= most:
+        return text
+    end = most // 2 - 2
+    return f"{text[: most - end - 5]} ... {text[-end:]}"
+
+
 class HartleyError(Exception):
     """A problem, stated in one sentence, and a hint what to do about it.
 
@@ -39,7 +56,7 @@ class HartleyError(Exception):
     """
 
     def __init__(self, problem: str, *, hint: str) -> None:
-        self.problem, self.hint = printable(problem), printable(hint)
+        self.problem, self.hint = shortened(printable(problem)), shortened(printable(hint))
         super().__init__(f"{self.problem}; hint: {self.hint}")
 
     def __reduce__(self) -> tuple[object, ...]:

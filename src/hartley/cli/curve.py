@@ -70,9 +70,9 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     [dim]Example: hartley curve people.parquet --key age --confidential diagnosis
     --bins age=10 --html curve.html[/dim]
     """
+    from hartley.files import write_whole
     from hartley.reports import write_html
     from hartley.reports.curve_page import print_curve
-    from hartley.reports.files import write_whole
     from hartley.studies.curve import privacy_curve
 
     opened = open_tables(table, null, names)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from importlib.metadata import version as installed_version
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 import typer
 
@@ -29,9 +31,12 @@ from hartley.cli.schema import schema_app
 from hartley.cli.tradeoff import tradeoff_command
 from hartley.cli.verify import verify_command
 from hartley.errors import HartleyError, InputError, Refused
+from hartley.files import remove_private_folders
 
 INTERRUPTED = 130
-"""What typer makes of an interruption."""
+"""The exit code after Ctrl-C, here as in a shell: 128 and the number of the signal."""
+PATIENCE = 10.0
+"""Seconds for what is open to be closed after a signal; then the process ends all the same."""
 STOPPED = "Interrupted; hint: nothing was left half-written"
 
 app = typer.Typer(
@@ -81,37 +86,80 @@ def _options(
     """Deterministic privacy: measure exactly what a release of data tells about a secret."""
 
 
+class _Signals:
+    """Turns SIGTERM and Ctrl-C into the same orderly end, and sees to it that it is one."""
+
+    def __init__(self) -> None:
+        self.caught: int | None = None
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._catch)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _catch(self, number: int, _frame: object) -> None:
+        if self.caught is None:
+            self.caught = number
+            # A thread that waits for a lock, for example of an import, must not keep us for ever.
+            limit = threading.Timer(PATIENCE, self.end)
+            limit.daemon = True
+            limit.start()
+        raise KeyboardInterrupt
+
+    def end(self) -> None:
+        """End the process now, without waiting for its other threads."""
+        remove_private_folders()
+        os._exit(128 + (self.caught or signal.SIGINT))
+
+
 def main() -> None:
-    """Run a command; exit with 0 done, 2 the user's mistake, 1 anything else."""
+    """Run a command; exit with 0 done, 2 the user's mistake, 130 interrupted, 1 anything else."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal that lacks a sign shows another one
             stream.reconfigure(errors="replace")
+    with _Signals() as signals:
+        try:
+            code, message = _run()
+        except BaseException:
+            if signals.caught is None:
+                raise
+            code, message = INTERRUPTED, STOPPED
+        if signals.caught is not None:
+            message = STOPPED  # whatever failed after a signal failed because of it
+        if message is not None:
+            plain = os.environ.get("NO_COLOR") or not is_terminal(sys.stderr)
+            typer.secho(f"Error: {message}", err=True, fg=None if plain else typer.colors.RED)
+        if signals.caught is not None:
+            signals.end()
+    sys.exit(code)
+
+
+def _run() -> tuple[int, str | None]:
+    """Run a command; return its exit code and, where it failed, the sentence to show."""
     try:
         code = app(prog_name="hartley", standalone_mode=False)
     except HartleyError as error:
-        _fail(pointed_at(error), 2 if isinstance(error, (InputError, Refused)) else 1)
+        return 2 if isinstance(error, (InputError, Refused)) else 1, pointed_at(error)
     except (KeyboardInterrupt, typer.Abort):
-        _fail(STOPPED, 1)
+        return INTERRUPTED, STOPPED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        return 1, None
     except Exception as error:
         if hasattr(error, "show") and hasattr(error, "exit_code"):  # a word that is no option
             error.show()
-            sys.exit(error.exit_code)
+            return int(error.exit_code), None
         if os.environ.get("HARTLEY_DEBUG"):
             raise
-        _fail(
+        return 1, (
             f"Something went wrong inside Hartley ({type(error).__name__}); "
-            "hint: run again with HARTLEY_DEBUG=1 to see where, and report it",
-            1,
+            "hint: run again with HARTLEY_DEBUG=1 to see where, and report it"
         )
-    if code == INTERRUPTED:
-        _fail(STOPPED, 1)
-    sys.exit(code if isinstance(code, int) else 0)
-
-
-def _fail(message: str, code: int) -> None:
-    plain = os.environ.get("NO_COLOR") or not is_terminal(sys.stderr)
-    typer.secho(f"Error: {message}", err=True, fg=None if plain else typer.colors.RED)
-    sys.exit(code)
+    code = code if isinstance(code, int) else 0
+    return code, STOPPED if code == INTERRUPTED else None  # what typer makes of an interruption

@@ -45,7 +45,7 @@ def sample_command(
     import pyarrow.csv
     import pyarrow.parquet
 
-    from hartley.reports.files import write_whole
+    from hartley.files import write_whole
 
     writers = {".parquet": pyarrow.parquet.write_table, ".csv": pyarrow.csv.write_csv}
     if file.suffix not in writers:

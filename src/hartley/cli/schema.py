@@ -146,8 +146,8 @@ def dummy_command(
     import pyarrow.csv
     import pyarrow.parquet
 
+    from hartley.files import write_whole
     from hartley.ranges.schema import Schema
-    from hartley.reports.files import write_whole
 
     writers = {".parquet": pyarrow.parquet.write_table, ".csv": pyarrow.csv.write_csv}
     if file.suffix not in writers:

@@ -74,7 +74,7 @@ def tradeoff_command(  # noqa: PLR0913, PLR0917 - one parameter an option
 
 def _write(found: Tradeoff, written: Mapping[str, Path | None]) -> None:
     """Write what was asked for, each file whole or not at all."""
-    from hartley.reports.files import write_whole
+    from hartley.files import write_whole
     from hartley.reports.tradeoff_page import render_tradeoff
     from hartley.reports.tradeoff_plots import render_picture
     from hartley.reports.tradeoff_table import render_csv

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import sys
-import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 from hartley.errors import EngineError, InputError, TableError
+from hartley.files import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -142,23 +143,18 @@ def fetch(url: str, target: Path, sha256: str | None = None, page: str = "") -> 
     """
     host = urlsplit(url).hostname or "the file system"
     hint = f"try later, or get it from {page or url} and name the file"
-    try:
+    with contextlib.suppress(OSError):
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    except OSError:
+    if not (target.parent.is_dir() and os.access(target.parent, os.W_OK)):
         raise InputError(
             f"The folder {target.parent} cannot be written to",
             hint=f"set {CACHE_VARIABLE} to another one",
-        ) from None
-    try:
-        with os.fdopen(handle, "wb") as file:
+        )
+    with whole_file(target) as half:
+        with half.open("wb") as file:
             found, complete = _receive(url, host, file, hint)
         _refuse_partial(target.name, host, hint, complete=complete)
         _refuse_unknown(target.name, host, page or url, fits=sha256 in {None, found})
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
     return target
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
+import secrets
 import tempfile
 import weakref
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from hartley.files import PrivateFolder
 
 READ_AHEAD = "64MB"
 """With less, one processor prepares what is streamed while the others wait for room."""
@@ -21,11 +26,20 @@ def connect() -> Any:
     """
     import ibis
 
-    spill = Path(tempfile.gettempdir()) / f"hartley-spill-{os.getpid()}"
+    spill = _spill_folder(os.getpid()).path / secrets.token_hex(8)
     backend = ibis.duckdb.connect(temp_directory=str(spill))
     backend.con.execute(f"SET streaming_buffer_size = '{READ_AHEAD}'")
     weakref.finalize(backend, _close, backend.con)
     return backend
+
+
+@cache
+def _spill_folder(process: int) -> PrivateFolder:
+    """Return the folder in which all engines of a process spill: what is in it are private rows."""
+    del process  # a forked process makes a folder of its own
+    folder = PrivateFolder(Path(tempfile.gettempdir()), "hartley-spill")
+    atexit.register(folder.close)
+    return folder
 
 
 def stop(backend: Any) -> None:

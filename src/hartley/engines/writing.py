@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import tempfile
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from hartley.engines.embedded import stop
 from hartley.engines.met import MapCounts, refuse_met
 from hartley.engines.rules import Formula, Quantized
-from hartley.errors import EngineError, HartleyError, InputError, OptionError
+from hartley.errors import EngineError, HartleyError, OptionError
+from hartley.files import whole_file
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterator, Mapping
 
     from hartley.engines.column_map import MappedTable
@@ -61,6 +61,7 @@ def write_table(
         >>> from hartley.engines.column_map import UniformCells, apply_map
         >>> from hartley.engines.sources import open_table
         >>> mapped = apply_map(open_table({"age": [17, 30]}), [UniformCells("age", 0, 100, 10)])
+        >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     counts = write_table(mapped, Path(folder, "ages.csv"))
         ...     print(counts.rows, Path(folder, "ages.csv").read_text().split())
@@ -97,6 +98,7 @@ def write_record(record: Mapping[str, float], path: str | os.PathLike[str]) -> N
     """Write one row of numbers as Parquet or CSV, by the ending of the path, whole or not at all.
 
     Example:
+        >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     write_record({"mean": 170.5, "mean_low": 170}, Path(folder, "mean.csv"))
         ...     print(Path(folder, "mean.csv").read_text().split())
@@ -109,48 +111,6 @@ def write_record(record: Mapping[str, float], path: str | os.PathLike[str]) -> N
     row = pa.table({name: pa.array([value], pa.float64()) for name, value in record.items()})
     with whole_file(target) as half, _writer(half, form, row.schema) as writer:
         writer.write_table(row)
-
-
-@contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a name beside a file to write to, and move it into place when all went well.
-
-    An error or an interruption removes what was written. A process that is killed leaves it under
-    its hidden name, ``.NAME.*.part``, and the file itself as it was.
-
-    Example:
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     with whole_file(Path(folder, "note.txt")) as half:
-        ...         _ = half.write_text("done")
-        ...     print(Path(folder, "note.txt").read_text(), len(os.listdir(folder)))
-        done 1
-    """
-    target = Path(path)
-    if target.is_dir():
-        raise InputError(f"{target} is a folder, not a file", hint="add the name of a file")
-    try:
-        handle, name = tempfile.mkstemp(
-            prefix=f".{target.name}.", suffix=".part", dir=target.parent
-        )
-    except OSError:
-        raise InputError(
-            f"The file {target} cannot be written",
-            hint="check that its folder exists and may be written to",
-        ) from None
-    half = Path(name)
-    os.close(handle)
-    try:
-        yield half
-        mask = os.umask(0)
-        os.umask(mask)
-        half.chmod(0o666 & ~mask)
-        half.replace(target)
-    except OSError:
-        raise InputError(
-            f"The file {target} cannot be written", hint="check that the disk has room"
-        ) from None
-    finally:
-        half.unlink(missing_ok=True)
 
 
 def _form(target: Path) -> str:

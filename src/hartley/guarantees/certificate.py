@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.writing import whole_file
 from hartley.errors import CertificateError, HartleyError
+from hartley.files import whole_file
 from hartley.guarantees.documents import promise_document
 from hartley.guarantees.promise import Consequence, Promise
 from hartley.guarantees.saved import LARGEST, read_certificate

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.writing import CSV_ENDINGS, PARQUET_ENDINGS, whole_file
+from hartley.engines.writing import CSV_ENDINGS, PARQUET_ENDINGS
 from hartley.errors import OptionError
+from hartley.files import whole_file
 
 if TYPE_CHECKING:
     import os

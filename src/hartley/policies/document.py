@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.writing import whole_file
 from hartley.errors import HartleyError, InputError
+from hartley.files import parse_toml, read_text_file, whole_file
 from hartley.policies.columns import (
     CutColumn,
     KeptColumn,
@@ -218,23 +217,13 @@ class PolicyDocument:
     @classmethod
     def from_toml(cls, text: str, *, name: str = "the policy") -> PolicyDocument:
         """Read a policy from the text of a file, which messages call by a name."""
-        try:
-            content = tomllib.loads(text, parse_float=Decimal)
-        except tomllib.TOMLDecodeError as error:
-            raise InputError(
-                f"{_sentence(name)} is not TOML: {error}", hint="mend that place"
-            ) from None
-        return _read(content, name)
+        what = name.removeprefix("the ")
+        return _read(parse_toml(text, what=what, kind=InputError), name)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PolicyDocument:
         """Read a policy from a file."""
-        try:
-            text = Path(path).read_bytes().decode("utf-8")
-        except (OSError, UnicodeDecodeError):
-            raise InputError(
-                f"The policy file {path} cannot be read", hint="check that it is there and is text"
-            ) from None
+        text = read_text_file(path, what="policy file", kind=InputError)
         return cls.from_toml(text, name=f"the policy file {path}")
 
 

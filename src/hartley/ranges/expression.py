@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError
 from hartley.exact import parse_number
+from hartley.files import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -254,7 +255,7 @@ def parse_expression(text: str) -> Expression:
         ) from None
     except (SyntaxError, ValueError, MemoryError):
         raise OptionError(
-            f"The query '{text}' cannot be read", hint="write for example x1**2 + 2*x2**2"
+            f"The query '{one_line(text)}' cannot be read", hint="write for example x1**2 + 2*x2**2"
         ) from None
 
 

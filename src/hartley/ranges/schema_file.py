@@ -29,7 +29,6 @@ import datetime as dt
 import difflib
 import json
 import re
-import tomllib
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -38,6 +37,7 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.errors import InputError, OptionError
 from hartley.exact import parse_number
+from hartley.files import parse_toml, read_text_file
 
 if TYPE_CHECKING:
     import os
@@ -129,19 +129,15 @@ def _number(number: object, name: str) -> Fraction:
 
 
 def _parse(path: str | os.PathLike[str]) -> Mapping[str, Any]:
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+    name = f"schema {Path(path).name}"
+    if not Path(path).exists():
         raise InputError(
-            f"The schema {Path(path).name} cannot be read",
+            f"The {name} cannot be read",
             hint="check the path; hartley schema draft TABLE makes a first one",
-        ) from None
-    try:
-        return tomllib.loads(text, parse_float=Decimal)  # so that 0.1 stays one tenth
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(
-            f"The schema {Path(path).name} is not TOML: {error}", hint="correct it at this place"
-        ) from None
+        )
+    return parse_toml(
+        read_text_file(path, what="schema", kind=InputError), what=name, kind=InputError
+    )
 
 
 def _section(content: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:

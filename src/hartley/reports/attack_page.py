@@ -8,8 +8,8 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from hartley.files import write_whole
 from hartley.reports.charts import plot_chart
-from hartley.reports.files import write_whole
 from hartley.reports.page import render_page
 from hartley.reports.plots import figure_svg
 

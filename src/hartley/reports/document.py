@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from hartley.files import write_whole
 from hartley.reports.anonymity_page import render_anonymity, render_anonymized
 from hartley.reports.attack_page import render_finding
 from hartley.reports.curve_page import render_curve
 from hartley.reports.design_page import render_design
-from hartley.reports.files import write_whole
 from hartley.reports.microaggregation_page import render_microaggregation
 from hartley.reports.page import render_page
 from hartley.reports.plots import figure_svg, plot_audit

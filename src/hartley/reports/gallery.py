@@ -7,8 +7,8 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hartley.files import write_whole
 from hartley.reports.charts import plot_chart
-from hartley.reports.files import write_whole
 from hartley.reports.page import render_page
 from hartley.reports.plots import STYLE, figure_svg
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.reports.files import write_whole
+from hartley.files import write_whole
 from hartley.reports.page import render_page
 from hartley.reports.plots import INK, PALE, STYLE, figure_svg
 from hartley.reports.terminal import plain_table, print_sentences

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import tomllib
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from hartley.errors import ColumnError, InputError
+from hartley.files import parse_toml, read_text_file
 from hartley.policies.blurring import Threshold
 from hartley.policies.query import Aggregate, parse_query
 from hartley.ranges.box import Box, Interval
@@ -73,17 +72,8 @@ class Specification:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Specification:
         """Read a design from a TOML file."""
-        try:
-            content = tomllib.loads(Path(path).read_bytes().decode("utf-8"), parse_float=Decimal)
-        except (OSError, UnicodeDecodeError):
-            raise InputError(
-                f"The design {path} cannot be read", hint="check that it is there and is text"
-            ) from None
-        except tomllib.TOMLDecodeError as error:
-            raise InputError(
-                f"The design {path} is not TOML: {error}", hint="mend that place"
-            ) from None
-        return cls.read(content)
+        text = read_text_file(path, what="design", kind=InputError)
+        return cls.read(parse_toml(text, what=f"design {path}", kind=InputError))
 
     @classmethod
     def of(cls, spec: Specification | Mapping[str, Any] | str | Path) -> Specification:

@@ -157,7 +157,7 @@ def test_a_fault_inside_says_so_without_a_traceback(folder, tmp_path):
 
 
 def test_an_interrupted_report_leaves_nothing_behind(tmp_path, monkeypatch):
-    from hartley.reports.files import write_whole
+    from hartley.files import write_whole
 
     target = tmp_path / "audit.html"
     target.write_text("old")

@@ -311,7 +311,7 @@ def test_an_interrupted_release_leaves_neither_a_table_nor_a_certificate(
     monkeypatch.setattr(Path, "replace", stop)  # the last step, when all rows are written
     words = ("release", folder / "people.parquet", policy, "-o", out, "--certificate", certificate)
     code, _, err = call(monkeypatch, capsys, *words)
-    assert code == 1
+    assert code == 130
     assert "nothing was left half-written" in err
     assert sorted(tmp_path.iterdir()) == before
 
@@ -340,6 +340,6 @@ def test_a_signal_while_rows_are_written_leaves_nothing(certified, folder, tmp_p
     words = ("release", folder / "people.parquet", policy, "-o", out, "--certificate", certificate)
     path = os.pathsep.join([str(tmp_path / "start"), os.environ.get("PYTHONPATH", "")])
     found = run(*words, env=os.environ | {"PYTHONPATH": path})
-    assert found.returncode == 1, found.stderr
+    assert found.returncode == 130, found.stderr
     assert "Interrupted" in found.stderr
     assert sorted(tmp_path.iterdir()) == before

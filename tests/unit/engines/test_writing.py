@@ -17,8 +17,9 @@ from hartley.engines import writing
 from hartley.engines.column_map import CutCells, Formula, Keep, UniformCells, apply_map
 from hartley.engines.sources import connect, open_table
 from hartley.engines.table import Table
-from hartley.engines.writing import whole_file, write_table
+from hartley.engines.writing import write_table
 from hartley.errors import ColumnError, EngineError, InputError, OptionError
+from hartley.files import whole_file
 
 CELLS = UniformCells("x", 0, 10, 5)
 HALF = ("/", ("var", "x"), ("var", "y"))

@@ -1,0 +1,427 @@
+"""Files made whole or not at all, private while they are made, synced before they count.
+
+Readers with limits on size, depth and digits live here too: what comes from outside is a sentence
+when it cannot be read, never a traceback and never a machine that runs out of memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import glob
+import json
+import os
+import shutil
+import stat
+import tempfile
+import tomllib
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakSet
+
+from hartley.errors import InputError, OptionError
+
+try:
+    import fcntl
+
+    HAS_LOCKS = True
+except ImportError:  # nothing is swept on such a system
+    HAS_LOCKS = False
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LOCK = ".lock"
+LONGEST_LABEL = 100
+"""Characters of a file's name that the name of its folder repeats; file systems allow 255."""
+MOST_BYTES = 64 << 20
+DEEPEST = 64
+MOST_DIGITS = 400
+"""Of a number in a file: more than any double has, and few enough to compute with exactly."""
+
+
+# --- private folders ----------------------------------------------------------------------------
+
+
+class PrivateFolder:
+    """A folder that only this user can enter; it goes with all that is in it.
+
+    Its maker holds a lock in it as long as it lives. Whoever makes the next folder of the same
+    label beside it removes those whose lock nobody holds: their makers were killed.
+
+    Example:
+        >>> with PrivateFolder(Path(tempfile.gettempdir()), "example") as folder:
+        ...     oct(folder.path.stat().st_mode & 0o777)
+        '0o700'
+        >>> folder.path.exists()
+        False
+    """
+
+    def __init__(self, parent: Path, label: str) -> None:
+        label = label[:LONGEST_LABEL]
+        _sweep(parent, label)
+        self.path = Path(tempfile.mkdtemp(prefix=f".{label}.", suffix=".part", dir=parent))
+        self._maker, self._lock = os.getpid(), -1
+        _PRIVATE_FOLDERS.add(self)
+        if HAS_LOCKS:
+            self._lock = os.open(self.path / LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+            with contextlib.suppress(OSError):  # a file system without locks: nothing is swept
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def close(self) -> None:
+        """Remove the folder; doing it twice does nothing."""
+        if os.getpid() == self._maker:  # a forked process leaves it to its maker
+            shutil.rmtree(self.path, ignore_errors=True)
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+_PRIVATE_FOLDERS: WeakSet[PrivateFolder] = WeakSet()
+
+
+def remove_private_folders() -> None:
+    """Remove every private folder of this process, which is about to end at once."""
+    for folder in list(_PRIVATE_FOLDERS):
+        folder.close()
+
+
+def _sweep(parent: Path, label: str) -> None:
+    """Remove folders of a label that belong to this user and whose makers are gone."""
+    if not HAS_LOCKS:
+        return
+    for folder in list(parent.glob(f".{glob.escape(label)}.*.part")):
+        with contextlib.suppress(OSError):
+            about = folder.lstat()  # a link is not followed: it may lead anywhere
+            if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid():
+                continue
+            lock = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder)
+            finally:
+                os.close(lock)
+
+
+# --- whole files --------------------------------------------------------------------------------
+
+
+@dataclass
+class _Together:
+    """Files that are complete and wait for others before they appear under their names."""
+
+    staged: list[tuple[Path, Path, PrivateFolder]] = field(default_factory=list)
+
+    def appear(self) -> None:
+        """Move every file into its place, or leave every place as it was."""
+        moved: list[tuple[Path, Path | None]] = []
+        try:
+            for half, target, folder in self.staged:
+                before = None
+                if len(self.staged) > 1 and target.exists():
+                    before = folder.path / ".before"
+                    _keep(target, before)
+                half.replace(target)
+                moved.append((target, before))
+        except BaseException:
+            for target, before in reversed(moved):
+                if before is None:
+                    target.unlink(missing_ok=True)
+                else:
+                    before.replace(target)
+            raise
+        for folder_of_targets in {target.parent for _, target, _ in self.staged}:
+            sync_folder(folder_of_targets)
+
+    def close(self) -> None:
+        for _, _, folder in self.staged:
+            folder.close()
+
+
+_TOGETHER: ContextVar[_Together | None] = ContextVar("together", default=None)
+
+
+@contextlib.contextmanager
+def written_together() -> Iterator[None]:
+    """Let all files that are written inside appear when the block ends, or none of them.
+
+    A file system moves one file at a time, so a machine that dies between two moves can show some
+    of them; an error or an interruption cannot.
+
+    Example:
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     try:
+        ...         with written_together():
+        ...             _ = write_whole(Path(folder, "table.csv"), "age")
+        ...             raise ValueError("the certificate cannot be written")
+        ...     except ValueError:
+        ...         os.listdir(folder)
+        []
+    """
+    if _TOGETHER.get() is not None:  # an outer block decides when they appear
+        yield
+        return
+    together = _Together()
+    mark = _TOGETHER.set(together)
+    try:
+        yield
+        together.appear()
+    except OSError as error:
+        raise unwritable("The files", error) from None
+    finally:
+        _TOGETHER.reset(mark)
+        together.close()
+
+
+@contextlib.contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a private place to write to, and move what is there to a path when all went well.
+
+    An error or an interruption leaves the path as it was. What a killed process left goes when the
+    same path is written again. A link stays a link: the file that it leads to is replaced.
+
+    Example:
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with whole_file(Path(folder, "note.txt")) as half:
+        ...         _ = half.write_text("done")
+        ...     print(Path(folder, "note.txt").read_text(), len(os.listdir(folder)))
+        done 1
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise InputError(f"{path} is a folder, not a file", hint="add the name of a file")
+    if target.exists() and not target.is_file():
+        raise InputError(
+            f"{path} is not a file that can be written", hint="give the name of a plain file"
+        )
+    together = _TOGETHER.get()
+    staging = None
+    try:
+        staging = PrivateFolder(target.parent, target.name)
+        half, mode = _empty_file(staging.path / target.name)
+        yield half
+        half.chmod(mode)
+        _sync(half)
+        alone = _Together([(half, target, staging)])
+        if together is None:
+            alone.appear()
+        else:
+            together.staged += alone.staged
+            staging = None  # removed by the block, once all files appeared
+    except OSError as error:
+        raise unwritable(f"The file {path}", error) from None
+    finally:
+        if staging is not None:
+            staging.close()
+
+
+def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
+    """Write a file whole or not at all.
+
+    Example:
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     print(write_whole(Path(folder) / "note.txt", "done").read_text())
+        done
+    """
+    with whole_file(path) as half:
+        half.write_bytes(content.encode() if isinstance(content, str) else content)
+    return Path(path)
+
+
+def _empty_file(path: Path) -> tuple[Path, int]:
+    """Make an empty file that nobody else can read, and say how it may be read when it is done.
+
+    The process's mask cannot be asked without changing it for all threads, so a file is made
+    under it and looked at.
+    """
+    handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+    try:
+        mode = stat.S_IMODE(os.fstat(handle).st_mode)
+    finally:
+        os.close(handle)
+    path.chmod(0o600)
+    return path, mode
+
+
+def _keep(path: Path, name: Path) -> None:
+    """Keep a file under a second name, by a copy where the file system has no hard links."""
+    try:
+        os.link(path, name)
+    except OSError:
+        shutil.copy2(path, name)
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk: only then does a renamed file surely stay."""
+    with contextlib.suppress(OSError):  # some systems open no folder, and need not
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def unwritable(what: str, error: OSError) -> InputError:
+    """Return the sentence for something that cannot be written, with the reason where it is known.
+
+    Example:
+        >>> print(unwritable("The file a.csv", OSError(errno.ENOSPC, "")))
+        The file a.csv cannot be written: the disk is full; hint: make room, or write elsewhere
+    """
+    reasons = {
+        errno.ENOSPC: ("the disk is full", "make room, or write elsewhere"),
+        errno.EDQUOT: ("the disk quota is used up", "make room, or write elsewhere"),
+        errno.EFBIG: ("it is larger than is allowed here", "raise the limit, or write elsewhere"),
+        errno.EROFS: ("the disk is read-only", "write elsewhere"),
+        errno.EACCES: ("that is not permitted", "check who may write to its folder"),
+        errno.EPERM: ("that is not permitted", "check who may write to its folder"),
+        errno.ENOENT: ("its folder does not exist", "create the folder first"),
+        errno.ENOTDIR: ("its folder does not exist", "create the folder first"),
+        errno.ENAMETOOLONG: ("its name is too long", "give it a shorter one"),
+        errno.EMFILE: ("too many files are open", "close some, or raise the limit"),
+    }
+    reason = reasons.get(error.errno or 0)
+    if reason is None:
+        return InputError(
+            f"{what} cannot be written ({type(error).__name__})", hint="check its folder and disk"
+        )
+    return InputError(f"{what} cannot be written: {reason[0]}", hint=reason[1])
+
+
+# --- guarded readers ----------------------------------------------------------------------------
+
+
+def read_text_file(
+    path: str | os.PathLike[str], *, what: str, kind: type[InputError] = OptionError
+) -> str:
+    """Read a file of UTF-8 text that a person or a program wrote, of a sensible size.
+
+    Args:
+        path: the file.
+        what: how to call it in a sentence, for example 'policy file'.
+        kind: the error to raise.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        hint = "check the spelling and the folder"
+        if isinstance(error, IsADirectoryError):
+            hint = "it is a folder; add the name of a file"
+        raise kind(f"The {what} {path} cannot be read", hint=hint) from None
+    if len(content) > MOST_BYTES:
+        raise kind(
+            f"The {what} {path} is larger than {MOST_BYTES >> 20} MiB",
+            hint="check that it is the right file",
+        )
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise kind(
+            f"The {what} {path} cannot be read: line {line} is not UTF-8 text",
+            hint="save it as UTF-8",
+        ) from None
+
+
+def parse_json(text: str, *, what: str, kind: type[InputError] = OptionError) -> Any:  # noqa: ANN401 - nested plain values
+    """Read JSON of a sensible size, depth and precision.
+
+    Example:
+        >>> parse_json('{"a": [1, 2.5]}', what="certificate")
+        {'a': [1, 2.5]}
+    """
+    try:
+        content = json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise _too_deep(what, kind) from None
+    except ValueError as error:
+        place = f" in line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise kind(f"The {what} is not valid JSON{place}", hint="check that line") from None
+    _check_plain(content, what, kind)
+    return content
+
+
+def parse_toml(text: str, *, what: str, kind: type[InputError] = OptionError) -> dict[str, Any]:
+    """Read TOML of a sensible size, depth and precision; decimals stay what was written.
+
+    Example:
+        >>> parse_toml("error = 0.1", what="design")
+        {'error': Decimal('0.1')}
+    """
+    try:
+        content = tomllib.loads(text, parse_float=Decimal)
+    except RecursionError:
+        raise _too_deep(what, kind) from None
+    except (ValueError, ArithmeticError) as error:  # of which TOMLDecodeError is one
+        problem = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a strange number"
+        raise kind(f"The {what} is not TOML: {one_line(problem)}", hint="check that line") from None
+    _check_plain(content, what, kind)
+    return content
+
+
+def one_line(text: str, most: int = 120) -> str:
+    """Cut what an error repeats of its input to one line.
+
+    Example:
+        >>> one_line("x" * 500, 10)
+        'xxxxxxx...'
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 3] + "..."
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(name)  # NaN and Infinity are no JSON
+
+
+def _check_plain(content: object, what: str, kind: type[InputError]) -> None:
+    """Refuse what is nested too deep and numbers that nobody computes with."""
+    level, depth = [content], 0
+    while level:
+        if depth > DEEPEST:
+            raise _too_deep(what, kind)
+        below: list[object] = []
+        for value in level:
+            if isinstance(value, dict):
+                below.extend(value.values())
+            elif isinstance(value, list):
+                below.extend(value)
+            elif not _is_sensible(value):
+                raise kind(
+                    f"The {what} holds a number that is out of reach",
+                    hint=f"write numbers of at most {MOST_DIGITS} digits",
+                )
+        level, depth = below, depth + 1
+
+
+def _is_sensible(value: object) -> bool:
+    if isinstance(value, float):
+        return value - value == 0  # neither infinite nor NaN
+    if isinstance(value, int):
+        return value.bit_length() <= 3 * MOST_DIGITS
+    if isinstance(value, Decimal):
+        digits = value.as_tuple()
+        sized = len(digits.digits) <= MOST_DIGITS and abs(value.adjusted()) < MOST_DIGITS
+        return sized or not value.is_finite()  # who reads the field says better what it must be
+    return True
+
+
+def _too_deep(what: str, kind: type[InputError]) -> InputError:
+    return kind(
+        f"The {what} is nested more than {DEEPEST} levels deep", hint="write it less nested"
+    )
