@@ -196,16 +196,10 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         ...     print(Path(folder, "note.txt").read_text(), len(os.listdir(folder)))
         done 1
     """
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise InputError(f"{path} is a folder, not a file", hint="add the name of a file")
-    if target.exists() and not target.is_file():
-        raise InputError(
-            f"{path} is not a file that can be written", hint="give the name of a plain file"
-        )
     together = _TOGETHER.get()
     staging = None
     try:
+        target = _plain_target(path)
         staging = PrivateFolder(target.parent, target.name)
         half, mode = _empty_file(staging.path / target.name)
         yield half
@@ -222,6 +216,18 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     finally:
         if staging is not None:
             staging.close()
+
+
+def _plain_target(path: str | os.PathLike[str]) -> Path:
+    """Return the file that a path leads to; refuse a folder, and a device that would be lost."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise InputError(f"{path} is a folder, not a file", hint="add the name of a file")
+    if target.exists() and not target.is_file():
+        raise InputError(
+            f"{path} is not a file that can be written", hint="give the name of a plain file"
+        )
+    return target
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
