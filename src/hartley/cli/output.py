@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from hartley.errors import OptionError
+from hartley.errors import OptionError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from rich.console import Console
+    from rich.segment import Segment
 
     from hartley.guarantees.certificate import Certificate
 
@@ -43,7 +44,14 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 def print_json(content: Any) -> None:  # noqa: ANN401 - nested plain values
     """Print plain values as JSON."""
-    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    # JSON escapes the old control characters only; a name may hold others that steer a terminal.
+    typer.echo("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))
+
+
+def say(text: str, *, nl: bool = True) -> None:
+    """Print a line; no name in it can steer a terminal."""
+    typer.echo(_written_out(text), nl=nl)
 
 
 def check_files(
@@ -98,7 +106,20 @@ def console() -> Console:
     """Return a console for text; where there is no terminal, one of a steady width."""
     from rich.console import Console
 
-    return Console(width=None if is_terminal(sys.stdout) else 110, highlight=False, soft_wrap=False)
+    class SafeConsole(Console):
+        """Shows what a table holds as text: escape sequences in names are written out."""
+
+        def render(self, *words: Any, **options: Any) -> Iterator[Segment]:  # noqa: ANN401 - as declared
+            for segment in super().render(*words, **options):
+                safe = segment.control or segment.text.replace("\n", "").isprintable()
+                yield segment if safe else segment._replace(text=_written_out(segment.text))
+
+    width = None if is_terminal(sys.stdout) else 110
+    return SafeConsole(width=width, highlight=False, soft_wrap=False)
+
+
+def _written_out(text: str) -> str:
+    return "\n".join(map(printable, text.split("\n")))
 
 
 @contextmanager
