@@ -253,3 +253,26 @@ def test_the_demonstration_asks_five_questions_afresh_every_time(tmp_path, capsy
         assert out.count("    charged ") == 5
         assert out.count("free: answered before") == 1
         assert "refused: the question costs" in out
+
+
+def test_a_table_that_the_schema_command_reads_can_be_asked_and_priced(call, tmp_path):
+    """A CSV file without a header line, in which '?' marks what is missing."""
+    table, schema, ledger = tmp_path / "t.csv", tmp_path / "t.toml", tmp_path / "l.db"
+    table.write_text("3,a\n?,b\n5,?\n")
+    schema.write_text(
+        '[table]\nname = "t"\n[columns.age]\nkind = "private"\nrange = [0, 9]\nstep = 1\n'
+        'nullable = true\n[columns.sort]\nkind = "private"\nvalues = ["a", "b"]\nnullable = true\n'
+    )
+    reading = ("--table", table, "--null", "?", "--names", "age,sort")
+    code, _, err = call("schema", "check", schema, *reading)
+    assert (code, err) == (0, "")
+    text = "SELECT COUNT(*) FROM t WHERE age IS NULL"
+    code, out, err = call("price", text, "--schema", schema, *reading, "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["questions"][0]["levels"] == ["4"]  # none to three of three rows
+    words = ("--schema", schema, "--ledger", ledger, "--json")
+    code, out, err = call("ask", text, *reading, *words, "--budget", 9)
+    assert (code, err) == (0, "")
+    assert json.loads(out)["rows"][0]["COUNT(*)"]["value"] == 1
+    code, out, _ = call("ask", text, *reading, *words)
+    assert (code, json.loads(out)["bits"]) == (0, 0)
