@@ -147,8 +147,11 @@ class Desk:
             )
 
     def useful(self, plan: Selection, labels: Sequence[str], cells: int) -> tuple[Useful, ...]:
-        """Return the least price at which labels are told, and the next whole number of bits."""
-        coarsest = coarsest_steps(plan, labels, self.schema)
+        """Return the least price at which all is told, and the next whole number of bits.
+
+        Errors are those of some labels, which would be vacuous for less.
+        """
+        coarsest = coarsest_steps(plan, self.schema)
         limit = max(cells_within(plan.questions, coarsest, self.schema), cells + 1)
         for more in range(MOST_TRIES):
             first = self._told_within(plan, limit + 2**more - 1, labels)
@@ -157,18 +160,21 @@ class Desk:
         else:
             return ()
         whole = 1 << (first.cells - 1).bit_length()
-        second = self._told_within(plan, whole, labels) if whole > first.cells else None
+        exact = not any(error for _, error in first.errors)
+        if exact or whole == first.cells or len(plan.questions) > MOST_KEPT:  # a second takes long
+            return (first,)
+        second = self._told_within(plan, whole, labels)
         better = second is not None and second.errors != first.errors
         return (first, second) if second is not None and better else (first,)
 
     def _told_within(self, plan: Selection, limit: int, labels: Sequence[str]) -> Useful | None:
-        """Return what labels are told within a limit of cells; None where they are not."""
+        """Return how labels are told within a limit of cells; None where something is not told."""
         try:
             steps = steps_within(plan.questions, limit, self.schema)
         except Refused:
             return None
         told = plan.with_steps(steps)
-        if set(vacuous_labels(told, public_count=self.public_count)) & {*labels}:
+        if vacuous_labels(told, public_count=self.public_count):
             return None
         errors, certain = (self._errors(told, fullest=fullest) for fullest in (True, False))
         named = tuple(error for error in errors if error[0] in labels)
@@ -224,7 +230,7 @@ class Desk:
             for plan in plans
         )
         useful = tuple(
-            self.useful(plan, some, price(plan.questions, self.schema).cells) if some else ()
+            self.useful(plan, some, self._cells_alone(plan, plans, found.cells)) if some else ()
             for plan, some in zip(plans, labels, strict=True)
         )
         return Quote(
@@ -241,6 +247,10 @@ class Desk:
             vacuous=labels,
             useful=useful,
         )
+
+    def _cells_alone(self, plan: Selection, plans: Sequence[Selection], together: int) -> int:
+        """Return the price of one plan of a batch."""
+        return together if len(plans) == 1 else price(plan.questions, self.schema).cells
 
     def _due(
         self, questions: Sequence[Question], cells: int, ledger: Ledger, analyst: str | None

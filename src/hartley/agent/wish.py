@@ -16,7 +16,7 @@ from hartley.errors import OptionError, Refused
 from hartley.exact import parse_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from hartley.agent.batch import Condition, Question
     from hartley.agent.selection import Selection
@@ -199,14 +199,14 @@ def vacuous_labels(
     return tuple(label for label in vacuous if label not in told)
 
 
-def coarsest_steps(selection: Selection, labels: Sequence[str], schema: Schema) -> Steps:
-    """Return the coarsest step of each question at which labels are told in some group.
+def coarsest_steps(selection: Selection, schema: Schema) -> Steps:
+    """Return the coarsest step of each question at which every label is told in some group.
 
     Counts are exact; None where a question may be constant.
     """
     easiest: dict[str, tuple[Fraction, dict[int, Fraction]]] = {}
     for item in selection.items:
-        for steps in _needed(selection, item) if item.label in labels else ():
+        for steps in () if _settled(item) else _needed(selection, item):
             scales = [
                 step / size_of(selection.questions[place], schema)
                 for place, step in steps.items()

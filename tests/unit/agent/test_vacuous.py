@@ -66,6 +66,7 @@ VACUOUS = [
     ("SELECT MIN(age), MAX(age) FROM people", {"bits": 0}, "give MIN(age)"),
     ("SELECT MEDIAN(age) FROM people WHERE age < 30", {"error": 40}, "1.585 bits give ±14"),
     ("SELECT area, MEDIAN(age) FROM people GROUP BY area", {"bits": 0}, "1 bit gives ±25"),
+    ("SELECT SUM(age), COUNT(income), MAX(age) FROM people", {"bits": 2}, "2.585 bits give"),
 ]
 
 
