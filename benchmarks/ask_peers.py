@@ -50,7 +50,7 @@ def array_path(rows: int, column: str) -> Path:
 def hartley(statistic: str, rows: int) -> Job:
     """Ask the agent, which was asked something else before."""
     agent = fresh_agent(rows)
-    agent.ask(SQL[statistic].replace("FROM people", "FROM people WHERE age >= 90"))
+    agent.ask(SQL[statistic].replace("FROM people", "FROM people WHERE age >= 90"), bits=4)
 
     def describe(answer: Any) -> list[float]:  # noqa: ANN401 - an answer, imported on use
         forget(agent)

@@ -109,6 +109,7 @@ _HOMES = {
         "OptionError",
         "Pending",
         "Refused",
+        "Stale",
         "TableError",
         "UndefinedMeasure",
     ),
@@ -167,6 +168,7 @@ if TYPE_CHECKING:
         OptionError as OptionError,
         Pending as Pending,
         Refused as Refused,
+        Stale as Stale,
         TableError as TableError,
         UndefinedMeasure as UndefinedMeasure,
     )

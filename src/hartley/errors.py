@@ -9,6 +9,7 @@
     │   ├── OptionError       a step, a base, a hypothesis or another argument that makes no sense
     │   └── CertificateError  a certificate that is none, or that does not hold for a policy
     ├── Refused               a question that the agent does not answer, and why; exits with 2 too
+    │   └── Stale             about data or a schema that somebody replaced meanwhile
     ├── Pending               an answer that is paid for and not there yet
     ├── UndefinedMeasure      a number that the theory does not define for this range
     └── EngineError           the engine or an optional package failed or is absent
@@ -103,7 +104,14 @@ class Refused(HartleyError):  # noqa: N818 - reads as what it says: the question
         """In bits, where a budget refuses."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild_refusal, (self.problem, self.hint, dict(vars(self)))
+        return _rebuild_refusal, (type(self), self.problem, self.hint, dict(vars(self)))
+
+
+class Stale(Refused):
+    """A question or a change about data or a schema that somebody replaced meanwhile.
+
+    Nothing was charged; what holds the dataset has to be opened again.
+    """
 
 
 class Pending(HartleyError):  # noqa: N818 - reads as what it says: the answer is pending
@@ -123,7 +131,9 @@ def _rebuild(kind: type[HartleyError], problem: str, hint: str) -> HartleyError:
     return kind(problem, hint=hint)
 
 
-def _rebuild_refusal(problem: str, hint: str, fields: dict[str, object]) -> Refused:
-    error = Refused(problem, hint=hint)
+def _rebuild_refusal(
+    kind: type[Refused], problem: str, hint: str, fields: dict[str, object]
+) -> Refused:
+    error = kind(problem, hint=hint)
     vars(error).update(fields)
     return error

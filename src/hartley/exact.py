@@ -66,17 +66,19 @@ def in_base(bits: float, base: float) -> float:
     return bits if base == 2 else bits / math.log2(base)
 
 
-def floor_power(bits: object) -> int:
+def floor_power(bits: object, *, what: str = "budget") -> int:
     """Return the largest whole number of outputs within a budget: floor(2^bits), exactly.
+
+    ``what`` is what an error calls the number of bits.
 
     Example:
         >>> floor_power(3), floor_power(1.5), floor_power("0.5"), floor_power(0)
         (8, 2, 1, 1)
     """
-    budget = parse_number(bits, name="the budget in bits")
+    budget = parse_number(bits, name=f"the {what} in bits")
     if budget < 0 or budget > 100_000:
         raise OptionError(
-            f"The budget of {bits} bits is out of reach", hint="give 0 bits or more, up to 100,000"
+            f"The {what} of {bits} bits is out of reach", hint="give 0 bits or more, up to 100,000"
         )
     if budget.denominator == 1:
         return 1 << int(budget)

@@ -108,6 +108,7 @@ class Agent:
         error: object = None,
         bits: object = None,
         analyst: str | None = None,
+        vacuous: bool = False,
     ) -> Quote:
         """Return what questions would cost, from the schema alone; nothing is spent.
 
@@ -116,9 +117,12 @@ class Agent:
             error: how far off the answers may be, at most.
             bits: what each question may cost, instead; else the schema's default.
             analyst: who would ask.
+            vacuous: whether answers that say no more than the schema are wished; else the quote
+                names them, with the next price that tells more.
         """
         desk = self._ready().desk
-        return desk.quote(desk.plan(question, error, bits), self.ledger, analyst)
+        plans = desk.plan(question, error, bits)
+        return desk.quote(plans, self.ledger, analyst, vacuous=vacuous)
 
     def ask(
         self,
@@ -127,6 +131,7 @@ class Agent:
         error: object = None,
         bits: object = None,
         analyst: str | None = None,
+        vacuous: bool = False,
     ) -> Answer | BatchAnswer:
         """Answer a question, or a batch of them, if the budget holds its price.
 
@@ -138,12 +143,15 @@ class Agent:
             error: how far off the answers may be, at most.
             bits: what each question may cost, instead; else the schema's default.
             analyst: who asks.
+            vacuous: whether to pay even for an answer that certainly says no more than the schema.
 
         Returns:
             an ``Answer``, or of a list a ``BatchAnswer``.
         """
         held = self._ready()  # one version from here to the reply, whatever others do meanwhile
         plans = held.desk.plan(question, error, bits)
+        if not vacuous:
+            held.desk.check_useful(plans, self.ledger, analyst)
         questions, texts = questions_of(plans), [plan.text for plan in plans]
         paid = self.ledger.reserve(
             held.schema.name,
@@ -166,6 +174,7 @@ class Agent:
                 remaining=paid.balance.remaining,
                 certificate=certificate,
                 question_id=_identity(paid, questions, plan),
+                open_bits=bits_at_least(paid.open_cells),
             )
             for plan in plans
         )

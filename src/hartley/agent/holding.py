@@ -12,6 +12,7 @@ from hartley.agent.ledger.entries import schema_version
 from hartley.agent.pricing.price import price
 from hartley.agent.quoting import Desk
 from hartley.agent.statistics.statistics import totals
+from hartley.engines.coded import Stopped
 from hartley.errors import Pending
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class Holding:
             try:
                 found = totals(self.coded, questions)
                 return [cell_of(one, total) for one, total in zip(questions, found, strict=True)]
+            except Stopped:  # by whoever runs the engine, so it is not asked again at once
+                break
             except Exception:  # noqa: BLE001, S112 - how an engine fails may depend on the data
                 continue
         raise Pending(

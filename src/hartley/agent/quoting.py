@@ -10,17 +10,19 @@ from hartley.agent.certifying import certificate_of
 from hartley.agent.ledger.ledger import open_ledger
 from hartley.agent.loading import check_same_schema
 from hartley.agent.pricing.price import price, steps_for_bits, steps_within
+from hartley.agent.pricing.scale import cells_within
 from hartley.agent.questions.question import parse
-from hartley.agent.reply import Quote
+from hartley.agent.reply import Quote, Useful, useful_words
 from hartley.agent.statistics.statistics import fits
-from hartley.agent.wish import steps_for_error, worst_errors
+from hartley.agent.wish import coarsest_steps, steps_for_error, vacuous_labels, worst_errors
 from hartley.errors import OptionError, Refused
-from hartley.exact import bits_at_least
+from hartley.exact import bits_at_least, floor_power
 from hartley.ranges.schema import Schema
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
+    from fractions import Fraction
 
     from hartley.agent.batch import Question
     from hartley.agent.ledger.ledger import Ledger
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
 
 MOST_PLANS, MOST_KEPT = 1000, 100
 """So many plans are remembered, of so many statistics at most; a repeat need not be read again."""
+
+
+MOST_TRIES = 8
+"""So many prices are tried, each twice as far on, until one tells something."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +105,7 @@ class Desk:
             told = self._as_fine_at_that_price(selection.with_steps(steps))
         else:
             bits = self.schema.default_bits if wish.bits is None else wish.bits
-            told = selection.with_steps(steps_for_bits(selection.questions, bits, self.schema))
+            told = self._within(selection, bits)
         if not all(fits(one, self.schema, self.rows) for one in told.questions):
             raise Refused(
                 "A total of this question could be too large for an exact sum",
@@ -107,6 +113,73 @@ class Desk:
                 text=wish.text,
             )
         return told
+
+    def _within(self, selection: Selection, bits: object) -> Selection:
+        """Return a selection with the finest steps for so many bits."""
+        try:
+            return selection.with_steps(steps_for_bits(selection.questions, bits, self.schema))
+        except Refused as refused:
+            labels = selection.labels
+            prices = self.useful(selection, labels, floor_power(bits, what="wished price"))
+            raise Refused(
+                refused.problem,
+                hint=f"allow more bits: {useful_words(prices)}" if prices else refused.hint,
+                text=selection.text,
+            ) from None
+
+    # --- answers that would say no more than the schema ---
+
+    def check_useful(self, plans: Sequence[Selection], ledger: Ledger, analyst: str | None) -> None:
+        """Refuse answers that would say no more than the schema, unless they were paid for."""
+        for plan in plans:
+            labels = vacuous_labels(plan, public_count=self.public_count)
+            if not labels or not ledger.unpaid(
+                self.schema.name, analyst, [to_plain(one) for one in plan.questions]
+            ):
+                continue
+            prices = self.useful(plan, labels, price(plan.questions, self.schema).cells)
+            raise Refused(
+                f"The answer to {labels[0]} would be no narrower than the schema",
+                hint=(f"{useful_words(prices)}; " if prices else "")
+                + "ask for it all the same with vacuous=True (--vacuous)",
+                text=plan.text,
+                place=next(item.place for item in plan.items if item.label == labels[0]),
+            )
+
+    def useful(self, plan: Selection, labels: Sequence[str], cells: int) -> tuple[Useful, ...]:
+        """Return the least price at which all is told, and the next whole number of bits.
+
+        Errors are those of some labels, which would be vacuous for less.
+        """
+        coarsest = coarsest_steps(plan, self.schema)
+        limit = max(cells_within(plan.questions, coarsest, self.schema), cells + 1)
+        for more in range(MOST_TRIES):
+            first = self._told_within(plan, limit + 2**more - 1, labels)
+            if first is not None:
+                break
+        else:
+            return ()
+        whole = 1 << (first.cells - 1).bit_length()
+        exact = not any(error for _, error in first.errors)
+        if exact or whole == first.cells or len(plan.questions) > MOST_KEPT:  # a second takes long
+            return (first,)
+        second = self._told_within(plan, whole, labels)
+        better = second is not None and second.errors != first.errors
+        return (first, second) if second is not None and better else (first,)
+
+    def _told_within(self, plan: Selection, limit: int, labels: Sequence[str]) -> Useful | None:
+        """Return how labels are told within a limit of cells; None where something is not told."""
+        try:
+            steps = steps_within(plan.questions, limit, self.schema)
+        except Refused:
+            return None
+        told = plan.with_steps(steps)
+        if vacuous_labels(told, public_count=self.public_count):
+            return None
+        errors, certain = (self._errors(told, fullest=fullest) for fullest in (True, False))
+        named = tuple(error for error in errors if error[0] in labels)
+        rows = None if set(named) <= {*certain} else self.rows
+        return Useful(limit, named, rows)
 
     def _as_fine_at_that_price(self, told: Selection) -> Selection:
         """Return a selection with the finest steps that cost no more than its own.
@@ -122,9 +195,18 @@ class Desk:
         return told.with_steps(steps) if finer else told
 
     def quote(
-        self, plans: Sequence[Selection], ledger: Ledger | None = None, analyst: str | None = None
+        self,
+        plans: Sequence[Selection],
+        ledger: Ledger | None = None,
+        analyst: str | None = None,
+        *,
+        vacuous: bool = False,
     ) -> Quote:
-        """Return the price of plans, with what of it is due now, where a ledger tells it."""
+        """Return the price of plans, with what of it is due now, where a ledger tells it.
+
+        Numbers that would say no more than the schema are named with the next price that tells
+        more, unless ``vacuous`` says that they are wished.
+        """
         questions = questions_of(plans)
         found = price(questions, self.schema)
         due = balance = affordable = None
@@ -143,6 +225,14 @@ class Desk:
                 ),
             )
         texts = tuple(plan.text for plan in plans)
+        labels = tuple(
+            () if vacuous else vacuous_labels(plan, public_count=self.public_count)
+            for plan in plans
+        )
+        useful = tuple(
+            self.useful(plan, some, self._cells_alone(plan, plans, found.cells)) if some else ()
+            for plan, some in zip(plans, labels, strict=True)
+        )
         return Quote(
             texts=texts,
             cells=found.cells,
@@ -154,7 +244,13 @@ class Desk:
             remaining=None if balance is None else balance.remaining,
             explanation=found.explain(),
             certificate=certificate_of(texts, found.cells, self.schema),
+            vacuous=labels,
+            useful=useful,
         )
+
+    def _cells_alone(self, plan: Selection, plans: Sequence[Selection], together: int) -> int:
+        """Return the price of one plan of a batch."""
+        return together if len(plans) == 1 else price(plan.questions, self.schema).cells
 
     def _due(
         self, questions: Sequence[Question], cells: int, ledger: Ledger, analyst: str | None
@@ -166,10 +262,12 @@ class Desk:
             return cells
         return price([questions[i] for i in fresh], self.schema).cells if fresh else 1
 
-    def _errors(self, plan: Selection) -> tuple[tuple[str, Any], ...]:
+    def _errors(
+        self, plan: Selection, *, fullest: bool = False
+    ) -> tuple[tuple[str, Fraction], ...]:
         """Return the largest error of each number of the text, over all groups."""
-        worst: dict[str, Any] = {}
-        found = worst_errors(plan, public_count=self.public_count)
+        worst: dict[str, Fraction] = {}
+        found = worst_errors(plan, public_count=self.public_count, fullest=fullest)
         for item, error in zip(plan.items, found, strict=True):
             worst[item.label] = max(error, worst.get(item.label, error))
         return tuple(worst.items())
@@ -200,6 +298,7 @@ def quote(  # noqa: PLR0913 - what a price rests on, each by name
     error: object = None,
     bits: object = None,
     analyst: str | None = None,
+    vacuous: bool = False,
 ) -> Quote:
     """Return what questions would cost, from a schema alone; no data is needed.
 
@@ -211,6 +310,8 @@ def quote(  # noqa: PLR0913 - what a price rests on, each by name
         error: how far off the answers may be, at most.
         bits: what each question may cost, instead; else the schema's default.
         analyst: who would ask.
+        vacuous: whether answers that say no more than the schema are wished; else the quote names
+            them, with the next price that tells more.
 
     Example:
         >>> age = {"age": {"kind": "private", "range": [0, 100], "step": 1}}
@@ -235,7 +336,7 @@ def quote(  # noqa: PLR0913 - what a price rests on, each by name
             raise OptionError(f"The number of rows {most} is not positive", hint="give at least 1")
         desk = Desk(public, most)
         plans = desk.plan(questions, error, bits)
-        return desk.quote(plans, opened, analyst)
+        return desk.quote(plans, opened, analyst, vacuous=vacuous)
     finally:
         if opened is not None:
             opened.close()

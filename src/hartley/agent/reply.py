@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import html
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.display import records, rounded
 from hartley.agent.ledger.entries import write_integer
 from hartley.errors import OptionError
+from hartley.exact import bits_at_least
 from hartley.guarantees.promise import down_bits, up_bits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from fractions import Fraction
+    from collections.abc import Iterator, Sequence
 
     import polars as pl
     import pyarrow as pa
@@ -22,6 +24,67 @@ if TYPE_CHECKING:
 
     from hartley.agent.estimate import Estimate, Reading
     from hartley.guarantees.certificate import Certificate
+
+
+MOST_NAMED = 3
+"""So many numbers are named in a sentence."""
+
+
+def _listed(words: Sequence[str], joint: str = ", ") -> str:
+    return joint.join(words[:MOST_NAMED]) + (f"{joint}..." if len(words) > MOST_NAMED else "")
+
+
+def _roughly(error: Fraction) -> str:
+    """Write an error with two significant digits, rounded up."""
+    size = 1
+    while error * size < 10:
+        size *= 10
+    whole = math.ceil(error * size)
+    cut = 10 ** (len(str(whole)) - 2)
+    return rounded(Fraction(-(-whole // cut) * cut, size))
+
+
+def useful_words(prices: Sequence[Useful]) -> str:
+    """Say which prices tell something, and how near the truth.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> print(useful_words([Useful(4, (("AVG(income)", Fraction("9.99")),), 5000)]))
+        2 bits give ±10 if all 5,000 rows count
+    """
+    rows = next((useful.rows for useful in prices if useful.rows is not None), None)
+    return ", ".join(map(str, prices)) + ("" if rows is None else f" if all {rows:,} rows count")
+
+
+@dataclass(frozen=True)
+class Useful:
+    """A price from which answers say more than the schema, and how near the truth they are then.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> print(Useful(4, (("AVG(income)", Fraction("9.99")),)))
+        2 bits give ±10
+    """
+
+    cells: int
+    errors: tuple[tuple[str, Fraction], ...]
+    """The label of each number that would be vacuous for less, and its error."""
+    rows: int | None = None
+    """So many rows count at most; None where the errors hold however many do."""
+
+    @property
+    def bits(self) -> float:
+        """The price: log2 of the cells."""
+        return bits_at_least(self.cells)
+
+    def __str__(self) -> str:
+        numbers = [
+            (label, f"±{_roughly(error)}" if error else "the exact number")
+            for label, error in self.errors
+        ]
+        words = [number if len(numbers) == 1 else f"{label} {number}" for label, number in numbers]
+        price = up_bits(self.bits)
+        return f"{price} {'gives' if price == '1 bit' else 'give'} {_listed(words, ' and ')}"
 
 
 @dataclass(frozen=True)
@@ -46,6 +109,11 @@ class Quote:
     explanation: str
     """The atoms and factors behind the price, in words."""
     certificate: Certificate
+    vacuous: tuple[tuple[str, ...], ...] = ()
+    """For every text, the labels of numbers that would say no more than the schema; ``ask`` refuses
+    it then, unless that is wished."""
+    useful: tuple[tuple[Useful, ...], ...] = ()
+    """For every text with such numbers, the next prices that tell something."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the quote as plain values, ready for JSON."""
@@ -60,8 +128,24 @@ class Quote:
                     "text": text,
                     "levels": [write_integer(level) for level in levels],
                     "worst_errors": {label: str(error) for label, error in errors},
+                    "vacuous": list(vacuous),
+                    "useful_prices": [
+                        {
+                            "bits": useful.bits,
+                            "errors": {label: str(error) for label, error in useful.errors},
+                            "if_so_many_rows_count": useful.rows,
+                        }
+                        for useful in prices
+                    ],
                 }
-                for text, levels, errors in zip(self.texts, self.levels, self.errors, strict=True)
+                for text, levels, errors, vacuous, prices in zip(
+                    self.texts,
+                    self.levels,
+                    self.errors,
+                    self.vacuous or ((),) * len(self.texts),
+                    self.useful or ((),) * len(self.texts),
+                    strict=True,
+                )
             ],
             "certificate": self.certificate.to_dict(),
         }
@@ -84,7 +168,7 @@ class Quote:
             for label, error in self._lines()
         )
         head = "<thead><tr><th></th><th>worst-case error</th></tr></thead>"
-        return f"<table>{head}<tbody>{rows}</tbody></table><p>{self._caption}</p>"
+        return f"<table>{head}<tbody>{rows}</tbody></table><p>{html.escape(self._caption)}</p>"
 
     def _lines(self) -> list[tuple[str, str]]:
         return [
@@ -97,7 +181,7 @@ class Quote:
     def _caption(self) -> str:
         due = "" if self.due is None else f", {up_bits(self.due)} due now"
         left = "" if self.remaining is None else f", {down_bits(self.remaining)} left"
-        return f"{up_bits(self.bits)}{due}{left}"
+        return "\n".join([f"{up_bits(self.bits)}{due}{left}", *self._remarks()])
 
     def __str__(self) -> str:
         less = self.due is not None and self.due < self.bits
@@ -108,9 +192,19 @@ class Quote:
             for errors in self.errors
             for label, error in errors
         ]
+        lines += self._remarks()
         if self.remaining is not None:
             lines.append(f"Left: {down_bits(self.remaining)}.")
         return "\n".join(lines)
+
+    def _remarks(self) -> list[str]:
+        """Say which numbers would be vacuous, and what is not."""
+        return [
+            f"Vacuous: {_listed(labels)} would say no more than the schema"
+            + (f"; {useful_words(prices)}." if prices else ".")
+            for labels, prices in zip(self.vacuous, self.useful, strict=True)
+            if labels
+        ]
 
 
 @dataclass(frozen=True)
@@ -126,6 +220,8 @@ class Answer:
     remaining: float
     certificate: Certificate
     question_id: str
+    open_bits: float = 0.0
+    """What of it the open columns cost; an analyst's own allowance pays nothing for them."""
 
     @property
     def _only(self) -> Estimate:
@@ -164,6 +260,7 @@ class Answer:
             "rows": records(self.reading),
             "bits": self.bits,
             "spent_bits": self.spent,
+            "open_bits": self.open_bits,
             "remaining_bits": self.remaining,
             "certificate": self.certificate.to_dict(),
         }
@@ -185,7 +282,8 @@ class Answer:
         """What it cost and what is left, in one line."""
         why = "answered before" if self.certificate.value else "it tells nothing"
         cost = f"charged {up_bits(self.bits)}" if self.bits else f"free: {why}"
-        return f"{cost}; spent {up_bits(self.spent)}, {down_bits(self.remaining)} left"
+        opened = f", of which {up_bits(self.open_bits)} for open columns" if self.open_bits else ""
+        return f"{cost}; spent {up_bits(self.spent)}{opened}, {down_bits(self.remaining)} left"
 
     def __rich__(self) -> Group:
         from rich.console import Group

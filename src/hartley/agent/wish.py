@@ -7,17 +7,22 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.agent.answer import ROOT_GRID, root_up
+from hartley.agent.batch import Statistic
 from hartley.agent.display import rounded
+from hartley.agent.pricing.scale import size_of
 from hartley.agent.questions.values import decimal
 from hartley.agent.selection import Item, Kind
 from hartley.errors import OptionError, Refused
 from hartley.exact import parse_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from hartley.agent.batch import Condition, Question
     from hartley.agent.selection import Selection
+    from hartley.ranges.schema import Schema
+
+    Steps = list[Fraction | None]
 
     PublicCount = Callable[[Condition], int | None]
     """How many rows a condition has, where everybody may know it."""
@@ -29,12 +34,13 @@ WIDEST_ROOT = Fraction(3, ROOT_GRID)
 
 
 def worst_errors(
-    selection: Selection, *, public_count: PublicCount | None = None
+    selection: Selection, *, public_count: PublicCount | None = None, fullest: bool = False
 ) -> tuple[Fraction, ...]:
     """Return for each item the largest half-width that its answer can have, whatever the data.
 
     Exact for sums, order statistics and averages of a public number of rows; a bound otherwise.
-    Linear in the number of items.
+    ``fullest`` assumes instead that every row counts where it is private how many do: an average of
+    few rows is far off. Linear in the number of items.
 
     Example:
         >>> from hartley.agent.questions.question import parse
@@ -44,7 +50,7 @@ def worst_errors(
         >>> worst_errors(found.with_steps([1001]))  # a sum to within 500, of 1000 people
         (Fraction(1, 2),)
     """
-    return tuple(_worst(selection, item, public_count) for item in selection.items)
+    return tuple(_worst(selection, item, public_count, fullest=fullest) for item in selection.items)
 
 
 def steps_for_error(
@@ -128,7 +134,9 @@ def _spread_steps(
     return [(item.sum, _capped(total, off)), (item.squares, _capped(squares, left))]
 
 
-def _worst(selection: Selection, item: Item, public_count: PublicCount | None) -> Fraction:
+def _worst(
+    selection: Selection, item: Item, public_count: PublicCount | None, *, fullest: bool
+) -> Fraction:
     widths = [Fraction(_width(selection.questions[place])) for place in item.parts]
     if item.kind is Kind.COUNT:
         return widths[0] / 2
@@ -139,15 +147,15 @@ def _worst(selection: Selection, item: Item, public_count: PublicCount | None) -
         return (abs(item.scale) * widths[0] + abs(item.shift) * counted) / 2
     width = widths[0]
     if item.kind is not Kind.ORDER:
-        width = _divided_width(selection, item, counted, public_count)
+        rows = _known_rows(selection, item, public_count)
+        if rows is None and fullest:
+            rows = item.rows[1]
+        width = _divided_width(selection, item, counted, rows)
     return min(width, _range_width(item)) * abs(item.scale) / 2 * _unscaled(item)
 
 
-def _divided_width(
-    selection: Selection, item: Item, counted: int, public_count: PublicCount | None
-) -> Fraction:
+def _divided_width(selection: Selection, item: Item, counted: int, rows: int | None) -> Fraction:
     """Return the largest width of what is divided by the number of rows, in units of the form."""
-    rows = _known_rows(selection, item, public_count)
     if counted:  # the answer does not know how many rows there are
         return _range_width(item)
     if rows is not None and rows <= item.sample:  # NULL, whatever the data
@@ -156,6 +164,146 @@ def _divided_width(
         return _spread_width(selection, item, rows)
     assert item.sum is not None
     return Fraction(_width(selection.questions[item.sum]), rows or 1)
+
+
+# --- answers that say no more than the schema -----------------------------------------------------
+
+
+def vacuous_labels(
+    selection: Selection, *, public_count: PublicCount | None = None
+) -> tuple[str, ...]:
+    """Name the numbers of a SELECT that say no more than the schema does, whatever the data.
+
+    A number is vacuous where the cells that it is read from hold all that the schema allows, and an
+    average or a spread also where the number of its rows is not told. What the schema settles
+    already is not: it is exact. A label is named where it has a vacuous number, and in no group
+    one that is told. Linear in the number of items.
+
+    Example:
+        >>> from hartley.agent.questions.question import parse
+        >>> from hartley.ranges.schema import Column, Schema
+        >>> age = Column("age", "private", low=Fraction(0), high=Fraction(120), step=Fraction(1))
+        >>> median = parse("SELECT MEDIAN(age) FROM people", Schema("people", {"age": age}), 1000)
+        >>> vacuous_labels(median.with_steps([121])), vacuous_labels(median.with_steps([60]))
+        (('MEDIAN(age)',), ())
+    """
+    told: set[str] = set()
+    vacuous: dict[str, None] = {}
+    for item in selection.items:
+        if item.label in told or _settled(item):
+            continue
+        if any(_tells(selection, item, way, public_count) for way in _needed(selection, item)):
+            told.add(item.label)
+        elif not _certainly_null(selection, item, public_count):
+            vacuous[item.label] = None
+    return tuple(label for label in vacuous if label not in told)
+
+
+def coarsest_steps(selection: Selection, schema: Schema) -> Steps:
+    """Return the coarsest step of each question at which every label is told in some group.
+
+    Counts are exact; None where a question may be constant.
+    """
+    easiest: dict[str, tuple[Fraction, dict[int, Fraction]]] = {}
+    for item in selection.items:
+        for steps in () if _settled(item) else _needed(selection, item):
+            scales = [
+                step / size_of(selection.questions[place], schema)
+                for place, step in steps.items()
+                if selection.questions[place].statistic is not Statistic.COUNT
+            ]
+            scale = min(scales, default=Fraction(10**60))
+            if item.label not in easiest or scale > easiest[item.label][0]:
+                easiest[item.label] = scale, steps
+    found: list[Fraction | None] = [None] * len(selection.questions)
+    for _, steps in easiest.values():
+        for place, step in steps.items():
+            old = found[place]
+            found[place] = step if old is None else min(old, step)
+    return [
+        None if question.statistic is Statistic.COUNT else step
+        for question, step in zip(selection.questions, found, strict=True)
+    ]
+
+
+def _settled(item: Item) -> bool:
+    """Whether the schema alone settles a number, but for being NULL."""
+    if item.rows[1] == 0:
+        return True
+    if item.kind is Kind.COUNT:
+        return item.rows[0] == item.rows[1]
+    if item.reach is None or item.kind is not Kind.SUM:
+        return item.reach is None or item.reach[0] == item.reach[1]
+    return item.reach[0] == item.reach[1] and item.rows[0] == item.rows[1]
+
+
+def _needed(selection: Selection, item: Item) -> list[dict[int, Fraction]]:
+    """Return ways to tell something of an item: the coarsest step of each question that it takes.
+
+    At a step the largest total lies in another cell than the smallest where every row counts.
+    """
+    count = {} if item.count is None else {item.count: Fraction(item.rows[1])}
+    if item.kind is Kind.COUNT:
+        return [count]
+    if item.reach is None:
+        return []
+
+    def parted(place: int | None, largest: int) -> dict[int, Fraction]:
+        assert place is not None
+        return {place: Fraction(largest - selection.questions[place].least)}
+
+    least, most = item.reach
+    rows = item.rows[1]
+    if item.kind is Kind.ORDER:
+        return [parted(item.order, most)]
+    if item.kind is Kind.SUM:
+        ends = [number * end for number in item.rows for end in (least, most)]
+        return [parted(item.sum, max(ends)), *([count] if count else [])]
+    ways = [parted(item.sum, rows * most)]
+    if item.squares is not None:
+        ways.append(parted(item.squares, rows * most**2))
+    return [count | way for way in ways]
+
+
+def _tells(
+    selection: Selection, item: Item, way: Iterable[int], public_count: PublicCount | None
+) -> bool:
+    """Whether each question of one way to tell an item has more than one cell to lie in."""
+    rows = item.rows[1]
+    if item.kind not in (Kind.COUNT, Kind.SUM, Kind.ORDER):
+        assert item.reach is not None
+        width = item.reach[1] - item.reach[0]
+        if any(selection.questions[place].step > width for place in way):
+            # Told of all rows, perhaps, and not of as few as there are for everybody to see.
+            rows = _known_rows(selection, item, public_count) or rows
+    for place in way:
+        question = selection.questions[place]
+        ends = _bounds(question, item, rows)
+        first, last = (math.floor((end - question.least) / question.step) for end in ends)
+        if first == last:
+            return False
+    return True
+
+
+def _bounds(question: Question, item: Item, rows: int) -> tuple[int, int]:
+    """Return from where to where a total lies, of so many rows where it is divided by them."""
+    if question.statistic is Statistic.COUNT:
+        return item.rows
+    assert item.reach is not None
+    if question.statistic is Statistic.ORDER:
+        return item.reach
+    power = 2 if question.statistic is Statistic.SQUARES else 1
+    numbers = item.rows if item.kind is Kind.SUM else (rows,)
+    ends = [number * end**power for number in numbers for end in item.reach]
+    return min(ends), max(ends)
+
+
+def _certainly_null(selection: Selection, item: Item, public_count: PublicCount | None) -> bool:
+    """Whether everybody may know that there are too few rows."""
+    if item.kind in (Kind.COUNT, Kind.SUM):
+        return False
+    rows = _known_rows(selection, item, public_count)
+    return rows is not None and rows <= item.sample
 
 
 def _unscaled(item: Item) -> Fraction:
@@ -200,8 +348,8 @@ def _known_rows(selection: Selection, item: Item, public_count: PublicCount | No
     """Return the number of rows of an item where it is public."""
     if item.rows[0] == item.rows[1]:
         return item.rows[0]
-    assert item.sum is not None
-    return None if public_count is None else public_count(selection.questions[item.sum].where)
+    where = selection.questions[item.parts[0]].where
+    return None if public_count is None else public_count(where)
 
 
 def _width(question: Question) -> int:

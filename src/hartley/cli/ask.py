@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hartley.cli.options import Names, Null, open_tables
 from hartley.cli.output import Format, console, print_json, wants_json
 from hartley.cli.refusals import telling_refusals
+
+if TYPE_CHECKING:
+    from hartley.engines.table import Table
 
 Questions = Annotated[
     list[str],
@@ -57,6 +61,10 @@ WishedBits = Annotated[
     str | None,
     typer.Option("--bits", metavar="BITS", help="What each question may cost, instead."),
 ]
+Vacuous = Annotated[
+    bool,
+    typer.Option("--vacuous", help="Also take answers that certainly say no more than the schema."),
+]
 Analyst = Annotated[
     str | None, typer.Option("--analyst", metavar="NAME", help="Who asks, if allowances are set.")
 ]
@@ -76,6 +84,9 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         bool,
         typer.Option("--update", help="The table is a new version; what was charged stays so."),
     ] = False,
+    vacuous: Vacuous = False,
+    null: Null = None,
+    names: Names = None,
     json: Format = None,
 ) -> None:
     """Answer a question about a private table, truthfully, if the budget holds its price.
@@ -85,11 +96,12 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     """
     from hartley.agent.agent import Agent
 
+    data = None if table is None else open_tables([table], null, names)
     with (
         telling_refusals(json),
-        Agent(table, schema, ledger=ledger, budget=budget, place=place, update=update) as agent,
+        Agent(data, schema, ledger=ledger, budget=budget, place=place, update=update) as agent,
     ):
-        found: Any = agent.ask(question, error=error, bits=bits, analyst=analyst)
+        found: Any = agent.ask(question, error=error, bits=bits, analyst=analyst, vacuous=vacuous)
     if wants_json(json):
         print_json(found[0].to_dict() if len(question) == 1 else found.to_dict())
         return
@@ -116,12 +128,23 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             help="The public number of rows, where no ledger tells it; errors depend on it.",
         ),
     ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(
+            "--table",
+            metavar="TABLE",
+            help="Count the rows of this table instead, where their number is public.",
+        ),
+    ] = None,
     error: WishedError = None,
     bits: WishedBits = None,
     analyst: Analyst = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show the atoms and factors behind the price.")
     ] = False,
+    vacuous: Vacuous = False,
+    null: Null = None,
+    names: Names = None,
     json: Format = None,
 ) -> None:
     """Tell what questions would cost, from the public schema alone; nothing is spent.
@@ -131,9 +154,18 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     """
     from hartley.agent.quoting import quote
 
+    if table is not None and rows is None and ledger is None:
+        rows = _count_rows(open_tables([table], null, names))
     with telling_refusals(json):
         found = quote(
-            question, schema, ledger=ledger, rows=rows, error=error, bits=bits, analyst=analyst
+            question,
+            schema,
+            ledger=ledger,
+            rows=rows,
+            error=error,
+            bits=bits,
+            analyst=analyst,
+            vacuous=vacuous,
         )
     if wants_json(json):
         print_json(found.to_dict() | ({"explanation": found.explanation} if explain else {}))
@@ -143,3 +175,10 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     if explain:
         out.print()
         out.print(found.explanation, markup=False)
+
+
+def _count_rows(table: Table) -> int:
+    from hartley.engines.view import run
+
+    rows: int = run(table, table.expression.count().to_pyarrow).as_py()
+    return rows

@@ -25,6 +25,14 @@ PARTS = frozenset(
 """All that a statement may be made of: one SELECT of counts and sums over the coded copy."""
 
 
+STOPPED = ("interrupt", "cancel", "timeout", "timed out")
+"""Signs in what an engine says that somebody or its own limit ended a statement."""
+
+
+class Stopped(EngineError):  # noqa: N818 - reads as what it says: the statement was stopped
+    """A statement that was ended from outside; running it again at once would end alike."""
+
+
 class FileState(NamedTuple):
     """By what a file that was not touched is known."""
 
@@ -101,9 +109,10 @@ class CodedTable:
         try:
             return self.store.fetch(text)
         except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
-            if "interrupt" in str(error).lower():
+            if str(error) == "Query interrupted":  # how DuckDB passes Ctrl-C on
                 raise KeyboardInterrupt from None
-            raise EngineError(
+            stopped = any(sign in f"{type(error).__name__} {error}".lower() for sign in STOPPED)
+            raise (Stopped if stopped else EngineError)(
                 f"The engine {self.engine} could not read the coded copy ({type(error).__name__})",
                 hint="check that the engine answers and ask again; what was charged stays paid",
             ) from None

@@ -64,7 +64,7 @@ def question(key):
         (f"SELECT MEDIAN(age) FROM people WHERE income < {limit * 50}", {"bits": 2}),
         (f"SELECT COUNT(*) FROM people WHERE age = {limit} GROUP BY sex", {}),
         (f"SELECT QUANTILE(income, 0.{limit:02d}) FROM people GROUP BY region", {"bits": 4}),
-        (f"SELECT AVG(age) FROM people WHERE region <> 'west' AND age <> {limit}", {"bits": 1}),
+        (f"SELECT AVG(age) FROM people WHERE region <> 'west' AND age <> {limit}", {"bits": 2}),
         (f"SELECT VAR_POP(age) FROM people WHERE income > {limit * 50}", {"bits": 4}),
     )
     return texts[kind]

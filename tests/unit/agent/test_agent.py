@@ -22,7 +22,7 @@ from hartley.agent.quoting import Wish, quote
 from hartley.agent.reply import Answer, BatchAnswer
 from hartley.agent.repricing import verify_prices
 from hartley.engines import copying
-from hartley.errors import EngineError, InputError, OptionError, Pending, Refused
+from hartley.errors import EngineError, InputError, OptionError, Pending, Refused, Stale
 from hartley.guarantees.promise import down_bits
 from hartley.ranges.schema import Schema
 
@@ -327,23 +327,24 @@ def test_open_columns_beyond_the_budget_are_refused_with_both_numbers(ledger):
 class Failing:
     """A store that cannot be read for a while."""
 
-    def __init__(self, store, times):
+    def __init__(self, store, times, error=None):
         self.engine, self.dialect, self.relation = store.engine, store.dialect, store.relation
         self.store, self.times = store, times
+        self.error = error or RuntimeError("the secret is 4711")
 
     def fetch(self, text):
         if self.times:
             self.times -= 1
-            raise RuntimeError("the secret is 4711")
+            raise self.error
         return self.store.fetch(text)
 
     def close(self):
         self.store.close()
 
 
-def let_fail(agent, times):
+def let_fail(agent, times, **error):
     store = agent._held.coded.store
-    found = Failing(store, times)
+    found = Failing(store, times, **error)
     object.__setattr__(agent._held.coded, "store", found)
     return found
 
@@ -353,9 +354,40 @@ def test_an_engine_that_fails_a_little_is_asked_again(agent):
     assert agent.ask(OLD).value == 5
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        duckdb.InterruptException("INTERRUPT Error: Interrupted!"),
+        RuntimeError("canceling statement due to user request"),
+        RuntimeError("canceling statement due to statement timeout"),
+        RuntimeError("[SPARK_JOB_CANCELLED] Job 3 cancelled"),
+        TimeoutError("timed out"),
+    ],
+)
+def test_an_engine_that_is_stopped_leaves_the_answer_pending_and_is_not_asked_again(agent, error):
+    stopped = let_fail(agent, 10, error=error)
+    with pytest.raises(Pending):
+        agent.ask(OLD)
+    assert stopped.times == 9
+    stopped.times = 0
+    answer = agent.ask(OLD)
+    assert (answer.value, answer.bits) == (5, 0.0)
+
+
+def test_ctrl_c_ends_the_question_itself_and_the_answer_is_there_later_for_nothing(agent):
+    # DuckDB says this where Python was interrupted, and other engines pass Python's own error on.
+    for error in (RuntimeError("Query interrupted"), KeyboardInterrupt()):
+        interrupted = let_fail(agent, 1, error=error)
+        with pytest.raises(KeyboardInterrupt):
+            agent.ask(OLD)
+        assert interrupted.times == 0
+    assert agent.ask(OLD).bits == 0
+
+
 def test_an_engine_that_fails_gives_a_constant_reply_and_the_answer_later_for_nothing(agent):
     failing = let_fail(agent, 10**9)
-    texts = [OLD, "SELECT MEDIAN(age) FROM people WHERE pay > 1", "SELECT COUNT(*) FROM people"]
+    median = Wish("SELECT MEDIAN(age) FROM people WHERE pay > 1", bits=2)
+    texts = [OLD, median, "SELECT COUNT(*) FROM people"]
     replies = set()
     for text in texts:
         with pytest.raises(Pending) as pending:
@@ -439,6 +471,34 @@ def test_an_allowance_is_a_hard_part_and_each_sees_the_own(agent):
         agent.allow("bob", 11)
 
 
+def test_a_caption_says_what_open_columns_cost_to_those_whose_account_paid_for_them(tmp_path):
+    schema = {
+        "table": {"name": "t"},
+        "columns": {
+            "sex": {"kind": "open", "values": ["F", "M"]},
+            "age": {"kind": "private", "range": [0, 9], "step": 1},
+        },
+    }
+    data = {"sex": ["F", "M", "M"], "age": [1, 2, 3]}
+    text = "SELECT COUNT(*) FROM t WHERE age > 1"
+    with Agent(data, schema, ledger=tmp_path / "l.db", budget=9) as agent:
+        agent.allow("ann", 2)
+        own, shared = agent.ask(text, analyst="ann"), agent.ask(text)
+    assert own.caption == "charged 1 bit; spent 1 bit, 1 bit left"
+    assert shared.caption == (
+        "charged 1 bit; spent 2 bits, of which 1 bit for open columns, 5 bits left"
+    )
+    assert (own.to_dict()["open_bits"], shared.to_dict()["open_bits"]) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("bits", [-1, "x", 10**6])
+def test_bits_that_make_no_sense_are_not_called_a_budget(agent, bits):
+    with pytest.raises(OptionError) as wrong:
+        agent.ask(OLD, bits=bits)
+    assert "wished price" in str(wrong.value)
+    assert "budget" not in str(wrong.value).lower()
+
+
 def test_the_budget_is_raised_by_an_act_that_shows_the_new_promise(agent):
     assert agent.set_budget(13).startswith("all analysts together see at most 8,192 different")
     assert agent.remaining == 12.0
@@ -499,9 +559,9 @@ def test_a_process_that_holds_the_old_version_is_refused_and_charged_nothing(led
     ):
         other.update({name: values[:4] for name, values in DATA.items()})
         head = other.ledger.head()
-        with pytest.raises(Refused, match="meanwhile"):
+        with pytest.raises(Stale, match="meanwhile"):
             old.ask(OLD)
-        with pytest.raises(Refused, match="meanwhile"):
+        with pytest.raises(Stale, match="meanwhile"):
             old.ask("SELECT COUNT(*) FROM people")
         assert other.ledger.head() == head
         assert other.ask(OLD).value == 0
@@ -732,7 +792,9 @@ def test_where_rows_are_private_nothing_tells_how_many_there_are(tmp_path):
     with Agent(data, schema, ledger=tmp_path / "l.db", budget=30) as agent:
         assert agent.state.rows is None
         shown = [agent.summary(), str(agent.price("SELECT AVG(age) FROM visits", bits=2))]
-        assert "4" not in "".join(shown).replace("bits", "").replace("3.4", "")
+        assert "4" not in "".join(shown).replace("bits", "").replace("all 40 rows", "").replace(
+            "3.4", ""
+        )
         count = agent.ask("SELECT COUNT(*) FROM visits", error=0)
         assert count.bits > 0
         assert count.value == 4

@@ -46,7 +46,7 @@ def asked(call, table, tmp_path):
     words = ("--table", table, "--schema", SCHEMA, "--ledger", ledger, "--budget", "8")
     code, out, err = call("ask", MEAN, "--error", "0.5", *words, "--text")
     assert (code, err) == (0, "")
-    assert "charged 1 bit; spent 2 bits, 6 bits left" in out
+    assert "charged 1 bit; spent 2 bits, of which 1 bit for open columns, 6 bits left" in out
     return ledger
 
 
@@ -116,7 +116,9 @@ def test_a_pending_answer_exits_with_1_and_is_finished_later(call, asked, monkey
     )
     code, out, _ = call("ask", "SELECT AVG(visits) FROM people", *words)
     assert code == 0
-    assert "free: answered before; spent 3 bits, 5 bits left" in out
+    assert (
+        "free: answered before; spent 3 bits, of which 1 bit for open columns, 5 bits left" in out
+    )
 
 
 def test_a_slip_in_the_name_of_the_ledger_makes_no_new_one(call, asked):
@@ -136,11 +138,23 @@ def test_a_changed_table_is_refused_until_it_is_recorded(call, asked, tmp_path):
     assert "people.parquet is not the one that its coded copy was made of" in err
     code, out, _ = call("ask", MEAN, "--bits", 1, *words, "--update")
     assert code == 0
-    assert "charged 1 bit; spent 4 bits, 4 bits left" in out  # the open column once more
+    assert "charged 1 bit; spent 4 bits, of which 2 bits for open columns, 4 bits left" in out
 
 
-def test_a_constant_answer_is_free_because_it_tells_nothing(call, asked):
-    code, out, _ = call("ask", MEAN, "--bits", 0, "--schema", SCHEMA, "--ledger", asked, "--text")
+def test_an_answer_that_says_nothing_is_refused_with_the_next_price_unless_it_is_wished(
+    call, asked
+):
+    words = ("--bits", 0, "--schema", SCHEMA, "--ledger", asked, "--text")
+    code, out, err = call("ask", MEAN, *words)
+    assert (code, out) == (2, "")
+    assert "AVG(age) would be no narrower than the schema; hint: 1 bit gives ±0.038; " in err
+    assert "--vacuous" in err
+    code, out, _ = call("price", MEAN, *words)
+    assert code == 0
+    assert "Vacuous: AVG(age) would say no more than the schema; 1 bit gives ±0.038." in out
+    code, out, _ = call("price", MEAN, *words, "--vacuous")
+    assert (code, "Vacuous" in out) == (0, False)
+    code, out, _ = call("ask", MEAN, *words, "--vacuous")
     assert code == 0
     assert "[18.0, 95.0]" in out
     assert "free: it tells nothing" in out
@@ -239,3 +253,26 @@ def test_the_demonstration_asks_five_questions_afresh_every_time(tmp_path, capsy
         assert out.count("    charged ") == 5
         assert out.count("free: answered before") == 1
         assert "refused: the question costs" in out
+
+
+def test_a_table_that_the_schema_command_reads_can_be_asked_and_priced(call, tmp_path):
+    """A CSV file without a header line, in which '?' marks what is missing."""
+    table, schema, ledger = tmp_path / "t.csv", tmp_path / "t.toml", tmp_path / "l.db"
+    table.write_text("3,a\n?,b\n5,?\n")
+    schema.write_text(
+        '[table]\nname = "t"\n[columns.age]\nkind = "private"\nrange = [0, 9]\nstep = 1\n'
+        'nullable = true\n[columns.sort]\nkind = "private"\nvalues = ["a", "b"]\nnullable = true\n'
+    )
+    reading = ("--table", table, "--null", "?", "--names", "age,sort")
+    code, _, err = call("schema", "check", schema, *reading)
+    assert (code, err) == (0, "")
+    text = "SELECT COUNT(*) FROM t WHERE age IS NULL"
+    code, out, err = call("price", text, "--schema", schema, *reading, "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["questions"][0]["levels"] == ["4"]  # none to three of three rows
+    words = ("--schema", schema, "--ledger", ledger, "--json")
+    code, out, err = call("ask", text, *reading, *words, "--budget", 9)
+    assert (code, err) == (0, "")
+    assert json.loads(out)["rows"][0]["COUNT(*)"]["value"] == 1
+    code, out, _ = call("ask", text, *reading, *words)
+    assert (code, json.loads(out)["bits"]) == (0, 0)

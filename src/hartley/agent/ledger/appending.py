@@ -15,7 +15,7 @@ from hartley.agent.ledger.standing import (
     settle,
 )
 from hartley.agent.ledger.store import check
-from hartley.errors import OptionError, Refused
+from hartley.errors import OptionError, Stale
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -144,7 +144,7 @@ def check_current(standing: Standing, version: str | None, schema: str | None) -
         (schema, standing.schema, "schema was changed"),
     ):
         if given is not None and given != present:
-            raise Refused(
+            raise Stale(
                 f"Nothing was asked, changed or charged, since the {what} meanwhile",
                 hint="open the dataset again and try again",
             )

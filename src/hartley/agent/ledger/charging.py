@@ -62,6 +62,8 @@ class Reservation:
     """What was charged to the asker's account."""
     balance: Balance
     """How the asker's account stands now."""
+    open_cells: int = 1
+    """What of it the open columns cost; 1 of an allowance, which pays nothing for them."""
 
     @property
     def complete(self) -> bool:
@@ -97,6 +99,7 @@ class Plan:
             cells,
             account_cells,
             self.place.standing.balance_of(self.place.account),
+            self.place.standing.open if self.place.account.bits is None else 1,
         )
 
 

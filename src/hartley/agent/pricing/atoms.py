@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise, product
 from math import gcd, prod
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from hartley.agent.batch import All, Statistic, Test
 
@@ -110,15 +110,14 @@ def conjunctions(condition: Condition) -> tuple[Term, ...] | None:
         >>> [len(term) for term in conjunctions(All((adult, Either((north, adult)))))]
         [2, 1]
     """
-    if isinstance(condition, Test):
-        return (((condition.column, (condition.codes, condition.missing)),),)
-    found = _expand(condition)
-    return None if found is None else tuple(tuple(sorted(term.items())) for term in found)
+    terms = _expand(condition)
+    return None if terms is None else tuple(tuple(sorted(term.items())) for term in terms)
 
 
 def _expand(condition: Condition) -> list[dict[str, Leaf]] | None:
     if isinstance(condition, Test):
-        return [{condition.column: (condition.codes, condition.missing)}]
+        leaf = (condition.codes, condition.missing)
+        return [] if leaf == ((), False) else [{condition.column: leaf}]
     parts = [_expand(part) for part in condition.parts]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
@@ -147,14 +146,66 @@ def _both(one: Leaf, other: Leaf) -> Leaf:
     return tuple(sorted(codes)), one[1] and other[1]
 
 
-def present(form: Form | None, terms: tuple[Term, ...], schema: Schema) -> tuple[Term, ...]:
-    """Add to every term that the columns of the form are there, where they may be missing."""
-    nullable = [c for c, _ in form.terms if schema.columns[c].nullable] if form else []
-    if not nullable:
-        return terms
-    there: dict[str, Leaf] = {c: (((0, schema.columns[c].points - 1),), False) for c in nullable}
-    found = (_join((dict(term), there)) for term in terms)
-    return tuple(tuple(sorted(term.items())) for term in found if term is not None)
+class Coded(Protocol):
+    """A column as a schema or a coded copy describes it: codes 0 to points - 1."""
+
+    @property
+    def points(self) -> int:
+        """How many codes there are."""
+
+    @property
+    def nullable(self) -> bool:
+        """Whether a value may be missing."""
+
+
+def possible_terms(
+    condition: Condition, form: Form | None, columns: Mapping[str, Coded]
+) -> tuple[Term, ...] | None:
+    """Return the conjunctions that some record with all columns of the form satisfies.
+
+    None where there are too many conjunctions to look into. Columns take their codes freely, so a
+    conjunction is satisfied by some record exactly where each of its leaves is.
+    """
+    terms = conjunctions(condition)
+    if terms is None:
+        return None
+    there: dict[str, Leaf] = {
+        name: (((0, columns[name].points - 1),), False)
+        for name, _ in (form.terms if form else ())
+        if columns[name].nullable
+    }
+    if there:
+        joined = (_join((dict(term), there)) for term in terms)
+        terms = tuple(tuple(sorted(term.items())) for term in joined if term is not None)
+    return tuple(term for term in terms if all(_passable(columns[c], leaf) for c, leaf in term))
+
+
+def _passable(column: Coded, leaf: Leaf) -> bool:
+    """Whether some value of a column passes a leaf."""
+    codes, missing = leaf
+    return (missing and column.nullable) or any(
+        low <= high and low < column.points and high >= 0 for low, high in codes
+    )
+
+
+def about_nobody(condition: Condition, form: Form | None, columns: Mapping[str, Coded]) -> bool:
+    """Whether it is certain, by the columns alone, that no record ever counts for a question.
+
+    Such a question has one answer whatever the data: prices leave it out, and no engine is asked.
+    It is decided here for both, so that they cannot differ. Where there are too many conjunctions
+    it is not decided: the engine is asked, and the price covers every answer.
+
+    Example:
+        >>> from hartley.agent.batch import Either
+        >>> from hartley.ranges.schema import Column
+        >>> sex = {"sex": Column("sex", "private", ("F", "M"))}
+        >>> female, male = Test("sex", ((0, 0),)), Test("sex", ((1, 1),))
+        >>> about_nobody(All((female, male)), None, sex)
+        True
+        >>> about_nobody(Either((female, male)), None, sex)
+        False
+    """
+    return possible_terms(condition, form, columns) == ()
 
 
 @lru_cache(maxsize=4096)

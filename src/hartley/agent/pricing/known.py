@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hartley.agent.pricing.atoms import Asked, classes, conjunctions, direction_of, present
+from hartley.agent.pricing.atoms import Asked, classes, direction_of, possible_terms
 from hartley.agent.pricing.regions import apart
 
 if TYPE_CHECKING:
@@ -74,11 +74,11 @@ class Resolved:
                 asking[leaf] = asking.get(leaf, 0) | 1 << number
 
     def _take(self, number: int, question: Question) -> None:
-        terms = conjunctions(question.where)
+        terms = possible_terms(question.where, question.form, self.schema.columns)
         if terms is None or self._wide(question):
             self.opaque.append(number)
             return
-        for term in present(question.form, terms, self.schema):
+        for term in terms:
             known: list[tuple[str, Leaf]] = []
             private: list[tuple[str, Leaf]] = []
             for column, leaf in term:

@@ -164,7 +164,7 @@ def steps_for_bits(
         >>> steps_for_bits([total], 2, Schema("people", {"age": age}))
         (Fraction(30, 1),)
     """
-    return steps_within(questions, floor_power(bits), schema)
+    return steps_within(questions, floor_power(bits, what="wished price"), schema)
 
 
 def steps_within(questions: Sequence[Question], limit: int, schema: Schema) -> tuple[Fraction, ...]:

@@ -34,6 +34,20 @@ def finest_steps(
     yield tuple(Fraction(question.most - question.least + 1) for question in questions), None
 
 
+def cells_within(
+    questions: Sequence[Question], coarsest: Sequence[Fraction | None], schema: Schema
+) -> int:
+    """Return the least limit within which ``finest_steps`` has no step above given ones.
+
+    Counts are exact; a question without a coarsest step may become constant.
+    """
+    search = _Search(questions, schema, 1, constant=False)
+    pairs = zip(questions, coarsest, strict=True)
+    scales = [step / size_of(question, schema) for question, step in pairs if step is not None]
+    widest = Fraction(max((q.most - q.least + 1 for q in questions), default=1))
+    return search.cells(min(scales, default=widest))
+
+
 class _Search:
     """The price of a batch as a function of one common scale of its steps."""
 
@@ -45,7 +59,7 @@ class _Search:
         self._distinct = list(distinct)
         counts = [k for k, q in enumerate(distinct) if q.statistic is Statistic.COUNT]
         self.pricer = Pricer(self._distinct, schema, counts if constant else ())
-        self._sizes = {q: _size(q, schema) for q in self._distinct}
+        self._sizes = {q: size_of(q, schema) for q in self._distinct}
         self._seen: dict[Fraction, int] = {}
         self._lengths: dict[int, set[int]] = {k: set() for k in range(len(self._distinct))}
 
@@ -127,7 +141,7 @@ def smallest(
                 low = middle
 
 
-def _size(question: Question, schema: Schema) -> int:
+def size_of(question: Question, schema: Schema) -> int:
     """Return how far one row can move the statistic, by which steps are scaled."""
     if question.statistic is Statistic.COUNT:
         return 1

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hartley.agent.batch import Question, Statistic
+from hartley.agent.pricing.atoms import about_nobody
 from hartley.agent.questions.aggregate import Aggregate
 from hartley.agent.questions.condition import EVERY, NONE, conjoin, form_reach, present
 from hartley.agent.questions.forms import Measure, coded, fits, natural
@@ -38,10 +39,7 @@ class Plan:
 
     def add(self, group: int, kept: Condition, wanted: Sequence[Wanted]) -> None:
         """Plan the aggregates of one group."""
-        wheres = [
-            conjoin([kept, *(present(self.columns[c]) for c in want.present)], self.columns)
-            for _, _, want in wanted
-        ]
+        wheres = [self._where(kept, want) for _, _, want in wanted]
         counted = {
             where
             for where, (_, _, want) in zip(wheres, wanted, strict=True)
@@ -59,6 +57,12 @@ class Plan:
             else:
                 item = Item(label, group, want.kind, place, self._rows(where), sample=want.sample)
                 self._totals(item, where, want.linear, shared=where in counted)
+
+    def _where(self, kept: Condition, want: Aggregate) -> Condition:
+        """Return which rows an aggregate is about; NONE where no record can be one of them."""
+        there = [present(self.columns[name]) for name in want.present]
+        where = conjoin([kept, *there], self.columns)
+        return NONE if about_nobody(where, None, self.columns) else where
 
     def finished(self) -> tuple[tuple[Item, ...], tuple[Question, ...]]:
         """Return what was collected."""

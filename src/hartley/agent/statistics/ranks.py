@@ -107,12 +107,14 @@ def _narrow(
     rows = coded.rows
     while searches:
         conditions = list(dict.fromkeys(one.where for one in searches))
-        grid = Grid(())
+        grid, apart = Grid(()), False
         if len(conditions) > 1:
             grid = grid_for(coded, columns, conditions, MOST_GROUPS)
+            # Without axes one WHERE serves all searches, so it must be the condition of each.
+            apart = not grid.axes or not columns <= grid.columns
         width = _width(coded, grid, searches, rows)
         stuck = width > 1 and width >= max(one.width for one in searches)
-        if stuck or (len(conditions) > 1 and not columns <= grid.columns):
+        if stuck or apart:
             order = {where: place for place, where in enumerate(conditions)}
             searches.sort(key=lambda one: (order[one.where], one.low))
             middle = len(searches) // 2  # one search alone is never stuck
@@ -155,7 +157,8 @@ def _count(
     key = value if width == 1 else _stretch(value, first, width)
     kept = [present(coded, [column for column, _ in terms])]
     if not grid.axes:
-        kept.append(condition(coded, searches[0].where))
+        (where,) = {one.where for one in searches}
+        kept.append(condition(coded, where))
     if searches[0].rank is not None:  # before anything is counted every value is possible
         kept.append(disjoined([inside(value.copy(), low, high) for low, high in stretches]))
     keys = [axis.key(coded) for axis in grid.axes]

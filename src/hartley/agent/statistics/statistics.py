@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from hartley.agent.batch import All, Statistic, Test
+from hartley.agent.pricing.atoms import about_nobody
 from hartley.agent.statistics.ranks import select_ranks
 from hartley.agent.statistics.scans import scan
 from hartley.agent.statistics.statements import LARGEST, WHOLE, Measure
@@ -32,7 +33,8 @@ def totals(coded: CodedTable, questions: Sequence[Question]) -> list[int | None]
     Questions are answered together: one scan where they share a condition, one GROUP BY where
     their conditions are over the same columns, however many they are. Sums are exact: codes are
     added in 128 bits or 38 digits where 64 bits could overflow, and ``fits`` says at price time
-    whether that is enough.
+    whether that is enough. A question that no record can count for never reaches the engine: its
+    price is one cell, so its total is a constant.
 
     Example:
         >>> from fractions import Fraction
@@ -51,6 +53,20 @@ def totals(coded: CodedTable, questions: Sequence[Question]) -> list[int | None]
         ... ])
         [2, 120, 30]
     """
+    columns = {coding.column: coding for coding in coded.codings}
+    asked = [
+        place
+        for place, question in enumerate(questions)
+        if not about_nobody(question.where, question.form, columns)
+    ]
+    found = [None if one.statistic is Statistic.ORDER else 0 for one in questions]
+    for place, total in zip(asked, _run(coded, [questions[k] for k in asked]), strict=True):
+        found[place] = total
+    return found
+
+
+def _run(coded: CodedTable, questions: Sequence[Question]) -> list[int | None]:
+    """Compute questions that some record may count for."""
     recipes = [_recipe(coded, question) for question in questions]
     wanted = [request for recipe in recipes if recipe for _, request in recipe]
     known = scan(coded, wanted) if wanted else {}

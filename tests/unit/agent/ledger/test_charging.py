@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from hartley.agent.ledger import NULL, open_ledger, schema_version
 from hartley.agent.ledger.entries import canonical, digest, read_integer, write_integer
 from hartley.agent.ledger.standing import Balance
-from hartley.errors import EngineError, OptionError, Refused
+from hartley.errors import EngineError, OptionError, Refused, Stale
 from hartley.exact import floor_power
 
 
@@ -241,7 +241,7 @@ def test_who_holds_old_data_or_an_old_schema_is_told_to_open_them_again(ledger):
     good = {"version": state.version, "schema": state.schema_version}
     ledger.reserve("people", "ann", q(1), two, **good)
     for wrong in ({"version": "0" * 16}, {"schema": "0" * 16}):
-        with pytest.raises(Refused, match="meanwhile"):
+        with pytest.raises(Stale, match="meanwhile"):
             ledger.reserve("people", "ann", q(2), two, **{**good, **wrong})
         with pytest.raises(Refused, match="meanwhile"):
             ledger.reserve("people", "ann", q(1), two, **{**good, **wrong})  # a repeat too

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.agent.batch import All, Either, Form, Question, Statistic, Test as Leaf
+from hartley.agent.pricing.atoms import about_nobody
+from hartley.agent.pricing.price import price
 from hartley.agent.statistics import ranks, scans
 from hartley.agent.statistics.statistics import fits, totals
 from hartley.engines.coded import CodedTable
@@ -103,8 +105,22 @@ def leaves(draw, name=None):
     return Leaf(name, tuple(merged), draw(st.booleans()) and NULLABLE.get(name, False))
 
 
+NOT_ZERO = Leaf("b", ((1, 6),), missing=True)
+SURE = (All(), Either(), Either((All(),)), All((Either(),)))
+"""Every row and no row, each in two spellings: conditions without a column."""
+NEVER = (
+    All((Leaf("b", ((0, 2),)), Leaf("b", ((5, 6),)))),
+    All((Leaf("c", (), missing=True), Leaf("c", ((0, 11),)))),
+    Either((All((Leaf("a", ((0, 0),)), Leaf("a", ((2, 2),)))), Either())),
+    All((Either((Leaf("a", ((0, 0),)), Leaf("b", ((0, 0),)))), Leaf("a", ((1, 2),)), NOT_ZERO)),
+    Leaf("a", (), missing=True),
+    Leaf("b", ((7, 20),)),
+    Leaf("c", ()),
+)
+"""Conditions that no row can satisfy: contradictions, and codes that the schema does not have."""
+
 conditions = st.recursive(
-    leaves(),
+    st.one_of(leaves(), leaves(), st.sampled_from([*SURE, *NEVER])),
     lambda inner: st.one_of(
         st.lists(inner, max_size=3).map(lambda parts: All(tuple(parts))),
         st.lists(inner, max_size=3).map(lambda parts: Either(tuple(parts))),
@@ -173,6 +189,86 @@ def test_totals_are_the_same_where_conditions_are_filtered_side_by_side(rows, as
         patch.setattr(scans, "SKIPPING", ())
         found = totals(coded_table(rows), asked)
     assert found == [plain_total(question, rows) for question in asked]
+
+
+ORDERS = [
+    Question(
+        Statistic.ORDER,
+        with_presence(where, [name]),
+        Form(((name, factor),), 1, Fraction(1)),
+        Fraction(quantile),
+        -(10**6),
+        10**6,
+    )
+    for where in (*SURE, *NEVER, Leaf("b", ((1, 5),)))
+    for name, factor in (("a", 1), ("c", -2))
+    for quantile in ("0", "1/2", "2/3")
+]
+
+
+@settings(max_examples=25)
+@given(tables, st.lists(st.sampled_from(ORDERS), min_size=1, max_size=4, unique=True))
+def test_an_order_statistic_is_the_same_alone_and_in_a_batch_of_any_order(rows, asked):
+    coded = coded_table(rows)
+    expected = {question: plain_total(question, rows) for question in asked}
+    for batch in (*((question,) for question in asked), *itertools.permutations(asked)):
+        assert totals(coded, batch) == [expected[question] for question in batch]
+
+
+@pytest.mark.parametrize("conditions_of_one_form", list(itertools.permutations(SURE, 2)))
+def test_conditions_without_a_column_share_no_scan_of_ranks(conditions_of_one_form):
+    wanted = [(where, Fraction(1, 2), False) for where in conditions_of_one_form]
+    everybody = plain_total(
+        Question(Statistic.ORDER, All(), Form((("b", 1),), 0, Fraction(1)), Fraction(1, 2), 0, 6),
+        ROWS,
+    )
+    assert ranks.select_ranks(coded_table(ROWS), (("b", 1),), wanted) == [
+        everybody if passes(where, {}) else None for where in conditions_of_one_form
+    ]
+
+
+@pytest.mark.parametrize("where", [*NEVER, Either(), All((Either(),))])
+def test_a_question_about_nobody_never_reaches_the_engine(where):
+    coded = counting(ROWS)
+    form = Form((("a", 2),), 3, Fraction(1))
+    asked = [
+        Question(Statistic.COUNT, where, None, None, 0, 200),
+        Question(Statistic.SUM, where, form, None, 0, 10**4),
+        Question(Statistic.SQUARES, where, form, None, 0, 10**4),
+        *(Question(Statistic.ORDER, where, form, Fraction(k, 4), 0, 10) for k in range(5)),
+    ]
+    assert totals(coded, asked) == [plain_total(question, ROWS) for question in asked]
+    assert coded.store.texts == []
+    assert price(asked, SCHEMA).cells == 1
+
+
+def test_a_form_whose_column_is_missing_is_about_nobody():
+    coded = counting(ROWS)
+    missing = Leaf("c", (), missing=True)
+    for terms in ((("c", 1),), (("a", 1), ("c", 1))):
+        question = Question(
+            Statistic.ORDER, missing, Form(terms, 0, Fraction(1)), Fraction(1, 2), 0, 13
+        )
+        assert totals(coded, [question]) == [None]
+        assert price([question], SCHEMA).cells == 1
+    assert coded.store.texts == []
+
+
+@settings(max_examples=200)
+@given(conditions, st.sets(st.sampled_from(["a", "b", "c"])))
+def test_nobody_is_decided_as_by_trying_every_record(where, present):
+    form = Form(tuple((name, 1) for name in sorted(present)), 0, Fraction(1))
+    columns = SCHEMA.columns
+    # Codes of the wide column that no condition tells apart need not be tried.
+    codes = {name: [*range(min(points, 42)), points - 1] for name, points in POINTS.items()}
+    records = itertools.product(
+        *(codes[name] + [None] * (columns[name].nullable) for name in POINTS)
+    )
+    held = any(
+        passes(where, record) and all(record[name] is not None for name in present)
+        for record in (dict(zip(POINTS, values, strict=True)) for values in records)
+    )
+    assert about_nobody(where, form, columns) is not held
 
 
 def runs(codes):
