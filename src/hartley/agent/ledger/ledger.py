@@ -19,6 +19,7 @@ from hartley.agent.ledger.charging import (
     read_batch,
 )
 from hartley.agent.ledger.entries import canonical, check_name
+from hartley.agent.ledger.populations import add_population
 from hartley.agent.ledger.reading import (
     Charge,
     State,
@@ -107,6 +108,8 @@ class Ledger:
             raise OptionError(
                 f"There is no event of the kind '{kind}'", hint=f"use {', '.join(MAY_SAY)}"
             )
+        if kind == "population":
+            return self._store.write(lambda t: add_population(t, dataset, content), again=False)
         return self._store.write(
             lambda t: add_event(t, dataset, kind, content, schema), again=False
         )
@@ -171,8 +174,7 @@ class Ledger:
         """Return what an analyst may spend, and has: the own allowance, or what all share."""
 
         def work(transaction: Transaction) -> Balance:
-            place = find(transaction, dataset, analyst or "")
-            return place.standing.balance_of(place.account)
+            return find(transaction, dataset, analyst or "").balance
 
         return self._store.read(work)
 
@@ -230,6 +232,7 @@ class Ledger:
         head: Head | None = None,
         *,
         open_factor: OpenFactor | None = None,
+        since: Head | None = None,
     ) -> Report:
         """Replay every row: hashes, balances, repeats, and prices where they can be computed.
 
@@ -237,12 +240,14 @@ class Ledger:
             reprice: from a schema, questions and the version of the rules to cells.
             head: where the chain ended once.
             open_factor: from a schema and the version of the rules to what its open columns cost.
+            since: where it ended when it was last verified: the rows up to there are taken as they
+                are, and only those after it are replayed.
 
         Finds every edit, removal, insertion and exchange of rows by somebody who does not compute
         all later hashes anew, and with a head that was saved elsewhere everything before it.
         Linear in the number of rows.
         """
-        return self._store.read(lambda t: verify(t, reprice, head, open_factor))
+        return self._store.read(lambda t: verify(t, reprice, head, open_factor, since))
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write every row to a new file of JSON lines; return how many."""
