@@ -46,6 +46,8 @@ class Quote:
     explanation: str
     """The atoms and factors behind the price, in words."""
     certificate: Certificate
+    refusal: str | None = None
+    """Which budget does not hold what is due, in words; None where all do."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the quote as plain values, ready for JSON."""
@@ -55,6 +57,7 @@ class Quote:
             "due_bits": self.due,
             "remaining_bits": self.remaining,
             "affordable": self.affordable,
+            "refusal": self.refusal,
             "questions": [
                 {
                     "text": text,
@@ -110,6 +113,8 @@ class Quote:
         ]
         if self.remaining is not None:
             lines.append(f"Left: {down_bits(self.remaining)}.")
+        if self.refusal is not None:
+            lines.append(f"It would be refused: {self.refusal}.")
         return "\n".join(lines)
 
 

@@ -22,10 +22,13 @@ from hartley.agent.ledger.entries import canonical, check_name
 from hartley.agent.ledger.populations import add_population
 from hartley.agent.ledger.reading import (
     Charge,
+    Overview,
     State,
     known_answers,
     list_charges,
     list_pending,
+    list_populations,
+    read_overview,
     read_state,
 )
 from hartley.agent.ledger.standing import MAY_SAY
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 
     from hartley.agent.ledger.backup import Restored
     from hartley.agent.ledger.entries import Entry, Head
+    from hartley.agent.ledger.populations import Population
     from hartley.agent.ledger.replay import OpenFactor, Report, Reprice
     from hartley.agent.ledger.standing import Balance
     from hartley.agent.ledger.store import Store, Transaction
@@ -91,11 +95,12 @@ class Ledger:
         """Record an event, or refuse it where a promise would not hold afterwards.
 
         Args:
-            dataset: its name.
+            dataset: its name; of a population, that of the population.
             kind: created (bits, schema, rows, open_factor, rules), version (rows), erasure of a
                 person (rows), schema (schema, open_factor, open_charge; of new data also rows and
-                version), budget (bits) or allowance (analyst, bits). Versions have random names,
-                drawn if not given.
+                version), budget (bits), allowance (analyst, bits) or population (bits, which all
+                datasets share whose schema names it). Versions have random names, drawn if not
+                given.
             content: what it says, public things alone.
             schema: version of the schema that it was prepared under; refused where that is not
                 the present one.
@@ -103,7 +108,7 @@ class Ledger:
         The factor of the open columns is charged when a dataset is created, with every version
         and with a changed schema, unless its open_charge says less.
         """
-        check_name(dataset, what="dataset")
+        check_name(dataset, what="population" if kind == "population" else "dataset")
         if kind not in MAY_SAY:
             raise OptionError(
                 f"There is no event of the kind '{kind}'", hint=f"use {', '.join(MAY_SAY)}"
@@ -170,6 +175,14 @@ class Ledger:
         """Return how a dataset stands, with all allowances: for its owner."""
         return self._store.read(lambda t: read_state(t, dataset))
 
+    def overview(self, dataset: str) -> Overview:
+        """Return how a dataset stands, how much was asked, and what the whole ledger may tell."""
+        return self._store.read(lambda t: read_overview(t, dataset))
+
+    def populations(self) -> list[Population]:
+        """Return how every population stands: datasets about the same people, one budget."""
+        return self._store.read(list_populations)
+
     def balance(self, dataset: str, analyst: str | None = None) -> Balance:
         """Return what an analyst may spend, and has: the own allowance, or what all share."""
 
@@ -201,12 +214,22 @@ class Ledger:
         price: Callable[[list[int]], int],
     ) -> bool:
         """Tell whether ``reserve`` would accept the same just now; nothing is charged."""
+        return self.refusal(dataset, analyst, questions, price) is None
+
+    def refusal(
+        self,
+        dataset: str,
+        analyst: str | None,
+        questions: Sequence[Mapping[str, Any]],
+        price: Callable[[list[int]], int],
+    ) -> Refused | None:
+        """Return why ``reserve`` would refuse the same just now, with the budget; None if not."""
         batch = read_batch(dataset, analyst, questions)
         try:
             check_charge(self._store.read(lambda t: plan(t, batch)), Prices(price))
-        except Refused:
-            return False
-        return True
+        except Refused as refused:
+            return refused
+        return None
 
     def pending(self, dataset: str) -> list[Reservation]:
         """Return what was charged and never answered, of the present version of the data."""

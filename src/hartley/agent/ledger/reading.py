@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.ledger.appending import find, schema_of
 from hartley.agent.ledger.charging import plan, read_batch
 from hartley.agent.ledger.entries import STRANGE, canonical, question_digest, read_integer
+from hartley.agent.ledger.populations import find_population, read_fund
 from hartley.agent.ledger.rows import committed_answers, unreadable
 from hartley.agent.ledger.standing import Balance, read_standing
+from hartley.agent.ledger.terms import problem_of_schema, terms_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from fractions import Fraction
+    from collections.abc import Iterable, Mapping, Sequence
 
     from hartley.agent.ledger.charging import Reservation
     from hartley.agent.ledger.entries import Entry, Head
     from hartley.agent.ledger.populations import Population
     from hartley.agent.ledger.store import Transaction
+    from hartley.agent.ledger.terms import Terms
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,23 @@ class State:
     def remaining(self) -> float:
         """What is left of the budget, in bits."""
         return self.balance.remaining
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What a dataset and the ledger around it tell, in few numbers."""
+
+    state: State
+    batches: int
+    """Batches that were paid for."""
+    questions: int
+    """Questions in them."""
+    others: int
+    """Other datasets of the ledger that share no budget with it."""
+    bits: Fraction
+    """What the budgets of all datasets of the ledger add up to, a shared one counted once."""
+    broken: str | None
+    """Why the promise does not hold, where a row broke it that no ledger would write today."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +127,56 @@ def read_state(transaction: Transaction, dataset: str) -> State:
         head=head,
         population=place.population,
     )
+
+
+def read_overview(transaction: Transaction, dataset: str) -> Overview:
+    """Return what a dataset and the ledger around it tell; reads no charge."""
+    state = read_state(transaction, dataset)
+    budgets: dict[tuple[str, str], list[Fraction]] = {}
+    for row in transaction.latest_of_all():
+        standing = read_standing(row)[0]
+        shared = standing.population
+        key = ("dataset", row.dataset) if shared is None else ("population", shared)
+        budgets.setdefault(key, []).append(standing.budget)
+    bits = Fraction(0)
+    for (kind, name), listed in budgets.items():
+        fund = transaction.latest("", name) if kind == "population" else None
+        bits += sum(listed) if fund is None else min(sum(listed), read_fund(fund).budget)
+    together = 1 if state.population is None else len(state.population.datasets)
+    return Overview(
+        state,
+        *transaction.charges(dataset),
+        others=sum(map(len, budgets.values())) - together,
+        bits=bits,
+        broken=_broken_promise(transaction.schemas(dataset)),
+    )
+
+
+def _broken_promise(rows: Iterable[Entry]) -> str | None:
+    """Say which row changed a schema as none may be changed, if one did."""
+    before: Terms | None = None
+    for row in rows:
+        standing = read_standing(row)[0]
+        try:
+            terms = terms_of(row.told["schema"])
+            charged = standing.open // read_integer(row.cells) * standing.spent > 1
+            problem = (
+                None
+                if before is None
+                else problem_of_schema(before, terms, row.told, charged=charged)
+            )
+        except STRANGE:
+            raise unreadable(row) from None
+        if problem:
+            return f"row {row.sequence} changed the schema, and {problem}"
+        before = terms
+    return None
+
+
+def list_populations(transaction: Transaction) -> list[Population]:
+    """Return how every population stands."""
+    populations = [find_population(transaction, name) for name in transaction.populations()]
+    return [population for population in populations if population is not None]
 
 
 def list_pending(transaction: Transaction, dataset: str) -> list[Reservation]:

@@ -208,6 +208,13 @@ class Transaction:
         told = [json.loads(row[0]) for row in rows]
         return {content["version"] for content in told if "version" in content}
 
+    def schemas(self, dataset: str) -> list[Entry]:
+        """Return the rows that gave a dataset a schema, in order, checked."""
+        return self._linked(
+            "WHERE e.dataset = ? AND e.kind IN ('created', 'schema') ORDER BY e.sequence",
+            (dataset,),
+        )
+
     # --- questions ---
 
     def paid(self, digests: Sequence[str]) -> Paid:
