@@ -10,7 +10,8 @@ import json
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from decimal import MAX_EMAX, MAX_PREC, Context, Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import InputError, OptionError
@@ -32,6 +33,8 @@ DIGITS_AT_ONCE = 4000
 """Below the number of digits that Python converts without being told that it may."""
 EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX)
 """Decimal numbers of any length, never rounded."""
+FEW_DIGITS, FEW_BITS = 300, 1000
+"""Below, a number is written and read so quickly that nothing has to be remembered."""
 LARGEST_SEQUENCE = 2**63 - 1
 """The largest number that a row can have in a database."""
 STRANGE = (
@@ -119,12 +122,13 @@ class Entry:
     @property
     def fields(self) -> tuple[int | str, ...]:
         """Everything, in order."""
-        return tuple(getattr(self, name) for name in FIELDS)
+        values: tuple[int | str, ...] = IN_ORDER(self)
+        return values
 
     @property
     def expected_hash(self) -> str:
         """The hash that belongs to what the row says."""
-        return digest(f"hartley ledger {FORMAT}", *(str(value) for value in self.fields[:-1]))
+        return digest(f"hartley ledger {FORMAT}", *map(str, self.fields[:-1]))
 
     @cached_property
     def told(self) -> dict[str, Any]:
@@ -134,6 +138,7 @@ class Entry:
 
 
 FIELDS = tuple(field.name for field in fields(Entry))
+IN_ORDER = attrgetter(*FIELDS)
 
 
 def digest(*parts: str) -> str:
@@ -143,12 +148,8 @@ def digest(*parts: str) -> str:
         >>> digest("ab", "c") == digest("a", "bc")
         False
     """
-    hashed = hashlib.sha256()
-    for part in parts:
-        data = part.encode()
-        hashed.update(b"%d:" % len(data))
-        hashed.update(data)
-    return hashed.hexdigest()
+    texts = [part.encode() for part in parts]
+    return hashlib.sha256(b"".join([b"%d:%b" % (len(text), text) for text in texts])).hexdigest()
 
 
 def question_digest(dataset: str, version: str, schema: str, question: str) -> str:
@@ -196,11 +197,15 @@ def write_integer(number: int) -> str:
 
 
 def read_integer(text: str) -> int:
-    """Read what `write_integer` wrote."""
+    """Read what `write_integer` wrote; a balance is often read again before it changes."""
+    return int(text) if len(text) < FEW_DIGITS else _read_long(text)
+
+
+@lru_cache(maxsize=64)
+def _read_long(text: str) -> int:
     return int(text) if len(text) < DIGITS_AT_ONCE else int(Decimal(text))
 
 
-FEW_BITS = 1000
 _DECIMALS: dict[int, Decimal] = {}
 """Products that were written last, in decimal."""
 MOST_DECIMALS = 64
