@@ -52,14 +52,9 @@ class Past:
 
     def paid(self, digests: Sequence[str]) -> dict[str, set[str]]:
         """Return the accounts that were charged for questions by then, by digest."""
-        accounts = self._transaction.paid(digests).accounts
-        early = {
-            digest: {account for account, row in by.items() if row <= self.head.sequence}
-            for digest, by in accounts.items()
-        }
-        return {digest: by for digest, by in early.items() if by}
+        accounts = self._transaction.paid(digests, until=self.head.sequence).accounts
+        return {digest: set(by) for digest, by in accounts.items()}
 
     def answered(self, digests: Sequence[str]) -> set[str]:
         """Return the questions that were answered by then."""
-        rows = self._transaction.paid(digests).answer_rows
-        return {digest for digest, row in rows.items() if row <= self.head.sequence}
+        return set(self._transaction.paid(digests, until=self.head.sequence).answers)

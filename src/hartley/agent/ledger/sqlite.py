@@ -161,22 +161,28 @@ class SqliteStore(Store):
         address = f"{self.path.as_uri()}?mode=ro"
         if not _has_log(files):
             self._place = f"{address}&immutable=1"
+        elif self._reads_along(address):
+            self._snapshot = None
         else:
-            self._place = address
-            try:
-                with self.pool.lend() as connection:
-                    connection.execute("SELECT count(*) FROM sqlite_master")
-                self._snapshot = None
-            except sqlite3.OperationalError as error:
-                if _code(error) not in CANNOT_WRITE:
-                    raise
-                self.pool.forget()
-                self._place = self._copy()
+            self._place = self._copy()
         if not check_format(self._attempt(self._format, "BEGIN"), self.name):
             raise EngineError(
                 f"The ledger {self.name} is of an older format and can only be read here",
                 hint="copy it to where it can be written to, and open it there once",
             )
+
+    def _reads_along(self, address: str) -> bool:
+        """Tell whether SQLite can use the log that is there, and let it."""
+        self._place = address
+        try:
+            with self.pool.lend() as connection:
+                connection.execute("SELECT count(*) FROM sqlite_master")
+        except sqlite3.OperationalError as error:
+            if _code(error) not in CANNOT_WRITE:
+                raise
+            self.pool.forget()
+            return False
+        return True
 
     def _files(self) -> list[tuple[str, int, int]]:
         """Return what shows that somebody wrote to the file or its log."""

@@ -53,7 +53,6 @@ class Paid:
     accounts: Mapping[str, Mapping[str, int]]
     """Who was charged for them, each with the row."""
     answers: Mapping[str, str]
-    answer_rows: Mapping[str, int]
 
 
 class Transaction:
@@ -217,13 +216,13 @@ class Transaction:
 
     # --- questions ---
 
-    def paid(self, digests: Sequence[str]) -> Paid:
-        """Return who was charged for questions, and the answers that are known.
+    def paid(self, digests: Sequence[str], *, until: int = LARGEST_SEQUENCE) -> Paid:
+        """Return who was charged for questions, and the answers that are known, up to some row.
 
         Both are what rows of the chain say; an index that says anything else is refused.
         """
-        asked = self._by_digest("digest, account, sequence", "hartley_asked", digests)
-        answers = self._by_digest("digest, answer, sequence", "hartley_answers", digests)
+        asked = self._by_digest("digest, account, sequence", "hartley_asked", digests, until)
+        answers = self._by_digest("digest, answer, sequence", "hartley_answers", digests, until)
         rows = self._several({row[2] for row in (*asked, *answers)})
         accounts: dict[str, dict[str, int]] = {}
         questions: dict[int, set[str]] = {}
@@ -245,10 +244,13 @@ class Transaction:
         self._refuse_lost_answers(
             {digest: min(by.values()) for digest, by in accounts.items() if digest not in given},
             rows,
+            until,
         )
-        return Paid(accounts, given, {digest: sequence for digest, _, sequence in answers})
+        return Paid(accounts, given)
 
-    def _refuse_lost_answers(self, waiting: Mapping[str, int], rows: Mapping[int, Entry]) -> None:
+    def _refuse_lost_answers(
+        self, waiting: Mapping[str, int], rows: Mapping[int, Entry], until: int
+    ) -> None:
         """Refuse an index that lost an answer: a question that waits for one has none in the rows.
 
         Looks through the rows since the charge, of which there are few, because what was charged
@@ -259,17 +261,18 @@ class Transaction:
         first = min(waiting.values())
         dataset = rows[first].dataset
         commits = self._linked(
-            "WHERE e.dataset = ? AND e.sequence > ? AND e.kind = 'commit'", (dataset, first)
+            "WHERE e.dataset = ? AND e.sequence > ? AND e.sequence <= ? AND e.kind = 'commit'",
+            (dataset, first, until),
         )
         if any(not committed_answers(entry).keys().isdisjoint(waiting) for entry in commits):
             raise broken("its index lacks an answer that its rows give")
 
-    def _by_digest(self, columns: str, table: str, digests: Sequence[str]) -> list[Any]:
+    def _by_digest(self, columns: str, table: str, digests: Sequence[str], until: int) -> list[Any]:
         wanted, found = sorted(set(digests)), []
         for start in range(0, len(wanted), PAGE):
             page = wanted[start : start + PAGE]
-            statement = f"SELECT {columns} FROM {table} WHERE digest IN ({_marks(page)})"  # noqa: S608 - our own words
-            found += self.run(statement, page)
+            where = f"digest IN ({_marks(page)}) AND NOT sequence > ?"
+            found += self.run(f"SELECT {columns} FROM {table} WHERE {where}", (*page, until))  # noqa: S608 - our own words
         return found
 
     def note_asked(self, digests: Sequence[str], account: str, sequence: int) -> None:

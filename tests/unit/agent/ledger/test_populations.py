@@ -145,7 +145,7 @@ def test_a_population_is_left_only_before_anything_was_charged(town):
 
 
 def test_a_population_must_be_known_and_of_one_unit(town):
-    with pytest.raises(OptionError, match="no population 'city'.*hartley ledger population"):
+    with pytest.raises(OptionError, match=r"no population 'city'.*hartley ledger population"):
         town.record("c", "created", about("c", population="city"))
     with pytest.raises(OptionError, match="another unit than 'a'"):
         town.record("c", "created", about("c", unit="id"))
