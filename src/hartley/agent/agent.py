@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from hartley.agent.answer import read_cells
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from hartley.agent.batch import Question
     from hartley.agent.ledger.charging import Reservation
     from hartley.agent.ledger.ledger import Charge, Ledger, State
+    from hartley.agent.ledger.reading import Overview
     from hartley.agent.reply import Quote
     from hartley.agent.selection import Selection
 
@@ -224,13 +226,17 @@ class Agent:
         """All charges as they stand, to explain a batch; what is asked, the ledger charges."""
         held, state = self._ready(), self.state
         charges = [charge for charge in self.history() if charge.version == state.version]
-        return Accountant(
+        accountant = Accountant(
             state.budget,
             lambda batch: price_of(batch, held.schema),
             open_factor=state.open_factor,
             charged=state.spent,
             answered=[from_plain(one) for charge in charges for one in charge.questions],
         )
+        if state.population is not None:  # whose budget may hold less than that of the dataset
+            balance = accountant.balance
+            accountant.balance = replace(balance, limit=balance.charged * state.balance.left)
+        return accountant
 
     def history(self, analyst: str | None = None) -> list[Charge]:
         """Return every batch that was paid for, oldest first."""
@@ -257,7 +263,12 @@ class Agent:
     def change_schema(
         self, schema: Schema | Mapping[str, Any] | str | os.PathLike[str], data: object
     ) -> None:
-        """Ask the table under another schema from now on: a new version; nothing is re-priced."""
+        """Ask the table under another schema from now on: a new version; nothing is re-priced.
+
+        The unit stays once anything was charged, since a charge is counted for a unit; so does
+        the population. More rows a unit, other ranges and other kinds of columns are fine: each
+        version is priced under its own schema.
+        """
         changed = Schema.read(schema)
         changed.require_confirmed()
         if changed.name != self.schema.name:
@@ -282,21 +293,27 @@ class Agent:
 
     def summary(self) -> str:
         """Say in a few lines what was promised, spent and asked."""
-        state, charges = self.state, self.history()
-        balance, size = state.balance, self.schema.record_bits
-        asked = sum(len(charge.questions) for charge in charges)
+        overview = self.ledger.overview(self.schema.name)
+        state, size = overview.state, self.schema.record_bits
+        balance = state.balance
         some = f"at most {exactly(state.budget)} of"
         promise = (
             f"Dataset {self.schema.name}: {some if state.budget < size else 'all'} the "
             f"{down_bits(size)} of a record can be learned about one person."
         )
+        tightest = f" of {balance.tightest}" if balance.tightest else ""
         spent = (
             f"Spent {up_bits(balance.spent_bits)}, of which open columns "
             f"{up_bits(bits_at_least(state.open_factor))}; "
-            f"{down_bits(balance.remaining)} left."
+            f"{down_bits(balance.remaining)}{tightest} left."
         )
-        paid = f"{len(charges):,} {'batch' if len(charges) == 1 else 'batches'}"
-        return f"{promise}\n{spent}\nPaid for: {paid} with {counted(asked, 'statistic')}."
+        paid = f"{overview.batches:,} {'batch' if overview.batches == 1 else 'batches'}"
+        lines = [
+            promise,
+            spent,
+            f"Paid for: {paid} with {counted(overview.questions, 'statistic')}.",
+        ]
+        return "\n".join(lines + _about_others(overview))
 
     def explain(
         self,
@@ -324,6 +341,29 @@ class Agent:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _about_others(overview: Overview) -> list[str]:
+    """Say what other datasets of the ledger add to what one tells about a person."""
+    lines = []
+    population = overview.state.population
+    if population is not None:
+        shared = population.balance
+        lines.append(
+            f"Population {population.name}: at most {exactly(shared.bits)} bits about one person "
+            f"from its {counted(len(population.datasets), 'dataset')} together; spent "
+            f"{up_bits(shared.spent_bits)}, {down_bits(shared.remaining)} left."
+        )
+    if overview.others:
+        lines.append(
+            f"The ledger holds {counted(overview.others, 'other dataset')} that "
+            f"{'shares' if overview.others == 1 else 'share'} no budget with this one: where they "
+            f"are about the same people, what is told multiplies, up to {exactly(overview.bits)} "
+            "bits in all."
+        )
+    if overview.broken is not None:
+        lines.append(f"That promise is broken: {overview.broken}.")
+    return lines
 
 
 def _identity(paid: Reservation, questions: Sequence[Question], plan: Selection) -> str:

@@ -209,12 +209,12 @@ class Desk:
         """
         questions = questions_of(plans)
         found = price(questions, self.schema)
-        due = balance = affordable = None
+        due = balance = affordable = refusal = None
         if ledger is not None:
             due = self._due(questions, found.cells, ledger, analyst)
             balance = ledger.balance(self.schema.name, analyst)
-            # The account may hold what the dataset does not: open columns are paid by all.
-            affordable = due <= balance.left and ledger.affords(
+            # The account may hold what the dataset or its population does not.
+            refusal = ledger.refusal(
                 self.schema.name,
                 analyst,
                 [to_plain(one) for one in questions],
@@ -224,6 +224,7 @@ class Desk:
                     else price([questions[i] for i in new], self.schema).cells
                 ),
             )
+            affordable = refusal is None
         texts = tuple(plan.text for plan in plans)
         labels = tuple(
             () if vacuous else vacuous_labels(plan, public_count=self.public_count)
@@ -242,6 +243,7 @@ class Desk:
             errors=tuple(self._errors(plan) for plan in plans),
             levels=tuple(tuple(map(levels, plan.questions)) for plan in plans),
             remaining=None if balance is None else balance.remaining,
+            refusal=None if refusal is None else refusal.problem,
             explanation=found.explain(),
             certificate=certificate_of(texts, found.cells, self.schema),
             vacuous=labels,

@@ -114,6 +114,8 @@ class Quote:
     it then, unless that is wished."""
     useful: tuple[tuple[Useful, ...], ...] = ()
     """For every text with such numbers, the next prices that tell something."""
+    refusal: str | None = None
+    """Which budget does not hold what is due, in words; None where all do."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the quote as plain values, ready for JSON."""
@@ -123,6 +125,7 @@ class Quote:
             "due_bits": self.due,
             "remaining_bits": self.remaining,
             "affordable": self.affordable,
+            "refusal": self.refusal,
             "questions": [
                 {
                     "text": text,
@@ -195,6 +198,8 @@ class Quote:
         lines += self._remarks()
         if self.remaining is not None:
             lines.append(f"Left: {down_bits(self.remaining)}.")
+        if self.refusal is not None:
+            lines.append(f"It would be refused: {self.refusal}.")
         return "\n".join(lines)
 
     def _remarks(self) -> list[str]:

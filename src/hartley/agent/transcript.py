@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from hartley.agent.batch import Statistic, columns_of, from_plain
 from hartley.agent.domain import Domain, cut_column, domain_size
-from hartley.agent.ledger.entries import NULL
+from hartley.agent.ledger.entries import NULL, STRANGE
 from hartley.engines.copying import code_table
 from hartley.engines.sources import open_table
-from hartley.errors import InputError, OptionError
+from hartley.errors import HartleyError, InputError, OptionError
 from hartley.ranges.schema import Schema
 from hartley.ranges.transcript import FAR, Transcript
 
@@ -65,17 +65,21 @@ def transcripts_of(
     """
     name = _dataset(ledger, dataset)
     state = ledger.state(name)
-    known = Schema.read(tomllib.loads(state.schema))
+    known = _schema(name, state.schema)
     if schema is not None and schema.to_toml() != known.to_toml():
         raise InputError(
             f"The schema of '{name}' is not the one in the ledger",
             hint="give the schema that the agent was asked under, or leave it out",
         )
     rows = known.max_rows if known.rows == "private" else state.rows
-    assert rows is not None  # a schema with private rows says how many there can be
     charges = ledger.history(name)
     present = [charge for charge in charges if charge.version == state.version]
-    heard = _heard(present)
+    try:
+        heard = _heard(present)
+    except STRANGE:
+        raise _no_agents(name) from None
+    if rows is None:
+        raise _no_agents(name)
     given = data is not None and known.rows == "public"
     shown = {n for n, column in known.columns.items() if given and column.kind != "private"}
     parts, left = _parts(list(heard), known, rows, shown)
@@ -113,6 +117,21 @@ def _dataset(ledger: Ledger, dataset: str | None) -> str:
             f"The ledger holds {len(names)} datasets", hint="name the one that is meant"
         )
     return names[0]
+
+
+def _schema(dataset: str, recorded: object) -> Schema:
+    """Return the schema that an agent recorded, as the text of a TOML file."""
+    try:
+        return Schema.read(tomllib.loads(recorded))  # type: ignore[arg-type]  # refused below
+    except (*STRANGE, HartleyError):
+        raise _no_agents(dataset) from None
+
+
+def _no_agents(dataset: str) -> InputError:
+    return InputError(
+        f"The dataset '{dataset}' of the ledger is not one that an agent asked",
+        hint="name the ledger of an agent; 'hartley ledger verify' says whether it was changed",
+    )
 
 
 def _heard(charges: Iterable[Charge]) -> dict[Question, tuple[int | None, str]]:

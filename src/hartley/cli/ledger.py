@@ -1,8 +1,8 @@
-"""The commands ``hartley ledger verify|show|export|backup|restore``."""
+"""The commands ``hartley ledger verify|show|population|export|backup|restore``."""
 
 from __future__ import annotations
 
-from pathlib import Path  # noqa: TC003 - the command line reads it from the annotations
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,11 +13,12 @@ from hartley.errors import InputError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from hartley.agent.ledger import Balance, Head, Ledger, State
+    from hartley.agent.ledger import Balance, Head, Ledger, Population, State
 
 ledger_app = typer.Typer(
     name="ledger",
-    help="Check, show, export, back up and restore the ledger of what was charged and answered.",
+    help="Check, show, export, back up and restore the ledger of what was charged and answered, "
+    "and set what datasets about the same people may tell together.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -38,14 +39,23 @@ def verify_command(
             "--head", metavar="FILE", help="A head saved earlier: finds a ledger that is older."
         ),
     ] = None,
+    since: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="A head saved after an earlier check: only the rows after it are replayed.",
+        ),
+    ] = None,
     json: Format = None,
 ) -> None:
     """Replay every row of a LEDGER: hashes, balances, prices; exit code 1 if it does not hold."""
+    from hartley.agent.ledger.backup import read_head
     from hartley.agent.repricing import verify_prices
 
-    saved = _read_head(head) if head else None
+    saved, start = (read_head(path) if path else None for path in (head, since))
     with _open(ledger) as opened:
-        report = verify_prices(opened, head=saved)
+        report = verify_prices(opened, head=saved, since=start)
     if wants_json(json):
         print_json(
             {
@@ -55,6 +65,8 @@ def verify_command(
                 "charges_not_priced_again": report.unpriced,
                 "first_bad_row": report.first_bad,
                 "problem": report.problem,
+                "rows_intact": report.intact,
+                "taken_from_saved_head": None if start is None else start.sequence,
                 "head": _head_content(report.head),
                 "sentence": report.sentence,
             }
@@ -89,13 +101,65 @@ def show_command(
     """Show the datasets of a LEDGER: budget, what is spent, allowances, and every charge."""
     with _open(ledger) as opened:
         names = opened.datasets() if dataset is None else [dataset]
+        # An analyst sees the own balance alone.
+        shared = opened.populations() if dataset is None and analyst is None else []
         if wants_json(json):
-            print_json({"datasets": [_content(opened, name, analyst) for name in names]})
+            content: dict[str, Any] = {"datasets": [_content(opened, n, analyst) for n in names]}
+            if shared:
+                content["populations"] = [_population_content(each) for each in shared]
+            print_json(content)
             return
+        for population in shared:
+            _print_population(population)
         for name in names:
             _print_dataset(opened, name, analyst)
-        if not names:
+        if not names and not shared:
             console().print("The ledger is empty.")
+
+
+@ledger_app.command("population")
+def population_command(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What schemas call the population.")],
+    ledger: Address,
+    budget: Annotated[
+        str,
+        typer.Option(
+            "--budget",
+            metavar="BITS",
+            help="What all its datasets together may tell about one person.",
+        ),
+    ],
+    json: Format = None,
+) -> None:
+    """Set the budget that datasets about the same people share; their schemas name the population.
+
+    [dim]Example: hartley ledger population town --budget 20 ledger.db[/dim]
+    """
+    from hartley.agent.ledger import open_ledger
+
+    _refuse_exchanged(name, ledger)
+    with open_ledger(ledger) as opened:  # the first thing that a new ledger holds may be this
+        entry = opened.record(name, "population", {"bits": budget})
+        (population,) = (each for each in opened.populations() if each.name == name)
+    if wants_json(json):
+        content = _population_content(population)
+        print_json(
+            {**content, "before_bits": entry.told["before"], "promise": entry.told["promise"]}
+        )
+        return
+    typer.echo(f"Population {name}: {entry.told['promise']}.")
+    if population.datasets:
+        spent, left = _cost(population.balance), _left(population.balance)
+        typer.echo(f"{spent} of {population.balance.bits} bits are spent, {left} are left.")
+
+
+def _refuse_exchanged(name: str, ledger: str) -> None:
+    """Refuse a file in the place of the name, which would make a ledger of that name."""
+    if "://" not in ledger and not Path(ledger).exists() and Path(name).is_file():
+        raise InputError(
+            f"There is no ledger '{ledger}', and '{name}' is a file",
+            hint="write the name of the population before the ledger",
+        )
 
 
 @ledger_app.command("export")
@@ -165,15 +229,6 @@ def _open(address: str) -> Ledger:
     return open_ledger(address, create=False)
 
 
-def _read_head(path: Path) -> Head:
-    from hartley.agent.ledger import Head
-
-    try:
-        return Head.from_json(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError):
-        raise InputError(f"The head '{path}' cannot be read", hint="check the path") from None
-
-
 def _head_content(head: Head | None) -> dict[str, Any] | None:
     return None if head is None else {"sequence": head.sequence, "hash": head.hash}
 
@@ -186,6 +241,14 @@ def _balance_content(balance: Balance) -> dict[str, Any]:
         "spent_cells": write_integer(balance.spent),
         "spent_bits": balance.spent_bits,
         "remaining_bits": balance.remaining,
+    }
+
+
+def _population_content(population: Population) -> dict[str, Any]:
+    return {
+        "name": population.name,
+        "datasets": list(population.datasets),
+        "balance": _balance_content(population.balance),
     }
 
 
@@ -210,8 +273,10 @@ def _content(ledger: Ledger, dataset: str, analyst: str | None) -> dict[str, Any
         own = _balance_content(ledger.balance(dataset, analyst))
         return {"name": dataset, "analyst": analyst, "balance": own, "charges": charges}
     state = ledger.state(dataset)
+    shared = state.population
     return {
         "name": dataset,
+        **({} if shared is None else {"population": shared.name}),
         "version": state.version,
         "rows": state.rows,
         "schema_version": state.schema_version,
@@ -251,14 +316,26 @@ def _print_dataset(ledger: Ledger, dataset: str, analyst: str | None) -> None:
     out.print()
 
 
+def _print_population(population: Population) -> None:
+    from rich.markup import escape
+
+    balance = population.balance
+    names = escape(", ".join(population.datasets)) or "no dataset yet"
+    console().print(
+        f"population [bold]{escape(population.name)}[/bold]: {_cost(balance)} of {balance.bits} "
+        f"bits spent, {_left(balance)} left; {names}"
+    )
+
+
 def _print_state(state: State) -> None:
     from rich.markup import escape
 
     out = console()
     rows = "private number of rows" if state.rows is None else f"{state.rows:,} rows"
+    tightest = f" of {escape(state.balance.tightest)}" if state.balance.tightest else ""
     out.print(
         f"[bold]{escape(state.dataset)}[/bold]: {_cost(state.balance)} of {state.budget} bits "
-        f"spent, {_left(state.balance)} left; {rows}, version {state.version}"
+        f"spent, {_left(state.balance)}{tightest} left; {rows}, version {state.version}"
     )
     if not state.allowances:
         return

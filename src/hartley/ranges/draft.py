@@ -21,7 +21,8 @@ HEADER = """\
 # A DRAFT, made by looking at the data. Ranges were rounded outwards, values that fewer than five
 # rows hold were left out. Once a schema is in use, all of it is public: replace every range and
 # value by what everybody may know, choose public, open or private for every column, name the
-# unit if one person may have several rows, and then delete the line "draft = true" below [table].
+# unit if one person may have several rows, add population = "..." if other tables are about the
+# same people, and then delete the line "draft = true" below [table].
 """
 MOST_POINTS = 2500
 """Steps are coarsened until there are no more points than this."""

@@ -23,6 +23,7 @@ Role = Literal["public", "open", "private"]
 ROLES = ("public", "open", "private")
 LARGEST_INTEGER = 2**63 - 1
 """Whole numbers beyond are no category on some engine."""
+LONGEST_POPULATION = 200
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,8 @@ class Schema:
     rows: Literal["public", "private"] = "public"
     max_rows: int | None = None
     """The most rows that there can be; needed where the number of rows is private."""
+    population: str | None = None
+    """Whose tables this is one of: those about the same people share one budget."""
     default_bits: Fraction = Fraction(1)
     draft: bool = False
     """Whether it was made from the data and nobody has confirmed it yet."""
@@ -204,6 +207,11 @@ def refuse_row_level(schema: Schema) -> None:
 def _is_text(text: object) -> bool:
     """Tell whether something is text that a file can hold; half a character is not."""
     return isinstance(text, str) and text != "" and not any("\ud800" <= c <= "\udfff" for c in text)
+
+
+def _is_name(text: object) -> bool:
+    """Tell whether something is text that a ledger takes as a name."""
+    return isinstance(text, str) and 0 < len(text) <= LONGEST_POPULATION and text.isprintable()
 
 
 def _wrong(column: str, problem: str, hint: str) -> OptionError:
@@ -303,6 +311,11 @@ def _check_promises(schema: Schema) -> None:
             schema.rows_per_unit > 1 and schema.unit is None,
             "allows several rows a unit and names no unit",
             'write unit = "...", the column that names the person',
+        ),
+        (
+            schema.population is not None and not _is_name(schema.population),
+            "has a population that is no name",
+            f'write population = "...", 1 to {LONGEST_POPULATION} printable characters',
         ),
         (schema.default_bits < 0, "has negative default_bits", "write for example 1"),
     )

@@ -8,6 +8,7 @@
     rows_per_unit = 1
     rows = "public"           # or "private": whether a person is in the table is a secret
     max_rows = 5000           # needed when rows = "private"
+    population = "town"       # tables about the same people share the budget that it names
     default_bits = 1          # price of a question that names no wish
 
     [columns.sex]
@@ -44,7 +45,9 @@ if TYPE_CHECKING:
 
     from hartley.ranges.schema import Column, Schema
 
-TABLE_KEYS = (*("name", "unit", "rows_per_unit", "rows", "max_rows", "default_bits", "draft"),)
+TABLE_KEYS = (
+    *("name", "unit", "rows_per_unit", "rows", "max_rows", "population", "default_bits", "draft"),
+)
 COLUMN_KEYS = ("kind", "values", "other", "range", "step", "nullable", "unit")
 FLAGS = ("draft", "other", "nullable")
 EPOCH = dt.date(1970, 1, 1)
@@ -173,6 +176,8 @@ def schema_to_toml(schema: Schema, notes: Mapping[str, str] | None = None) -> st
     lines += [f"rows_per_unit = {schema.rows_per_unit}", f'rows = "{schema.rows}"']
     if schema.max_rows is not None:
         lines.append(f"max_rows = {schema.max_rows}")
+    if schema.population is not None:
+        lines.append(f"population = {_text(schema.population)}")
     lines.append(f"default_bits = {_written(schema.default_bits)}")
     for column in schema.columns.values():
         note = (notes or {}).get(column.name)

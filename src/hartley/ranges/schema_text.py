@@ -26,6 +26,8 @@ def describe_schema(schema: Schema) -> str:
         f"A person's secret record holds {schema.record_bits:.1f} bits; a question that names no "
         f"wish costs {bits} bit{'' if bits == '1' else 's'}."
     )
+    if schema.population is not None:
+        lines.append(f"It shares the budget of the population '{schema.population}'.")
     if schema.draft:
         lines.append("A DRAFT made from the data: nothing is answered until it is confirmed.")
     wide = max(len(printable(name)) for name in schema.columns)

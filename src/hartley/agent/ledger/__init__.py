@@ -4,7 +4,8 @@ from hartley.agent.ledger.backup import Restored
 from hartley.agent.ledger.charging import Reservation
 from hartley.agent.ledger.entries import NULL, Entry, Head, schema_version
 from hartley.agent.ledger.ledger import Ledger, open_ledger
-from hartley.agent.ledger.reading import Charge, State
+from hartley.agent.ledger.populations import Population
+from hartley.agent.ledger.reading import Charge, Overview, State
 from hartley.agent.ledger.replay import Report
 from hartley.agent.ledger.standing import Balance
 
@@ -15,6 +16,8 @@ __all__ = [
     "Entry",
     "Head",
     "Ledger",
+    "Overview",
+    "Population",
     "Report",
     "Reservation",
     "Restored",

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.ledger.entries import canonical, chained, check_name, now, write_integer
+from hartley.agent.ledger.entries import (
+    canonical,
+    chained,
+    check_name,
+    now,
+    write_integer,
+)
+from hartley.agent.ledger.populations import check_member, find_population
+from hartley.agent.ledger.rows import broken
 from hartley.agent.ledger.standing import (
     Account,
+    Balance,
     Standing,
     after_event,
     check_event,
     read_standing,
     settle,
 )
-from hartley.agent.ledger.store import check
-from hartley.errors import OptionError, Stale
+from hartley.agent.ledger.terms import problem_of_schema, terms_of
+from hartley.errors import OptionError, Refused, Stale
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hartley.agent.ledger.entries import Entry
+    from hartley.agent.ledger.populations import Population
     from hartley.agent.ledger.store import Transaction
 
 
@@ -34,6 +44,13 @@ class Place:
     """The analyst, or empty for what no allowance sets aside."""
     standing: Standing
     account: Account
+    population: Population | None = None
+    """Whose budget the dataset shares."""
+
+    @property
+    def balance(self) -> Balance:
+        """What the account may spend."""
+        return replace(self.standing.balance_of(self.account), population=self.population)
 
 
 def find(transaction: Transaction, dataset: str, analyst: str = "") -> Place:
@@ -45,14 +62,33 @@ def find(transaction: Transaction, dataset: str, analyst: str = "") -> Place:
         raise OptionError(
             f"The ledger holds no dataset '{dataset}'", hint="record that it was created first"
         )
-    standing, account = read_standing(check(latest))
+    standing, account = read_standing(latest)
     own = transaction.latest(dataset, analyst) if analyst else None
     holder = analyst if own is not None else ""
     if latest.account != holder:
         row = own or transaction.latest(dataset, "")
-        assert row is not None  # the row that created the dataset
-        account = read_standing(check(row))[1]
-    return Place(dataset, analyst, holder, standing, account)
+        if row is None:
+            raise broken(f"the row that created '{dataset}' is missing")
+        account = read_standing(row)[1]
+    return Place(dataset, analyst, holder, standing, account, shared_by(transaction, standing))
+
+
+def shared_by(transaction: Transaction, standing: Standing) -> Population | None:
+    """Return the population of a dataset, if it has one."""
+    if standing.population is None:
+        return None
+    population = find_population(transaction, standing.population)
+    if population is None:
+        raise broken(f"the rows of the population '{standing.population}' are missing")
+    return population
+
+
+def schema_of(transaction: Transaction, dataset: str, standing: Standing) -> Any:  # noqa: ANN401 - any plain value
+    """Return the present schema of a dataset as it was recorded."""
+    declared = transaction.entry(standing.schema_row)
+    if declared is None or declared.dataset != dataset or "schema" not in declared.told:
+        raise broken(f"the row with the schema of '{dataset}' is missing")
+    return declared.told["schema"]
 
 
 def add_row(  # noqa: PLR0913 - the parts of a row, each by name
@@ -114,7 +150,35 @@ def add_event(
         raise OptionError(
             "The version of the data was used before", hint="new data get a new random name"
         )
+    _check_terms(transaction, dataset, kind, told, standing, account)
     return add_settled(transaction, dataset, analyst, kind, told, standing, account)
+
+
+def _check_terms(  # noqa: PLR0913, PLR0917 - an event and how things stood before it
+    transaction: Transaction,
+    dataset: str,
+    kind: str,
+    told: Mapping[str, Any],
+    standing: Standing | None,
+    account: Account,
+) -> None:
+    """Refuse a schema under which charges would mean less, and what a population does not hold."""
+    after, charged = after_event(standing, account, kind, told, 0)
+    check_event(standing, after, charged, kind)
+    before = None if standing is None else terms_of(schema_of(transaction, dataset, standing))
+    terms = terms_of(told["schema"]) if "schema" in told else before
+    if standing is not None and before is not None and terms is not None and "schema" in told:
+        problem = problem_of_schema(before, terms, told, charged=standing.charged)
+        if problem:
+            raise Refused(
+                f"The schema of '{dataset}' cannot be changed like that: {problem}",
+                hint="keep the unit; for another one use another name of the dataset, with a "
+                "budget whose bits add up with these"
+                if before.unit != terms.unit
+                else "give the data with it, as a new version",
+            )
+    if terms is not None and kind in {"created", "version", "erasure", "schema"}:
+        check_member(transaction, dataset, standing, after, terms)
 
 
 def add_settled(  # noqa: PLR0913, PLR0917 - an event and how things stood before it

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from dataclasses import dataclass
 from functools import partial
@@ -11,15 +10,17 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hartley.agent.ledger.entries import Head
 from hartley.agent.ledger.lines import read_lines, write_lines
 from hartley.agent.ledger.replay import replay
-from hartley.agent.ledger.store import FIRST, PAGE, broken
+from hartley.agent.ledger.rows import broken
+from hartley.agent.ledger.store import FIRST, PAGE
 from hartley.errors import EngineError, InputError, OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from hartley.agent.ledger.entries import Entry, Head
+    from hartley.agent.ledger.entries import Entry
     from hartley.agent.ledger.replay import Replay
     from hartley.agent.ledger.store import Store, Transaction
 
@@ -57,6 +58,19 @@ def save_head(head: Head | None, path: Path) -> None:
     _whole(path, lambda part: part.write_text(head.to_json() + "\n"), replace=True)
 
 
+LONGEST_HEAD = 10_000
+
+
+def read_head(path: Path) -> Head:
+    """Read a head that was saved to a file."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(LONGEST_HEAD).decode()
+    except (OSError, ValueError):
+        raise InputError(f"The head '{path}' cannot be read", hint="check the path") from None
+    return Head.from_json(text)
+
+
 def restore(store: Store, source: Path, *, force: bool = False) -> Restored:
     """Bring a ledger to what a backup or an export holds.
 
@@ -64,10 +78,12 @@ def restore(store: Store, source: Path, *, force: bool = False) -> Restored:
     the backup lacks is left alone, since charges would be forgotten, unless that is forced.
     """
     state, report = replay(read_backup(source))
-    if not report.holds:
+    if not report.holds and not (force and report.intact):
         raise EngineError(
             f"The backup '{source}' does not hold: {report.problem}",
-            hint="give another backup; nothing was changed",
+            hint="nothing was changed; force it only if there is no other, its promise is broken"
+            if report.intact
+            else "give another backup; nothing was changed",
         )
 
     def work(transaction: Transaction) -> Restored:
@@ -99,12 +115,10 @@ def read_backup(path: Path) -> Iterator[Entry]:
     if start != SQLITE:
         yield from read_lines(path)
         return
-    from hartley.agent.ledger.sqlite import SqliteStore
+    from hartley.agent.ledger.sqlite import SqliteStore, copy_with_log
 
     with tempfile.TemporaryDirectory(prefix="hartley-") as folder:
-        copy = Path(folder) / "backup.db"
-        shutil.copyfile(path, copy)
-        store = SqliteStore(copy, create=False)
+        store = SqliteStore(Path(copy_with_log(path, Path(folder))), create=False)
         try:
             store.read(lambda transaction: transaction.last())
             yield from _pages(store)
@@ -156,9 +170,15 @@ def _whole(path: Path, write: Callable[[Path], object], *, replace: bool = False
         raise OptionError(f"The folder of '{path}' does not exist", hint="create it first")
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        write(part)
-        with part.open("rb+") as file:
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+        try:
+            write(part)
+            with part.open("rb+") as file:
+                os.fsync(file.fileno())
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise OptionError(
+            f"The file '{path}' cannot be written ({type(error).__name__})",
+            hint="give another place, with room and the right to write there",
+        ) from None

@@ -12,6 +12,7 @@ from hartley.agent.ledger.entries import (
     NULL,
     canonical,
     check_name,
+    multiply,
     question_digest,
 )
 from hartley.errors import EngineError, OptionError, Refused
@@ -98,7 +99,7 @@ class Plan:
             row,
             cells,
             account_cells,
-            self.place.standing.balance_of(self.place.account),
+            self.place.balance,
             self.place.standing.open if self.place.account.bits is None else 1,
         )
 
@@ -145,7 +146,8 @@ def plan(transaction: Transaction, batch: Batch) -> Plan:
         question_digest(batch.dataset, standing.version, standing.schema, text)
         for text in batch.texts
     )
-    asked, answers = transaction.asked(digests), transaction.answers(digests)
+    paid = transaction.paid(digests)
+    asked, answers = paid.accounts, paid.answers
     first = {digest: place for place, digest in reversed(list(enumerate(digests)))}
     unpaid = sorted(at for digest, at in first.items() if place.holder not in asked.get(digest, ()))
     return Plan(
@@ -159,15 +161,24 @@ def plan(transaction: Transaction, batch: Batch) -> Plan:
 
 def check_charge(found: Plan, prices: Prices) -> tuple[int, int]:
     """Return what a plan charges the dataset and the account; refuse what is too much."""
-    standing, account = found.place.standing, found.place.account
+    place = found.place
     cells, account_cells = prices(found.fresh), prices(found.unpaid)
-    own, whole = standing.balance_of(account), standing.balance
-    if account_cells <= own.left and cells <= whole.left:
+    own, whole, shared = place.standing.balance_of(place.account), place.standing.balance, None
+    if place.population is not None:
+        shared = place.population.balance
+    fits_own, fits_whole = own.holds(account_cells), whole.holds(cells)
+    if fits_own and fits_whole and (shared is None or shared.holds(cells)):
         return cells, account_cells
     bits, left = bits_at_least(account_cells), own.remaining
-    if account_cells <= own.left:  # the open columns and the allowances do not both fit
+    if fits_own and fits_whole and shared is not None and place.population is not None:
+        bits, left = bits_at_least(cells), shared.remaining
+        problem = (
+            f"the budget of the population '{place.population.name}', which its datasets share, "
+            f"holds {down_bits(left)} more"
+        )
+    elif fits_own:  # the open columns and the allowances do not both fit
         problem = "the budget of the dataset does not hold that much any more"
-    elif account.bits is None:
+    elif place.account.bits is None:
         problem = f"{down_bits(left)} {'is' if left == 1 else 'are'} left"
     else:
         problem = f"of the analyst's allowance {down_bits(left)} remain"
@@ -190,10 +201,11 @@ def charge(transaction: Transaction, batch: Batch, prices: Prices) -> Reservatio
         place,
         standing=replace(
             place.standing,
-            spent=place.standing.spent * cells,
+            spent=multiply(place.standing.spent, cells),
             rules=batch.rules or place.standing.rules,
         ),
-        account=replace(place.account, spent=place.account.spent * account_cells),
+        account=replace(place.account, spent=multiply(place.account.spent, account_cells)),
+        population=None if place.population is None else place.population.after(cells),
     )
     told: dict[str, Any] = {
         "fresh": [found.unpaid.index(at) for at in found.fresh],
@@ -214,7 +226,8 @@ def keep(
 ) -> Entry | None:
     """Append the answers that are not known yet; refuse one that differs from what is known."""
     given = check_answers(reservation, answers)
-    known = transaction.answers(list(given))
+    paid = transaction.paid(list(given))
+    known = paid.answers
     if any(known[digest] != answer for digest, answer in given.items() if digest in known):
         raise EngineError(
             "The answer to a question differs from the one that was given before",
@@ -223,7 +236,7 @@ def keep(
     missing = {digest: answer for digest, answer in given.items() if digest not in known}
     if not missing:
         return None
-    if transaction.asked(list(missing)).keys() != missing.keys():
+    if not missing.keys() <= paid.accounts.keys():
         raise OptionError(
             "An answer is to be kept for a question that was not reserved", hint="reserve it first"
         )

@@ -9,7 +9,9 @@ import hashlib
 import json
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
-from decimal import Decimal
+from decimal import MAX_EMAX, MAX_PREC, Context, Decimal
+from functools import cached_property, lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import InputError, OptionError
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
 FORMAT = 2
 """The format of the rows and of the store around them."""
 EVENTS = ("created", "version", "schema", "budget", "allowance", "erasure", "migrated")
-KINDS = (*EVENTS, "reserve", "commit")
+"""What happens to a dataset without a question."""
+KINDS = (*EVENTS, "reserve", "commit", "population")
 BEFORE_THE_FIRST = "0" * 64
 """What stands for the hash of the row before the first."""
 NULL = "null"
@@ -28,6 +31,21 @@ NULL = "null"
 LONGEST_NAME = 200
 DIGITS_AT_ONCE = 4000
 """Below the number of digits that Python converts without being told that it may."""
+EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX)
+"""Decimal numbers of any length, never rounded."""
+FEW_DIGITS, FEW_BITS = 300, 1000
+"""Below, a number is written and read so quickly that nothing has to be remembered."""
+LARGEST_SEQUENCE = 2**63 - 1
+"""The largest number that a row can have in a database."""
+STRANGE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What reading a row raises that no ledger wrote."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +55,19 @@ class Head:
     sequence: int
     hash: str
     format: int = FORMAT
+
+    def __post_init__(self) -> None:
+        if (
+            type(self.sequence) is not int
+            or type(self.format) is not int
+            or not isinstance(self.hash, str)
+            or not 1 <= self.sequence <= LARGEST_SEQUENCE
+            or self.format < 1
+        ):
+            raise InputError(
+                "The head is not one that a ledger has",
+                hint="it holds the number of a row from 1 on, a hash as text and a format",
+            )
 
     def to_json(self) -> str:
         """Write the head as one line."""
@@ -52,8 +83,8 @@ class Head:
         """
         try:
             content = json.loads(text)
-            return cls(int(content["sequence"]), str(content["hash"]), int(content["format"]))
-        except (ValueError, KeyError, TypeError):
+            return cls(content["sequence"], content["hash"], content["format"])
+        except (*STRANGE, InputError):
             raise InputError(
                 "The saved head cannot be read",
                 hint='it is one line such as {"format":2,"hash":"...","sequence":7}',
@@ -91,21 +122,23 @@ class Entry:
     @property
     def fields(self) -> tuple[int | str, ...]:
         """Everything, in order."""
-        return tuple(getattr(self, name) for name in FIELDS)
+        values: tuple[int | str, ...] = IN_ORDER(self)
+        return values
 
     @property
     def expected_hash(self) -> str:
         """The hash that belongs to what the row says."""
-        return digest(f"hartley ledger {FORMAT}", *(str(value) for value in self.fields[:-1]))
+        return digest(f"hartley ledger {FORMAT}", *map(str, self.fields[:-1]))
 
-    @property
+    @cached_property
     def told(self) -> dict[str, Any]:
-        """The content as plain values."""
+        """The content as plain values, which nobody changes."""
         content: dict[str, Any] = json.loads(self.content)
         return content
 
 
 FIELDS = tuple(field.name for field in fields(Entry))
+IN_ORDER = attrgetter(*FIELDS)
 
 
 def digest(*parts: str) -> str:
@@ -115,12 +148,8 @@ def digest(*parts: str) -> str:
         >>> digest("ab", "c") == digest("a", "bc")
         False
     """
-    hashed = hashlib.sha256()
-    for part in parts:
-        data = part.encode()
-        hashed.update(b"%d:" % len(data))
-        hashed.update(data)
-    return hashed.hexdigest()
+    texts = [part.encode() for part in parts]
+    return hashlib.sha256(b"".join([b"%d:%b" % (len(text), text) for text in texts])).hexdigest()
 
 
 def question_digest(dataset: str, version: str, schema: str, question: str) -> str:
@@ -164,12 +193,53 @@ def write_integer(number: int) -> str:
         >>> write_integer(2**70)
         '1180591620717411303424'
     """
-    return str(number) if number.bit_length() < 3 * DIGITS_AT_ONCE else str(Decimal(number))
+    return str(number) if number.bit_length() < FEW_BITS else str(_in_decimal(number))
 
 
 def read_integer(text: str) -> int:
-    """Read what `write_integer` wrote."""
+    """Read what `write_integer` wrote; a balance is often read again before it changes."""
+    return int(text) if len(text) < FEW_DIGITS else _read_long(text)
+
+
+@lru_cache(maxsize=64)
+def _read_long(text: str) -> int:
     return int(text) if len(text) < DIGITS_AT_ONCE else int(Decimal(text))
+
+
+_DECIMALS: dict[int, Decimal] = {}
+"""Products that were written last, in decimal."""
+MOST_DECIMALS = 64
+
+
+def multiply(product: int, factor: int) -> int:
+    """Return a product that is going to be written.
+
+    To write a large number takes time with the square of its digits. A ledger writes products of
+    which each is the one before times a small factor, and that takes time with the digits alone.
+
+    Example:
+        >>> write_integer(multiply(3**5000, 2)) == write_integer(2 * 3**5000)
+        True
+    """
+    result = product * factor
+    if result.bit_length() >= FEW_BITS and factor > 1:
+        _keep_decimal(result, EXACT.multiply(_in_decimal(product), _in_decimal(factor)))
+    return result
+
+
+def _in_decimal(number: int) -> Decimal:
+    known = _DECIMALS.get(number)
+    if known is None:
+        known = Decimal(number)
+        if number.bit_length() >= FEW_BITS:
+            _keep_decimal(number, known)
+    return known
+
+
+def _keep_decimal(number: int, decimal: Decimal) -> None:
+    if len(_DECIMALS) >= MOST_DECIMALS:
+        _DECIMALS.clear()
+    _DECIMALS[number] = decimal
 
 
 def now() -> str:

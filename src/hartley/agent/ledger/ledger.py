@@ -19,12 +19,16 @@ from hartley.agent.ledger.charging import (
     read_batch,
 )
 from hartley.agent.ledger.entries import canonical, check_name
+from hartley.agent.ledger.populations import add_population
 from hartley.agent.ledger.reading import (
     Charge,
+    Overview,
     State,
     known_answers,
     list_charges,
     list_pending,
+    list_populations,
+    read_overview,
     read_state,
 )
 from hartley.agent.ledger.standing import MAY_SAY
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
 
     from hartley.agent.ledger.backup import Restored
     from hartley.agent.ledger.entries import Entry, Head
+    from hartley.agent.ledger.populations import Population
     from hartley.agent.ledger.replay import OpenFactor, Report, Reprice
     from hartley.agent.ledger.standing import Balance
     from hartley.agent.ledger.store import Store, Transaction
@@ -90,11 +95,12 @@ class Ledger:
         """Record an event, or refuse it where a promise would not hold afterwards.
 
         Args:
-            dataset: its name.
+            dataset: its name; of a population, that of the population.
             kind: created (bits, schema, rows, open_factor, rules), version (rows), erasure of a
                 person (rows), schema (schema, open_factor, open_charge; of new data also rows and
-                version), budget (bits) or allowance (analyst, bits). Versions have random names,
-                drawn if not given.
+                version), budget (bits), allowance (analyst, bits) or population (bits, which all
+                datasets share whose schema names it). Versions have random names, drawn if not
+                given.
             content: what it says, public things alone.
             schema: version of the schema that it was prepared under; refused where that is not
                 the present one.
@@ -102,11 +108,13 @@ class Ledger:
         The factor of the open columns is charged when a dataset is created, with every version
         and with a changed schema, unless its open_charge says less.
         """
-        check_name(dataset, what="dataset")
+        check_name(dataset, what="population" if kind == "population" else "dataset")
         if kind not in MAY_SAY:
             raise OptionError(
                 f"There is no event of the kind '{kind}'", hint=f"use {', '.join(MAY_SAY)}"
             )
+        if kind == "population":
+            return self._store.write(lambda t: add_population(t, dataset, content), again=False)
         return self._store.write(
             lambda t: add_event(t, dataset, kind, content, schema), again=False
         )
@@ -167,12 +175,19 @@ class Ledger:
         """Return how a dataset stands, with all allowances: for its owner."""
         return self._store.read(lambda t: read_state(t, dataset))
 
+    def overview(self, dataset: str) -> Overview:
+        """Return how a dataset stands, how much was asked, and what the whole ledger may tell."""
+        return self._store.read(lambda t: read_overview(t, dataset))
+
+    def populations(self) -> list[Population]:
+        """Return how every population stands: datasets about the same people, one budget."""
+        return self._store.read(list_populations)
+
     def balance(self, dataset: str, analyst: str | None = None) -> Balance:
         """Return what an analyst may spend, and has: the own allowance, or what all share."""
 
         def work(transaction: Transaction) -> Balance:
-            place = find(transaction, dataset, analyst or "")
-            return place.standing.balance_of(place.account)
+            return find(transaction, dataset, analyst or "").balance
 
         return self._store.read(work)
 
@@ -199,12 +214,22 @@ class Ledger:
         price: Callable[[list[int]], int],
     ) -> bool:
         """Tell whether ``reserve`` would accept the same just now; nothing is charged."""
+        return self.refusal(dataset, analyst, questions, price) is None
+
+    def refusal(
+        self,
+        dataset: str,
+        analyst: str | None,
+        questions: Sequence[Mapping[str, Any]],
+        price: Callable[[list[int]], int],
+    ) -> Refused | None:
+        """Return why ``reserve`` would refuse the same just now, with the budget; None if not."""
         batch = read_batch(dataset, analyst, questions)
         try:
             check_charge(self._store.read(lambda t: plan(t, batch)), Prices(price))
-        except Refused:
-            return False
-        return True
+        except Refused as refused:
+            return refused
+        return None
 
     def pending(self, dataset: str) -> list[Reservation]:
         """Return what was charged and never answered, of the present version of the data."""
@@ -230,6 +255,7 @@ class Ledger:
         head: Head | None = None,
         *,
         open_factor: OpenFactor | None = None,
+        since: Head | None = None,
     ) -> Report:
         """Replay every row: hashes, balances, repeats, and prices where they can be computed.
 
@@ -237,12 +263,14 @@ class Ledger:
             reprice: from a schema, questions and the version of the rules to cells.
             head: where the chain ended once.
             open_factor: from a schema and the version of the rules to what its open columns cost.
+            since: where it ended when it was last verified: the rows up to there are taken as they
+                are, and only those after it are replayed.
 
         Finds every edit, removal, insertion and exchange of rows by somebody who does not compute
         all later hashes anew, and with a head that was saved elsewhere everything before it.
         Linear in the number of rows.
         """
-        return self._store.read(lambda t: verify(t, reprice, head, open_factor))
+        return self._store.read(lambda t: verify(t, reprice, head, open_factor, since))
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write every row to a new file of JSON lines; return how many."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TextIO
 
-from hartley.agent.ledger.entries import FIELDS, FORMAT, Entry, Head, canonical
+from hartley.agent.ledger.entries import FIELDS, FORMAT, STRANGE, Entry, Head, canonical
 from hartley.agent.ledger.store import check_format
 from hartley.errors import InputError
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hartley.agent.ledger.store import Transaction
+
+LONGEST_LINE = 2**28
+"""Characters; a row holds a batch of questions and a few numbers of a budget's size."""
 
 
 def write_lines(transaction: Transaction, path: Path) -> int:
@@ -31,33 +34,45 @@ def write_lines(transaction: Transaction, path: Path) -> int:
 
 def read_lines(path: Path) -> Iterator[Entry]:
     """Read the rows that were written."""
-    with path.open(encoding="ascii") as file:
+    with path.open(encoding="ascii", errors="replace") as file:  # no row holds what is replaced
+        first = _parsed(_line(file, path), path)
         try:
-            first = json.loads(file.readline())
-            if first["ledger"] != "hartley":
+            if first["ledger"] != "hartley" or type(first["format"]) is not int:
                 raise _unreadable(path)
-            found, end = int(first["format"]), (first["sequence"], first["hash"])
-        except (ValueError, KeyError, TypeError):
+            end = Head(first["sequence"], first["hash"]) if first["sequence"] != 0 else None
+        except (*STRANGE, InputError):
             raise _unreadable(path) from None
-        if not check_format(found, f"'{path}'"):
+        if not check_format(first["format"], f"'{path}'"):
             raise _unreadable(path)
-        last: tuple[int, str] = (0, "")
-        for line in file:
-            entry = _read(line, path)
-            last = (entry.sequence, entry.hash)
-            yield entry
-        if last != end:
+        last = None
+        while line := _line(file, path):
+            last = _entry(line, path)
+            yield last
+        if (last and (last.sequence, last.hash)) != (end and (end.sequence, end.hash)):
             raise InputError(
-                f"The file '{path}' does not end with row {end[0]} as it says",
+                f"The file '{path}' does not end with the row that it says",
                 hint="it was cut off or changed; give another copy",
             )
 
 
-def _read(line: str, path: Path) -> Entry:
+def _line(file: TextIO, path: Path) -> str:
+    line = file.readline(LONGEST_LINE)
+    if len(line) == LONGEST_LINE:
+        raise _unreadable(path)
+    return line
+
+
+def _parsed(line: str, path: Path) -> Any:  # noqa: ANN401 - whatever JSON holds
     try:
-        content = json.loads(line)
-        entry = Entry(**content)
-    except (ValueError, TypeError):
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        raise _unreadable(path) from None
+
+
+def _entry(line: str, path: Path) -> Entry:
+    try:
+        entry = Entry(**_parsed(line, path))
+    except TypeError:
         raise _unreadable(path) from None
     if type(entry.sequence) is not int or not all(isinstance(v, str) for v in entry.fields[1:]):
         raise _unreadable(path)

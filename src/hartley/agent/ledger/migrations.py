@@ -21,8 +21,8 @@ from hartley.agent.ledger.entries import (
     question_digest,
     read_integer,
 )
+from hartley.agent.ledger.rows import broken
 from hartley.agent.ledger.standing import Account, promise
-from hartley.agent.ledger.store import broken
 from hartley.exact import parse_number
 
 if TYPE_CHECKING:

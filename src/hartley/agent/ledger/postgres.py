@@ -8,7 +8,15 @@ from urllib.parse import urlsplit
 from hartley.agent.ledger.connections import Pool
 from hartley.agent.ledger.entries import FORMAT
 from hartley.agent.ledger.migrations import migrate
-from hartley.agent.ledger.store import ATTEMPTS, Store, Transaction, check_format, lasting
+from hartley.agent.ledger.store import (
+    ATTEMPTS,
+    Store,
+    Transaction,
+    check_format,
+    format_noted,
+    lasting,
+    only_read,
+)
 from hartley.errors import EngineError, InputError, OptionError
 
 if TYPE_CHECKING:
@@ -46,6 +54,8 @@ CREATE OR REPLACE FUNCTION hartley_refuse() RETURNS trigger LANGUAGE plpgsql AS
 CREATE TRIGGER hartley_entries_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON hartley_entries
     FOR EACH STATEMENT EXECUTE FUNCTION hartley_refuse();
 """
+CANNOT_WRITE = {"25006", "42501"}
+"""A server that only follows another one, and a role that may only read."""
 SETTINGS = "-c synchronous_commit=on -c client_encoding=UTF8"
 """A charge counts when it is on the disk, whatever the server's default."""
 
@@ -125,6 +135,10 @@ class PostgresStore(Store):
                 self.pool.forget()  # they lead to the same server, which may have gone
                 if not left or (ending and not again):
                     raise lasting(error, self.name) from None
+            except self._psycopg.Error as error:
+                if error.sqlstate in CANNOT_WRITE and begin == "BEGIN":
+                    raise only_read(self.name) from None
+                raise lasting(error, self.name) from None
         raise AssertionError
 
     def wipe(self, transaction: Transaction) -> None:
@@ -184,7 +198,7 @@ def _format_of(transaction: Transaction) -> int | None:
     visible = "SELECT 1 FROM pg_class WHERE relname = 'hartley_head' AND pg_table_is_visible(oid)"
     if not transaction.run(visible, ()):
         return None
-    return int(transaction.run("SELECT format FROM hartley_head", ())[0][0])
+    return format_noted(transaction)
 
 
 def _create(transaction: Transaction) -> None:

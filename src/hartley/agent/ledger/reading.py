@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.ledger.appending import find
+from hartley.agent.ledger.appending import find, schema_of
 from hartley.agent.ledger.charging import plan, read_batch
-from hartley.agent.ledger.entries import canonical, question_digest, read_integer
+from hartley.agent.ledger.entries import STRANGE, canonical, question_digest, read_integer
+from hartley.agent.ledger.populations import find_population, read_fund
+from hartley.agent.ledger.rows import committed_answers, unreadable
 from hartley.agent.ledger.standing import Balance, read_standing
+from hartley.agent.ledger.terms import problem_of_schema, terms_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from fractions import Fraction
+    from collections.abc import Iterable, Mapping, Sequence
 
     from hartley.agent.ledger.charging import Reservation
-    from hartley.agent.ledger.entries import Head
+    from hartley.agent.ledger.entries import Entry, Head
+    from hartley.agent.ledger.populations import Population
     from hartley.agent.ledger.store import Transaction
+    from hartley.agent.ledger.terms import Terms
 
 
 @dataclass(frozen=True)
@@ -42,16 +47,35 @@ class State:
     free: Balance
     """What no allowance sets aside: shared by the others, and the open columns are paid from it."""
     head: Head
+    population: Population | None = None
+    """The datasets about the same people, where the schema names them, and how they stand."""
 
     @property
     def balance(self) -> Balance:
         """What all analysts together may spend, and have spent, the open columns included."""
-        return Balance(self.budget, self.open_factor * self.spent)
+        return Balance(self.budget, self.open_factor * self.spent, self.population)
 
     @property
     def remaining(self) -> float:
         """What is left of the budget, in bits."""
         return self.balance.remaining
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What a dataset and the ledger around it tell, in few numbers."""
+
+    state: State
+    batches: int
+    """Batches that were paid for."""
+    questions: int
+    """Questions in them."""
+    others: int
+    """Other datasets of the ledger that share no budget with it."""
+    bits: Fraction
+    """What the budgets of all datasets of the ledger add up to, a shared one counted once."""
+    broken: str | None
+    """Why the promise does not hold, where a row broke it that no ledger would write today."""
 
 
 @dataclass(frozen=True)
@@ -74,18 +98,17 @@ def known_answers(transaction: Transaction, dataset: str, texts: Sequence[str]) 
     """Return the answers to questions about the present version of the data, None where unknown."""
     standing = find(transaction, dataset).standing
     digests = [question_digest(dataset, standing.version, standing.schema, text) for text in texts]
-    known = transaction.answers(digests)
+    known = transaction.paid(digests).answers
     return [known.get(digest) for digest in digests]
 
 
 def read_state(transaction: Transaction, dataset: str) -> State:
     """Return how a dataset stands."""
-    standing = find(transaction, dataset).standing
-    declared, head = transaction.entry(standing.schema_row), transaction.head()
-    assert declared is not None  # the row that the standing names
-    assert head is not None
+    place, head = find(transaction, dataset), transaction.head()
+    assert head is not None  # there is a row
+    standing = place.standing
     balances = {
-        holder: standing.balance_of(read_standing(row)[1])
+        holder: replace(standing.balance_of(read_standing(row)[1]), population=place.population)
         for holder in transaction.accounts(dataset)
         if (row := transaction.latest(dataset, holder)) is not None
     }
@@ -98,48 +121,109 @@ def read_state(transaction: Transaction, dataset: str) -> State:
         rows=standing.rows,
         schema_version=standing.schema,
         rule_version=standing.rules,
-        schema=declared.told["schema"],
+        schema=schema_of(transaction, dataset, standing),
         free=balances.pop(""),
         allowances=balances,
         head=head,
+        population=place.population,
     )
+
+
+def read_overview(transaction: Transaction, dataset: str) -> Overview:
+    """Return what a dataset and the ledger around it tell; reads no charge."""
+    state = read_state(transaction, dataset)
+    budgets: dict[tuple[str, str], list[Fraction]] = {}
+    for row in transaction.latest_of_all():
+        standing = read_standing(row)[0]
+        shared = standing.population
+        key = ("dataset", row.dataset) if shared is None else ("population", shared)
+        budgets.setdefault(key, []).append(standing.budget)
+    bits = Fraction(0)
+    for (kind, name), listed in budgets.items():
+        fund = transaction.latest("", name) if kind == "population" else None
+        bits += sum(listed) if fund is None else min(sum(listed), read_fund(fund).budget)
+    together = 1 if state.population is None else len(state.population.datasets)
+    return Overview(
+        state,
+        *transaction.charges(dataset),
+        others=sum(map(len, budgets.values())) - together,
+        bits=bits,
+        broken=_broken_promise(transaction.schemas(dataset)),
+    )
+
+
+def _broken_promise(rows: Iterable[Entry]) -> str | None:
+    """Say which row changed a schema as none may be changed, if one did."""
+    before: Terms | None = None
+    for row in rows:
+        standing = read_standing(row)[0]
+        try:
+            terms = terms_of(row.told["schema"])
+            charged = standing.open // read_integer(row.cells) * standing.spent > 1
+            problem = (
+                None
+                if before is None
+                else problem_of_schema(before, terms, row.told, charged=charged)
+            )
+        except STRANGE:
+            raise unreadable(row) from None
+        if problem:
+            return f"row {row.sequence} changed the schema, and {problem}"
+        before = terms
+    return None
+
+
+def list_populations(transaction: Transaction) -> list[Population]:
+    """Return how every population stands."""
+    populations = [find_population(transaction, name) for name in transaction.populations()]
+    return [population for population in populations if population is not None]
 
 
 def list_pending(transaction: Transaction, dataset: str) -> list[Reservation]:
     """Return what was charged and never answered, of the present version of the data."""
-    found = []
+    waiting = []
     standing = find(transaction, dataset).standing
     for row in transaction.unanswered(dataset):
         entry = transaction.entry(row)
-        assert entry is not None
-        if (entry.told["version"], entry.schema) != (standing.version, standing.schema):
-            continue  # the data that it was about are gone
-        batch = read_batch(dataset, entry.analyst, entry.told["questions"])
-        found.append(plan(transaction, batch).reservation(batch, row))
-    return found
+        assert entry is not None  # unanswered() joins with the rows
+        try:
+            about, questions = (entry.told["version"], entry.schema), entry.told["questions"]
+        except STRANGE:
+            raise unreadable(entry) from None
+        if about == (standing.version, standing.schema):  # else its data are gone
+            batch = read_batch(dataset, entry.analyst, questions)
+            waiting.append(plan(transaction, batch).reservation(batch, row))
+    return waiting
 
 
 def list_charges(transaction: Transaction, dataset: str, analyst: str | None) -> list[Charge]:
-    """Return every batch that was paid for, or those of one analyst."""
+    """Return every batch that was paid for, or those of one analyst; answers as the rows hold."""
     find(transaction, dataset)
-    found = []
-    for entry in transaction.entries(dataset=dataset):
-        if entry.kind != "reserve" or (analyst is not None and entry.analyst != analyst):
-            continue
-        told = entry.told
-        texts = [canonical(question) for question in told["questions"]]
-        digests = [question_digest(dataset, told["version"], entry.schema, text) for text in texts]
-        known = transaction.answers(digests)
-        found.append(
-            Charge(
-                sequence=entry.sequence,
-                time=entry.time,
-                analyst=entry.analyst,
-                version=told["version"],
-                questions=tuple(told["questions"]),
-                answers=tuple(known.get(digest) for digest in digests),
-                cells=read_integer(entry.cells if analyst is None else entry.account_cells),
-                note=told.get("note"),
-            )
+    charges: list[Entry] = []
+    answers: dict[str, str] = {}
+    for entry in transaction.checked(dataset):
+        answers |= committed_answers(entry)
+        if entry.kind == "reserve" and analyst in {None, entry.analyst}:
+            charges.append(entry)
+    return [_charge(entry, answers, own=analyst is not None) for entry in charges]
+
+
+def _charge(entry: Entry, answers: Mapping[str, str], *, own: bool) -> Charge:
+    try:
+        version, questions = entry.told["version"], tuple(entry.told["questions"])
+        digests = [
+            question_digest(entry.dataset, version, entry.schema, canonical(question))
+            for question in questions
+        ]
+        return Charge(
+            sequence=entry.sequence,
+            time=entry.time,
+            analyst=entry.analyst,
+            version=version,
+            questions=questions,
+            answers=tuple(answers.get(digest) for digest in digests),
+            cells=read_integer(entry.account_cells if own else entry.cells),
+            note=entry.told.get("note"),
         )
-    return found
+    except STRANGE:
+        raise unreadable(entry) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hartley.agent.ledger.charging import CELL_INDEX
@@ -10,36 +11,38 @@ from hartley.agent.ledger.entries import (
     BEFORE_THE_FIRST,
     EVENTS,
     KINDS,
+    STRANGE,
     Head,
     canonical,
+    multiply,
     question_digest,
     read_integer,
     write_integer,
 )
-from hartley.agent.ledger.standing import Account, after_event, problem_after
+from hartley.agent.ledger.populations import Fund, problem_of_population, settle_population
+from hartley.agent.ledger.standing import (
+    MAY_SAY,
+    Account,
+    Balance,
+    after_event,
+    problem_after,
+)
+from hartley.agent.ledger.terms import problem_of_schema, terms_of
 from hartley.errors import HartleyError
+from hartley.guarantees.promise import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from hartley.agent.ledger.entries import Entry
+    from hartley.agent.ledger.past import Past
     from hartley.agent.ledger.standing import Standing
+    from hartley.agent.ledger.terms import Terms
 
     Reprice: TypeAlias = Callable[[Any, list[dict[str, Any]], str], int | None]
     """A schema, questions and the version of the rules -> cells; None where it cannot tell."""
     OpenFactor: TypeAlias = Callable[[Any, str], int | None]
     """A schema and the version of the rules -> the factor of its open columns, or None."""
-
-
-STRANGE = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
-"""What reading a row raises that no ledger wrote."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class Report:
 
     holds: bool
     rows: int
-    """Rows that were read and hold."""
+    """Rows of the chain as far as it holds, those that were taken from a saved head included."""
     first_bad: int | None
     """The first row that does not; None where the rows hold and something else does not."""
     problem: str | None
@@ -57,15 +60,23 @@ class Report:
     """Charges that were computed again from the questions and the schema."""
     unpriced: int = 0
     """Charges that nobody computed again."""
+    intact: bool = True
+    """Whether all is as it was written; where it is and does not hold, a promise was broken."""
+    since: Head | None = None
+    """The saved head that the check went on from: the rows up to it were not checked again."""
 
     @property
     def sentence(self) -> str:
         """The finding in words."""
+        taken = 0 if self.since is None else self.since.sequence
+        trusted = f" Rows 1 to {taken:,} were taken from the saved head." if taken else ""
         if self.holds:
-            many = "charge" if self.repriced == 1 else "charges"
-            charges = f" and {self.repriced:,} {many}" if self.repriced else ""
-            return f"The chain holds: {self.rows:,} rows, every balance{charges} computed again."
-        return f"The chain does not hold: {self.problem}."
+            charges = f" and {counted(self.repriced, 'charge')}" if self.repriced else ""
+            rows = f"{self.rows - taken:,} rows{f' after row {taken:,}' if taken else ''}"
+            return f"The chain holds: {rows}, every balance{charges} computed again.{trusted}"
+        if self.intact:
+            return f"The chain holds, and what it promises does not: {self.problem}.{trusted}"
+        return f"The chain does not hold: {self.problem}.{trusted}"
 
 
 class Broken(Exception):  # noqa: N818 - never leaves this package
@@ -73,21 +84,36 @@ class Broken(Exception):  # noqa: N818 - never leaves this package
 
 
 class Replay:
-    """Everything that rows lead to, computed anew."""
+    """Everything that rows lead to, computed anew; from the first row, or from some past on."""
 
     def __init__(
-        self, reprice: Reprice | None = None, open_factor: OpenFactor | None = None
+        self,
+        reprice: Reprice | None = None,
+        open_factor: OpenFactor | None = None,
+        past: Past | None = None,
     ) -> None:
-        self._reprice, self._open_factor = reprice, open_factor
+        self._reprice, self._open_factor, self._past = reprice, open_factor, past
         self.last: Entry | None = None
         self.standings: dict[str, Standing] = {}
         self.accounts: dict[tuple[str, str], Account] = {}
         self.schemas: dict[str, Any] = {}
+        self.funds: dict[str, Fund] = {}
+        self.told: dict[str, int] = {}
+        """The product of everything charged to each population."""
         self.versions: set[tuple[str, str]] = set()
         self.asked: dict[tuple[str, str], int] = {}
         self.charged: set[str] = set()
         self.answers: dict[str, tuple[str, int]] = {}
+        self.broken_promises: list[tuple[int, str]] = []
+        """Rows that are as they were written, and should never have been."""
         self.repriced = self.unpriced = 0
+        if past is not None:
+            self.last, self.standings, self.accounts = past.last, past.standings, past.accounts
+            self.schemas, self.funds = past.schemas, past.funds
+            for name, fund in self.funds.items():
+                self.told[name] = fund.spent
+                for member in self._members(name):
+                    self.told[name] *= member.open * member.spent
 
     def step(self, entry: Entry) -> None:
         """Check one more row; raise what is wrong with it."""
@@ -97,18 +123,23 @@ class Replay:
         previous = BEFORE_THE_FIRST if self.last is None else self.last.hash
         if entry.previous != previous:
             raise Broken(f"row {number} does not follow the row before it")
-        if entry.hash != entry.expected_hash:
-            raise Broken(f"row {number} was changed after it was written")
         try:
+            if entry.hash != entry.expected_hash:
+                raise Broken(f"row {number} was changed after it was written")
             if entry.kind not in KINDS or canonical(entry.told) != entry.content:
                 raise Broken(f"row {number} is not one that a ledger writes")
-            self._replay(entry)
+            if any("\0" in str(value) for value in entry.fields):  # which not every store can hold
+                raise Broken(f"row {number} is not one that a ledger writes")
+            if entry.kind == "population":
+                self._population(entry)
+            else:
+                self._replay(entry)
         except (*STRANGE, HartleyError):
             raise Broken(f"row {number} says something that a ledger does not") from None
         self.last = entry
 
     def _replay(self, entry: Entry) -> None:
-        if (entry.dataset in self.standings) == (entry.kind == "created"):
+        if not entry.dataset or (entry.dataset in self.standings) == (entry.kind == "created"):
             raise Broken(f"row {entry.sequence} is about a dataset at the wrong time")
         if entry.kind in EVENTS:
             standing, account = self._event(entry)
@@ -122,6 +153,60 @@ class Replay:
             raise Broken(f"row {entry.sequence} names another schema or rules than it is under")
         self.standings[entry.dataset] = standing
         self.accounts[entry.dataset, entry.account] = account
+
+    # --- populations ---
+
+    def _population(self, entry: Entry) -> None:
+        name, told = entry.account, entry.told
+        rest = (entry.dataset, entry.analyst, entry.schema, entry.rules)
+        if not name or rest != ("", "", "", "") or (entry.cells, entry.account_cells) != ("1", "1"):
+            raise Broken(f"row {entry.sequence} is not one that a ledger writes")
+        before = self.funds.get(name)
+        given = {word: value for word, value in told.items() if word in MAY_SAY["population"]}
+        if told != settle_population(given, before):
+            raise Broken(f"row {entry.sequence} says something that a ledger does not")
+        fund = replace(before or Fund(Fraction(0)), budget=Fraction(told["bits"]))
+        if entry.state != fund.written():
+            raise Broken(f"row {entry.sequence} holds another balance than the rows give")
+        self.funds[name] = fund
+        self._charge_population(entry, name, 1)
+
+    def _charge_population(self, entry: Entry, name: str, cells: int) -> None:
+        self.told[name] = self.told.get(name, 1) * cells
+        balance = Balance(self.funds[name].budget, self.told[name])
+        problem = problem_of_population(name, balance)
+        if problem:
+            raise Broken(f"after row {entry.sequence} {problem}")
+
+    def _members(self, name: str) -> list[Standing]:
+        return [one for one in self.standings.values() if one.population == name]
+
+    def _check_member(self, entry: Entry, before: Standing | None, after: Standing) -> None:
+        """Check that a dataset joins, stays in and leaves a population as it may."""
+        left = None if before is None else before.population
+        if before is not None and left not in {None, after.population} and before.charged:
+            raise Broken(f"row {entry.sequence} takes a dataset out of a population")
+        name = after.population
+        if name is None:
+            return
+        if name not in self.funds:
+            raise Broken(f"row {entry.sequence} names a population that there is not")
+        if "schema" in entry.told:
+            units = {
+                self._terms(dataset).unit
+                for dataset, one in self.standings.items()
+                if one.population == name and dataset != entry.dataset
+            }
+            if units - {terms_of(entry.told["schema"]).unit}:
+                raise Broken(f"row {entry.sequence} has another unit than its population")
+        joins = left != name
+        cells = after.open * after.spent if joins else read_integer(entry.cells)
+        self._charge_population(entry, name, cells)
+
+    def _terms(self, dataset: str) -> Terms:
+        return terms_of(self.schemas[dataset])
+
+    # --- datasets ---
 
     def _event(self, entry: Entry) -> tuple[Standing, Account]:
         told = entry.told
@@ -138,14 +223,27 @@ class Replay:
         if problem:
             raise Broken(f"after row {entry.sequence} {problem}")
         if "version" in told:
-            if (entry.dataset, told["version"]) in self.versions:
+            past = self._past is not None and self._past.had(entry.dataset, told["version"])
+            if past or (entry.dataset, told["version"]) in self.versions:
                 raise Broken(f"row {entry.sequence} names a version that was used before")
             self.versions.add((entry.dataset, told["version"]))
+        self._check_member(entry, before, standing)
         if "schema" in told:
+            if before is not None:
+                self._check_schema(entry, before)
             self.schemas[entry.dataset] = told["schema"]
         if "open_factor" in told:
             self._check_factor(entry)
         return standing, account
+
+    def _check_schema(self, entry: Entry, before: Standing) -> None:
+        terms = terms_of(entry.told["schema"])
+        problem = problem_of_schema(
+            self._terms(entry.dataset), terms, entry.told, charged=before.charged
+        )
+        if problem:
+            text = f"row {entry.sequence} changes the schema of '{entry.dataset}', and {problem}"
+            self.broken_promises.append((entry.sequence, text))
 
     def _check_factor(self, entry: Entry) -> None:
         """Compute anew what the open columns cost; a new version charges all of it."""
@@ -172,8 +270,16 @@ class Replay:
             question_digest(entry.dataset, standing.version, standing.schema, canonical(question))
             for question in told["questions"]
         ]
-        fresh = [at for at, digest in enumerate(digests) if digest not in self.charged]
-        paid = any((digest, holder) in self.asked for digest in digests)
+        earlier = {} if self._past is None else self._past.paid(digests)
+        fresh = [
+            at
+            for at, digest in enumerate(digests)
+            if digest not in self.charged and digest not in earlier
+        ]
+        paid = any(
+            (digest, holder) in self.asked or holder in earlier.get(digest, ())
+            for digest in digests
+        )
         if paid or len(set(digests)) != len(digests) or fresh != told["fresh"] or not digests:
             raise Broken(f"row {entry.sequence} charges for what was paid, or not for what was not")
         if told["version"] != standing.version:
@@ -181,13 +287,15 @@ class Replay:
         cells, account_cells = read_integer(entry.cells), read_integer(entry.account_cells)
         self._check_price(entry, fresh, cells, account_cells)
         own, whole = standing.balance_of(account), standing.balance
-        if not (1 <= cells <= whole.left and 1 <= account_cells <= own.left):
+        if min(cells, account_cells) < 1 or not (whole.holds(cells) and own.holds(account_cells)):
             raise Broken(f"row {entry.sequence} charges more than was left")
+        if standing.population is not None:
+            self._charge_population(entry, standing.population, cells)
         self.charged.update(digests)
         self.asked.update(dict.fromkeys(((digest, holder) for digest in digests), entry.sequence))
         return (
-            replace(standing, spent=standing.spent * cells, rules=entry.rules),
-            replace(account, spent=account.spent * account_cells),
+            replace(standing, spent=multiply(standing.spent, cells), rules=entry.rules),
+            replace(account, spent=multiply(account.spent, account_cells)),
         )
 
     def _check_price(self, entry: Entry, fresh: list[int], cells: int, account_cells: int) -> None:
@@ -214,8 +322,14 @@ class Replay:
         holder, told = self._holder(entry), entry.told
         if (entry.cells, entry.account_cells) != ("1", "1"):
             raise Broken(f"row {entry.sequence} charges for an answer that was paid for")
+        answered: Collection[str] = ()
+        earlier: Collection[str] = ()
+        if self._past is not None:
+            earlier = self._past.paid(list(told["answers"]))
+            answered = self._past.answered(list(told["answers"]))
         for digest, answer in told["answers"].items():
-            if digest not in self.charged or digest in self.answers:
+            charged = digest in self.charged or digest in earlier
+            if not charged or digest in self.answers or digest in answered:
                 raise Broken(f"row {entry.sequence} answers what was not asked, or twice")
             if not CELL_INDEX.fullmatch(answer):
                 raise Broken(f"row {entry.sequence} holds an answer that is none")
@@ -229,9 +343,10 @@ def replay(
     entries: Iterable[Entry],
     reprice: Reprice | None = None,
     open_factor: OpenFactor | None = None,
+    past: Past | None = None,
 ) -> tuple[Replay, Report]:
-    """Check rows from the first one, up to the first that does not hold."""
-    state = Replay(reprice, open_factor)
+    """Check rows from the first one, or from some past on, up to the first that does not hold."""
+    state = Replay(reprice, open_factor, past)
     problem = bad = None
     for entry in entries:
         try:
@@ -240,6 +355,18 @@ def replay(
             problem, bad = str(error), 1 if state.last is None else state.last.sequence + 1
             break
     rows = 0 if state.last is None else state.last.sequence
-    head = None if state.last is None else Head(state.last.sequence, state.last.hash)
-    counts = (state.repriced, state.unpriced)
-    return state, Report(problem is None, rows, bad, problem, head, *counts)
+    report = Report(
+        holds=problem is None,
+        rows=rows,
+        first_bad=bad,
+        problem=problem,
+        head=None if state.last is None else Head(state.last.sequence, state.last.hash),
+        repriced=state.repriced,
+        unpriced=state.unpriced,
+        intact=problem is None,
+        since=None if past is None else past.head,
+    )
+    if report.holds and state.broken_promises:
+        row, promise = state.broken_promises[0]
+        report = replace(report, holds=False, first_bad=row, problem=promise)
+    return state, report

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
+import tempfile
 import time
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hartley.agent.ledger.connections import Pool
 from hartley.agent.ledger.entries import FORMAT
 from hartley.agent.ledger.migrations import migrate
-from hartley.agent.ledger.store import ATTEMPTS, Store, Transaction, check_format, lasting
-from hartley.errors import InputError
+from hartley.agent.ledger.rows import broken
+from hartley.agent.ledger.store import (
+    ATTEMPTS,
+    Store,
+    Transaction,
+    check_format,
+    format_noted,
+    lasting,
+    only_read,
+)
+from hartley.errors import EngineError, HartleyError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
 T = TypeVar("T")
 
+CANNOT_WRITE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
 BUSY_SECONDS = 30.0
 """How long one attempt waits for the other processes that write."""
 APPLICATION = 0x48415254
@@ -66,26 +79,27 @@ class SqliteStore(Store):
                 if missing == "file"
                 else "check the path, or create the folder",
             )
+        self._place = str(self.path)
+        self._snapshot: list[tuple[str, int, int]] | None = None
+        """How the files were, where they are read unseen by those who may write them."""
+        self._folder: Path | None = None
         self.pool = Pool(self._connect, lambda connection: not connection.in_transaction)
         try:
             self._prepare()
         except sqlite3.DatabaseError as error:
             self.close()
-            if isinstance(error, sqlite3.OperationalError):
-                raise lasting(error, self.name) from None
-            raise InputError(
-                f"The file {self.name} is not a ledger", hint="name another file, or a new one"
-            ) from None
+            raise self._told(error) from None
         except BaseException:
             self.close()
             raise
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            self.path,
+            self._place,
             timeout=BUSY_SECONDS,
             isolation_level=None,  # transactions begin and end where we say
             check_same_thread=False,  # the pool sees to it that one thread at a time uses it
+            uri=self._place.startswith("file:"),
         )
         try:
             connection.execute("PRAGMA synchronous = FULL")
@@ -95,27 +109,131 @@ class SqliteStore(Store):
         return connection
 
     def _prepare(self) -> None:
-        with self.pool.lend() as connection:
-            _keep_a_log(connection)
-        found = self.write(_format_of)
-        if found is None:
-            self.write(_create)
-        elif not check_format(found, self.name):
+        there = self.path.exists()
+        if there and not os.access(self.path, os.W_OK):
+            self._only_read()
+            return
+        try:
+            with self.pool.lend() as connection:
+                _keep_a_log(connection)
+        except sqlite3.OperationalError as error:
+            if not there or _code(error) not in CANNOT_WRITE:
+                raise
+            self._only_read()
+            return
+        noted = self.write(self._format)
+        if noted is None:
+            self.write(self._create)
+        elif not check_format(noted, self.name):
             self.write(self._migrate)
 
-    @staticmethod
-    def _migrate(transaction: Transaction) -> None:
-        found = _format_of(transaction)
+    def _format(self, transaction: Transaction) -> int | None:
+        """Return the format of a ledger, None of an empty file; refuse somebody else's file."""
+        tables = transaction.run("SELECT name FROM sqlite_master WHERE type = 'table'", ())
+        if not tables:
+            return None
+        if ("hartley_head",) not in tables:
+            raise _no_ledger(self.name)
+        return format_noted(transaction)
+
+    def _create(self, transaction: Transaction) -> None:
+        if self._format(transaction) is None:  # another process may have been quicker
+            transaction.run(f"PRAGMA application_id = {APPLICATION}", ())
+            _create_tables(transaction)
+
+    def _migrate(self, transaction: Transaction) -> None:
+        found = self._format(transaction)
         if found is not None and found < FORMAT:  # another process may have been quicker
             migrate(transaction, found, _create_tables)
 
+    # --- a file or a folder that can only be read ---
+
+    def _only_read(self) -> None:
+        """Find a way to read a file beside which SQLite may not keep its log.
+
+        Without a log the file is whole and is read as it is. While somebody else writes there is
+        one, and SQLite reads along. A log that was left without its index is read from a copy.
+        """
+        self.only_reads = True
+        self.pool.forget()
+        self._remove_copy()
+        self._snapshot = files = self._files()
+        address = f"{self.path.as_uri()}?mode=ro"
+        if not _has_log(files):
+            self._place = f"{address}&immutable=1"
+        elif self._reads_along(address):
+            self._snapshot = None
+        else:
+            self._place = self._copy()
+        if not check_format(self._attempt(self._format, "BEGIN"), self.name):
+            raise EngineError(
+                f"The ledger {self.name} is of an older format and can only be read here",
+                hint="copy it to where it can be written to, and open it there once",
+            )
+
+    def _reads_along(self, address: str) -> bool:
+        """Tell whether SQLite can use the log that is there, and let it."""
+        self._place = address
+        try:
+            with self.pool.lend() as connection:
+                connection.execute("SELECT count(*) FROM sqlite_master")
+        except sqlite3.OperationalError as error:
+            if _code(error) not in CANNOT_WRITE:
+                raise
+            self.pool.forget()
+            return False
+        return True
+
+    def _files(self) -> list[tuple[str, int, int]]:
+        """Return what shows that somebody wrote to the file or its log."""
+        files = [self.path, self.path.with_name(f"{self.path.name}-wal")]
+        states = [(file.name, file.stat()) for file in files if file.exists()]
+        return [(name, state.st_size, state.st_mtime_ns) for name, state in states]
+
+    def _copy(self) -> str:
+        self._folder, self._owner = Path(tempfile.mkdtemp(prefix="hartley-")), os.getpid()
+        try:
+            return copy_with_log(self.path, self._folder)
+        except OSError:
+            raise InputError(
+                f"The file of the ledger {self.name} cannot be read", hint="check who may read it"
+            ) from None
+
+    def _remove_copy(self) -> None:
+        if self._folder is not None and self._owner == os.getpid():
+            shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder = None
+
+    def close(self) -> None:
+        """Close every connection, and remove a copy that was made to be read."""
+        super().close()
+        self._remove_copy()
+
+    # --- transactions ---
+
     def read(self, work: Callable[[Transaction], T]) -> T:
         """Do something that only reads; writers do not wait for it."""
-        return self._attempt(work, "BEGIN")
+        if not self.only_reads:
+            return self._attempt(work, "BEGIN")
+        for _ in range(ATTEMPTS):  # somebody may write who is allowed to, unseen by SQLite
+            before = self._files()
+            if before != self._snapshot and (self._snapshot is not None or not _has_log(before)):
+                self._only_read()
+            try:
+                result = self._attempt(work, "BEGIN")
+            except HartleyError:
+                if self._files() == before:
+                    raise
+                continue
+            if self._snapshot is None or self._files() == before:
+                return result
+        raise broken("its file changes while it is read")
 
     def write(self, work: Callable[[Transaction], T], *, again: bool = True) -> T:
         """Do something alone; it is on the disk when this returns."""
         del again  # what SQLite did not finish left no trace
+        if self.only_reads:
+            raise only_read(self.name)
         with self.pool.writer:
             return self._attempt(work, "BEGIN IMMEDIATE")
 
@@ -124,10 +242,20 @@ class SqliteStore(Store):
             try:
                 with self.pool.lend() as connection:
                     return _transact(connection, work, begin)
-            except sqlite3.OperationalError as error:
+            except sqlite3.DatabaseError as error:
                 if not left or not _is_busy(error):
-                    raise lasting(error, self.name) from None
+                    raise self._told(error) from None
         raise AssertionError
+
+    def _told(self, error: sqlite3.DatabaseError) -> HartleyError:
+        """Return what SQLite complains about as one of our errors."""
+        if _code(error) == sqlite3.SQLITE_NOTADB:
+            return _no_ledger(self.name)
+        if _code(error) == sqlite3.SQLITE_READONLY:
+            return only_read(self.name)
+        if isinstance(error, sqlite3.OperationalError):
+            return lasting(error, self.name)
+        return broken(f"its file is damaged ({type(error).__name__})")
 
     def wipe(self, transaction: Transaction) -> None:
         """Remove every row."""
@@ -160,9 +288,29 @@ def _transact(connection: sqlite3.Connection, work: Callable[[Transaction], T], 
     return result
 
 
+def copy_with_log(path: Path, folder: Path) -> str:
+    """Copy a file of SQLite and its log, if there is one; return where the copy is."""
+    for suffix in ("", "-wal"):
+        part = path.with_name(path.name + suffix)
+        if not suffix or part.exists():
+            shutil.copyfile(part, folder / f"copy.db{suffix}")
+    return str(folder / "copy.db")
+
+
+def _has_log(files: list[tuple[str, int, int]]) -> bool:
+    return any(size for name, size, _ in files if name.endswith("-wal"))
+
+
+def _no_ledger(name: str) -> InputError:
+    return InputError(f"The file {name} is not a ledger", hint="name another file, or a new one")
+
+
+def _code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # absent where Python itself complains
+
+
 def _is_busy(error: sqlite3.Error) -> bool:
-    code = getattr(error, "sqlite_errorcode", 0)  # absent where Python itself complains
-    return (code & 0xFF) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+    return _code(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
 def _keep_a_log(connection: sqlite3.Connection) -> None:
@@ -170,28 +318,23 @@ def _keep_a_log(connection: sqlite3.Connection) -> None:
     for left in reversed(range(1000)):
         try:
             connection.execute("PRAGMA journal_mode = WAL")
+            _try_to_write(connection)
         except sqlite3.OperationalError as error:
             if not left or not _is_busy(error):
                 raise
-            time.sleep(0.01)  # this one switch does not wait by itself
+            time.sleep(0.01)  # the switch does not wait by itself
         else:
             return
 
 
-def _format_of(transaction: Transaction) -> int | None:
-    """Return the format of a ledger, None of an empty file; refuse somebody else's file."""
-    tables = transaction.run("SELECT name FROM sqlite_master WHERE type = 'table'", ())
-    if not tables:
-        return None
-    if ("hartley_head",) not in tables:
-        raise sqlite3.DatabaseError
-    return int(transaction.run("SELECT format FROM hartley_head", ())[0][0])
-
-
-def _create(transaction: Transaction) -> None:
-    if _format_of(transaction) is None:  # another process may have been quicker
-        transaction.run(f"PRAGMA application_id = {APPLICATION}", ())
-        _create_tables(transaction)
+def _try_to_write(connection: sqlite3.Connection) -> None:
+    """Write nothing, which fails where something could not be written either."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.execute("PRAGMA user_version = 0")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
 
 
 def _create_tables(transaction: Transaction) -> None:

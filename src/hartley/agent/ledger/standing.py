@@ -16,12 +16,17 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.ledger.entries import (
+    LARGEST_SEQUENCE,
+    STRANGE,
     canonical,
     check_name,
+    multiply,
     read_integer,
     schema_version,
     write_integer,
 )
+from hartley.agent.ledger.rows import unreadable
+from hartley.agent.ledger.terms import terms_of
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least, bits_at_most, floor_power, parse_number
 from hartley.guarantees.promise import up_bits
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hartley.agent.ledger.entries import Entry
+    from hartley.agent.ledger.populations import Population
 
 MAY_SAY: Mapping[str, frozenset[str]] = {
     "created": frozenset({"bits", "open_factor", "schema", "rules", "rows", "version", "note"}),
@@ -40,6 +46,7 @@ MAY_SAY: Mapping[str, frozenset[str]] = {
     ),
     "budget": frozenset({"bits", "note"}),
     "allowance": frozenset({"analyst", "bits", "note"}),
+    "population": frozenset({"bits", "note"}),
 }
 """What an event may be told, public things alone."""
 RANDOM = re.compile(r"[0-9a-f-]{16,64}")
@@ -52,16 +59,32 @@ class Balance:
     bits: Fraction
     spent: int
     """The product of what was charged."""
+    population: Population | None = None
+    """Whose budget counts too, where datasets share one."""
 
     @property
     def limit(self) -> int:
         """The largest product allowed: floor(2^bits)."""
         return cells_within(self.bits)
 
+    def holds(self, cells: int) -> bool:
+        """Tell whether a further charge fits, without the cost of a division."""
+        wider = self.population
+        return self.spent * cells <= self.limit and (wider is None or wider.balance.holds(cells))
+
     @property
     def left(self) -> int:
         """The most cells that a further charge may have; 0 where nothing is left at all."""
-        return self.limit // self.spent
+        own = self.limit // self.spent
+        return own if self.population is None else min(own, self.population.balance.left)
+
+    @property
+    def tightest(self) -> str:
+        """Which budget is used up first, in words; empty where it is this one."""
+        wider = self.population
+        if wider is None or wider.balance.left >= self.limit // self.spent:
+            return ""
+        return f"the budget of the population '{wider.name}'"
 
     @property
     def spent_bits(self) -> float:
@@ -107,6 +130,13 @@ class Standing:
     """The row that holds the present schema."""
     schema: str
     rules: str
+    population: str | None = None
+    """Whose budget it shares with other datasets, by its schema."""
+
+    @property
+    def charged(self) -> bool:
+        """Whether anything was ever charged, open columns included."""
+        return self.open * self.spent > 1
 
     @property
     def balance(self) -> Balance:
@@ -120,8 +150,10 @@ class Standing:
 
     def written(self, account: Account) -> str:
         """Write both as a row keeps them."""
+        shared = {} if self.population is None else {"population": self.population}
         return canonical(
             {
+                **shared,
                 "account": {
                     "bits": None if account.bits is None else str(account.bits),
                     "spent": write_integer(account.spent),
@@ -140,23 +172,29 @@ class Standing:
 
 def read_standing(entry: Entry) -> tuple[Standing, Account]:
     """Read how the dataset and the account of a row stood after it."""
-    told = json.loads(entry.state)
-    bits = told["account"]["bits"]
-    account = Account(
-        None if bits is None else Fraction(bits), read_integer(told["account"]["spent"])
-    )
-    standing = Standing(
-        budget=Fraction(told["budget"]),
-        allotted=Fraction(told["allotted"]),
-        open=read_integer(told["open"]),
-        factor=read_integer(told["factor"]),
-        spent=read_integer(told["spent"]),
-        version=told["version"],
-        rows=told["rows"],
-        schema_row=told["schema_row"],
-        schema=entry.schema,
-        rules=entry.rules,
-    )
+    try:
+        told = json.loads(entry.state)
+        bits = told["account"]["bits"]
+        account = Account(
+            None if bits is None else Fraction(bits), read_integer(told["account"]["spent"])
+        )
+        standing = Standing(
+            budget=Fraction(told["budget"]),
+            allotted=Fraction(told["allotted"]),
+            open=read_integer(told["open"]),
+            factor=read_integer(told["factor"]),
+            spent=read_integer(told["spent"]),
+            version=told["version"],
+            rows=told["rows"],
+            schema_row=told["schema_row"],
+            schema=entry.schema,
+            rules=entry.rules,
+            population=told.get("population"),
+        )
+    except STRANGE:
+        raise unreadable(entry) from None
+    if type(standing.schema_row) is not int or not 0 < standing.schema_row <= LARGEST_SEQUENCE:
+        raise unreadable(entry)
     return standing, account
 
 
@@ -170,15 +208,10 @@ def settle(
 
     A version that is not given is drawn at random; raising a budget shows the new promise.
     """
-    strange = sorted(set(map(str, content)) - MAY_SAY[kind])
-    if strange:
-        raise OptionError(
-            f"An event of the kind {kind} says nothing about '{strange[0]}'",
-            hint=f"it may say {', '.join(sorted(MAY_SAY[kind]))}",
-        )
+    check_words(kind, content)
     told: dict[str, Any] = {name: str(content[name]) for name in ("note",) if name in content}
     if kind in {"created", "schema"}:
-        told["schema"] = _needed(content, "schema", kind)
+        told["schema"] = needed(content, "schema", kind)
     # A schema that comes with a version is of other data: both are charged in one row.
     if kind in {"created", "version", "erasure"} or (kind == "schema" and "version" in content):
         told["rows"] = _rows(content.get("rows"))
@@ -190,7 +223,7 @@ def settle(
         rules = content.get("rules", "1" if standing is None else standing.rules)
         told["rules"] = check_name(str(rules), what="pricing rules")
     if kind in {"created", "budget", "allowance"}:
-        bits = parse_number(_needed(content, "bits", kind), name="the number of bits")
+        bits = parse_number(needed(content, "bits", kind), name="the number of bits")
         told["bits"] = str(bits)
         cells_within(bits)  # refuses what is out of reach
         if kind == "allowance":
@@ -200,6 +233,17 @@ def settle(
             told["before"] = None if standing is None else str(standing.budget)
             told["promise"] = promise(bits)
     return told
+
+
+def check_words(kind: str, content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Refuse what an event of a kind does not say, and return the rest."""
+    strange = sorted(set(map(str, content)) - MAY_SAY[kind])
+    if strange:
+        raise OptionError(
+            f"An event of the kind {kind} says nothing about '{strange[0]}'",
+            hint=f"it may say {', '.join(sorted(MAY_SAY[kind]))}",
+        )
+    return content
 
 
 def after_event(
@@ -219,7 +263,7 @@ def after_event(
     charge = read_integer(told["open_charge"])
     standing = replace(
         standing,
-        open=standing.open * charge,
+        open=multiply(standing.open, charge),
         factor=read_integer(told["open_factor"]),
         rules=told["rules"],
     )
@@ -227,17 +271,18 @@ def after_event(
         standing = replace(standing, version=told["version"], rows=told["rows"])
     if "schema" in told:
         version = schema_version(told["schema"])
-        standing = replace(standing, schema=version, schema_row=row)
-    return standing, replace(account, spent=account.spent * charge)
+        population = terms_of(told["schema"]).population
+        standing = replace(standing, schema=version, schema_row=row, population=population)
+    return standing, replace(account, spent=multiply(account.spent, charge))
 
 
 def problem_after(standing: Standing, account: Account, kind: str) -> str | None:
     """Say which promise an event breaks, if one."""
-    if not standing.balance.left:
+    if not standing.balance.holds(1):
         return "what is charged already is more than the budget"
     if standing.allotted > standing.budget:
         return "the allowances together are more than the budget"
-    if kind == "allowance" and not standing.balance_of(account).left:
+    if kind == "allowance" and not standing.balance_of(account).holds(1):
         return "the analyst has spent more than the allowance already"
     return None
 
@@ -260,7 +305,7 @@ def check_event(before: Standing | None, standing: Standing, account: Account, k
     )
 
 
-def promise(bits: Fraction) -> str:
+def promise(bits: Fraction, *, of: str = "") -> str:
     """Say in words what a budget promises.
 
     Example:
@@ -270,7 +315,7 @@ def promise(bits: Fraction) -> str:
     limit = cells_within(bits)
     number = f"{limit:,}" if limit < 10**15 else f"2^{bits}"
     return (
-        f"all analysts together see at most {number} different transcripts as the data of one "
+        f"all analysts together see at most {number} different transcripts{of} as the data of one "
         "person varies"
     )
 
@@ -284,7 +329,8 @@ def cells_within(bits: Fraction) -> int:
     return floor_power(bits)
 
 
-def _needed(content: Mapping[str, Any], name: str, kind: str) -> Any:  # noqa: ANN401 - any plain value
+def needed(content: Mapping[str, Any], name: str, kind: str) -> Any:  # noqa: ANN401 - any plain value
+    """Return what an event has to say."""
     if name not in content:
         raise OptionError(
             f"An event of the kind {kind} lacks '{name}'",

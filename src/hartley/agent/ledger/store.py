@@ -1,18 +1,28 @@
 """What the ledger needs of a database, in statements that SQLite and PostgreSQL both run.
 
 Beside the rows there are two tables that only index them, by the digest of a question: who was
-charged for it, and what was answered. They can be made again from the rows at any time.
+charged for it, and what was answered. They can be made again from the rows at any time, and
+whatever they say is looked up in the rows before it counts. A row counts if its hash fits what it
+says and the row after it, or the note where the chain ends, continues it.
 """
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from itertools import groupby
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hartley.agent.ledger.entries import FIELDS, FORMAT, Entry, Head
-from hartley.errors import EngineError, HartleyError
+from hartley.agent.ledger.entries import FIELDS, FORMAT, LARGEST_SEQUENCE, Entry, Head
+from hartley.agent.ledger.rows import (
+    NO_NOTE,
+    broken,
+    charged_digests,
+    check_hash,
+    committed_answers,
+    continued,
+)
+from hartley.errors import EngineError, HartleyError, InputError, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,17 +35,24 @@ T = TypeVar("T")
 PAGE = 500
 """Rows read at once, and questions looked up at once."""
 COLUMNS = ", ".join(FIELDS)
+LINKED = (
+    f"SELECT {', '.join(f'e.{name}' for name in FIELDS)}, after.previous, h.sequence, h.hash "  # noqa: S608 - our own words
+    "FROM hartley_entries e LEFT JOIN hartley_entries after ON after.sequence = e.sequence + 1 "
+    "LEFT JOIN hartley_head h ON h.one = 1"
+)
+"""Rows, each with what continues it: the row after it, or the note where the chain ends."""
 FIRST = -(2**63)
 """The smallest number that a row can have in a database, whoever wrote it."""
 ATTEMPTS = 5
 
 
-def broken(problem: str) -> EngineError:
-    """Return the error for a ledger that does not hold together; nothing is written to it."""
-    return EngineError(
-        f"The ledger cannot be used: {problem}",
-        hint="run 'hartley ledger verify' on it, and restore a backup",
-    )
+@dataclass(frozen=True)
+class Paid:
+    """What is known of some questions, by digest."""
+
+    accounts: Mapping[str, Mapping[str, int]]
+    """Who was charged for them, each with the row."""
+    answers: Mapping[str, str]
 
 
 class Transaction:
@@ -52,36 +69,77 @@ class Transaction:
 
     def head(self) -> Head | None:
         """Return where the chain ends by the note that is kept beside it."""
-        found = self.run("SELECT sequence, hash, format FROM hartley_head", ())
-        return Head(*found[0]) if found and found[0][0] else None
+        noted = self.run("SELECT sequence, hash, format FROM hartley_head", ())
+        if not noted:
+            raise broken(NO_NOTE)
+        if noted[0][0] == 0:
+            return None
+        try:
+            return Head(*noted[0])
+        except InputError:
+            raise broken("the note where it ends says something that a ledger does not") from None
 
     def last(self) -> Entry | None:
         """Return the last row, after a look that it is the one that was written last."""
-        entry = self._one("ORDER BY sequence DESC LIMIT 1")
+        rows = self.run(
+            f"SELECT {COLUMNS} FROM hartley_entries ORDER BY sequence DESC LIMIT 1",  # noqa: S608 - our own words
+            (),
+        )
+        entry = Entry(*rows[0]) if rows else None
         head = self.head()
         if (head is None) != (entry is None):
             raise broken("its last rows are missing")
         if entry is not None and head is not None:
             if (entry.sequence, entry.hash) != (head.sequence, head.hash):
                 raise broken(f"row {head.sequence} was written last and is not the last")
-            check(entry)
+            check_hash(entry)
         return entry
 
-    def latest(self, dataset: str, account: str | None = None) -> Entry | None:
-        """Return the last row of a dataset, or of one account in it."""
-        if account is None:
-            return self._one("WHERE dataset = ? ORDER BY sequence DESC LIMIT 1", dataset)
-        return self._one(
-            "WHERE dataset = ? AND account = ? ORDER BY sequence DESC LIMIT 1", dataset, account
+    def latest(
+        self, dataset: str, account: str | None = None, *, until: int | None = None
+    ) -> Entry | None:
+        """Return the last row of a dataset, or of one account in it, up to some row, checked."""
+        given = {"dataset = ?": dataset, "account = ?": account, "sequence <= ?": until}
+        wanted = {words: value for words, value in given.items() if value is not None}
+        where = " AND ".join(f"e.{words}" for words in wanted)
+        return self._one(f"WHERE {where} ORDER BY e.sequence DESC LIMIT 1", *wanted.values())
+
+    def latest_of_all(self) -> list[Entry]:
+        """Return the last row of every dataset, checked."""
+        hop, values = _hop("dataset", "dataset > ?", ("",))
+        ends = "SELECT (SELECT max(sequence) FROM hartley_entries WHERE dataset = name) FROM hop"
+        return self._linked(
+            f"WHERE e.sequence IN ({ends} WHERE name IS NOT NULL) ORDER BY e.sequence",
+            values,
+            before=hop,
         )
 
     def entry(self, sequence: int) -> Entry | None:
-        """Return one row."""
-        return self._one("WHERE sequence = ?", sequence)
+        """Return one row, checked."""
+        return self._one("WHERE e.sequence = ?", sequence)
 
     def _one(self, where: str, *values: object) -> Entry | None:
-        found = self.run(f"SELECT {COLUMNS} FROM hartley_entries {where}", values)  # noqa: S608 - our own words
-        return Entry(*found[0]) if found else None
+        rows = self._linked(where, values)
+        return rows[0] if rows else None
+
+    def _linked(self, where: str, values: Sequence[Any], *, before: str = "") -> list[Entry]:
+        rows = self.run(f"{before}{LINKED} {where}", values)
+        return [continued(Entry(*row[:-3]), *row[-3:]) for row in rows]
+
+    def _several(self, sequences: set[int]) -> dict[int, Entry]:
+        """Return rows by their numbers, checked."""
+        wanted, rows = sorted(sequences, key=str), []
+        for start in range(0, len(wanted), PAGE):
+            page = wanted[start : start + PAGE]
+            rows += self._linked(f"WHERE e.sequence IN ({_marks(page)})", page)
+        return {entry.sequence: entry for entry in rows}
+
+    def checked(self, dataset: str, start: int = FIRST) -> Iterator[Entry]:
+        """Yield the rows of a dataset in order, each checked, a page at a time."""
+        where = f"WHERE e.dataset = ? AND e.sequence >= ? ORDER BY e.sequence LIMIT {PAGE}"
+        while rows := self._linked(where, (dataset, start)):
+            yield from rows
+            start = rows[-1].sequence + 1
 
     def entries(self, start: int = FIRST, *, dataset: str | None = None) -> Iterator[Entry]:
         """Yield rows in order, a page at a time, even those before the first that are no rows."""
@@ -101,9 +159,16 @@ class Transaction:
 
     def append(self, entry: Entry) -> None:
         """Add a row and move the note where the chain ends."""
-        marks = ", ".join("?" * len(FIELDS))
-        self.run(f"INSERT INTO hartley_entries ({COLUMNS}) VALUES ({marks})", entry.fields)  # noqa: S608 - our own words
+        self.run(
+            f"INSERT INTO hartley_entries ({COLUMNS}) VALUES ({_marks(FIELDS)})",  # noqa: S608 - our own words
+            entry.fields,
+        )
         self.run("UPDATE hartley_head SET sequence = ?, hash = ?", (entry.sequence, entry.hash))
+
+    def hash_of(self, sequence: int) -> str | None:
+        """Return the hash of a row as it stands there."""
+        rows = self.run("SELECT hash FROM hartley_entries WHERE sequence = ?", (sequence,))
+        return rows[0][0] if rows else None
 
     def hash_before_migration(self, found: int, sequence: int) -> str | None:
         """Return the hash that a row had in an older format, where it is still known."""
@@ -117,51 +182,97 @@ class Transaction:
 
     def datasets(self) -> list[str]:
         """Name the datasets."""
-        return self._distinct("dataset", "TRUE", ())
+        return self._distinct("dataset", "dataset > ?", ("",))
+
+    def populations(self) -> list[str]:
+        """Name the populations, whose rows belong to no dataset."""
+        return self.accounts("")
 
     def accounts(self, dataset: str) -> list[str]:
         """Name the accounts of a dataset."""
         return self._distinct("account", "dataset = ?", (dataset,))
 
     def _distinct(self, column: str, where: str, values: tuple[str, ...]) -> list[str]:
-        """Hop along the index from one value to the next, whatever the number of rows."""
-        found = self.run(
-            f"WITH RECURSIVE hop(name) AS (SELECT min({column}) FROM hartley_entries WHERE {where} "  # noqa: S608 - our own words
-            f"UNION ALL SELECT (SELECT min({column}) FROM hartley_entries WHERE {where} "
-            f"AND {column} > hop.name) FROM hop WHERE hop.name IS NOT NULL) "
-            "SELECT name FROM hop WHERE name IS NOT NULL",
-            (*values, *values),
-        )
-        return [row[0] for row in found]
+        hop, twice = _hop(column, where, values)
+        rows = self.run(f"{hop}SELECT name FROM hop WHERE name IS NOT NULL", twice)  # noqa: S608 - our own words
+        return [row[0] for row in rows]
 
-    def versions(self, dataset: str) -> set[str]:
-        """Name every version that the data of a dataset had."""
-        found = self.run(
-            "SELECT content FROM hartley_entries WHERE dataset = ? "
+    def versions(self, dataset: str, *, until: int = LARGEST_SEQUENCE) -> set[str]:
+        """Name every version that the data of a dataset had, up to some row."""
+        rows = self.run(
+            "SELECT content FROM hartley_entries WHERE dataset = ? AND sequence <= ? "
             "AND kind IN ('created', 'version', 'erasure', 'schema')",
+            (dataset, until),
+        )
+        told = [json.loads(row[0]) for row in rows]
+        return {content["version"] for content in told if "version" in content}
+
+    def schemas(self, dataset: str) -> list[Entry]:
+        """Return the rows that gave a dataset a schema, in order, checked."""
+        return self._linked(
+            "WHERE e.dataset = ? AND e.kind IN ('created', 'schema') ORDER BY e.sequence",
             (dataset,),
         )
-        told = [json.loads(row[0]) for row in found]
-        return {content["version"] for content in told if "version" in content}
 
     # --- questions ---
 
-    def asked(self, digests: Sequence[str]) -> dict[str, set[str]]:
-        """Return the accounts that were charged for questions, by digest."""
-        rows = self._by_digest("digest, account", "hartley_asked", digests)
-        return {key: {row[1] for row in group} for key, group in groupby(rows, lambda row: row[0])}
+    def paid(self, digests: Sequence[str], *, until: int = LARGEST_SEQUENCE) -> Paid:
+        """Return who was charged for questions, and the answers that are known, up to some row.
 
-    def answers(self, digests: Sequence[str]) -> dict[str, str]:
-        """Return the answers that are known, by digest."""
-        return dict(self._by_digest("digest, answer", "hartley_answers", digests))
+        Both are what rows of the chain say; an index that says anything else is refused.
+        """
+        asked = self._by_digest("digest, account, sequence", "hartley_asked", digests, until)
+        answers = self._by_digest("digest, answer, sequence", "hartley_answers", digests, until)
+        rows = self._several({row[2] for row in (*asked, *answers)})
+        accounts: dict[str, dict[str, int]] = {}
+        questions: dict[int, set[str]] = {}
+        for digest, account, sequence in asked:
+            entry = rows.get(sequence)
+            if entry is not None and sequence not in questions:
+                questions[sequence] = charged_digests(entry)
+            if entry is None or entry.account != account or digest not in questions[sequence]:
+                raise broken("its index says that a question was paid for, and its rows do not")
+            accounts.setdefault(digest, {})[account] = sequence
+        given: dict[str, str] = {}
+        for digest, answer, sequence in answers:
+            entry = rows.get(sequence)
+            if entry is None or committed_answers(entry).get(digest) != answer:
+                raise broken("its index holds an answer that its rows do not give")
+            if digest not in accounts:
+                raise broken("its index holds an answer to a question that nobody paid for")
+            given[digest] = answer
+        self._refuse_lost_answers(
+            {digest: min(by.values()) for digest, by in accounts.items() if digest not in given},
+            rows,
+            until,
+        )
+        return Paid(accounts, given)
 
-    def _by_digest(self, columns: str, table: str, digests: Sequence[str]) -> list[Any]:
+    def _refuse_lost_answers(
+        self, waiting: Mapping[str, int], rows: Mapping[int, Entry], until: int
+    ) -> None:
+        """Refuse an index that lost an answer: a question that waits for one has none in the rows.
+
+        Looks through the rows since the charge, of which there are few, because what was charged
+        is answered at once unless the engine or the process failed.
+        """
+        if not waiting:
+            return
+        first = min(waiting.values())
+        dataset = rows[first].dataset
+        commits = self._linked(
+            "WHERE e.dataset = ? AND e.sequence > ? AND e.sequence <= ? AND e.kind = 'commit'",
+            (dataset, first, until),
+        )
+        if any(not committed_answers(entry).keys().isdisjoint(waiting) for entry in commits):
+            raise broken("its index lacks an answer that its rows give")
+
+    def _by_digest(self, columns: str, table: str, digests: Sequence[str], until: int) -> list[Any]:
         wanted, found = sorted(set(digests)), []
         for start in range(0, len(wanted), PAGE):
             page = wanted[start : start + PAGE]
-            marks = ", ".join("?" * len(page))
-            statement = f"SELECT {columns} FROM {table} WHERE digest IN ({marks}) ORDER BY digest"  # noqa: S608 - our own words
-            found += self.run(statement, page)
+            where = f"digest IN ({_marks(page)}) AND NOT sequence > ?"
+            found += self.run(f"SELECT {columns} FROM {table} WHERE {where}", (*page, until))  # noqa: S608 - our own words
         return found
 
     def note_asked(self, digests: Sequence[str], account: str, sequence: int) -> None:
@@ -189,11 +300,25 @@ class Transaction:
         )
         return [row[0] for row in found]
 
-    def indexed(self) -> tuple[list[Any], list[Any]]:
-        """Return both tables that index the rows, in order, whole."""
-        asked = "SELECT digest, account, sequence FROM hartley_asked ORDER BY digest, account"
-        answers = "SELECT digest, answer, sequence FROM hartley_answers ORDER BY digest"
-        return self.run(asked, ()), self.run(answers, ())
+    def charges(self, dataset: str) -> tuple[int, int]:
+        """Return how many batches of a dataset were paid for, and how many questions in them."""
+        (row,) = self.run(
+            "SELECT count(DISTINCT a.sequence), count(*) FROM hartley_asked a "
+            "JOIN hartley_entries e ON e.sequence = a.sequence WHERE e.dataset = ?",
+            (dataset,),
+        )
+        return int(row[0]), int(row[1])
+
+    def indexed(self, after: int = 0) -> tuple[list[Any], list[Any]]:
+        """Return both tables that index the rows, as far as they index rows after one."""
+        return (
+            self.run(
+                "SELECT digest, account, sequence FROM hartley_asked WHERE sequence > ?", (after,)
+            ),
+            self.run(
+                "SELECT digest, answer, sequence FROM hartley_answers WHERE sequence > ?", (after,)
+            ),
+        )
 
 
 class Store(ABC):
@@ -202,6 +327,8 @@ class Store(ABC):
     name: str
     """How to call it in a sentence; holds no password."""
     pool: Pool
+    only_reads = False
+    """Whether nothing can be written to it from here."""
 
     @abstractmethod
     def read(self, work: Callable[[Transaction], T]) -> T:
@@ -229,11 +356,27 @@ class Store(ABC):
         self.pool.close()
 
 
-def check(entry: Entry) -> Entry:
-    """Refuse to build on a row that was changed."""
-    if entry.hash != entry.expected_hash:
-        raise broken(f"row {entry.sequence} was changed")
-    return entry
+def _hop(column: str, where: str, values: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return words that hop along an index from one name to the next, however many the rows."""
+    return (
+        f"WITH RECURSIVE hop(name) AS (SELECT min({column}) FROM hartley_entries WHERE {where} "  # noqa: S608 - our own words
+        f"UNION ALL SELECT (SELECT min({column}) FROM hartley_entries WHERE {where} "
+        f"AND {column} > hop.name) FROM hop WHERE hop.name IS NOT NULL) "
+    ), (*values, *values)
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def format_noted(transaction: Transaction) -> int:
+    """Return the format that the note beside the rows names."""
+    noted = transaction.run("SELECT format FROM hartley_head", ())
+    if not noted:
+        raise broken(NO_NOTE)
+    if type(noted[0][0]) is not int:
+        raise broken("the note where it ends says something that a ledger does not")
+    return noted[0][0]
 
 
 def check_format(found: int | None, name: str) -> bool:
@@ -244,6 +387,15 @@ def check_format(found: int | None, name: str) -> bool:
             hint="use the version of Hartley that wrote it, or a newer one",
         )
     return found == FORMAT
+
+
+def only_read(name: str) -> Refused:
+    """Return the refusal of whatever would have to be written to a ledger that cannot be."""
+    return Refused(
+        f"The ledger {name} can only be read here, so nothing new is asked, changed or charged",
+        hint="what was answered before can be asked again; for the rest use it from where its "
+        "file, folder or database can be written to",
+    )
 
 
 def lasting(error: Exception, name: str) -> HartleyError:

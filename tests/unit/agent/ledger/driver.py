@@ -128,6 +128,55 @@ def at_once(address, *, processes, threads, keys, bits):
     }
 
 
+# --- datasets of one population -----------------------------------------------------------------
+
+
+def ask_shared(address, number, keys):
+    """Ask every question of one dataset, and bring new versions in between; count what was paid."""
+    dataset, paid, refused = f"d{number % 3}", 0, 0
+    order = random.Random(number)  # noqa: S311 - nothing secret
+    with open_ledger(address) as ledger:
+        for key in order.sample(range(keys), keys):
+            try:
+                done = ledger.reserve(dataset, None, [{"q": key}], price_of([key]))
+                ledger.commit(done, [answer_of(key)])
+                paid += done.sequence is not None
+                if key % 7 == 0:
+                    ledger.record(dataset, "version", {"rows": 9})  # its open columns cost 2
+            except Refused:
+                refused += 1
+    return {"paid": paid, "refused": refused}
+
+
+def shared(address, *, processes, keys, bits):
+    """Let processes ask several datasets that share one budget."""
+    with open_ledger(address) as ledger:
+        ledger.record("town", "population", {"bits": bits})
+        for number in range(3):
+            schema = {"table": {"name": f"d{number}", "population": "town"}}
+            about = {"bits": 1000, "schema": schema, "rows": 9, "open_factor": 2}
+            ledger.record(f"d{number}", "created", about)
+    found = []
+    for number in range(processes):
+        result, told = os.pipe()
+        child = fork()
+        if not child:
+            try:
+                os.write(told, json.dumps(ask_shared(address, number, keys)).encode())
+            except BaseException:  # noqa: BLE001 - whoever started us reads it
+                traceback.print_exc()
+            finally:
+                os._exit(0)
+        os.close(told)
+        found.append((child, result))
+    answers = []
+    for child, result in found:
+        with os.fdopen(result) as file:
+            answers.append(json.loads(file.read()))
+        os.waitpid(child, 0)
+    return answers
+
+
 # --- killed -------------------------------------------------------------------------------------
 
 
@@ -272,5 +321,6 @@ def forked(address, *, children):
 
 if __name__ == "__main__":
     mode, address, settings = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-    done = {"at_once": at_once, "killed": killed, "forked": forked}[mode](address, **settings)
+    modes = {"at_once": at_once, "shared": shared, "killed": killed, "forked": forked}
+    done = modes[mode](address, **settings)
     sys.stdout.write(json.dumps(done))

@@ -1,0 +1,136 @@
+"""What a recorded schema says that charges rest on, and which of it may change under them.
+
+A charge bounds what one unit can lose, so it means nothing for another unit. What else a schema
+says is about the version of the data that it came with: the charges for that version were made
+under it. The argument is in docs/accountant.md, "Schemas that change".
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from hartley.agent.ledger.entries import canonical, read_integer
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What charges rest on; of a schema that is none of an agent's, nothing but defaults."""
+
+    unit: str | None = None
+    """The column that names the person; None where one row is one person."""
+    population: str | None = None
+    rows_per_unit: int = 1
+    private_rows: bool = False
+    max_rows: int | None = None
+    columns: Mapping[str, tuple[object, str]] = field(default_factory=dict)
+    """Of every column its kind and all else, as canonical text."""
+
+    @property
+    def unit_in_words(self) -> str:
+        """Whom a charge protects."""
+        return "one row" if self.unit is None else f"a value of '{self.unit}'"
+
+
+def terms_of(schema: object) -> Terms:
+    r"""Read a schema as it was recorded: the text of a TOML file, or nested dicts.
+
+    Example:
+        >>> terms_of('[table]\nname = "visits"\nunit = "patient"\nrows_per_unit = 3').unit
+        'patient'
+        >>> terms_of({"table": {"population": "town"}}).population
+        'town'
+    """
+    if isinstance(schema, str):
+        return _read(schema)
+    return _terms(schema) if isinstance(schema, Mapping) else Terms()
+
+
+@lru_cache(maxsize=64)
+def _read(text: str) -> Terms:
+    try:
+        return _terms(tomllib.loads(text))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return Terms()
+
+
+def _terms(schema: Mapping[str, Any]) -> Terms:
+    table = schema.get("table", schema)
+    table = table if isinstance(table, Mapping) else {}
+    columns = schema.get("columns")
+    return Terms(
+        unit=_text(table.get("unit")),
+        population=_text(table.get("population")),
+        rows_per_unit=_count(table.get("rows_per_unit")) or 1,
+        private_rows=table.get("rows") == "private",
+        max_rows=_count(table.get("max_rows")),
+        columns={
+            str(name): (column.get("kind"), _but_kind(column))
+            for name, column in (columns.items() if isinstance(columns, Mapping) else ())
+            if isinstance(column, Mapping)
+        },
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int else None
+
+
+def _but_kind(column: Mapping[str, Any]) -> str:
+    return canonical({str(name): str(value) for name, value in column.items() if name != "kind"})
+
+
+def problem_of_schema(
+    before: Terms, after: Terms, told: Mapping[str, Any], *, charged: bool
+) -> str | None:
+    """Say what an event with another schema may not change, if it does.
+
+    Args:
+        before: of the schema that the dataset had.
+        after: of the one in the event.
+        told: the event as the ledger keeps it.
+        charged: whether anything was charged, of any version, open columns included.
+    """
+    if charged and before.unit != after.unit:
+        return (
+            f"what was charged was counted for {before.unit_in_words}, and is nothing for "
+            f"{after.unit_in_words}"
+        )
+    if "version" in told:
+        return None
+    full = read_integer(told["open_charge"]) >= read_integer(told["open_factor"])
+    return _problem_of_same_data(before, after, full_charge=full)
+
+
+def _problem_of_same_data(before: Terms, after: Terms, *, full_charge: bool) -> str | None:
+    """Say what a schema may not change where the data stay as they are.
+
+    They were checked and coded under the schema that they came with, and charges were made for
+    what was private in it.
+    """
+    problems = [
+        (after.rows_per_unit < before.rows_per_unit, "a person may have more rows than it allows"),
+        (
+            before.max_rows is not None and (after.max_rows or before.max_rows) < before.max_rows,
+            "there may be more rows than it allows",
+        ),
+        (before.private_rows and not after.private_rows, "how many rows there are is private"),
+    ]
+    for name, (kind, values) in after.columns.items():
+        known_kind, known_values = before.columns.get(name, (kind, values))
+        problems += [
+            (values != known_values, f"column '{name}' was coded in another way"),
+            (kind == "public" != known_kind, f"column '{name}' is private"),
+            (
+                kind == "open" != known_kind and not full_charge,
+                f"opening column '{name}' costs all that its open columns cost",
+            ),
+        ]
+    return next((problem for wrong, problem in problems if wrong), None)
