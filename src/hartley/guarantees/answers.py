@@ -16,7 +16,7 @@ from hartley.guarantees.consequences import (
     of_noiseless_privacy,
 )
 from hartley.guarantees.promise import B, D, Promise, counted, exactly, few, up_bits, within
-from hartley.guarantees.records import INSIDE, budget_text, compare_budget
+from hartley.guarantees.records import INSIDE, UNRELATED, budget_text, compare_budget
 from hartley.policies.calibration import cells_met, cells_reached, outputs_telling
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.ranges.box import Box, Interval
@@ -83,7 +83,7 @@ def promise_answers(
     answers: Sequence[Answer],
     budget: object,
     *,
-    assumptions: tuple[str, ...] = (OTHERS, INSIDE),
+    assumptions: tuple[str, ...] = (OTHERS, UNRELATED, INSIDE),
     more: tuple[Consequence, ...] = (),
     parameters: dict[str, object] | None = None,
 ) -> Promise:
@@ -208,7 +208,11 @@ def promise_indistinguishability(
         rule=quantizer.rule,
         sound=budget is None or telling <= floor_power(budget),
         certainty="exact" if attained else "bound",
-        assumptions=(INSIDE, "nothing is known about the data of the others but its ranges"),
+        assumptions=(
+            INSIDE,
+            UNRELATED,
+            "nothing is known about the data of the others but its ranges",
+        ),
         consequences=of_query(box, query, quantizer),
         parameters={"levels": quantizer.levels, "budget": budget_text(budget)},
     )

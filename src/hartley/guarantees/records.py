@@ -30,6 +30,10 @@ Missing = Literal["counted", "refused", "ruled out"]
 a strict release refuses it; or a policy for numbers alone says nothing about it."""
 INSIDE = "every value lies in its declared range, or is clamped to it first"
 ROWS = "one row is one person, and neither the number nor the order of the rows tells anything"
+UNRELATED = (
+    "what is possible for one person does not depend on the others' data; people who are related, "
+    "such as a household, count together as one person"
+)
 STRICT = (
     "no value is missing: it holds for a strict release alone, and that a table was refused is not "
     "counted"
@@ -114,7 +118,11 @@ def promise_records(
         "missing": missing,
         "budget": budget_text(budget),
     }
-    assumptions = (*MISSING[missing], f"of the record nothing but {names(columns)} is released")
+    assumptions = (
+        *MISSING[missing],
+        UNRELATED,
+        f"of the record nothing but {names(columns)} is released",
+    )
     if None in sizes.values():
         return _promise_nothing(sizes, assumptions, parameters)
     outputs = math.prod(size or 1 for size in sizes.values())

@@ -97,12 +97,16 @@ def test_nothing_is_said_about_the_estimates_of_listed_points():
     assert "range of age" in sentences[0]
 
 
-def test_the_stretch_policy_keeps_what_the_paper_claims_and_the_papers_own_does_not():
+def test_both_policies_leave_open_what_the_paper_claims_each_for_its_values():
     stretch = certify(StretchPolicy(OBESE, 20, PEOPLE))
     blur = certify(BlurringPolicy(OBESE, 20, PEOPLE))
     assert stretch.sound
     assert 2**stretch.value - 1 == pytest.approx(0.216321901, rel=1e-5)
-    assert (blur.sound, blur.value) == (False, 0.0)
+    assert (blur.sound, blur.value) == (True, stretch.value)
+    assert stretch.claim.startswith("For values of weight that have no step: within 20 of the line")
+    assert "by the volume of outputs, of which a line has none, Priv = 0." in blur.claim
+    leak = {one.name: one.value for one in blur.consequences}["information leakage"]
+    assert leak == math.inf  # Proposition 1 is about Priv, which is 0
     names = {consequence.name for consequence in stretch.consequences}
     assert names == {"information leakage", "success of a test", "limits of Priv"}
 
