@@ -15,8 +15,18 @@ from hartley.guarantees.consequences import (
     of_cells,
     of_noiseless_privacy,
 )
-from hartley.guarantees.promise import B, D, Promise, counted, exactly, few, up_bits, within
-from hartley.guarantees.records import INSIDE, UNRELATED, budget_text, compare_budget
+from hartley.guarantees.promise import (
+    UNRELATED,
+    B,
+    D,
+    Promise,
+    counted,
+    exactly,
+    few,
+    up_bits,
+    within,
+)
+from hartley.guarantees.records import INSIDE, budget_text, compare_budget
 from hartley.policies.calibration import cells_met, cells_reached, outputs_telling
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.ranges.box import Box, Interval

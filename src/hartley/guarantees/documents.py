@@ -17,12 +17,11 @@ from hartley.guarantees.answers import (
 )
 from hartley.guarantees.hidden import promise_lines
 from hartley.guarantees.perturbations import promise_perturbation
-from hartley.guarantees.promise import counted, exactly
+from hartley.guarantees.promise import UNRELATED, counted, exactly
 from hartley.guarantees.reach import reach_bounds
 from hartley.guarantees.records import (
     INSIDE,
     MISSING,
-    UNRELATED,
     count_outputs,
     outputs_of,
     promise_records,

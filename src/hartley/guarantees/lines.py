@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from hartley.errors import OptionError, printable
 from hartley.exact import bits_at_most
 from hartley.guarantees.consequences import of_hypothesis_privacy
-from hartley.guarantees.promise import D, Promise, down, within
-from hartley.guarantees.records import INSIDE, UNRELATED
+from hartley.guarantees.promise import UNRELATED, D, Promise, down, within
+from hartley.guarantees.records import INSIDE
 from hartley.policies.blurring import StretchPolicy
 from hartley.ranges.enclosure import range_bounds, shown
 from hartley.ranges.expression import variables

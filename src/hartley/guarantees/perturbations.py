@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from hartley.errors import InputError, printable
 from hartley.exact import bits_at_least
 from hartley.guarantees.leakage import asked_budget, ratio_within
-from hartley.guarantees.promise import Consequence, Promise, counted, up_bits
-from hartley.guarantees.records import INSIDE, ROWS, UNRELATED, budget_text, outputs_of
+from hartley.guarantees.promise import UNRELATED, Consequence, Promise, counted, up_bits
+from hartley.guarantees.records import INSIDE, ROWS, budget_text, outputs_of
 from hartley.policies.columns import LineColumn, Pram, columns_of
 from hartley.policies.perturbation.leakage import guessing_gain, pram_leakage, rounded_up
 

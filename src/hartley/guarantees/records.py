@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from hartley.errors import printable
 from hartley.exact import bits_at_least, floor_power, parse_number
 from hartley.guarantees.consequences import estimation_error, of_noiseless_privacy
-from hartley.guarantees.promise import B, Promise, counted, exactly, up_bits
+from hartley.guarantees.promise import UNRELATED, B, Promise, counted, exactly, up_bits
 from hartley.policies.columns import (
     CutColumn,
     LineColumn,
@@ -30,10 +30,6 @@ Missing = Literal["counted", "refused", "ruled out"]
 a strict release refuses it; or a policy for numbers alone says nothing about it."""
 INSIDE = "every value lies in its declared range, or is clamped to it first"
 ROWS = "one row is one person, and neither the number nor the order of the rows tells anything"
-UNRELATED = (
-    "what is possible for one person does not depend on the others' data; people who are related, "
-    "such as a household, count together as one person"
-)
 STRICT = (
     "no value is missing: it holds for a strict release alone, and that a table was refused is not "
     "counted"

@@ -283,3 +283,31 @@ def test_a_band_that_covers_everything_decides_nothing():
     assert (everything.value, everything.sound) == (math.inf, True)
     found = {c.name: c.value for c in everything.consequences}
     assert (found["information leakage"], found["success of a test"]) == (0.0, 0.5)
+
+
+def test_a_certificate_keeps_what_it_was_computed_from():
+    quantizer = UniformQuantizer(0, 1, 4)
+    square = Box({"x1": (0, 1), "x2": ("0", "1/3")})
+    asked = certify(quantizer, 2, query="(x1 + x2)/2", box=square)
+    assert asked.parameters == {
+        "query": "(x1 + x2)/2",
+        "box": {"x1": ["0", "1"], "x2": ["0", "1/3"]},
+        "sensitivity": "1/2",
+        "budget": "2",
+    }
+    declared = certify(quantizer, sensitivity="0.25")
+    assert declared.parameters == {
+        "query": None,
+        "box": None,
+        "sensitivity": "1/4",
+        "budget": None,
+    }
+    # The sides of many people are not listed, those of twelve are.
+    for people, listed in ((12, True), (13, False)):
+        mean = " + ".join(f"x{i}/{people}" for i in range(1, people + 1))
+        found = certify(quantizer, query=mean, box=Box.cube(0, 1, size=people)).parameters
+        assert found["query"].startswith(f"x1/{people}")
+        assert (found["box"] is not None) == listed
+        assert found["sensitivity"] == f"1/{people}"
+    nobody = certify(quantizer, sensitivity=0)
+    assert (nobody.value, nobody.parameters["sensitivity"]) == (0.0, "0")
