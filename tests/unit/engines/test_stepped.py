@@ -50,8 +50,10 @@ def test_decimals_of_any_length_are_found_whatever_their_number(decimals, steps,
         [pounds * 0.45359237 for pounds in range(100, 200)] * 3,
         # Seven thirds and the like are no decimals either.
         [k / 3 for k in range(100, 160)] * 2,
+        # Nothing but that they occur again shows a step like this one.
+        [k * math.sqrt(3) for k in range(20, 100)] + [50 * math.sqrt(3)],
     ],
-    ids=["whole", "halves", "binary", "float32", "decimal", "pounds", "thirds"],
+    ids=["whole", "halves", "binary", "float32", "decimal", "pounds", "thirds", "irrational"],
 )
 def test_other_steps_are_found_too(values):
     assert looked(values).shows_step

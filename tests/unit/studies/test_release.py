@@ -253,6 +253,10 @@ def test_a_release_has_no_more_outputs_than_its_design_promised(tmp_path):
         with pytest.raises(ColumnError, match="1 value of 'age' is missing, which the promise"):
             release(ages, given, tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()
+    told = []
+    with pytest.raises(ColumnError):
+        release(ages, policy, tmp_path / "out.csv", progress=lambda what, _: told.append(what))
+    assert set(told) == {"count"}  # refused before a row is written
     release({"age": ages["age"][:4]}, policy, tmp_path / "out.parquet")
     released = pq.read_table(tmp_path / "out.parquet")["age"].to_pylist()
     assert len(set(released)) == 4 == 2**found.certificate.value
