@@ -417,7 +417,18 @@ def test_several_answers_about_one_column_are_counted_together(people, levels, a
         verify_exhaustively(means(people, count), people={"x": EIGHTHS}) for count in levels
     )
     assert one_by_one == alone
-    assert verify_exhaustively(means(people, *levels), people={"x": EIGHTHS}) == joint
+    document = means(people, *levels)
+    assert verify_exhaustively(document, people={"x": EIGHTHS}) == joint
+    assert round(2 ** certify(document).value) == joint  # and not the product
+
+
+def test_a_mean_and_a_total_of_one_column_are_one_answer():
+    document = means(5, 20, 20, functions=("mean", "total"))
+    assert certify(document).value == certify(means(5, 20)).value
+    # So many cells are not listed, and the product is a bound still.
+    fine = means(5, 10**6, 10**6)
+    alone = Fraction(10**6, 5) + 1
+    assert 2 ** certify(fine).value == pytest.approx(float(alone**2))
 
 
 @given(
