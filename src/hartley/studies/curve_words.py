@@ -102,6 +102,7 @@ def record_sentences(
         if useless is None
         else f"From {exactly(useless.budget)} bits on, every value is released as it is: more bits "
         "are of no use.",
+        *((MISSING_COUNTS,) if shared.counts_missing else ()),
     )
 
 

@@ -32,6 +32,8 @@ class Sharing:
     bits: float
     """What a release tells about its person at most: log2 of the outputs, with a missing value as
     one more a column where the budget has room for it."""
+    counts_missing: bool
+    """Whether the budget has room for missing values."""
     largest_error: Fraction
     """The largest weighted error of a column."""
     mean_error: Fraction
@@ -104,12 +106,14 @@ def _sharing(
 ) -> Sharing:
     weights = {name: spec.weights.get(name, Fraction(1)) for name in levels}
     weighted = [weights[name] * errors[name] for name in levels]
-    with_missing = count_outputs(columns, missing_of(columns, budget)).values()
+    missing = missing_of(columns, budget)
+    with_missing = count_outputs(columns, missing).values()
     return Sharing(
         levels=dict(levels),
         errors=dict(errors),
         outputs=math.prod(column.count or 1 for column in columns),
         bits=bits_at_least(math.prod(count or 1 for count in with_missing)),
+        counts_missing=missing == "counted",
         largest_error=max(weighted),
         mean_error=sum(weighted, Fraction(0)) / sum(weights.values()),
     )

@@ -391,10 +391,16 @@ def test_a_design_and_its_curve_say_one_number_for_one_reason(spec):
         assert not any("Theorem 8 as printed" in sentence for sentence in curve.sentences)
 
 
-@pytest.mark.parametrize("bits", [4, 5, 6, 7])
-def test_a_record_of_a_design_and_of_its_curve_tell_one_number(bits):
-    spec = RECORD | {"bits": bits}
-    assert tradeoff(spec).chosen.largest.bits == design(spec).certificate.value
+VISITS = {"columns": {"visits": {"range": [0, 9], "step": 1}}, "objective": "bits"}
+
+
+@pytest.mark.parametrize("spec", [RECORD, VISITS], ids=["weights", "a step"])
+@pytest.mark.parametrize("bits", [2, "3.4", 4, 6])
+def test_a_record_of_a_design_and_of_its_curve_tell_one_number(spec, bits):
+    designed, curve = design(spec | {"bits": bits}), tradeoff(spec | {"bits": bits})
+    assert curve.chosen.largest.bits == designed.certificate.value
+    words = "A missing value is released as missing, which counts as one more output."
+    assert (words in curve.sentences) == (words in designed.sentences)
 
 
 def test_a_design_finer_than_can_be_shown_is_noted():
