@@ -478,7 +478,9 @@ def test_a_query_that_nobody_moves_tells_nothing():
     assert little.value == 1.0  # over one edge at most
     assert little.parameters["sensitivity"] == "1/1000"
     raised = certify(ellipse(levels=6, sensitivity="3"))  # 2*x2**2 alone moves by 8
-    assert raised.parameters["sensitivity"] == "8"
+    assert (
+        7.999 < Fraction(raised.parameters["sensitivity"]) <= 8
+    )  # from within, so that it is sure
 
 
 def test_a_line_says_whether_its_number_is_exact():
