@@ -18,7 +18,7 @@ from hartley.guarantees.answers import (
 from hartley.guarantees.hidden import promise_lines
 from hartley.guarantees.perturbations import promise_perturbation
 from hartley.guarantees.promise import UNRELATED, counted, exactly
-from hartley.guarantees.reach import reach_bounds
+from hartley.guarantees.reach import raised, reach_bounds
 from hartley.guarantees.records import (
     INSIDE,
     MISSING,
@@ -186,7 +186,7 @@ def _promise_moved(
     if expression.names and all(name in ranges for name in expression.names):
         # One column alone is no more than one person's data.
         box = Box({name: Interval(*ranges[name]) for name in expression.names})
-        reach = max(reach, reach_bounds(expression, box)[0])
+        reach = raised(reach, reach_bounds(expression, box))
     declared = f"one person's data moves {column.of} by {exactly(reach)} at most, as declared"
     return promise_answers(
         [Answer(str(column.of), column.quantizer, reach)],

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from hartley.errors import ColumnError, InputError
-from hartley.guarantees.reach import reach_bounds
+from hartley.guarantees.reach import raised, reach_bounds
 from hartley.policies.blurring import Threshold
 from hartley.policies.query import Aggregate, parse_query
 from hartley.ranges.box import Box, Interval
@@ -179,7 +179,7 @@ class Specification:
             return self.answer_range.length
         assert self.expression is not None  # checked when the design was read
         # One column alone is no more than one person's data, whatever was declared.
-        return max(self.sensitivity, reach_bounds(self.expression, self.box)[0])
+        return raised(self.sensitivity, reach_bounds(self.expression, self.box))
 
     # --- checks -------------------------------------------------------------------------------
 
