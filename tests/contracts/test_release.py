@@ -7,8 +7,10 @@ import struct
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -22,6 +24,7 @@ from hartley.engines.column_map import (
     apply_map,
 )
 from hartley.engines.sources import open_table
+from hartley.engines.stepped import least_distance, look_for_step
 from hartley.engines.writing import write_table
 from hartley.errors import ColumnError
 from hartley.policies.columns import KeptColumn, LineColumn
@@ -333,3 +336,30 @@ def test_an_interruption_leaves_nothing(engine, mapped, tmp_path):
         write_table(mapped(engine, SPECS[0]), tmp_path / "out.csv", progress=interrupt)
     assert list(tmp_path.iterdir()) == []
     assert mapped(engine, SPECS[0]).counts.rows == 300
+
+
+STEPS = {
+    "tenths": [k / 10 for k in range(600, 700)],
+    "eighths": [k / 8 for k in range(480, 560)] * 2,
+    "fine": [60 + 20 * math.sin(k) ** 2 for k in range(1, 400)],
+    "holes": [None, math.nan, 60.5, -3.0, 0.0, 200.0, 1e300],
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_step_is_seen_on_every_engine(engine, name):
+    """The oracle counts the digits that a number is written with, decimal and binary."""
+    column = pa.table({"x": pa.array(STEPS[name], pa.float64())})
+    table, ends = open_table(engine.load(f"steps_{name}", column)), (Fraction(0), Fraction(200))
+    inside = [value for value in STEPS[name] if value is not None and 0 < value < 200]
+    short = [
+        -Decimal(repr(value)).as_tuple().exponent <= 11 or Fraction(value).denominator <= 2**38
+        for value in inside
+    ]
+    evidence = look_for_step(table, "x", *ends)
+    assert evidence.inside == len(inside)
+    assert evidence.rounded == sum(short)
+    assert evidence.repeated == len(inside) - len(set(inside))
+    assert evidence.shows_step == (name != "fine")
+    gaps = [later - sooner for sooner, later in pairwise(sorted(set(inside)))]
+    assert least_distance(table, "x", *ends) == min(gaps, default=None)

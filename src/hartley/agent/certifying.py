@@ -8,7 +8,7 @@ from hartley.agent.ledger.entries import write_integer
 from hartley.agent.pricing.price import RULE_VERSION
 from hartley.exact import bits_at_least
 from hartley.guarantees.certificate import Certificate
-from hartley.guarantees.promise import shown_up
+from hartley.guarantees.promise import UNRELATED, shown_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,6 +49,7 @@ def certificate_of(texts: Sequence[str], cells: int, schema: Schema) -> Certific
         assumptions=(
             f"{who}, who has at most {rows} row{'s' if rows != 1 else ''}",
             "everybody else's data stays fixed",
+            UNRELATED,
             "the schema, public columns and the number of rows are known to everybody"
             if schema.rows == "public"
             else "the schema and public columns are known to everybody",

@@ -20,14 +20,9 @@ from hartley.cli.output import (
     progress_bar,
     wants_json,
 )
-from hartley.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from hartley.guarantees.certificate import Certificate
-    from hartley.policies.document import PolicyDocument
-    from hartley.studies.release import ReleaseReport
 
 
 def release_command(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -74,8 +69,6 @@ def release_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         staged(out, wanted=promised is not None) as place,
     ):
         report = release(opened, document, place, strict=strict, progress=progress)
-        if promised is not None:
-            refuse_uncovered(report, document, promised)
     report = replace(report, path=str(out))
     if certificate is not None and promised is not None:
         promised.save(certificate)
@@ -100,21 +93,3 @@ def staged(out: Path, *, wanted: bool) -> Iterator[Path]:
         place = Path(folder, out.name)
         yield place
         place.replace(out)
-
-
-def refuse_uncovered(report: ReleaseReport, policy: PolicyDocument, promised: Certificate) -> None:
-    """Refuse to certify a release of a table that the promise does not reckon with."""
-    people = policy.design.get("people")
-    for column in report.columns:
-        lost = column.missing + column.undefined
-        if lost and promised.parameters.get("missing") != "counted":
-            raise OptionError(
-                f"{lost:,} value{'' if lost == 1 else 's'} of '{column.of or column.name}' "
-                f"{'is' if lost == 1 else 'are'} missing, which the certificate does not allow for",
-                hint="leave these rows out of the table, or release without --certificate",
-            )
-        if column.people is not None and column.people != people:
-            raise OptionError(
-                f"The certificate is about {people:,} people, but the table has {column.people:,}",
-                hint="design the release again for as many, or release without --certificate",
-            )

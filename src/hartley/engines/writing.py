@@ -42,6 +42,7 @@ def write_table(
     *,
     progress: Progress | None = None,
     change: Change | None = None,
+    accept: Callable[[MapCounts], None] | None = None,
 ) -> MapCounts:
     """Write a mapped table as Parquet or CSV, by the ending of the path, and say what it met.
 
@@ -56,6 +57,7 @@ def write_table(
         progress: told the share of the rows that is written.
         change: what becomes of the rows on their way, such as a random draw; what was met is
             counted before it.
+        accept: told what was met before the file appears, and may refuse it by raising.
 
     Example:
         >>> from hartley.engines.column_map import UniformCells, apply_map
@@ -89,6 +91,8 @@ def write_table(
                 hint="check that the disk has room and that the engine answers (hartley doctor)",
             ) from None
         found = _settle(mapped, counts, rows, nulls)
+        if accept is not None:
+            accept(found)
     if progress is not None:
         progress(1.0)
     return found

@@ -15,7 +15,17 @@ from hartley.guarantees.consequences import (
     of_cells,
     of_noiseless_privacy,
 )
-from hartley.guarantees.promise import B, D, Promise, counted, exactly, few, up_bits, within
+from hartley.guarantees.promise import (
+    UNRELATED,
+    B,
+    D,
+    Promise,
+    counted,
+    exactly,
+    few,
+    up_bits,
+    within,
+)
 from hartley.guarantees.records import INSIDE, budget_text, compare_budget
 from hartley.policies.calibration import cells_met, cells_reached, outputs_telling
 from hartley.policies.quantizer import UniformQuantizer
@@ -51,6 +61,8 @@ class Answer:
     reach: Fraction
     person: Fraction | None = None
     """The length of the range of one person's value, where that is known."""
+    of_total: tuple[str, int] | None = None
+    """The column whose total it depends on alone, and what the total is divided by."""
 
     @property
     def outputs(self) -> int:
@@ -83,15 +95,20 @@ def promise_answers(
     answers: Sequence[Answer],
     budget: object,
     *,
-    assumptions: tuple[str, ...] = (OTHERS, INSIDE),
+    assumptions: tuple[str, ...] = (OTHERS, UNRELATED, INSIDE),
     more: tuple[Consequence, ...] = (),
     parameters: dict[str, object] | None = None,
 ) -> Promise:
-    """Certify answers about many people: of several, the outputs multiply (Theorem 6).
+    """Certify answers about many people: the outputs of several multiply (Theorem 6).
 
-    A bound: one person may be able to produce less.
+    Those about one column depend on one total, so that together they are the cells of the common
+    refinement. A bound: one person may be able to produce less.
     """
-    outputs = math.prod(answer.outputs for answer in answers)
+    by_column: dict[object, list[Answer]] = {}
+    for place, answer in enumerate(answers):
+        about = place if answer.of_total is None else answer.of_total[0]
+        by_column.setdefault(about, []).append(answer)
+    outputs = math.prod(map(joint_outputs, by_column.values()))
     bits = bits_at_least(outputs)
     printed = any(answer.printed for answer in answers)
     kept = not printed if budget is None else outputs <= floor_power(budget)
@@ -121,6 +138,31 @@ def promise_answers(
     )
 
 
+def joint_outputs(answers: Sequence[Answer]) -> int:
+    """Return how many joint values answers about one column take while one person's data varies.
+
+    The person moves the total of the column by no more than the length of the range, so that the
+    answers change where it passes an edge of one of them: the cells of the common refinement
+    that an interval of that length meets. Too many edges to list leave the product.
+    """
+    product = math.prod(answer.outputs for answer in answers)
+    many = sum(answer.quantizer.levels for answer in answers) > MOST_CELLS_CUT
+    if len(answers) == 1 or many:
+        return product
+    edges: set[Fraction] = set()
+    reach = Fraction(0)
+    for answer in answers:
+        assert answer.of_total is not None  # they are about one column
+        share = answer.of_total[1]
+        edges.update(edge * share for edge in answer.quantizer.edges[1:-1])
+        reach = max(reach, answer.reach * share)
+    if not edges:
+        return 1
+    # What lies beyond the first and the last edge belongs to the cells at the ends.
+    inner = sorted(edges)
+    return min(product, cells_met((inner[0] - reach - 1, *inner, inner[-1] + reach + 1), reach))
+
+
 def answer_aggregate(
     aggregate: Aggregate, quantizer: Quantizer, side: Interval, people: int
 ) -> tuple[Answer, tuple[Consequence, ...]]:
@@ -131,7 +173,9 @@ def answer_aggregate(
     """
     share = people if aggregate.function == "mean" else 1
     text = f"{aggregate} over {counted(people, 'person').replace('persons', 'people')}"
-    answer = Answer(printable(text), quantizer, side.length / share, side.length)
+    answer = Answer(
+        printable(text), quantizer, side.length / share, side.length, (aggregate.column, share)
+    )
     ends = (people * side.low / share, people * side.high / share)
     more: tuple[Consequence, ...] = ()
     if people > MOST_PEOPLE_CUT or side.length == 0:
@@ -208,7 +252,11 @@ def promise_indistinguishability(
         rule=quantizer.rule,
         sound=budget is None or telling <= floor_power(budget),
         certainty="exact" if attained else "bound",
-        assumptions=(INSIDE, "nothing is known about the data of the others but its ranges"),
+        assumptions=(
+            INSIDE,
+            UNRELATED,
+            "nothing is known about the data of the others but its ranges",
+        ),
         consequences=of_query(box, query, quantizer),
         parameters={"levels": quantizer.levels, "budget": budget_text(budget)},
     )

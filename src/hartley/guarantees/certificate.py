@@ -13,13 +13,11 @@ from hartley.errors import CertificateError, HartleyError
 from hartley.files import whole_file
 from hartley.guarantees.documents import promise_document
 from hartley.guarantees.promise import Consequence, Promise
-from hartley.guarantees.saved import LARGEST, read_certificate
+from hartley.guarantees.saved import FORMAT, LARGEST, read_certificate
 from hartley.policies.document import PolicyDocument, file_digest
 
 if TYPE_CHECKING:
     import os
-
-FORMAT = 1
 
 
 @dataclass(frozen=True)

@@ -39,16 +39,18 @@ def of_noiseless_privacy(outputs: int, *errors: Consequence) -> tuple[Consequenc
         Consequence(
             "information leakage",
             bits,
-            f"What the release tells about one person, I⋆(Xᵢ;Y) ≤ L₀ˢ(Xᵢ;Y) ≤ L₀(Y;Xᵢ), is at most "
-            f"{up_bits(bits)}. This does not bound L₀(Xᵢ;Y): a single rare output may still narrow "
-            "the person's value further.",
+            "To whoever knows everybody else's data, what the release tells about one person, "
+            f"I⋆(Xᵢ;Y) ≤ L₀ˢ(Xᵢ;Y) ≤ L₀(Y;Xᵢ), is at most {up_bits(bits)}; I⋆ to whoever knows "
+            "less as well, where people are unrelated. This does not bound L₀(Xᵢ;Y): a single rare "
+            "output may still narrow the person's value further.",
             f"{B}, Theorem 1",
         ),
         Consequence(
             "zero-error capacity",
             bits,
             f"A stream of such answers carries at most {up_bits(bits)} an answer about one person "
-            "without error.",
+            "without error, given everybody else's data; without that knowledge too where people "
+            "are unrelated.",
             f"{B}, Theorem 2",
         ),
         Consequence(
@@ -66,8 +68,9 @@ def of_noiseless_privacy(outputs: int, *errors: Consequence) -> tuple[Consequenc
         Consequence(
             "stochastic maximal leakage",
             bits,
-            f"Were the data random, its maximal leakage about one person would be at most "
-            f"{up_bits(bits)}, whatever its law.",
+            "Were the data random, the maximal leakage about one person given everybody else's "
+            f"data is at most {up_bits(bits)}, whatever the law; without that knowledge too where "
+            "the person is independent of the others.",
             f"{B}, Theorem 5",
         ),
         Consequence(
@@ -179,22 +182,22 @@ def _reconstruction(cut: CutBox) -> tuple[float, str]:
     return smallest_error_bound(cut), "Theorem II.2"
 
 
-def of_hypothesis_privacy(epsilon: Fraction | None, deciding: Fraction) -> tuple[Consequence, ...]:
+def of_hypothesis_privacy(epsilon: Fraction | None, success: Fraction) -> tuple[Consequence, ...]:
     """Return what follows when a release is epsilon-private against a hypothesis.
 
     Args:
-        epsilon: what was promised; None where nothing is decided at all.
-        deciding: the share of all that records could be whose release decides, at least.
+        epsilon: what Priv, by volume of outputs, promises; None where nothing is decided at all.
+        success: how often the best test is right at least, where both hypotheses are equally
+            likely and the data is spread evenly under each.
 
     Example:
-        >>> leakage, success, _ = of_hypothesis_privacy(Fraction(1), Fraction(1, 2))
+        >>> leakage, success, _ = of_hypothesis_privacy(Fraction(1), Fraction(3, 4))
         >>> round(leakage.value, 9), success.value
-        (1.0, 0.625)
+        (1.0, 0.75)
     """
     leak = 0.0 if epsilon is None else math.inf
     if epsilon:
         leak = bits_at_least(*(1 + 1 / epsilon).as_integer_ratio())
-    success = Fraction(1, 2) + deciding / 4
     return (
         Consequence(
             "information leakage",
@@ -209,7 +212,7 @@ def of_hypothesis_privacy(epsilon: Fraction | None, deciding: Fraction) -> tuple
             "Were both hypotheses equally likely and the data spread evenly under each, the best "
             f"test would be right with probability {down(success)} or more: this much is not "
             "hidden.",
-            f"{D}, Theorem 3, corrected",
+            f"{D}, Theorem 3, sharpened",
         ),
         Consequence(
             "limits of Priv",

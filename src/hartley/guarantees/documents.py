@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hartley.errors import InputError
@@ -17,21 +17,59 @@ from hartley.guarantees.answers import (
 )
 from hartley.guarantees.hidden import promise_lines
 from hartley.guarantees.perturbations import promise_perturbation
-from hartley.guarantees.promise import counted, exactly
-from hartley.guarantees.reach import reach_bounds
-from hartley.guarantees.records import INSIDE, MISSING, count_outputs, outputs_of, promise_records
-from hartley.policies.columns import LineColumn, query_of
+from hartley.guarantees.promise import UNRELATED, counted, exactly
+from hartley.guarantees.reach import raised, reach_bounds
+from hartley.guarantees.records import (
+    INSIDE,
+    MISSING,
+    count_outputs,
+    outputs_of,
+    promise_records,
+)
+from hartley.policies.columns import CutColumn, LineColumn, columns_of, query_of
 from hartley.policies.query import Aggregate
 from hartley.ranges.box import Box, Interval
 from hartley.ranges.expression import Expression
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hartley.guarantees.promise import Consequence, Promise
     from hartley.guarantees.records import Missing, Output
-    from hartley.policies.columns import CutColumn, QuantizedColumn
+    from hartley.policies.columns import QuantizedColumn
     from hartley.policies.document import PolicyDocument
 
     Quantizing = QuantizedColumn | CutColumn
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What must hold of a table so that the promise of a policy file covers its release."""
+
+    complete: frozenset[str] = frozenset()
+    """The released columns that may hold no missing value."""
+    people: int | None = None
+    """How many rows the table has, one a person; None where any number will do."""
+    lines: tuple[LineColumn, ...] = ()
+    """The columns moved near a line, whose values must be fine enough to be hidden."""
+
+
+def conditions_of(document: PolicyDocument) -> Conditions:
+    """Return what a release of a policy file must check of its table; costs nothing."""
+    everything = frozenset(name for column in document.columns for name in columns_of(column))
+    if document.aggregates:
+        return Conditions(everything, people=_people(document))
+    if document.prams:
+        return Conditions()
+    lines = tuple(column for column in document.columns if isinstance(column, LineColumn))
+    if lines:
+        read = frozenset(name for line in lines for name in (line.name, *line.expression.names))
+        return Conditions(read & everything, lines=lines)
+    if _moved(document):
+        return Conditions(everything)
+    outputs = [outputs_of(column) for column in document.columns]
+    strict = missing_of(outputs, document.design.get("bits")) == "refused"
+    return Conditions(everything if strict else frozenset())
 
 
 def promise_document(document: PolicyDocument, budget: object = None) -> Promise:
@@ -54,9 +92,18 @@ def promise_document(document: PolicyDocument, budget: object = None) -> Promise
     if lines:
         return promise_lines(document, lines)
     expressions = _expressions(document)
-    if "sensitivity" in document.design and len(expressions) == len(document.columns) == 1:
+    if _moved(document):
         return _promise_moved(document, *expressions[0], asked)
     return _promise_rows(document, expressions, asked)
+
+
+def _moved(document: PolicyDocument) -> bool:
+    """Tell whether the policy is one query that a person moves by no more than is declared."""
+    return (
+        "sensitivity" in document.design
+        and len(document.columns) == 1
+        and isinstance(query_of(document.columns[0]), Expression)
+    )
 
 
 # --- records one by one -------------------------------------------------------------------------
@@ -67,7 +114,13 @@ def _promise_rows(
 ) -> Promise:
     outputs = [outputs_of(column) for column in document.columns]
     read = frozenset[str]().union(*(output.reads for output in outputs))
-    lengths = {name: high - low for name, (low, high) in document.ranges.items() if name in read}
+    # Of listed points not every number is possible, so nobody errs as if it were.
+    listed = {c.name for c in document.columns if isinstance(c, CutColumn) and c.spans}
+    lengths = {
+        name: high - low
+        for name, (low, high) in document.ranges.items()
+        if name in read and name not in listed
+    }
     more: list[Consequence] = []
     for column, expression in expressions:
         found = _cells(document, column, expression)
@@ -76,12 +129,12 @@ def _promise_rows(
         outputs,
         {name: length for name, length in lengths.items() if length},
         budget,
-        missing=_missing(outputs, budget),
+        missing=missing_of(outputs, budget),
         more=tuple(more),
     )
 
 
-def _missing(outputs: list[Output], budget: object) -> Missing:
+def missing_of(outputs: Sequence[Output], budget: object) -> Missing:
     """Count missing values, unless a budget is kept without them alone.
 
     By default a release gives missing values out as missing. A budget that leaves no room for
@@ -133,12 +186,12 @@ def _promise_moved(
     if expression.names and all(name in ranges for name in expression.names):
         # One column alone is no more than one person's data.
         box = Box({name: Interval(*ranges[name]) for name in expression.names})
-        reach = max(reach, reach_bounds(expression, box)[0])
+        reach = raised(reach, reach_bounds(expression, box))
     declared = f"one person's data moves {column.of} by {exactly(reach)} at most, as declared"
     return promise_answers(
         [Answer(str(column.of), column.quantizer, reach)],
         budget,
-        assumptions=(declared, OTHERS, INSIDE, *MISSING["refused"][:1]),
+        assumptions=(declared, OTHERS, UNRELATED, INSIDE, *MISSING["refused"][:1]),
         more=_cells(document, column, expression),
         parameters={"query": column.of, "sensitivity": str(reach), "missing": "refused"},
     )
@@ -172,7 +225,7 @@ def _promise_aggregates(document: PolicyDocument, budget: object) -> Promise:
     return promise_answers(
         answers,
         budget,
-        assumptions=(OTHERS, INSIDE, table),
+        assumptions=(OTHERS, UNRELATED, INSIDE, table),
         more=tuple(more),
         parameters={
             "queries": [str(query) for query in document.aggregates],

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
+from fractions import Fraction
+from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +16,12 @@ from hartley.exact import parse_number
 from hartley.policies.columns import LineColumn, query_of
 from hartley.policies.document import PolicyDocument
 from hartley.policies.query import Aggregate
-from hartley.ranges.expression import as_expression, mean, total, variables
+from hartley.ranges.expression import as_expression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from fractions import Fraction
 
+    from hartley.policies.columns import ColumnPolicy
     from hartley.policies.optimal import CutQuantizer
     from hartley.policies.quantizer import UniformQuantizer
     from hartley.ranges.expression import Expression
@@ -39,8 +42,8 @@ def verify_exhaustively(
     Of a quantized query, every value of one person is tried beside every combination of the
     others'. Of a policy file that releases records, every combination of the given values of its
     columns (None for a missing one) is released by the engine itself, and different releases are
-    counted; of one that releases a mean or total, every person takes every given value. Refused
-    where that is too much. Exact.
+    counted; of one that releases means or totals, every person takes every given record, and all
+    answers are counted together. Refused where that is too much. Exact.
 
     Args:
         policy: what releases.
@@ -113,26 +116,54 @@ def _try_document(document: PolicyDocument, values: Mapping[str, Sequence[object
 
 
 def _try_aggregates(document: PolicyDocument, values: Mapping[str, Sequence[object]]) -> int:
-    """Count the answers that one person can produce to each query, and multiply."""
+    """Count the joint answers to all queries that one person can produce.
+
+    Answers depend on the totals of the columns alone, so that instead of everybody's values all
+    totals t of the others are tried: with V the records of one person, max over t in V + ... + V
+    of |{(cell_j(t_j + v_j))_j : v in V}|.
+    """
     size = document.design.get("people")
     if not isinstance(size, int) or size < 1:
         raise InputError(
             "The policy does not say over how many people it is", hint="write people in [design]"
         )
-    outputs = 1
-    for column in document.columns:
+    names = dict.fromkeys(query.column for query in document.aggregates)
+    for name in names:
+        if name not in values:
+            raise OptionError(
+                f"There are no values of '{name}' to try", hint="give them in people="
+            )
+    exact = [_exact(name, values[name]) for name in names]
+    # Whole multiples of one unit a column are added and compared quickly.
+    units = [math.lcm(*(value.denominator for value in column)) for column in exact]
+    steps = [{int(value * unit) for value in c} for c, unit in zip(exact, units, strict=True)]
+    cases = math.prod(map(len, steps))
+    _refuse_too_many(cases, MOST_CASES)
+    records = list(product(*steps))
+    totals = {(0,) * len(names)}
+    for _ in range(size - 1):
+        _refuse_too_many(cases := cases + len(totals) * len(records), MOST_CASES)
+        totals = {tuple(map(operator.add, t, v)) for t in totals for v in records}
+    _refuse_too_many(cases + len(totals) * len(records), MOST_CASES)
+    cells = _cells_of(document, dict(zip(names, units, strict=True)), size)
+    return max(len({cells(tuple(map(operator.add, t, v))) for v in records}) for t in totals)
+
+
+def _cells_of(
+    document: PolicyDocument, units: Mapping[str, int], size: int
+) -> Callable[[tuple[int, ...]], tuple[int, ...]]:
+    """Return the function from the totals of the columns, in units, to the cells of all answers."""
+    places = {name: place for place, name in enumerate(units)}
+
+    def cell_of(column: ColumnPolicy) -> tuple[int, Callable[[int], int]]:
         query = query_of(column)
         assert isinstance(query, Aggregate)  # a policy mixes them with nothing else
-        if query.column not in values:
-            raise OptionError(
-                f"There are no values of '{query.column}' to try", hint="give them in people="
-            )
-        tried = _exact(query.column, values[query.column])
-        _refuse_too_many(size * len(tried) ** min(size, 64), MOST_CASES)
-        everybody = {f"x{i}": tried for i in range(1, size + 1)}
-        function = mean if query.function == "mean" else total
-        outputs *= _try_people(column.quantizer, function(variables(*everybody)), everybody)  # type: ignore[union-attr]  # columns with queries have one
-    return outputs
+        whole = units[query.column] * (size if query.function == "mean" else 1)
+        cell = column.quantizer.cell  # type: ignore[union-attr]  # columns with queries have one
+        return places[query.column], cache(lambda total: cell(Fraction(total, whole)))
+
+    asked = [cell_of(column) for column in document.columns]
+    return lambda totals: tuple(cell(totals[place]) for place, cell in asked)
 
 
 def _refuse_too_many(cases: int, most: int) -> None:

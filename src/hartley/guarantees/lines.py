@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from hartley.errors import OptionError, printable
 from hartley.exact import bits_at_most
 from hartley.guarantees.consequences import of_hypothesis_privacy
-from hartley.guarantees.promise import D, Promise, down, within
+from hartley.guarantees.promise import UNRELATED, D, Promise, down, within
 from hartley.guarantees.records import INSIDE
-from hartley.policies.blurring import LinePolicy, StretchPolicy
+from hartley.policies.blurring import StretchPolicy
 from hartley.ranges.enclosure import range_bounds, shown
 from hartley.ranges.expression import variables
 
 if TYPE_CHECKING:
+    from hartley.policies.blurring import LinePolicy
     from hartley.ranges.box import Box
 
 NOTHING_ELSE = (
@@ -26,32 +27,42 @@ POSSIBLE = "every combination of values in the declared ranges is possible"
 
 
 def promise_line(policy: LinePolicy) -> Promise:
-    """Certify a policy against a hypothesis by the volume of records that it leaves open.
+    """Certify a policy against a hypothesis by the share of records that it leaves open.
 
-    Priv = log(mu(Y) / mu(deciding outputs)) (Farokhi 2021, eq. 9 and Theorem 4, corrected). The
-    policy as printed collapses its band onto a curve, which has no volume: Priv = 0.
+    log(mu(X) / mu(decided records)) (Farokhi 2021, Theorem 4, corrected). Of values that are
+    stretched that is Priv, eq. 9, too. The policy as printed collapses its band onto a curve,
+    which has no volume among the outputs: its records are left open, and yet Priv = 0.
     """
     refuse_certain(policy)
     total, band = policy.box.volume, policy.band()
     stretched = isinstance(policy, StretchPolicy)
-    hidden = Fraction(band.low) if stretched else Fraction(0)
+    hidden = Fraction(band.low)
     epsilon = None if hidden == total else hidden / (total - hidden)
-    privacy = math.inf if epsilon is None else bits_at_most(*(1 + epsilon).as_integer_ratio())
+    left_open = math.inf if epsilon is None else bits_at_most(*(1 + epsilon).as_integer_ratio())
+    claim = _stretched if stretched else _blurred
     return Promise(
         kind="hypothesis privacy",
         claim=(
-            f"{_stretched(policy, hidden / total) if stretched else _blurred(policy, band.high)} "
-            f"It is {_epsilon(epsilon)}-private, Priv = {down(privacy)} bits, and no value is "
-            f"moved further than {within(policy.reach)}."
+            f"{claim(policy, hidden / total, f'{_epsilon(epsilon)}-private', down(left_open))} "
+            f"No value is moved further than {within(policy.reach)}."
         ),
-        value=privacy,
+        value=left_open,
         unit="bits",
         theorem=f"{D}, Theorem 4",
-        rule="corrected" if stretched else "printed",
-        sound=stretched,
-        certainty="exact" if band.exact or not stretched else "bound",
-        assumptions=(INSIDE, "no value is missing", POSSIBLE, NOTHING_ELSE),
-        consequences=of_hypothesis_privacy(epsilon, (total - Fraction(band.high)) / total),
+        rule="corrected",
+        sound=True,
+        certainty="exact" if band.exact else "bound",
+        assumptions=(
+            _fine_enough(policy),
+            INSIDE,
+            "no value is missing",
+            POSSIBLE,
+            NOTHING_ELSE,
+            UNRELATED,
+        ),
+        consequences=of_hypothesis_privacy(
+            epsilon if stretched else Fraction(0), 1 - policy.confused()
+        ),
         parameters={
             "hypothesis": printable(f"{policy.hypothesis.column} >= {policy.hypothesis.line}"),
             "box": plain_box(policy.box),
@@ -60,21 +71,31 @@ def promise_line(policy: LinePolicy) -> Promise:
     )
 
 
-def _stretched(policy: LinePolicy, share: Fraction) -> str:
+def _fine_enough(policy: LinePolicy) -> str:
+    """Say how fine the values of the moved column must be."""
+    column = printable(policy.column)
+    if isinstance(policy, StretchPolicy):
+        return f"the values of {column} have no step (of rounded values the release shows the side)"
     return (
-        f"Within {within(policy.reach)} of the line {_line(policy)} the release does not show on "
-        f"which side of it a record lies: that is {down(100 * share)} % of all that records could "
-        "be. Elsewhere it does show."
+        f"neighbouring possible values of {column} lie no further apart than {within(policy.reach)}"
     )
 
 
-def _blurred(policy: LinePolicy, band: Fraction) -> str:
-    total = policy.box.volume
-    claimed = _epsilon(None if band >= total else band / (total - band))
+def _stretched(policy: LinePolicy, share: Fraction, private: str, bits: str) -> str:
     return (
-        f"Within {within(policy.reach)} of the line {_line(policy)} the line itself is released. "
-        "A line has no volume among all that can be released, so the policy does not hide by "
-        f"volume what its theorem claims ({claimed}-private)."
+        f"For values of {printable(policy.column)} that have no step: within "
+        f"{within(policy.reach)} of the line {_line(policy)} the release does not show on which "
+        f"side of it a record lies: that is {down(100 * share)} % of all that records could be. "
+        f"Elsewhere it does show. It is {private}, Priv = {bits} bits."
+    )
+
+
+def _blurred(policy: LinePolicy, share: Fraction, private: str, bits: str) -> str:
+    return (
+        f"Within {within(policy.reach)} of the line {_line(policy)} the line itself is released, "
+        f"which does not show on which side of it a record lies: that is {down(100 * share)} % of "
+        f"all that records could be. Elsewhere it does show. Counted in records it is {private}, "
+        f"{bits} bits; by the volume of outputs, of which a line has none, Priv = 0."
     )
 
 

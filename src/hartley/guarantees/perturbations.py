@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hartley.errors import InputError, printable
 from hartley.exact import bits_at_least
 from hartley.guarantees.leakage import asked_budget, ratio_within
-from hartley.guarantees.promise import Consequence, Promise, counted, up_bits
+from hartley.guarantees.promise import UNRELATED, Consequence, Promise, counted, up_bits
 from hartley.guarantees.records import INSIDE, ROWS, budget_text, outputs_of
 from hartley.policies.columns import LineColumn, Pram, columns_of
 from hartley.policies.perturbation.leakage import guessing_gain, pram_leakage, rounded_up
@@ -78,6 +78,7 @@ def promise_perturbation(document: PolicyDocument, budget: object) -> Promise:
         assumptions=(
             *((INSIDE,) if len(document.prams) < len(document.columns) else ()),
             ROWS,
+            UNRELATED,
             UNGUESSED,
             ONCE,
             CHOSEN,

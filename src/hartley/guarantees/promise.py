@@ -14,6 +14,11 @@ A = "Farokhi 2019"
 B = "Farokhi 2019 (Noiseless Privacy)"
 D = "Farokhi 2021"
 """The papers, as certificates name them."""
+UNRELATED = (
+    "what is possible for one person does not depend on the others' data; people who are related, "
+    "such as a household, count together as one person"
+)
+"""Without it a bound holds to whoever knows everybody else's data, and to nobody else."""
 THOUSANDTH = Decimal("0.001")
 
 

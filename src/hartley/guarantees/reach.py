@@ -25,7 +25,7 @@ def reach_of(query: Expression, box: Box, declared: object = None) -> Fraction:
 
     The sensitivity of Farokhi 2019 (Noiseless Privacy), Theorem 8. Exact for linear queries. For
     others a bound by branch and bound on f(x, v) - f(x', v); a declared number counts where that
-    bound allows it, and never below what the query certainly reaches.
+    bound allows it, and not where the query certainly reaches more.
 
     Args:
         query: the query.
@@ -50,7 +50,22 @@ def reach_of(query: Expression, box: Box, declared: object = None) -> Fraction:
             hint="give sensitivity=, or a linear query with the ranges of its variables",
         )
     known = [number for number in (told, most) if number is not None]
-    return max(min(known), least)
+    return raised(min(known), (least, most))
+
+
+def raised(declared: Fraction, bounds: tuple[Fraction, Fraction | None]) -> Fraction:
+    """Return a declared reach, or the most that a query moves where it certainly moves further.
+
+    What it certainly reaches is a bound from within: whoever declared less was wrong, and the
+    truth may lie above it.
+
+    Example:
+        >>> around_two = (Fraction("1.9"), Fraction("2.1"))
+        >>> [float(raised(Fraction(declared), around_two)) for declared in (1, 2, 3)]
+        [2.1, 2.0, 3.0]
+    """
+    least, most = bounds
+    return declared if declared >= least or most is None else most
 
 
 def reach_bounds(query: Expression, box: Box) -> tuple[Fraction, Fraction | None]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from hartley.errors import printable
 from hartley.exact import bits_at_least, floor_power, parse_number
 from hartley.guarantees.consequences import estimation_error, of_noiseless_privacy
-from hartley.guarantees.promise import B, Promise, counted, exactly, up_bits
+from hartley.guarantees.promise import UNRELATED, B, Promise, counted, exactly, up_bits
 from hartley.policies.columns import (
     CutColumn,
     LineColumn,
@@ -114,7 +114,11 @@ def promise_records(
         "missing": missing,
         "budget": budget_text(budget),
     }
-    assumptions = (*MISSING[missing], f"of the record nothing but {names(columns)} is released")
+    assumptions = (
+        *MISSING[missing],
+        UNRELATED,
+        f"of the record nothing but {names(columns)} is released",
+    )
     if None in sizes.values():
         return _promise_nothing(sizes, assumptions, parameters)
     outputs = math.prod(size or 1 for size in sizes.values())

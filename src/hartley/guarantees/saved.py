@@ -12,7 +12,8 @@ from hartley.guarantees.promise import Consequence
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FORMAT = 1
+FORMAT = 2
+"""Format 1 did not say that people must be unrelated, nor that stretched values have no step."""
 LARGEST = 2_000_000
 """A certificate has a few kilobytes; more characters than these are not read."""
 DEEPEST = 8
@@ -31,7 +32,14 @@ def read_certificate(text: str, name: str) -> dict[str, Any]:
         )
         if not isinstance(content, dict):
             raise TypeError  # noqa: TRY301 - likewise
-        if repr(content.pop("format", None)) != repr(FORMAT):  # neither true nor 1.0
+        form = repr(content.pop("format", None))  # neither true nor 1.0
+        if form == "1":
+            raise CertificateError(
+                f"{name[0].upper()}{name[1:]} was written by an earlier version, whose "
+                "certificates left out that people must be unrelated",
+                hint="certify the policy again, with hartley release --certificate",
+            )
+        if form != repr(FORMAT):
             raise CertificateError(
                 f"{name[0].upper()}{name[1:]} has a format that this version does not know",
                 hint="use the version of Hartley that wrote it, or a newer one",

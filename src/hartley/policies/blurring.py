@@ -91,14 +91,43 @@ class LinePolicy:
         along its end, one hypothesis is certain anyway. A certified bound on both sides.
         """
         (value,) = variables(self.column)
-        side = self.box[self.column]
-        line = self.hypothesis.line
+        return self._near(abs(value - self.hypothesis.line) - self.reach, gap)
+
+    def confused(self, *, gap: float = 1e-4) -> Fraction:
+        r"""Return how often the best test of the hypothesis is misled, at most.
+
+        .. math:: \tfrac12 \int \min(p_0, p_1)
+
+        Both sides of the line are equally likely, and every record of a side is. The best test
+        decides all but the band; there it takes the side with more mass on the fibre. With lengths
+        a and b of a fibre's parts below and above the line within the reach, and volumes A and B
+        of the sides, the integral over fibres of min(a/A, b/B) is one volume over B: that of the
+        records above the line by no more than b and (B/A) a. Rounded up.
+        """
+        (value,) = variables(self.column)
+        line, total = self.hypothesis.line, self.box.volume
+        # The distance is cut off below, so that one interval is all that is negative.
+        below = volume(self.box, maximum(value - line, -1), (-1, 0), gap=gap)
+        least_below, least_above = below.low, total - below.high
+        if not least_below or not least_above:
+            return Fraction(1, 2)
+        ratio = (total - below.low) / least_below
+        above = value - line
+        farthest = maximum(
+            above - min(ratio, Fraction(1)) * self.reach,
+            above - ratio * (line - self.box[self.column].low),
+        )
+        near = maximum(-above, farthest)
+        return min(self._near(near, gap).high / least_above, Fraction(1)) / 2
+
+    def _near(self, outside: Expression, gap: float) -> Volume:
+        """Return the volume where a distance is negative, on fibres that the line crosses."""
+        side, line = self.box[self.column], self.hypothesis.line
         beyond = maximum(side.low - line, line - side.high)
-        outside = maximum(abs(value - line) - self.reach, beyond)
-        # The query is never below -reach, so this interval is all that is negative. Zero is left
+        # A distance is never below -reach, so this interval is all that is negative. Zero is left
         # out: on fibres where the line is an end of the range nothing is moved.
         inside = Interval(-self.reach - 1, Fraction(0), high_closed=False)
-        return volume(self.box, outside, inside, gap=gap)
+        return volume(self.box, maximum(outside, beyond), inside, gap=gap)
 
 
 @dataclass(frozen=True)
@@ -111,7 +140,8 @@ class StretchPolicy(LinePolicy):
     with g the line, a = max(g - 1/rho, low) and b = min(g + 1/rho, high). Every value in the band
     can then come from either side. It reaches what Theorem 4 of Farokhi 2021 claims for its own
     policy (corrected): Priv = log(1 + epsilon), epsilon = mu(band) / (mu(X) - mu(band)).
-    No value moves further than 1/rho.
+    No value moves further than 1/rho. For values without a step only: rounded ones come out on
+    another step for either side, which shows the side.
 
     Example:
         >>> from hartley.ranges.box import Box
@@ -141,9 +171,10 @@ class BlurringPolicy(LinePolicy):
 
     .. math:: x \mapsto g \;\text{ where }\; |x - g| \le 1/\rho
 
-    Theorem 4 of Farokhi 2021. Its accuracy is as claimed, its privacy is not: the band collapses
-    onto a curve, which has no volume, so the outputs of both hypotheses share nothing and
-    Priv = 0. Offered to compare; ``StretchPolicy`` keeps the promise.
+    Theorem 4 of Farokhi 2021. Every record in the band is left open, where the line has values on
+    both sides of it in reach. By volume of outputs, as equation 9 counts, Priv = 0 all the same:
+    the band collapses onto a curve, which has no volume. Counted in records, log mu(X) - log
+    mu(decided) is what the theorem claims. It hides rounded values too, up to a step of 1/rho.
 
     Example:
         >>> from hartley.ranges.box import Box

@@ -158,7 +158,8 @@ def optimal_quantizer(  # noqa: PLR0913 - the first four are the question, the o
     Over a box the leakage is minimised between candidate edges, so it is optimal up to the grid;
     ``smallest_share`` is computed from the finished edges and is a lower bound, ``share_limit``
     an upper bound on what any policy reaches. Where the query is not linear the range may be a
-    little too wide, and the cells with it. Grows linearly with the candidates.
+    little too wide, so that there is one cell more than the fewest. Grows linearly with the
+    candidates.
 
     Args:
         query: text, an expression or a function of the variables of a box. Over values: None, or

@@ -6,8 +6,9 @@ import csv
 import io
 import math
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from hartley.errors import OptionError
 from hartley.files import write_whole
 from hartley.reports.charts import plot_chart
 from hartley.reports.page import render_page
@@ -32,6 +33,18 @@ def plot_finding(finding: Finding) -> Any:  # noqa: ANN401 - a matplotlib figure
 def write_finding_html(finding: Finding, path: str | os.PathLike[str]) -> Path:
     """Write what an attack found as one page that needs no other file."""
     return write_whole(path, render_finding(finding))
+
+
+def as_finding(result: object) -> Finding:
+    """Take what an attack returned as it is, and refuse whatever cannot be drawn."""
+    parts = ("headline", "sentences", "number", "chart", "to_dict")
+    if isinstance(result, type) or not all(hasattr(result, part) for part in parts):
+        raise OptionError(
+            f"A {type(result).__name__} is no result that can be drawn or shown on a page",
+            hint="pass what an audit, a design, a tradeoff, a release of records or an attack "
+            "returned",
+        )
+    return cast("Finding", result)
 
 
 def render_finding(finding: Finding) -> str:

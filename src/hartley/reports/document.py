@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from hartley.files import write_whole
 from hartley.reports.anonymity_page import render_anonymity, render_anonymized
-from hartley.reports.attack_page import render_finding
+from hartley.reports.attack_page import as_finding, render_finding
 from hartley.reports.curve_page import render_curve
 from hartley.reports.design_page import render_design
 from hartley.reports.microaggregation_page import render_microaggregation
@@ -86,4 +86,4 @@ def render_html(report: Result) -> str:
     for kind, render in PAGES.items():
         if isinstance(report, kind):
             return render(report)
-    return render_finding(cast("Finding", report))
+    return render_finding(as_finding(report))

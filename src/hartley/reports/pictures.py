@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError
 from hartley.reports.anonymity_page import plot_anonymity, plot_anonymized
-from hartley.reports.attack_page import plot_finding
+from hartley.reports.attack_page import as_finding, plot_finding
 from hartley.reports.curve_page import plot_curve
 from hartley.reports.design_plots import plot_design
 from hartley.reports.microaggregation_page import plot_microaggregation
@@ -24,7 +24,6 @@ from hartley.studies.tradeoff import Tradeoff
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hartley.adversaries.finding import Finding
     from hartley.reports.document import Result
 
 PICTURES: dict[type, Callable[[Any], Any]] = {
@@ -55,7 +54,7 @@ def plot(result: Result) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
     for kind, draw in PICTURES.items():
         if isinstance(result, kind):
             return draw(result)
-    return plot_finding(cast("Finding", result))
+    return plot_finding(as_finding(result))
 
 
 def _plot_design(result: Design) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped

@@ -126,7 +126,7 @@ def _draw_line(figure: Any, points: Sequence[LinePoint]) -> None:  # noqa: ANN40
         [
             ("ε kept by stretching", [p.stretch.epsilon for p in points], BLUE, "-"),
             ("Priv of stretching (bits)", [p.stretch.privacy for p in points], AMBER, "-"),
-            ("ε that blurring claims; it keeps 0", [p.blur.claimed for p in points], GREY, ":"),
+            ("ε that blurring claims; by volume 0", [p.blur.claimed for p in points], GREY, ":"),
         ],
         "privacy against the hypothesis",
     )

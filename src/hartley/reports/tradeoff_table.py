@@ -78,7 +78,7 @@ LINE = (
     Heading("μ(Δ)", "μ(Δ) of stretching", lambda p: p.stretch.deciding, lambda v: f"{v:,.6g}"),
     Heading("deciding", "outputs that decide", lambda p: p.stretch.deciding_share, _percent),
     Heading("ε printed", "ε that blurring claims", lambda p: p.blur.claimed, digits_down),
-    Heading("ε blurred", "ε that blurring keeps", lambda p: p.blur.epsilon, digits_down),
+    Heading("ε blurred", "ε of blurring, by volume", lambda p: p.blur.epsilon, digits_down),
     Heading("Priv blurred", "Priv of blurring, bits", lambda p: p.blur.privacy, digits_down),
 )
 

@@ -45,14 +45,20 @@ class ReleasedAnswer:
 
 
 def release_answers(
-    table: Table, document: PolicyDocument, out: str | os.PathLike[str], *, strict: bool
+    table: Table,
+    document: PolicyDocument,
+    out: str | os.PathLike[str],
+    *,
+    people: int,
+    strict: bool,
 ) -> tuple[ReleasedAnswer, ...]:
     """Write one row: for every query of a policy its released value and the ends of its cell.
 
-    The total is exact whatever the engine, and so is the cell. A table is refused for which one
-    person could move an answer further than the policy was designed for.
+    The total is exact whatever the engine, and so is the cell. A table of another number of
+    people than the policy promises something about is refused, and so is one with missing values:
+    of a mean one person could move it further, of a total it could leave its range.
     """
-    people, ranges = _people(document), document.ranges
+    ranges = document.ranges
     for query in document.aggregates:
         if query.column not in ranges:
             raise InputError(
@@ -63,54 +69,28 @@ def release_answers(
     _, totals = exact_totals(table, {name: ranges[name] for name in read}, strict=strict)
     answers = []
     for column, asked in zip(document.columns, document.aggregates, strict=True):
-        found = totals[asked.column]
-        _check_people(table, asked, found, people, ranges[asked.column])
-        answers.append(_answer(column, asked, found))  # type: ignore[arg-type]  # a column with a query
+        total = totals[asked.column]
+        refuse_missing(str(asked), total.counts)
+        if total.present != people:
+            raise ColumnError(
+                f"{table.name} holds {total.present:,} values of '{asked.column}', but the policy "
+                f"promises {asked} over {people:,} people",
+                hint=f"design the release again, for people = {total.present}",
+            )
+        answers.append(_answer(column, asked, total))  # type: ignore[arg-type]  # a column with a query
     write_record(_record(answers), out)
     return tuple(answers)
 
 
-def _people(document: PolicyDocument) -> int:
-    people = document.design.get("people")
-    if isinstance(people, bool) or not isinstance(people, int) or people < 1:
-        raise InputError(
-            "The policy does not say for how many people it was designed",
-            hint="write people = 5000 in the section [design]",
-        )
-    return people
-
-
-def _check_people(
-    table: Table,
-    query: Aggregate,
-    found: ColumnTotal,
-    people: int,
-    ends: tuple[Fraction, Fraction],
-) -> None:
-    """Refuse a number of people for which the promise of the policy does not hold.
-
-    One of n people moves a mean by the length of the range over n, also by a value that is
-    missing: so n may be larger than designed for, not smaller. A total moves by the length of the
-    range, but its own range depends on n; and a missing value counts as zero, which must then lie
-    in the range.
-    """
-    designed = f"the policy was designed for {people:,}"
-    holds = f"Column '{query.column}' of {table.name} holds {found.present:,} values"
-    again = f"design the release again, for people = {found.present}"
-    if query.function == "mean" and found.present < people:
+def refuse_missing(what: str, counts: ColumnCounts) -> None:
+    """Refuse values that are missing, or undefined, where a promise does not allow for them."""
+    lost = counts.missing + counts.undefined
+    if lost:
         raise ColumnError(
-            f"{holds} and {designed}, so that one person would move {query} further than certified",
-            hint=again,
-        )
-    if query.function == "total" and found.present > people:
-        raise ColumnError(
-            f"{holds} and {designed}, so that {query} could leave its range", hint=again
-        )
-    if query.function == "total" and found.present < people and not ends[0] <= 0 <= ends[1]:
-        raise ColumnError(
-            f"{holds} and {designed}, so that {query} could leave its range and tell who is "
-            "missing",
-            hint=again + ", once no value is missing",
+            f"{lost:,} value{'' if lost == 1 else 's'} of '{what}' "
+            f"{'is' if lost == 1 else 'are'} missing, which the promise of the policy does not "
+            "allow for",
+            hint="leave these rows out of the table, or design a release that counts them",
         )
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least, bits_at_most
+from hartley.guarantees.documents import missing_of
+from hartley.guarantees.records import Output
 from hartley.measures.continuous import (
     largest_error,
     largest_error_bound,
@@ -25,7 +27,7 @@ from hartley.ranges.ball import even_slab_ball
 from hartley.ranges.box import Box
 from hartley.ranges.cells import CutBox
 from hartley.ranges.expression import mean, total, variables
-from hartley.studies.drafting import draft
+from hartley.studies.drafting import answered, draft
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,6 +81,8 @@ class CellFacts:
     """What Theorem II.1 says of it."""
     person_bits: float
     """What it tells about one person: log2 of the cells that one person's data can reach."""
+    counts_missing: bool
+    """Whether a missing answer counts as one more of them."""
     person_bits_printed: float | None
     """What Theorem 8 as printed makes of it: log2(q S/L), which is too little."""
     certainty: Literal["exact", "bound"]
@@ -114,6 +118,10 @@ class Answer:
     box: Box | None
     gap: float = 1e-4
     """How well volumes are known where they are not exact, as a part of them."""
+    budget: Fraction | None = None
+    """The bits that were asked for, which may leave no room for missing values."""
+    by_record: bool = False
+    """Whether each record is answered by itself and may be missing."""
 
     @classmethod
     def of(cls, spec: Specification, *, gap: float = 1e-4) -> Answer:
@@ -121,7 +129,17 @@ class Answer:
         if spec.aggregate is None:
             assert spec.expression is not None  # a design with a query
             used = Box({name: spec.box[name] for name in spec.expression.names})
-            return cls(spec.answer_range, spec.reach, None, Fraction(0), spec.expression, used, gap)
+            return cls(
+                spec.answer_range,
+                spec.reach,
+                None,
+                Fraction(0),
+                spec.expression,
+                used,
+                gap,
+                spec.bits,
+                by_record=spec.sensitivity is None or answered(spec) is None,
+            )
         assert spec.people is not None  # checked when the design was read
         side, expression, box = spec.box[spec.aggregate.column], None, None
         if spec.people <= MOST_PEOPLE:
@@ -158,6 +176,11 @@ class Answer:
             return error, ()
         note = f"The design itself takes {levels:,} cells, more than the {MOST_CELLS:,} shown here."
         return None, (note,)
+
+    def counts_missing(self, cells: int) -> bool:
+        """Tell whether a missing answer counts as one more cell, as in a policy's certificate."""
+        output = Output("answer", cells, frozenset())
+        return self.by_record and missing_of([output], self.budget) == "counted"
 
     def edges(self, levels: int) -> tuple[Fraction, ...]:
         """Return the edges of equal cells."""
@@ -230,6 +253,8 @@ def cell_facts(answer: Answer, edges: Sequence[Fraction], kind: Kind) -> CellFac
     errors = _errors(answer, edges, volumes, reasons)
     bits = bits_at_least(levels) if volumes is None else maximin_information(volumes)
     leakage = nonstochastic_leakage(volumes) if volumes is not None else None
+    reached = cells_met(edges, answer.reach)
+    missing = answer.counts_missing(reached)
     if leakage == math.inf:
         reasons["leakage"] = "infinite, as far as is certified: some cell may have no volume"
     return CellFacts(
@@ -245,7 +270,8 @@ def cell_facts(answer: Answer, edges: Sequence[Fraction], kind: Kind) -> CellFac
         smallest_error_bound=None if volumes is None else smallest_error_bound(volumes),
         largest_error=errors[1],
         largest_error_bound=None if volumes is None else largest_error_bound(volumes),
-        person_bits=bits_at_least(cells_met(edges, answer.reach)),
+        person_bits=bits_at_least(reached + missing),
+        counts_missing=missing,
         person_bits_printed=_printed(answer, levels, kind, reasons),
         certainty="exact" if volumes is None or volumes.smallest.exact else "bound",
         reasons=reasons,

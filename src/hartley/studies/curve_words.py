@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from hartley.studies.specification import Specification
 
 
+MISSING_COUNTS = "A missing value is released as missing, which counts as one more output."
+
+
 def query_sentences(wanted: Specification, point: QueryPoint) -> tuple[str, ...]:
     """Say what a query tells within an error, the most important first."""
     facts, best = point.equal, point.best
@@ -30,10 +33,13 @@ def query_sentences(wanted: Specification, point: QueryPoint) -> tuple[str, ...]
         ),
         _together(facts),
     ]
+    if facts.counts_missing:
+        found.append(MISSING_COUNTS)
     if best is not None and best.leakage is not None and facts.leakage is not None:
         found.append(_least(point, best.leakage, facts.leakage))
     printed = facts.person_bits_printed
-    if printed is not None and printed < facts.person_bits:
+    # Of a record by itself the theorem says as many cells; that one may be missing comes on top.
+    if printed is not None and printed < facts.person_bits and not facts.counts_missing:
         found.append(
             f"Theorem 8 as printed would say {up_bits(printed)} about one person, which is too "
             "little; the rule used here is the corrected one."
@@ -96,6 +102,7 @@ def record_sentences(
         if useless is None
         else f"From {exactly(useless.budget)} bits on, every value is released as it is: more bits "
         "are of no use.",
+        *((MISSING_COUNTS,) if shared.counts_missing else ()),
     )
 
 
@@ -110,9 +117,10 @@ def line_sentences(point: LinePoint) -> tuple[str, ...]:
             f"{deciding:g} % of the outputs still decide."
         ),
         (
-            f"Blurring as printed claims epsilon = {claimed} but keeps 0: what it moves ends on a "
-            "line without volume, so every other output decides."
+            f"Blurring as printed claims epsilon = {claimed}. It leaves as many records open, but "
+            "on a line without volume: by Priv, which counts outputs, it keeps 0."
         ),
+        "Rounded values are hidden by blurring alone; stretching takes values without a step.",
         "A larger error hides more; for small errors epsilon falls in proportion to the error.",
         "Priv counts outputs only, so it can be raised by stretching what decides nothing.",
     )

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.guarantees.certify import certify
 from hartley.guarantees.promise import counted, down, exactly, plain, up_bits
+from hartley.policies.calibration import levels_for_error
 from hartley.policies.columns import CutColumn, LineColumn, MergedColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
+from hartley.ranges.enclosure import attained_range
+from hartley.studies.curve_words import MISSING_COUNTS
 from hartley.studies.drafting import draft
 from hartley.studies.picture import draw
 from hartley.studies.specification import Specification
@@ -71,7 +74,7 @@ class Design:
         found += [one.sentence for one in self.certificate.consequences if one.name in told]
         missing = self.certificate.parameters.get("missing")
         if missing == "counted":
-            found.append("A missing value is released as missing, which counts as one more output.")
+            found.append(MISSING_COUNTS)
         elif missing == "refused" and wanted.aggregate is None:
             found.append("The budget leaves no room for missing values: release it with --strict.")
         if not self.certificate.sound:
@@ -130,12 +133,12 @@ def design(spec: Specification | Mapping[str, Any] | str | Path) -> Design:
     """Design the release that serves an objective best, and certify it.
 
     The objective "maximin" has the fewest cells within an error (Farokhi 2019, Theorems IV.2 and
-    IV.3, corrected), "leakage" the largest smallest cell (Theorem IV.3), "bits" the least error
-    within a budget about one person (Farokhi 2019, Noiseless Privacy, Theorem 8, corrected; of
-    records Definition 2), "hypothesis" hides on which side of a line a value lies (Farokhi 2021,
-    Theorem 4, corrected). The certificate is recomputed from the finished policy, so it is exact
-    or a bound as it says, whatever the search was. Cost: that of the search and of the volumes of
-    the cells.
+    IV.3, corrected), or one more where the range of a query is not known exactly; "leakage" the
+    largest smallest cell (Theorem IV.3), "bits" the least error within a budget about one person
+    (Farokhi 2019, Noiseless Privacy, Theorem 8, corrected; of records Definition 2), "hypothesis"
+    hides on which side of a line a value lies (Farokhi 2021, Theorem 4, corrected). The
+    certificate is recomputed from the finished policy, so it is exact or a bound as it says,
+    whatever the search was. Cost: that of the search and of the volumes of the cells.
 
     Args:
         spec: the path of a TOML file, its content, or a specification that was read before.
@@ -228,7 +231,8 @@ def _of_column(column: ColumnPolicy) -> str:
         how = (
             f"the line itself is released for {column.name}"
             if column.kind == "blur"
-            else f"{column.name} is stretched so that what is released can come from either side"
+            else f"{column.name} is stretched so that what is released can come from either side, "
+            "if its values have no step"
         )
         near = f"Within {exactly(column.reach)} of the line {column.line}"
         return f"{near}, {how}; every other value is released as it is."
@@ -254,7 +258,7 @@ def _of_cells(column: QuantizedColumn | CutColumn) -> str:
 def _of_objective(wanted: Specification, certificate: Certificate) -> list[str]:
     """Say in which sense nothing better exists."""
     if wanted.objective == "maximin" and wanted.error is not None:
-        return [f"No release within {exactly(wanted.error)} has fewer cells."]
+        return [_fewest(wanted, wanted.error)]
     if wanted.objective == "leakage" and wanted.error is not None:
         grid = "up to the grid on which edges were looked for"
         return [f"No release within {exactly(wanted.error)} has a larger smallest cell, {grid}."]
@@ -271,16 +275,31 @@ def _of_objective(wanted: Specification, certificate: Certificate) -> list[str]:
     return []
 
 
+def _fewest(wanted: Specification, error: Fraction) -> str:
+    """Say how many cells are needed, as far as the range of the query is known.
+
+    Answers that lie less than twice the error apart can share a cell, so what is needed follows
+    from the length of the range; of many nonlinear queries that is known from either side only.
+    """
+    used = levels_for_error(wanted.answer_range.length, error)
+    needed = used
+    if wanted.expression is not None and not wanted.range_is_exact:
+        attained = attained_range(wanted.expression, wanted.box)
+        needed = levels_for_error(attained.length, error)
+    if needed == used:
+        return f"No release within {exactly(error)} has fewer cells."
+    between = "or" if used == needed + 1 else "to"
+    return (
+        f"Within {exactly(error)} the fewest cells are {needed:,} {between} {used:,}, as far as "
+        f"the range of the query is known; this release has {used:,}."
+    )
+
+
 def _line_headline(wanted: Specification, certificate: Certificate) -> str:
     threshold, error = wanted.threshold, wanted.error
     assert threshold is not None  # the objective needs both
     assert error is not None
     share = _open_share(certificate)
-    if not certificate.sound:
-        return (
-            f"{threshold.column} is moved by up to {exactly(error)} near the line, and yet every "
-            f"released record shows whether {wanted.hypothesis}."
-        )
     return (
         f"{threshold.column} is moved by up to {exactly(error)}, so that {down(100 * share)} % of "
         f"all possible records leave open whether {wanted.hypothesis}."
@@ -288,7 +307,7 @@ def _line_headline(wanted: Specification, certificate: Certificate) -> str:
 
 
 def _open_share(certificate: Certificate) -> float:
-    """Return which share of all records leaves a hypothesis open, by volume: 1 - 2^-Priv."""
+    """Return which share of all records leaves a hypothesis open, by volume: 1 - 2^-bits."""
     return -math.expm1(-certificate.value * math.log(2))
 
 

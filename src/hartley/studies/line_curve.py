@@ -27,9 +27,9 @@ class LineFacts:
 
     kind: Literal["stretch", "blur"]
     claimed: float | None
-    """The epsilon of Theorem 4: for stretching true, for blurring as printed and wrong."""
+    """The epsilon of Theorem 4: for stretching true, for blurring true of records, not outputs."""
     epsilon: float | None
-    """What is kept in truth: the volume that leaves the hypothesis open over the rest."""
+    """What is kept by volume of outputs, eq. 9: what leaves the hypothesis open over the rest."""
     privacy: float | None
     """Priv, in bits: how far the deciding outputs fall short of all."""
     deciding: float
@@ -59,7 +59,8 @@ def line_point(
     """Measure how well the two policies against a hypothesis hide it within an error.
 
     Farokhi 2021, Theorem 4, corrected: stretching keeps the epsilon that is claimed there,
-    blurring leaves no output of positive volume open. Certified: epsilon and Priv are never above
+    blurring leaves no output of positive volume open, though the records in its band are left
+    open. Certified: epsilon and Priv are never above
     the truth, mu(Delta) never below it.
 
     Example:

@@ -8,13 +8,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.errors import OptionError
-from hartley.exact import log_ratio
+from hartley.exact import bits_at_least
+from hartley.guarantees.documents import missing_of
+from hartley.guarantees.records import Output, count_outputs, outputs_of
 from hartley.policies.allocation import allocate_bits
-from hartley.policies.columns import CutColumn, MergedColumn, QuantizedColumn
+from hartley.policies.columns import CutColumn, QuantizedColumn
 from hartley.studies.drafting import draft
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from hartley.studies.specification import Specification
 
@@ -26,9 +28,12 @@ class Sharing:
     levels: Mapping[str, int]
     errors: Mapping[str, Fraction]
     outputs: int
-    """How many different releases a record can give."""
+    """How many combinations a record is released as, missing values aside."""
     bits: float
-    """log2 of the outputs: what a release tells about its person, at most."""
+    """What a release tells about its person at most: log2 of the outputs, with a missing value as
+    one more a column where the budget has room for it."""
+    counts_missing: bool
+    """Whether the budget has room for missing values."""
     largest_error: Fraction
     """The largest weighted error of a column."""
     mean_error: Fraction
@@ -64,20 +69,20 @@ def bits_point(spec: Specification, budget: Fraction, *, chosen: bool = False) -
         >>> dict(found.levels), str(found.largest_error)
         ({'age': 5, 'height': 6}, '25/2')
     """
-    levels, errors, labels = {}, {}, 1
-    for column in draft(replace(spec, bits=budget)):
+    levels, errors = {}, {}
+    columns = draft(replace(spec, bits=budget))
+    for column in columns:
         if isinstance(column, (QuantizedColumn, CutColumn)):
             levels[column.name] = column.quantizer.levels
             errors[column.name] = column.quantizer.error
-        elif isinstance(column, MergedColumn):
-            labels *= len({*column.labels, *([] if column.other is None else [column.other])})
     if not levels:
         raise OptionError(
             "The design has no column of numbers, so no error depends on the bits",
             hint="declare a column with a range",
         )
-    largest = _sharing(spec, levels, errors, labels)
-    if labels > 1:
+    outputs = [outputs_of(column) for column in columns]
+    largest = _sharing(spec, levels, errors, outputs, budget)
+    if len(levels) < len(columns):
         return BitsPoint(budget, chosen, largest, None, {"mean": "not computed with categories"})
     try:
         ranges = {
@@ -87,20 +92,28 @@ def bits_point(spec: Specification, budget: Fraction, *, chosen: bool = False) -
         found = allocate_bits(ranges, budget, weights=spec.weights, objective="mean")
     except OptionError as refused:
         return BitsPoint(budget, chosen, largest, None, {"mean": refused.problem})
-    return BitsPoint(budget, chosen, largest, _sharing(spec, found.levels, found.errors, 1))
+    outputs = [Output(name, count, frozenset({name})) for name, count in found.levels.items()]
+    mean = _sharing(spec, found.levels, found.errors, outputs, budget)
+    return BitsPoint(budget, chosen, largest, mean)
 
 
 def _sharing(
-    spec: Specification, levels: Mapping[str, int], errors: Mapping[str, Fraction], labels: int
+    spec: Specification,
+    levels: Mapping[str, int],
+    errors: Mapping[str, Fraction],
+    columns: Sequence[Output],
+    budget: Fraction,
 ) -> Sharing:
     weights = {name: spec.weights.get(name, Fraction(1)) for name in levels}
     weighted = [weights[name] * errors[name] for name in levels]
-    outputs = labels * math.prod(levels.values())
+    missing = missing_of(columns, budget)
+    with_missing = count_outputs(columns, missing).values()
     return Sharing(
         levels=dict(levels),
         errors=dict(errors),
-        outputs=outputs,
-        bits=log_ratio(outputs),
+        outputs=math.prod(column.count or 1 for column in columns),
+        bits=bits_at_least(math.prod(count or 1 for count in with_missing)),
+        counts_missing=missing == "counted",
         largest_error=max(weighted),
         mean_error=sum(weighted, Fraction(0)) / sum(weights.values()),
     )

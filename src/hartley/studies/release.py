@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.column_map import apply_map
 from hartley.engines.sources import open_table
+from hartley.engines.stepped import least_distance, look_for_step
 from hartley.engines.view import as_texts
 from hartley.engines.writing import write_table
-from hartley.errors import OptionError
+from hartley.errors import ColumnError, OptionError
+from hartley.guarantees.documents import conditions_of
 from hartley.policies.columns import CutColumn, Pram, QuantizedColumn, columns_of, query_of
 from hartley.policies.document import PolicyDocument
 from hartley.policies.perturbation.drawing import TableDraw
 from hartley.policies.query import Aggregate, parse_query
-from hartley.studies.answer import release_answers
+from hartley.studies.answer import refuse_missing, release_answers
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping
 
-    from hartley.engines.column_map import ColumnCounts
+    from hartley.engines.column_map import ColumnCounts, MapCounts
     from hartley.engines.table import Table
-    from hartley.policies.columns import ColumnPolicy
+    from hartley.policies.columns import ColumnPolicy, LineColumn
     from hartley.policies.perturbation.pram import Seed
     from hartley.studies.answer import ReleasedAnswer
 
@@ -226,18 +229,28 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
     """Write an open table by a policy; who draws keeps the counts of what was there and came."""
     opened = as_matrices_say(table, document)
     tell = progress or (lambda _what, _share: None)
+    conditions = conditions_of(document)
     tell("count", 0.0)
     if document.aggregates:
-        answers = release_answers(opened, document, out, strict=strict)
+        assert conditions.people is not None  # the promise of an answer is about so many
+        answers = release_answers(opened, document, out, people=conditions.people, strict=strict)
         rows, columns = 1, tuple(map(_released_answer, answers))
         tell("count", 1.0)
         tell("release", 1.0)
     else:
         mapped = apply_map(opened, document.to_map(), strict=strict, ranges=document.ranges)
         expected = mapped.counts.rows
+        accept = partial(_refuse_missing, conditions.complete)
+        accept(mapped.counts)
+        for line in conditions.lines:
+            _refuse_coarse(opened, line)
         tell("count", 1.0)
         counts = write_table(
-            mapped, out, progress=lambda share: tell("release", share), change=draw
+            mapped,
+            out,
+            progress=lambda share: tell("release", share),
+            change=draw,
+            accept=accept,  # where a formula has no value is known once all is written
         )
         named = [(name, column) for column in document.columns for name in columns_of(column)]
         rows, columns = (
@@ -257,6 +270,38 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
         columns=columns,
         withheld=tuple(name for name in opened.columns if name not in _read_columns(document)),
     )
+
+
+def _refuse_missing(complete: frozenset[str], counts: MapCounts) -> None:
+    """Refuse missing values that a promise does not allow for."""
+    for column in counts.columns:
+        if column.column in complete:
+            refuse_missing(column.column, column)
+
+
+def _refuse_coarse(table: Table, line: LineColumn) -> None:
+    """Refuse values on a step that are hidden near a line as if every number were possible.
+
+    Stretched, values on a step come out on another step for either side, so that the release
+    shows the side after all. Blurred, they come out on the line, but only where the reach is not
+    below the step is there a value on either side of it.
+    """
+    evidence = look_for_step(table, line.name, *line.range)
+    if not evidence.shows_step:
+        return
+    if line.kind == "stretch":
+        raise ColumnError(
+            f"The values of column '{line.name}' of {table.name} are rounded to a step, and "
+            "stretching hides nothing of such values",
+            hint='release the line itself near it: kind = "blur", or policy = "blur" in a design',
+        )
+    distance = least_distance(table, line.name, *line.range)
+    if distance is not None and Fraction(distance) > line.reach:
+        raise ColumnError(
+            f"No two values of column '{line.name}' of {table.name} lie as close as the reach, so "
+            "that the line may show the side",
+            hint="allow values to be moved by the step that they lie on, or more",
+        )
 
 
 def as_matrices_say(table: Table, document: PolicyDocument) -> Table:

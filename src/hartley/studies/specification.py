@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hartley.errors import ColumnError, InputError
 from hartley.files import parse_toml, read_text_file
+from hartley.guarantees.reach import raised, reach_bounds
 from hartley.policies.blurring import Threshold
 from hartley.policies.query import Aggregate, parse_query
 from hartley.ranges.box import Box, Interval
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
+    from hartley.policies.slots import QueryRange
     from hartley.studies.fields import Objective
 
 
@@ -136,13 +138,22 @@ class Specification:
             side = self.box[self.aggregate.column]
             times = 1 if self.aggregate.function == "mean" else self.people or 1
             return Interval(side.low * times, side.high * times)
-        assert self.expression is not None  # a design with a query
+        reached = self._reached
+        if reached.exact:
+            return Interval(reached.low, reached.high)
+        return _readable(reached.low, reached.high)
+
+    @property
+    def range_is_exact(self) -> bool:
+        """Whether the answer comes up to both ends of its range."""
+        return self.aggregate is not None or self._reached.exact
+
+    @cached_property
+    def _reached(self) -> QueryRange:
         from hartley.policies.slots import QueryRange
 
-        found = QueryRange.of(self.expression, self.box)
-        if found.exact:
-            return Interval(found.low, found.high)
-        return _readable(found.low, found.high)
+        assert self.expression is not None  # a design with a query
+        return QueryRange.of(self.expression, self.box)
 
     @cached_property
     def reach(self) -> Fraction:
@@ -154,7 +165,11 @@ class Specification:
         if self.aggregate is not None:
             shared = self.people or 1 if self.aggregate.function == "mean" else 1
             return self.box[self.aggregate.column].length / shared
-        return self.answer_range.length if self.sensitivity is None else self.sensitivity
+        if self.sensitivity is None:
+            return self.answer_range.length
+        assert self.expression is not None  # checked when the design was read
+        # One column alone is no more than one person's data, whatever was declared.
+        return raised(self.sensitivity, reach_bounds(self.expression, self.box))
 
     # --- checks -------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -287,10 +288,29 @@ def test_a_field_of_the_wrong_type_is_refused_in_one_sentence(field, json_value)
     assert load_or_refuse(f'{{{others}, "{field}": {json.dumps(content[field])}}}') is not None
 
 
+def test_a_certificate_of_an_earlier_version_is_told_by_its_format_and_why(tmp_path):
+    """Format 1 said "whatever its law"; nobody should go on relying on these words."""
+    policy, path = bound(KINDS["a mean"], tmp_path)
+    content = json.loads(path.read_text())
+    kept = [text for text in content["assumptions"] if "related" not in text]
+    path.write_text(json.dumps(content | {"format": 1, "assumptions": kept}))
+    with pytest.raises(CertificateError, match="earlier version, whose certificates left out that"):
+        Certificate.load(path)
+    for odd in (True, 1.0, "1", None):
+        path.write_text(json.dumps(content | {"format": odd}))
+        with pytest.raises(CertificateError, match="does not know"):
+            Certificate.load(path)
+    # What is written today says it, and may not be edited out of it.
+    changed = Certificate.from_json(json.dumps(content))
+    changed.check(policy)
+    with pytest.raises(CertificateError, match="assumptions of the certificate do not hold"):
+        replace(changed, assumptions=tuple(kept)).check(policy)
+
+
 def test_a_newer_or_unreadable_file_is_refused(tmp_path):
     path = tmp_path / "certificate.json"
     content = certify(KINDS["records"]).to_dict()
-    path.write_text(json.dumps(content | {"format": 2}))
+    path.write_text(json.dumps(content | {"format": 3}))
     with pytest.raises(CertificateError, match="does not know"):
         Certificate.load(path)
     path.write_bytes(b"\xff" * 10)

@@ -97,12 +97,16 @@ def test_nothing_is_said_about_the_estimates_of_listed_points():
     assert "range of age" in sentences[0]
 
 
-def test_the_stretch_policy_keeps_what_the_paper_claims_and_the_papers_own_does_not():
+def test_both_policies_leave_open_what_the_paper_claims_each_for_its_values():
     stretch = certify(StretchPolicy(OBESE, 20, PEOPLE))
     blur = certify(BlurringPolicy(OBESE, 20, PEOPLE))
     assert stretch.sound
     assert 2**stretch.value - 1 == pytest.approx(0.216321901, rel=1e-5)
-    assert (blur.sound, blur.value) == (False, 0.0)
+    assert (blur.sound, blur.value) == (True, stretch.value)
+    assert stretch.claim.startswith("For values of weight that have no step: within 20 of the line")
+    assert "by the volume of outputs, of which a line has none, Priv = 0." in blur.claim
+    leak = {one.name: one.value for one in blur.consequences}["information leakage"]
+    assert leak == math.inf  # Proposition 1 is about Priv, which is 0
     names = {consequence.name for consequence in stretch.consequences}
     assert names == {"information leakage", "success of a test", "limits of Priv"}
 
@@ -279,3 +283,31 @@ def test_a_band_that_covers_everything_decides_nothing():
     assert (everything.value, everything.sound) == (math.inf, True)
     found = {c.name: c.value for c in everything.consequences}
     assert (found["information leakage"], found["success of a test"]) == (0.0, 0.5)
+
+
+def test_a_certificate_keeps_what_it_was_computed_from():
+    quantizer = UniformQuantizer(0, 1, 4)
+    square = Box({"x1": (0, 1), "x2": ("0", "1/3")})
+    asked = certify(quantizer, 2, query="(x1 + x2)/2", box=square)
+    assert asked.parameters == {
+        "query": "(x1 + x2)/2",
+        "box": {"x1": ["0", "1"], "x2": ["0", "1/3"]},
+        "sensitivity": "1/2",
+        "budget": "2",
+    }
+    declared = certify(quantizer, sensitivity="0.25")
+    assert declared.parameters == {
+        "query": None,
+        "box": None,
+        "sensitivity": "1/4",
+        "budget": None,
+    }
+    # The sides of many people are not listed, those of twelve are.
+    for people, listed in ((12, True), (13, False)):
+        mean = " + ".join(f"x{i}/{people}" for i in range(1, people + 1))
+        found = certify(quantizer, query=mean, box=Box.cube(0, 1, size=people)).parameters
+        assert found["query"].startswith(f"x1/{people}")
+        assert (found["box"] is not None) == listed
+        assert found["sensitivity"] == f"1/{people}"
+    nobody = certify(quantizer, sensitivity=0)
+    assert (nobody.value, nobody.parameters["sensitivity"]) == (0.0, "0")

@@ -3,6 +3,7 @@ import re
 import pytest
 
 import hartley
+from hartley.errors import OptionError
 from hartley.reports.document import render_html
 from hartley.reports.plots import figure_svg
 
@@ -92,3 +93,26 @@ def test_a_narrow_terminal_still_shows_every_number(report):
     print_audit(report, Console(file=out, width=40))
     for finding in report.findings:
         assert f"{finding.shown} bits" in " ".join(out.getvalue().split())
+
+
+@pytest.mark.parametrize("other", [None, "audit.html", {"age": [1]}, 3.5, hartley.AuditReport])
+def test_something_else_than_a_result_is_refused_in_a_sentence(other, tmp_path):
+    words = f"A {type(other).__name__} is no result that can be drawn"
+    with pytest.raises(OptionError, match=words):
+        hartley.plot(other)
+    with pytest.raises(OptionError, match=words):
+        hartley.write_html(other, tmp_path / "page.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_results_without_a_page_are_refused_in_a_sentence_too(report, tmp_path):
+    released = hartley.release(
+        {"age": [1.0]},
+        hartley.design(
+            {"objective": "bits", "bits": 1, "columns": {"age": {"range": [0, 9]}}}
+        ).document,
+        tmp_path / "out.csv",
+    )
+    for other in (released, report.findings[0]):
+        with pytest.raises(OptionError, match="is no result that can be drawn"):
+            hartley.plot(other)

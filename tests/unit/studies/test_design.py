@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -88,12 +89,55 @@ def test_the_body_mass_index_is_as_private_as_the_theory_says(rho, epsilon):
     assert found.certificate.sound
 
 
-def test_the_policy_as_printed_hides_nothing_and_says_so():
-    found = design(BMI | {"error": 5, "policy": "blur"})
-    assert found.certificate.value == 0
-    assert not found.certificate.sound
-    assert "yet every released record shows" in found.headline
-    assert "do not rely on it" in found.sentences[-1]
+def test_the_policy_as_printed_leaves_as_many_records_open_as_the_stretched_one():
+    blur, stretch = (design(BMI | {"error": 5, "policy": kind}) for kind in ("blur", "stretch"))
+    assert blur.certificate.value == stretch.certificate.value > 0
+    assert blur.certificate.sound
+    assert blur.headline == stretch.headline
+    assert "shows whether" not in blur.headline
+    assert "Priv = 0" in blur.certificate.claim
+
+
+@pytest.mark.parametrize("kind", ["blur", "stretch"])
+def test_the_success_of_a_test_is_that_of_its_own_assumption(kind):
+    """By quadrature: 1 - 1/2 int min(p0, p1), each side spread evenly over its records."""
+    found = design(BMI | {"error": 5, "policy": kind}).certificate
+    (success,) = (one.value for one in found.consequences if one.name == "success of a test")
+    heights = np.linspace(0, 250, 200_001)
+    lines = 30 * (heights / 100) ** 2
+    below = np.clip(lines, 0, 200)
+    crossed = (lines > 0) & (lines < 200)
+    near = [np.minimum(5, below) * crossed, np.minimum(5, 200 - below) * crossed]
+    masses = [below.mean(), (200 - below).mean()]
+    truth = 1 - np.minimum(near[0] / masses[0], near[1] / masses[1]).mean() / 2
+    assert success == pytest.approx(truth, abs=1e-5)
+    assert success <= truth + 1e-9  # "or more"
+
+
+@pytest.mark.parametrize(
+    ("ends", "line", "reach", "truth"),
+    [
+        ((0, 10), 5, 1, Fraction(9, 10)),  # a fifth of either side is confused
+        ((0, 10), 2, 1, Fraction(15, 16)),  # an eighth of the larger side, which decides
+        ((0, 10), 1, 3, Fraction(5, 6)),  # the whole of one side, a third of the other
+        ((0, 10), 5, 10, Fraction(1, 2)),  # everything: a coin
+    ],
+)
+@pytest.mark.parametrize("kind", ["blur", "stretch"])
+def test_the_success_of_a_test_of_one_column_is_exact(ends, line, reach, truth, kind):
+    found = design(
+        {
+            "objective": "hypothesis",
+            "hypothesis": f"x >= {line}",
+            "error": reach,
+            "policy": kind,
+            "columns": {"x": {"range": list(ends)}},
+        }
+    )
+    (success,) = (
+        one.value for one in found.certificate.consequences if one.name == "success of a test"
+    )
+    assert success == pytest.approx(float(truth), rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -267,3 +311,59 @@ def test_weights_by_range_measure_errors_as_parts_of_the_range():
     columns = {"height": {"range": [100, 250]}, "income": {"range": [0, 200_000]}}
     found = design({"objective": "bits", "bits": 6, "weights": "range", "columns": columns})
     assert [column.quantizer.levels for column in found.document.columns] == [8, 8]
+
+
+# --- how many cells are needed --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "columns", "error", "needed"),
+    [
+        # q = max(1, ceil(L / 2e)) with L the true length of the range.
+        ("x*(1 - x)", {"x": [0, 1]}, "1/8", 1),
+        ("x*(1 - x)", {"x": [0, 1]}, "0.12", 2),
+        ("x*(1 - x)", {"x": [0, 1]}, "1/16", 2),
+        ("(x**2 - 2)**2", {"x": [0, 2]}, "1", 2),
+        ("x**3 - x", {"x": [-1, 1]}, "1/5", 2),
+        ("x**3 - x", {"x": [-1, 1]}, "1/10", 4),
+        ("x*y", {"x": [-1, 1], "y": [-1, 1]}, "1", 1),
+        ("x*y - x**2", {"x": [0, 1], "y": [0, 1]}, "1/8", 5),
+        ("x1**2 + 2*x2**2", {"x1": [-2, 2], "x2": [-2, 2]}, "1/2", 12),
+    ],
+)
+def test_the_fewest_cells_are_claimed_where_they_are_known_and_bracketed_elsewhere(
+    query, columns, error, needed
+):
+    ranges = {name: {"range": ends} for name, ends in columns.items()}
+    found = design({"objective": "maximin", "query": query, "error": error, "columns": ranges})
+    used = cells(found).levels
+    (told,) = [
+        text
+        for text in found.sentences
+        if "cells" in text
+        and "error" not in text
+        and ("fewer cells" in text or "fewest cells" in text)
+    ]
+    assert used in (needed, needed + 1)
+    if "fewer cells" in told:
+        assert used == needed
+    else:
+        assert f"the fewest cells are {used - 1} or {used}, as far as" in told
+        assert f"this release has {used}." in told
+    assert ("fewer cells" in told) == (used == needed)
+
+
+# --- columns with a step --------------------------------------------------------------------------
+
+
+def test_nobody_errs_about_a_column_with_a_step_that_is_released_exactly():
+    columns = {"visits": {"range": [0, 9], "step": 1}, "age": {"range": [0, 100]}}
+    weights = {"visits": 1000}
+    found = design({"objective": "bits", "bits": 6, "columns": columns, "weights": weights})
+    errors = [
+        one.sentence for one in found.certificate.consequences if one.name == "estimation error"
+    ]
+    assert {c.name: c.error for c in found.document.columns}["visits"] == 0
+    assert len(errors) == 1
+    assert "range of age" in errors[0]
+    assert not any("range of visits" in sentence for sentence in found.sentences)

@@ -6,12 +6,15 @@ import math
 import shutil
 from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hartley.engines.column_map import apply_map
 from hartley.engines.sources import open_table
 from hartley.errors import ColumnError, InputError, OptionError
+from hartley.guarantees.certify import certify
 from hartley.policies.columns import (
     CutColumn,
     KeptColumn,
@@ -22,12 +25,13 @@ from hartley.policies.columns import (
 from hartley.policies.document import PolicyDocument
 from hartley.policies.optimal import optimal_quantizer
 from hartley.policies.quantizer import UniformQuantizer
+from hartley.studies.design import design
 from hartley.studies.release import release
 
 POLICY = PolicyDocument(
     (
         QuantizedColumn("height", UniformQuantizer(100, 250, 15)),
-        LineColumn.read("stretch", "weight", line="height/3", reach="5", low="30", high="200"),
+        QuantizedColumn("weight", UniformQuantizer(-50, 50, 10), of="10/(weight - 60)"),
         MergedColumn("job", (("nurse", "doctor"), ("teacher",)), ("health", "school"), "rest"),
         CutColumn("income", (Fraction(0), Fraction(1, 3), Fraction(1)), (Fraction(0), Fraction(1))),
         KeptColumn("sex"),
@@ -75,7 +79,7 @@ def test_a_report_counts_what_was_met_and_knows_the_errors(report):
     }
     assert counts == {
         "height": (1, 1, 1, 0, 0, Fraction(5)),
-        "weight": (1, 1, 0, 0, 1, Fraction(5)),
+        "weight": (1, 0, 0, 0, 1, Fraction(5)),
         "job": (1, 0, 0, 1, 0, None),
         "income": (0, 0, 1, 0, 0, Fraction(2, 3)),
         "sex": (1, 0, 0, 0, 0, Fraction(0)),
@@ -88,13 +92,12 @@ def test_a_report_speaks_in_plain_sentences(report):
     assert report.headline == "4 rows of the table with 5 columns were released to out.parquet."
     assert report.sentences == (
         "height is released within 5 of its value, for values in its declared range.",
-        "weight is released within 5 of its value, for values in its declared range.",
+        "weight is released within 5 of 10/(weight - 60), for values in the declared ranges.",
         "income is released within 2/3 of its value, for values in its declared range.",
         "sex is released as it is.",
         "1 value of height is missing and was released as such.",
         "2 values of height are outside the declared range and were clamped to it.",
         "1 value of weight is missing and was released as such.",
-        "1 value of weight is outside the declared range and was clamped to it.",
         "1 value of weight is without a value of the formula and was released as missing.",
         "1 value of job is missing and was released as such.",
         "1 value of job is in no group and was released as the label for all others.",
@@ -231,3 +234,137 @@ def test_cells_of_listed_values_promise_their_error_for_these_alone(tmp_path):
         "age is released within 2 of its value, for values that the policy was designed for."
     )
     assert (tmp_path / "out.csv").read_text().split() == ['"age"', "2", "2", "6"]
+
+
+# --- what the promise of a policy asks of the table ---------------------------------------------
+
+
+def designed(tmp_path, **spec):
+    """Design a release and save its policy, as a user of Python or of the shell would."""
+    found = design({"objective": "bits", **spec})
+    return found, found.document.save(tmp_path / "policy.toml")
+
+
+def test_a_release_has_no_more_outputs_than_its_design_promised(tmp_path):
+    found, policy = designed(tmp_path, bits=2, columns={"age": {"range": [0, 100]}})
+    assert found.certificate.needs_strict
+    ages = {"age": [10.0, 30.0, 60.0, 90.0, None]}
+    for given in (found.document, policy, str(policy)):
+        with pytest.raises(ColumnError, match="1 value of 'age' is missing, which the promise"):
+            release(ages, given, tmp_path / "out.csv")
+    assert not (tmp_path / "out.csv").exists()
+    told = []
+    with pytest.raises(ColumnError):
+        release(ages, policy, tmp_path / "out.csv", progress=lambda what, _: told.append(what))
+    assert set(told) == {"count"}  # refused before a row is written
+    release({"age": ages["age"][:4]}, policy, tmp_path / "out.parquet")
+    released = pq.read_table(tmp_path / "out.parquet")["age"].to_pylist()
+    assert len(set(released)) == 4 == 2**found.certificate.value
+    # Room for one more output, and a missing value is released.
+    roomy, _ = designed(tmp_path, bits="2.33", columns={"age": {"range": [0, 100]}})
+    assert (roomy.document.columns[0].quantizer.levels, roomy.certificate.needs_strict) == (5, True)
+    counted = PolicyDocument(found.document.columns)
+    assert 2 ** certify(counted).value == pytest.approx(5)
+    release(ages, counted, tmp_path / "five.parquet")
+    assert len(set(pq.read_table(tmp_path / "five.parquet")["age"].to_pylist())) == 5
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_formula_without_a_value_is_missing_too_and_nothing_is_left(tmp_path, ending):
+    column = QuantizedColumn("ratio", UniformQuantizer(0, 4, 4), of="a/b")
+    table = {"a": [1.0, 2.0, 3.0], "b": [1.0, 0.0, 2.0]}
+    strict = PolicyDocument((column,), design={"bits": "2"})
+    assert certify(strict).needs_strict
+    out = tmp_path / f"out.{ending}"
+    with pytest.raises(ColumnError, match="1 value of 'ratio' is missing, which the promise"):
+        release(table, strict, out)
+    assert list(tmp_path.iterdir()) == []
+    release(table, PolicyDocument((column,)), out)
+    assert out.exists()
+
+
+def test_a_declared_sensitivity_promises_nothing_about_missing_values(tmp_path):
+    column = QuantizedColumn("sum", UniformQuantizer(0, 2, 4), of="a + b")
+    policy = PolicyDocument((column,), design={"sensitivity": "1"})
+    assert certify(policy).needs_strict
+    with pytest.raises(ColumnError, match="'sum' is missing"):
+        release({"a": [1.0, None], "b": [0.0, 1.0]}, policy, tmp_path / "out.csv")
+
+
+def line(kind, reach="4.3", **changes):
+    fields = {"line": "30*(height/100)**2", "low": "30", "high": "200"} | changes
+    return PolicyDocument(
+        (
+            LineColumn.read(kind, "weight", reach=reach, **fields),
+            KeptColumn("height", Fraction(120), Fraction(220)),
+        )
+    )
+
+
+def test_a_line_takes_no_missing_value_of_its_columns_and_any_of_others(tmp_path):
+    policy = PolicyDocument((*line("blur").columns, KeptColumn("sex")))
+    table = {"weight": [70, 73, 90], "height": [170, 171, 172], "sex": ["F", None, "M"]}
+    release(table, policy, tmp_path / "out.csv")
+    for name in ("weight", "height"):
+        missing = table | {name: [*table[name][:2], None]}
+        with pytest.raises(ColumnError, match=f"1 value of '{name}' is missing"):
+            release(missing, policy, tmp_path / "none.csv")
+    assert not (tmp_path / "none.csv").exists()
+
+
+# --- rounded values near a line -----------------------------------------------------------------
+
+
+def grid(step, low=30, high=200):
+    """All weights on a step beside one height: what an adversary knows to be possible."""
+    steps = range(int(low / step), int(high / step) + 1)
+    return {"weight": [float(step * k) for k in steps], "height": [170] * len(steps)}
+
+
+@pytest.mark.parametrize("step", [Fraction(1), Fraction(1, 2), Fraction(1, 10), Fraction(1, 3)])
+def test_rounded_weights_are_not_stretched(tmp_path, step):
+    with pytest.raises(ColumnError, match="'weight' of the dict are rounded to a step"):
+        release(grid(step), line("stretch"), tmp_path / "out.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def decided(table, policy):
+    """Count the records whose release shows the side, when every given record is possible."""
+    moved = [columns["weight"] for columns in release_rows(table, policy)]
+    sides = {}
+    for weight, height, out in zip(table["weight"], table["height"], moved, strict=True):
+        obese = Fraction(weight) >= 30 * (Fraction(height) / 100) ** 2
+        sides.setdefault((height, out), set()).add(obese)
+    return sum(len(sides[h, out]) == 1 for h, out in zip(table["height"], moved, strict=True))
+
+
+def release_rows(table, policy):
+    mapped = apply_map(open_table(table), policy.to_map(), ranges=policy.ranges)
+    return mapped.expression.to_pyarrow().to_pylist()
+
+
+def test_what_is_refused_would_have_been_decided_and_what_is_allowed_is_not(tmp_path):
+    whole = grid(Fraction(1))
+    assert decided(whole, line("stretch")) == 171  # all of them, though 8 were promised
+    blurred = decided(whole, line("blur"))
+    assert blurred == 171 - 8  # 83 to 91: 4.3 on either side of 86.7
+    release(whole, line("blur"), tmp_path / "out.csv")
+
+
+def test_a_reach_below_the_step_hides_nothing_and_is_refused(tmp_path):
+    # 86.7 is the line: 87 lies within 0.5 of it, and 86 does not.
+    coarse = line("blur", reach="0.5")
+    assert decided(grid(Fraction(1)), coarse) == 171
+    with pytest.raises(
+        ColumnError, match=r"No two values of column .weight. of the dict lie as close as the reach"
+    ):
+        release(grid(Fraction(1)), coarse, tmp_path / "out.csv")
+    release(grid(Fraction(1, 10)), coarse, tmp_path / "out.csv")
+
+
+def test_weights_without_a_step_are_stretched(tmp_path):
+    weights = np.random.default_rng(5).uniform(30, 200, 500).tolist()
+    report = release(
+        {"weight": weights, "height": [170] * 500}, line("stretch"), tmp_path / "out.parquet"
+    )
+    assert report.rows == 500

@@ -13,6 +13,7 @@ from hartley.policies.allocation import allocate_bits
 from hartley.policies.blurring import StretchPolicy, Threshold
 from hartley.ranges.box import Box
 from hartley.studies.answer_curve import Answer, query_point
+from hartley.studies.design import design
 from hartley.studies.error_grid import errors_for, read_errors, thinned
 from hartley.studies.specification import Specification
 from hartley.studies.tradeoff import plain_values, tradeoff
@@ -104,8 +105,8 @@ def test_the_query_of_ellipses_has_the_metrics_of_the_example():
     assert "linear" in facts.reasons["smallest_error"]
     assert facts.smallest_error_bound == pytest.approx(math.sqrt(0.066797 / math.pi), abs=1e-5)
     assert facts.certainty == "bound"
-    # A row belongs to one person, who can reach every cell.
-    assert facts.person_bits == pytest.approx(math.log2(12))
+    # A row belongs to one person, who can reach every cell, or be missing.
+    assert facts.person_bits == pytest.approx(math.log2(13))
     assert point.leakage_limit <= point.best.leakage <= facts.leakage
 
 
@@ -362,6 +363,44 @@ def test_the_sentences_name_what_the_numbers_say():
     assert any("P₁ = 1/L₀ = 0.3333" in sentence for sentence in found.sentences)
     assert any("Theorem 8 as printed would say 1 bit" in sentence for sentence in found.sentences)
     assert any("1.414" in sentence for sentence in found.sentences)
+
+
+ONE_COLUMN = {"columns": {"x": {"range": [0, 4]}}}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"objective": "maximin", "query": "x", "error": 1, **ONE_COLUMN},
+        {"objective": "leakage", "query": "x**2", "error": 2, **ONE_COLUMN},
+        {"objective": "bits", "query": "x", "bits": 2, **ONE_COLUMN},
+        {"objective": "bits", "query": "x", "bits": "2.5", **ONE_COLUMN},
+        {"objective": "bits", "query": "x", "bits": 2, "sensitivity": 1, **ONE_COLUMN},
+        mean_of(2, -2, 2, "0.5"),
+    ],
+    ids=["cells", "leakage", "a budget", "a budget with room", "sensitivity", "mean"],
+)
+def test_a_design_and_its_curve_say_one_number_for_one_reason(spec):
+    designed, curve = design(spec), tradeoff(spec, errors=[1, 2])
+    kind = "best" if spec["objective"] == "leakage" else "equal"
+    assert getattr(curve.chosen, kind).person_bits == designed.certificate.value
+    words = "A missing value is released as missing, which counts as one more output."
+    assert (words in curve.sentences) == (words in designed.sentences)
+    # That a value may be missing is no fault of the printed theorem.
+    if designed.certificate.parameters.get("missing") == "counted":
+        assert not any("Theorem 8 as printed" in sentence for sentence in curve.sentences)
+
+
+VISITS = {"columns": {"visits": {"range": [0, 9], "step": 1}}, "objective": "bits"}
+
+
+@pytest.mark.parametrize("spec", [RECORD, VISITS], ids=["weights", "a step"])
+@pytest.mark.parametrize("bits", [2, "3.4", 4, 6])
+def test_a_record_of_a_design_and_of_its_curve_tell_one_number(spec, bits):
+    designed, curve = design(spec | {"bits": bits}), tradeoff(spec | {"bits": bits})
+    assert curve.chosen.largest.bits == designed.certificate.value
+    words = "A missing value is released as missing, which counts as one more output."
+    assert (words in curve.sentences) == (words in designed.sentences)
 
 
 def test_a_design_finer_than_can_be_shown_is_noted():
