@@ -126,7 +126,7 @@ def plain_relation(
     secret: list[str] | None,
     released: list[str],
     bins: dict[str, Any] | None = None,
-    missing: str = "drop",
+    missing: str = "released",
 ) -> PlainRelation:
     """Count a relation row by row; a secret of None stands for the record itself."""
     steps = {name: Fraction(str(step)) for name, step in (bins or {}).items()}
@@ -141,7 +141,7 @@ def plain_relation(
     kept = [
         pair
         for pair in zip(hidden, shown, strict=True)
-        if missing == "value" or None not in (*pair[0], *pair[1])
+        if None not in {"released": pair[0], "value": (), "drop": (*pair[0], *pair[1])}[missing]
     ]
     if secret is None:
         kept = [(number, pair[1]) for number, pair in enumerate(sorted(kept, key=_released_order))]

@@ -80,6 +80,7 @@ _HOMES = {
     "hartley.policies.perturbation.optimal": ("LeastLeaking", "least_leaking"),
     "hartley.studies.pram": ("PramReport", "estimate_frequencies", "perturb"),
     "hartley.policies.generalisation": ("AnonymizedTable", "k_anonymize"),
+    "hartley.policies.hierarchy": ("read_hierarchy",),
     "hartley.studies.anonymity": ("anonymity_report", "leaking_release"),
     "hartley.studies.anonymity_findings": ("AnonymityReport",),
     "hartley.engines.sources": ("open_table",),
@@ -242,6 +243,7 @@ if TYPE_CHECKING:
         k_anonymize as k_anonymize,
     )
     from hartley.policies.group_averages import Microaggregation as Microaggregation
+    from hartley.policies.hierarchy import read_hierarchy as read_hierarchy
     from hartley.policies.merging import CategoryMerging as CategoryMerging
     from hartley.policies.microaggregation import (
         mdav as mdav,

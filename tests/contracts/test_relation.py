@@ -25,7 +25,7 @@ class Spec:
     released: tuple[str, ...]
     bins: dict[str, Any] = field(default_factory=dict)
     table: str = "holes"
-    missing: str = "drop"
+    missing: str = "released"
 
     def __str__(self) -> str:
         sides = ("+".join(self.secret or ("ROW",)), "+".join(self.released))
@@ -43,6 +43,7 @@ CHOSEN = [
     spec("wide|flag", "small|day", table="few"),
     spec("real", "flag", table="full"),
     spec("real", "real", missing="value"),
+    spec("wide|text", "small|day", missing="drop"),
     spec("select", "Blood pressure", bins={"Blood pressure": 10}),
     spec("day|moment", "money", missing="value"),
     spec("count", "tenths", bins={"tenths": 0.1}, table="full"),
@@ -66,7 +67,8 @@ def drawn(seed: int) -> Spec:
     split, total = int(random.integers(1, 3)), int(random.integers(3, 5))
     steps = {"count": 3, "small": 0.5, "tenths": 0.1, "weight": 2.5, "money": "0.25"}
     bins = {name: steps[name] for name in names[:total] if name in steps and random.random() < 0.7}
-    table, missing = random.choice(list(product(["full", "holes", "few"], ["drop", "value"])))
+    treatments = ["released", "drop", "value"]
+    table, missing = random.choice(list(product(["full", "holes", "few"], treatments)))
     return Spec(
         tuple(names[:split]), tuple(names[split:total]), bins, str(table), missing=str(missing)
     )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from hartley.adversaries.finding import Estimate
 from hartley.chart import Chart, Panel, Series
+from hartley.engines.view import OF_COLUMN, left_out_sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 Attack = Literal["homogeneity", "similarity", "skewness"]
 ORDER: tuple[Attack, ...] = ("homogeneity", "similarity", "skewness")
@@ -30,8 +31,11 @@ class Disclosure:
     """How many classes of equal keys the attack succeeds on."""
     smallest: int | None
     """The size of the smallest of them; None where it succeeds on none."""
+    rows: int
+    """How many people have a value of the column at all."""
 
-    def sentence(self, rows: int) -> str:
+    @property
+    def sentence(self) -> str:
         """Say how far the attack gets."""
         name = self.attack.capitalize()
         if not self.people:
@@ -39,8 +43,8 @@ class Disclosure:
         classes = "1 class" if self.classes == 1 else f"{self.classes:,} classes"
         return (
             f"{name} attack on {self.column}: it learns {self.learned} for {self.people:,} of "
-            f"{rows:,} people ({percent(self.people, rows)}), in {classes}, the smallest of "
-            f"{self.smallest:,}."
+            f"{self.rows:,} people ({percent(self.people, self.rows)}), in {classes}, the smallest "
+            f"of {self.smallest:,}."
         )
 
 
@@ -77,6 +81,8 @@ class TableFinding:
     """The size of the smallest class."""
     disclosures: tuple[Disclosure, ...]
     guesses: tuple[Guess, ...]
+    left_out: Mapping[str, int]
+    """How many people are left out of what is said about a column, since it is missing."""
     notes: tuple[str, ...] = ()
     measured: ClassVar[str] = "share of people whose value is learned"
 
@@ -92,24 +98,31 @@ class TableFinding:
     @property
     def number(self) -> Estimate:
         """The share of people whose value is learned by the most telling attack; exact."""
-        return Estimate.exact(self.worst.people / self.rows)
+        return Estimate.exact(self.worst.people / self.worst.rows)
 
     @property
     def headline(self) -> str:
-        """What was found, in one plain sentence."""
+        """What was found, in one plain sentence, and one a column of which people are left out."""
+        told = (
+            left_out_sentence(rows, [name], of=OF_COLUMN) for name, rows in self.left_out.items()
+        )
+        return " ".join((self._told, *told))
+
+    @property
+    def _told(self) -> str:
         worst = self.worst
         head = f"{self.table} is {self.k:,}-anonymous over {', '.join(self.keys)}"
         if not worst.people:
             return f"{head}, and no attack on its classes succeeds."
         return (
             f"{head}, and whoever knows somebody's keys still learns {worst.learned} for "
-            f"{worst.people:,} of {self.rows:,} people."
+            f"{worst.people:,} of {worst.rows:,} people."
         )
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What else is to be said, a sentence each."""
-        made = [one.sentence(self.rows) for one in self.disclosures]
+        made = [one.sentence for one in self.disclosures]
         return (*made, *(guess.sentence for guess in self.guesses), *self.notes)
 
     def chart(self) -> Chart:
@@ -131,14 +144,17 @@ class TableFinding:
 
     def _bars(self, attack: Attack) -> Series:
         columns = tuple(dict.fromkeys(one.column for one in self.disclosures))
-        people = [
+        shares = tuple(
             max(
-                (o.people for o in self.disclosures if (o.attack, o.column) == (attack, c)),
-                default=0,
+                (
+                    one.people / one.rows
+                    for one in self.disclosures
+                    if (one.attack, one.column) == (attack, column)
+                ),
+                default=0.0,
             )
-            for c in columns
-        ]
-        shares = tuple(number / self.rows for number in people)
+            for column in columns
+        )
         return Series(attack, columns, shares, "bars", tone=ORDER.index(attack))
 
     def _shares(self, which: str) -> tuple[float, ...]:
@@ -156,6 +172,7 @@ class TableFinding:
             "rows": self.rows,
             "classes": self.classes,
             "k": self.k,
+            "rows_left_out": dict(self.left_out),
             "attacks": [vars(one) for one in self.disclosures],
             "guesses": [
                 {
@@ -172,15 +189,12 @@ def join_findings(findings: Sequence[TableFinding]) -> TableFinding:
     """Return several attacks on one table as one finding, the most telling attack first."""
     first = findings[0]
     made = [one for finding in findings for one in finding.disclosures]
-    return TableFinding(
-        first.table,
-        first.keys,
-        first.rows,
-        first.classes,
-        first.k,
-        tuple(sorted(made, key=lambda one: (ORDER.index(one.attack), -one.people))),
-        tuple(dict.fromkeys(guess for finding in findings for guess in finding.guesses)),
-        tuple(dict.fromkeys(note for finding in findings for note in finding.notes)),
+    return replace(
+        first,
+        disclosures=tuple(sorted(made, key=lambda one: (ORDER.index(one.attack), -one.people))),
+        guesses=tuple(dict.fromkeys(guess for finding in findings for guess in finding.guesses)),
+        left_out={name: n for finding in findings for name, n in finding.left_out.items()},
+        notes=tuple(dict.fromkeys(note for finding in findings for note in finding.notes)),
     )
 
 

@@ -69,6 +69,8 @@ class BruteForceGuessing:
             attribute_merged=worst.merged_count,
             leakage=log_ratio(trials, int(sizes[0])),
             attribute_leakage=worst.leakage,
+            rows_left_out=relation.left_out,
+            left_out=relation.left_out_sentence,
         )
 
 
@@ -95,6 +97,9 @@ class GuessingFinding:
     """Bits: trials without the release over those after the most telling released value."""
     attribute_leakage: float
     """Bits: the same of the worst attribute."""
+    rows_left_out: int = 0
+    left_out: str = ""
+    """Which rows do not count because a value is missing; empty where all count."""
     measured: ClassVar[str] = "bits of trials saved by the most telling released value"
 
     @property
@@ -134,7 +139,11 @@ class GuessingFinding:
 
     @property
     def headline(self) -> str:
-        """What was found, in one plain sentence."""
+        """What was found, in one plain sentence, and one more where rows are left out of it."""
+        return f"{self._told} {self.left_out}".rstrip()
+
+    @property
+    def _told(self) -> str:
         if self.least == self.trials:
             return (
                 f"The release saves a brute-force guesser of {self.secret} nothing: "
@@ -212,6 +221,7 @@ class GuessingFinding:
             "number": self.number.to_dict(),
             "secret": self.secret,
             "rows": self.rows,
+            "rows_left_out": self.rows_left_out,
             "trials_without": {"worst": self.trials, "average": float(self.average_before)},
             "trials_with": {
                 "least": self.least,

@@ -11,7 +11,7 @@ import numpy as np
 
 from hartley.adversaries.disclosure import Disclosure, Guess, TableFinding
 from hartley.engines.sources import open_table
-from hartley.engines.view import prepare
+from hartley.engines.view import missing_note, prepare
 from hartley.errors import ColumnError, OptionError
 from hartley.exact import parse_number
 from hartley.measures.anonymity import skewed_classes
@@ -122,10 +122,10 @@ class Similarity:
     .. math:: \max_{s : n_{is} > 0} s - \min_{s : n_{is} > 0} s \le d
 
     or all values of a class lie in one group of a hierarchy: the similarity attack (Li, Li and
-    Venkatasubramanian 2007), against which no number of different values helps. A missing value
-    is like no other one. Classes with one value count too; a column that is all alike in the
-    whole table tells nothing. Exact for whole numbers and groups; differences of doubles within
-    their rounding count as near. One pass over the rows a confidential column.
+    Venkatasubramanian 2007), against which no number of different values helps. Records whose
+    value is missing are left out. Classes with one value count too; a column that is all alike in
+    the whole table tells nothing. Exact for whole numbers and groups; differences of doubles
+    within their rounding count as near. One pass over the rows a confidential column.
 
     Args:
         keys: the columns by which somebody can be recognised.
@@ -145,6 +145,7 @@ class Similarity:
 
     def attack(self, table: object) -> TableFinding:
         """Return for how many people the classes of a table give the value away nearly."""
+        opened = open_table(table)
         distances = {name: _distance(name, text) for name, text in self.near.items()}
 
         def judge(column: Column, found: KeyClasses) -> Iterable[Disclosure]:
@@ -155,12 +156,13 @@ class Similarity:
                 yield _disclosure("similarity", name, learned, found.counts, told)
             if name not in self.hierarchy:
                 return
-            for place, level in enumerate(nested_levels(name, found.values, self.hierarchy[name])):
+            levels = nested_levels(name, found.values, self.hierarchy[name], opened)
+            for place, level in enumerate(levels):
                 groups = found.counts.regroup(level.groups)
                 learned = f"the group of {name} at level {place + 1} of its hierarchy"
                 yield _disclosure("similarity", name, learned, groups, groups.distinct == 1)
 
-        return _attack(table, self.keys, [*dict.fromkeys([*self.near, *self.hierarchy])], judge)
+        return _attack(opened, self.keys, [*dict.fromkeys([*self.near, *self.hierarchy])], judge)
 
 
 # --- classes ----------------------------------------------------------------------------------
@@ -179,24 +181,34 @@ def _attack(
         )
     view = prepare(opened, [*known, *hidden], missing="value")
     made: list[Disclosure] = []
+    classes: ClassCounts | None = None
     guesses: list[Guess] = []
     for i, name in enumerate(hidden):
         column = view.columns[len(known) + i]
         tally = count_classes(view, range(len(known)), len(known) + i)
         counts = tally.counts
+        classes = classes or (None if column.missing else counts)
         made += judge(column, tally)
         top = int(np.maximum.reduceat(counts.counts, counts.starts[:-1]).sum())
         rest = Fraction(int(counts.totals.max()), counts.rows)
         guesses.append(Guess(name, Fraction(top, counts.rows), rest))
-    notes = [
-        f"Missing values of {column.name} count as one value of their own."
-        for column in view.columns
-        if column.missing
-    ]
+    classes = classes or count_classes(view, range(len(known))).counts
+    columns = view.columns[len(known) :]
     return TableFinding(
-        opened.name, known, counts.rows, len(counts), k_anonymity(counts), tuple(made),
-        tuple(guesses), tuple(notes),
-    )  # fmt: skip
+        table=opened.name,
+        keys=known,
+        rows=classes.rows,
+        classes=len(classes),
+        k=k_anonymity(classes),
+        disclosures=tuple(made),
+        guesses=tuple(guesses),
+        left_out={column.name: column.missing for column in columns if column.missing},
+        notes=tuple(
+            missing_note(column.name, column.missing)
+            for column in view.columns[: len(known)]
+            if column.missing
+        ),
+    )
 
 
 def _names(names: Sequence[str], what: str) -> tuple[str, ...]:
@@ -223,6 +235,7 @@ def _disclosure(
         int(sizes.sum()),
         sizes.size,
         int(sizes.min()) if sizes.size else None,
+        counts.rows,
     )
 
 
@@ -246,19 +259,17 @@ def _within(column: Column, found: KeyClasses, distance: Fraction) -> NDArray[np
             hint="give it a hierarchy that names the groups of every value",
         )
     counts = found.counts
-    listed = [value for value in found.values if value is not None]
+    listed = found.values
     first, last = counts.codes[counts.starts[:-1]], counts.codes[counts.starts[1:] - 1]
     values, limit = np.array(listed, np.float64), float(distance)
     if all(isinstance(value, int) for value in listed):
-        small = max(map(abs, listed), default=0) < LARGEST
+        small = max(map(abs, listed)) < LARGEST
         values, limit = np.array(listed, np.int64 if small else object), math.floor(distance)
     else:
         limit += ROUNDING * float(np.abs(values).max())
-    if listed and len(listed) == len(found.values) and values[-1] - values[0] <= limit:
+    if values[-1] - values[0] <= limit:
         return np.zeros(len(counts), bool)  # the whole table says as much
-    near: NDArray[np.bool_] = first == last
-    known = last < len(listed)  # a missing value is near none but missing ones
-    near[known] = (values[last[known]] - values[first[known]] <= limit).astype(bool)
+    near: NDArray[np.bool_] = (values[last] - values[first] <= limit).astype(bool)
     return near
 
 

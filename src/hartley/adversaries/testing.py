@@ -54,6 +54,8 @@ class HypothesisTesting:
             outputs=(outputs["true"], outputs["false"], outputs["ambiguous"]),
             performance=_finite(found.performance_bound),
             privacy=_finite(found.privacy),
+            rows_left_out=relation.left_out,
+            left_out=relation.left_out_sentence,
         )
 
 
@@ -74,6 +76,9 @@ class TestingFinding:
     """Bits: log of the released values that decide; None where none does."""
     privacy: float | None
     """Bits: how far those fall short of all released values; None, without limit, if none does."""
+    rows_left_out: int = 0
+    left_out: str = ""
+    """Which rows do not count because a value is missing; empty where all count."""
     measured: ClassVar[str] = "share of rows for which the hypothesis is decided for certain"
     __test__: ClassVar[bool] = False  # pytest would collect a class of this name
 
@@ -94,7 +99,11 @@ class TestingFinding:
 
     @property
     def headline(self) -> str:
-        """What was found, in one plain sentence."""
+        """What was found, in one plain sentence, and one more where rows are left out of it."""
+        return f"{self._told} {self.left_out}".rstrip()
+
+    @property
+    def _told(self) -> str:
         decided, total = sum(self.rows_decided), sum(self.rows)
         if not decided:
             return f"No released value decides for certain whether {self.hypothesis}."
@@ -149,6 +158,7 @@ class TestingFinding:
             "hypothesis": self.hypothesis,
             "rows": dict(zip(kinds, self.rows, strict=True)),
             "released_values": dict(zip(kinds, self.outputs, strict=True)),
+            "rows_left_out": self.rows_left_out,
             "performance": self.performance,
             "privacy": self.privacy,
         }

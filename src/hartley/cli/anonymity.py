@@ -9,6 +9,7 @@ import typer
 from hartley.cli.options import (
     Groups,
     Html,
+    Keep,
     Keys,
     Names,
     Null,
@@ -93,6 +94,16 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option("--k", "-k", metavar="K", help="How many records have to share their keys."),
     ],
     out: Out,
+    keep: Keep = None,
+    confidential: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--confidential",
+            metavar="COL[,COL]",
+            help="Columns to release as they are that should stay unknown; it is measured what the "
+            "keys tell about them.",
+        ),
+    ] = None,
     bins: Annotated[
         list[str] | None,
         typer.Option(
@@ -126,8 +137,10 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Coarsen the keys of a TABLE until everybody shares them with K - 1 others.
 
-    [dim]Example: hartley anonymize people.parquet --keys age,sex --bins age=5,10,20 -k 5
-    --suppress 0.02 -o released.parquet[/dim]
+    A column that is neither a key nor named with --keep or --confidential is not released.
+
+    [dim]Example: hartley anonymize people.parquet --keys age,sex --confidential diagnosis
+    --bins age=5,10,20 -k 5 --suppress 0.02 -o released.parquet[/dim]
     """
     from hartley.policies.arrow_file import check_ending
     from hartley.policies.generalisation import k_anonymize
@@ -150,6 +163,8 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         opened,
         split_columns(keys, opened.columns),
         k,
+        keep=split_columns(keep or [], opened.columns),
+        confidential=split_columns(confidential or [], opened.columns),
         hierarchies=hierarchies | groups,
         method=method,
         suppress=suppress,

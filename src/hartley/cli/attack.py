@@ -13,6 +13,7 @@ from hartley.cli.options import (
     Groups,
     Html,
     Keys,
+    Missing,
     Names,
     Null,
     Tables,
@@ -119,12 +120,6 @@ Bins = Annotated[
         "--bins", metavar="COL=STEP", help="Release a numeric column in bins of this width."
     ),
 ]
-Missing = Annotated[
-    str,
-    typer.Option(
-        "--missing", metavar="drop|value", help="Drop rows with a missing value, or make it one."
-    ),
-]
 
 
 @attack_app.command("guessing")
@@ -139,7 +134,7 @@ def guessing_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         ),
     ] = None,
     bins: Bins = None,
-    missing: Missing = "drop",
+    missing: Missing = "released",
     null: Null = None,
     names: Names = None,
     html: Html = None,
@@ -171,7 +166,7 @@ def hypothesis_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         ),
     ],
     bins: Bins = None,
-    missing: Missing = "drop",
+    missing: Missing = "released",
     null: Null = None,
     names: Names = None,
     html: Html = None,

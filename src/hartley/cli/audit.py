@@ -35,7 +35,7 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option("--released", metavar="COL[,COL]", help="The columns that are released."),
     ],
     bins: Bins = None,
-    missing: Missing = "drop",
+    missing: Missing = "released",
     hypothesis: Annotated[
         str | None,
         typer.Option(

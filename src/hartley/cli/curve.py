@@ -55,7 +55,7 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         ),
     ] = "mutual_information",
     bins: Bins = None,
-    missing: Missing = "drop",
+    missing: Missing = "released",
     points: Annotated[
         int, typer.Option("--points", metavar="N", help="How many points of the curve to compute.")
     ] = 24,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,7 +38,10 @@ Bins = Annotated[
 Missing = Annotated[
     str,
     typer.Option(
-        "--missing", metavar="drop|value", help="Drop rows with a missing value, or make it one."
+        "--missing",
+        metavar="released|value|drop",
+        help="What a missing value is: a value where it is released, rows with a missing secret "
+        "being left out; a value everywhere; or a reason to leave out the row.",
     ),
 ]
 Null = Annotated[
@@ -137,24 +139,9 @@ def split_settings(texts: list[str], option: str, form: str) -> dict[str, str]:
     return found
 
 
-def read_hierarchies(texts: list[str], table: Table) -> dict[str, dict[object, list[str]]]:
+def read_hierarchies(texts: list[str], table: Table) -> dict[str, dict[object, tuple[str, ...]]]:
     """Read the hierarchies of columns; values are read as what the column holds."""
+    from hartley.policies.hierarchy import read_hierarchy
+
     settings = split_settings(texts, "--hierarchy", "COL=FILE")
-    table.require(settings)
-    return {column: _read_hierarchy(column, Path(name), table) for column, name in settings.items()}
-
-
-def _read_hierarchy(column: str, path: Path, table: Table) -> dict[object, list[str]]:
-    import pyarrow as pa
-
-    kind = table.expression.schema().to_pyarrow().field(column).type
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            lines = [line for line in csv.reader(file) if line]
-        values = pa.array([value or None for value, *_ in lines], pa.string()).cast(kind)
-        return dict(zip(values.to_pylist(), (groups for _, *groups in lines), strict=True))
-    except (OSError, ValueError, csv.Error, pa.ArrowException):
-        raise OptionError(
-            f"The hierarchy {path} of column '{column}' cannot be read",
-            hint="write a value and its groups, separated by commas, in each line",
-        ) from None
+    return {column: read_hierarchy(name, column, table) for column, name in settings.items()}

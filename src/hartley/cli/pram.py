@@ -23,8 +23,6 @@ from hartley.errors import OptionError
 
 if TYPE_CHECKING:
     from hartley.engines.table import Table
-    from hartley.guarantees.certificate import Certificate
-    from hartley.studies.pram import PramReport
     from hartley.studies.pram_rules import FoundRule, RuleWish
 
 
@@ -138,8 +136,9 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     [dim]Example: hartley pram people.parquet --column region --retain 0.8 --invariant
     --keep age --policy-out policy.toml -o masked.parquet[/dim]
     """
+    from hartley.guarantees.certify import certify
     from hartley.reports.pram_page import print_pram, write_pram_html
-    from hartley.studies.pram import perturb
+    from hartley.studies.pram import perturb, policy_of
     from hartley.studies.pram_rules import RuleWish
 
     written = {"release": out, "policy": policy_out, "certificate": certificate, "page": html}
@@ -157,6 +156,7 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             hint="add --policy-out policy.toml",
         )
     opened = open_tables(table, null, names)
+    kept = split_columns(keep or [], opened.columns)
     about = tuple(split_columns(confidential or [], opened.columns))
     wish = RuleWish(lam, distortion, risk, distance, about)
     rules, notes = _rules(
@@ -167,21 +167,30 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         missing,
         invariant=invariant,
     )
+    promised = None if certificate is None else certify(policy_of(rules, kept))
+    if promised is not None:
+        promised.refuse_unsound()  # nobody could rely on it, and hartley verify would refuse it
     with (
         progress_bar({"count": "Counting rows", "release": "Perturbing rows"}) as progress,
-        staged(out, wanted=certificate is not None) as place,
+        staged(out, wanted=certificate is not None) as half,
     ):
         report = perturb(
             opened,
             rules,
-            place,
-            keep=split_columns(keep or [], opened.columns),
+            half,
+            keep=kept,
             seed=seed,
             confidential=about or None,
             notes=notes,
             progress=progress,
         )
-        promised = _save(report, policy, policy_out, certificate)
+        if policy_out is not None:
+            report.policy.save(policy_out)
+        if certificate is not None and promised is not None:
+            place = policy_out or policy
+            assert place is not None  # checked before any work
+            promised = promised.bind(place)
+            promised.save(certificate)
     report = replace(report, release=replace(report.release, path=str(out)))
     if html is not None:
         write_pram_html(report, html)
@@ -277,21 +286,3 @@ def _rules(  # noqa: PLR0913 - what the command line says
         found.append(invariant_rule(table, one, missing=missing) if invariant else one)
     notes = dict.fromkeys(note for one in found for note in one.notes)
     return [one.pram for one in found], list(notes)
-
-
-def _save(
-    report: PramReport, policy: Path | None, policy_out: Path | None, certificate: Path | None
-) -> Certificate | None:
-    """Write the policy and its certificate, where they were asked for."""
-    from hartley.guarantees.certify import certify
-
-    promised = None if certificate is None else certify(report.policy)
-    if policy_out is not None:
-        report.policy.save(policy_out)
-    if certificate is None or promised is None:
-        return None
-    place = policy_out or policy
-    assert place is not None  # checked before any work
-    promised = promised.bind(place)
-    promised.save(certificate)
-    return promised

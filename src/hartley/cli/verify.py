@@ -28,12 +28,14 @@ def verify_command(
 
     found = Certificate.load(certificate)
     found.check(policy)
-    if not found.sound:
+    try:
+        found.refuse_unsound()
+    except CertificateError as error:
         raise CertificateError(
-            f"The certificate {certificate} belongs to the policy {policy}, which does not keep "
-            "what was asked for",
-            hint="design it again with the corrected rule; hartley design says what is promised",
-        )
+            f"The certificate {certificate} of the policy {policy} is nothing to rely on: "
+            f"{error.problem[0].lower()}{error.problem[1:]}",
+            hint=error.hint,
+        ) from None
     if wants_json(json):
         print_json({"holds": True, "policy": str(policy)} | found.to_dict())
         return

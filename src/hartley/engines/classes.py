@@ -121,9 +121,8 @@ def _close_integers(view: View, at: int) -> Coding | None:
         return None
     if not -(2**62) < column.low <= column.high < 2**62:
         return None
-    holes = view.keeps_missing and column.missing > 0
-    width = int(column.high) - int(column.low) + 1 + holes
-    return Coding((column,), width, low=int(column.low), holes=holes)
+    width = int(column.high) - int(column.low) + 1 + column.holes
+    return Coding((column,), width, low=int(column.low), holes=column.holes)
 
 
 def _numbered(view: View, rows: Any, at: int, name: str) -> tuple[Coding, Any]:

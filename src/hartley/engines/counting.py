@@ -186,10 +186,9 @@ def _integer_coding(columns: Sequence[Column], view: View) -> Coding | None:
     low, high = column.low, column.high
     if column.step is not None:
         low, high = bin_numbers([low, high], column.step).tolist()
-    holes = view.keeps_missing and column.missing > 0
     if high - low >= min(WIDEST_CODE, max(4 * view.rows, 2**16)) or high >= 2**63:
         return None
-    return Coding((column,), high - low + 1 + holes, low=low, holes=holes)
+    return Coding((column,), high - low + 1 + column.holes, low=low, holes=column.holes)
 
 
 def _integer_code(value: Any, coding: Coding) -> Any:

@@ -22,6 +22,9 @@ LARGEST_DOUBLE = 1.7976931348623157e308
 TINY = 1e-200
 """Numbers closer to zero lie beside it whatever the step; PostgreSQL would refuse to scale them."""
 
+MISSING = ("released", "value", "drop")
+"""What becomes of missing values: only released ones are values, all are, or none is."""
+
 LARGEST_BIN = 2**50
 """Bins up to here are found exactly: every edge is one correctly rounded quotient of integers."""
 
@@ -36,7 +39,14 @@ class Column:
     low: Any
     high: Any
     missing: int
-    """Rows in which the value is missing, before any are dropped."""
+    """Rows in which the value is missing, before any are left out."""
+    keeps_missing: bool = False
+    """Whether the rows in which it is missing stay, missing being a value."""
+
+    @property
+    def holes(self) -> bool:
+        """Whether missing is one of the values that the view may hold."""
+        return self.keeps_missing and self.missing > 0
 
     def midpoint(self, number: int) -> float | int:
         """Return what stands for a number: itself, or the middle of the bin of that number."""
@@ -54,12 +64,24 @@ class View:
     columns: tuple[Column, ...]
     rows: int
     dropped: int
-    keeps_missing: bool
+    """Rows that are left out because a value is missing."""
 
     @property
     def engine(self) -> str:
         """The name of the engine that holds the rows."""
         return self.table.engine
+
+    @property
+    def left_out_sentence(self) -> str:
+        """Which rows are left out because a value is missing; empty where none are."""
+        holed = [c.name for c in self.columns if c.missing and not c.keeps_missing]
+        return left_out_sentence(self.dropped, list(dict.fromkeys(holed)))
+
+    @property
+    def missing_notes(self) -> tuple[str, ...]:
+        """Of which columns missing is a value, a sentence each."""
+        holed = {column.name: column.missing for column in self.columns if column.holes}
+        return tuple(missing_note(name, rows) for name, rows in holed.items())
 
 
 def prepare(
@@ -68,12 +90,18 @@ def prepare(
     *,
     steps: Sequence[Fraction | None] | None = None,
     missing: str = "drop",
+    secrets: int = 0,
 ) -> View:
     """Return the named columns, ready to be counted.
 
-    NaN counts as missing. A column with a step becomes the number of its bin: value v lies in bin
-    k when k*step <= v < (k+1)*step, every edge being the double nearest to the exact product, so
-    that all engines agree and 0.3 lies in the fourth bin of step 0.1.
+    NaN counts as missing. Missing "released" leaves out the rows in which one of the first so many
+    columns, the secret ones, is missing, and makes missing a value of the others: whoever sees a
+    release sees that a value is missing. "value" makes it a value of all columns, "drop" leaves
+    out every row in which one is missing.
+
+    A column with a step becomes the number of its bin: value v lies in bin k when
+    k*step <= v < (k+1)*step, every edge being the double nearest to the exact product, so that all
+    engines agree and 0.3 lies in the fourth bin of step 0.1.
 
     Example:
         >>> from fractions import Fraction
@@ -83,18 +111,19 @@ def prepare(
         >>> view.rows, view.dropped, view.expression.c0.to_pyarrow().to_pylist()
         (3, 1, [20, 20, 21])
     """
-    if missing not in ("drop", "value"):
+    if missing not in MISSING:
         raise OptionError(
             f"The treatment of missing values '{missing}' is unknown",
-            hint="choose 'drop' or 'value'",
+            hint=f"choose {', '.join(map(repr, MISSING[:-1]))} or {MISSING[-1]!r}",
         )
+    needed = {"released": columns[:secrets], "value": (), "drop": columns}[missing]
     table.require(columns)
     steps = steps or [None] * len(columns)
     table = keep_texts(table, [name for name, step in zip(columns, steps, strict=True) if not step])
     for name, step in zip(columns, steps, strict=True):
         if step is not None:
             _check_bins(table, name)
-    profile = _profile(table, columns)
+    profile = _profile(table, columns, needed)
     found = tuple(
         Column(
             name=name,
@@ -103,18 +132,44 @@ def prepare(
             low=profile.get(f"low{i}"),
             high=profile.get(f"high{i}"),
             missing=int(profile[f"missing{i}"]),
+            keeps_missing=name not in needed,
         )
         for i, (name, step) in enumerate(zip(columns, steps, strict=True))
     )
-    rows = int(profile["kept"]) if missing == "drop" else int(profile["rows"])
+    rows = int(profile["kept"])
     _check_profile(table, found, profile, rows)
     expression = table.expression.select(
         **{f"c{i}": _binned(table, column) for i, column in enumerate(found)}
     )
-    if missing == "drop":
-        expression = expression.drop_null()
-    dropped = int(profile["rows"]) - rows
-    return View(table, expression, found, rows, dropped, keeps_missing=missing == "value")
+    filled = [f"c{i}" for i, column in enumerate(found) if not column.keeps_missing]
+    if filled:
+        expression = expression.drop_null(filled)
+    return View(table, expression, found, rows, dropped=int(profile["rows"]) - rows)
+
+
+OF_COLUMN = " of what is said about it"
+"""What is left out of, where classes count all rows and a column only those that have a value."""
+
+
+def missing_note(column: str, rows: int) -> str:
+    """Say that missing is a value of a column."""
+    many = "1 row" if rows == 1 else f"{rows:,} rows"
+    return f"Missing values of {column}, in {many}, count as one value of their own."
+
+
+def left_out_sentence(rows: int, columns: Sequence[str], *, noun: str = "row", of: str = "") -> str:
+    """Say how many rows are left out because a value is missing; nothing where none are.
+
+    Example:
+        >>> left_out_sentence(2, ["age", "sex"])
+        '2 rows in which age or sex is missing are left out.'
+    """
+    if not rows:
+        return ""
+    *first, last = columns
+    listed = f"{', '.join(first)} or {last}" if first else last
+    many = f"1 {noun}" if rows == 1 else f"{rows:,} {noun}s"
+    return f"{many} in which {listed} is missing {'is' if rows == 1 else 'are'} left out{of}."
 
 
 def bin_numbers(values: Any, step: Fraction) -> NDArray[np.int64]:
@@ -214,7 +269,7 @@ def as_texts(table: Table, columns: Collection[str]) -> Table:
     return replace(table, expression=expression)
 
 
-def _clean(table: Table, name: str) -> Any:
+def clean_column(table: Table, name: str) -> Any:
     """Return a column with NaN turned into a missing value."""
     import ibis
 
@@ -229,7 +284,7 @@ def _binned(table: Table, column: Column) -> Any:
     """Return a column as it is counted: its values, or the numbers of its bins."""
     import ibis
 
-    value = _clean(table, column.name)
+    value = clean_column(table, column.name)
     if column.step is None:
         return value
     value = value.cast("float64")
@@ -243,7 +298,7 @@ def _binned(table: Table, column: Column) -> Any:
     ).cast("int64")
 
 
-def _profile(table: Table, columns: Sequence[str]) -> dict[str, Any]:
+def _profile(table: Table, columns: Sequence[str], needed: Collection[str]) -> dict[str, Any]:
     """Count the rows and what is missing, and find the least and the largest numbers.
 
     What the files record is taken from there; the engine reads the rest, once.
@@ -257,7 +312,7 @@ def _profile(table: Table, columns: Sequence[str]) -> dict[str, Any]:
             found |= {f"low{i}": span.low, f"high{i}": span.high, f"present{i}": span.present}
             found["rows"] = span.rows
             continue
-        value = _clean(table, name)
+        value = clean_column(table, name)
         asked[f"present{i}"] = value.count()
         if table.kind(name).numeric:
             asked |= {f"low{i}": value.min(), f"high{i}": value.max()}
@@ -267,9 +322,10 @@ def _profile(table: Table, columns: Sequence[str]) -> dict[str, Any]:
     missing = [found["rows"] - found[f"present{i}"] for i in range(len(columns))]
     found |= {f"missing{i}": count for i, count in enumerate(missing)}
     found["kept"] = found["rows"]
-    if any(missing):  # rare enough for a second look
+    holed = {name for name, count in zip(columns, missing, strict=True) if count and name in needed}
+    if holed:  # rare enough for a second look
         present = functools.reduce(
-            operator.and_, (_clean(table, name).notnull() for name in columns)
+            operator.and_, (clean_column(table, name).notnull() for name in holed)
         )
         found["kept"] = run(table, expression.filter(present).count().to_pyarrow).as_py()
     return found
@@ -301,7 +357,7 @@ def _check_profile(
     if rows == 0:
         raise ColumnError(
             f"No row of {table.name} has a value in all of the columns "
-            + ", ".join(f"'{column.name}'" for column in columns),
+            + ", ".join(f"'{column.name}'" for column in columns if not column.keeps_missing),
             hint="keep missing values as a value of their own with missing='value'",
         )
     for column in columns:

@@ -98,6 +98,23 @@ class Certificate(Promise):
             ) from None
         return cls.from_json(text, name=f"the file {path}")
 
+    def refuse_unsound(self) -> None:
+        """Refuse a certificate that promises nothing, or not what was asked for, and say why."""
+        if self.sound:
+            return
+        if self.unbounded:
+            are, they_are = ("are", "they are") if len(self.unbounded) > 1 else ("is", "it is")
+            raise CertificateError(
+                f"Nothing is promised about a person: {' and '.join(self.unbounded)} can take any "
+                f"value and {are} released as {they_are}",
+                hint="release it in cells, in groups, perturbed or not at all; or leave "
+                "out the certificate",
+            )
+        raise CertificateError(
+            "The policy does not keep what was asked for",
+            hint="design it again with the corrected rule; hartley design says what is promised",
+        )
+
     # --- policies ---------------------------------------------------------------------------
 
     def bind(self, path: str | os.PathLike[str]) -> Certificate:

@@ -67,6 +67,12 @@ class Promise:
         return " ".join(text)
 
     @property
+    def unbounded(self) -> tuple[str, ...]:
+        """The columns that can take any value and are released as they are: nothing is promised."""
+        listed = self.parameters.get("gains") or self.parameters.get("outputs") or {}
+        return tuple(name for name, count in listed.items() if count is None)
+
+    @property
     def needs_strict(self) -> bool:
         """Whether it holds for a strict release alone, which refuses missing values."""
         return self.parameters.get("missing") == "refused"

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from hartley.kernels.cube import ClassCounts
 
-LADDERS = ((1, 2, 5), (1, 1.5, 2, 3, 5, 7))
-"""Where bands of sizes begin within a power of ten, coarse and fine."""
-FEW_BANDS, MOST_BANDS = 6, 14
+COARSE, FINE = (10, 20, 50), (10, 15, 20, 30, 50, 70)
+"""Where bands of sizes begin within a power of ten, in tenths of it."""
+MOST_BANDS = 14
 WIDE = 8
 """Sizes that differ by this factor are told in bands that widen."""
 
@@ -181,25 +181,27 @@ def _edges(least: int, largest: int) -> list[int]:
     if largest - least < MOST_BANDS:
         return list(range(least, largest + 2))
     if largest < WIDE * least:
-        width = next(step for step in _ladder(LADDERS[0]) if step * MOST_BANDS > largest - least)
-        return list(range(least // width * width, largest + width + 1, width))
-    coarse, fine = ([*_between(_ladder(steps), least, largest)] for steps in LADDERS)
-    return fine if len(fine) <= MOST_BANDS or len(coarse) <= FEW_BANDS else coarse
+        width = next(step for step in _ladder(COARSE) if step * MOST_BANDS > largest - least)
+        first = max(least // width * width, 1)  # nobody is in a class of 0
+        return [first, *range(first // width * width + width, largest + width + 1, width)]
+    fine = _between(_ladder(FINE), least, largest)
+    return fine if len(fine) <= MOST_BANDS else _between(_ladder(COARSE), least, largest)
 
 
-def _ladder(steps: tuple[float, ...]) -> Iterator[int]:
-    """Give the whole steps of all powers of ten, rising."""
+def _ladder(tenths: tuple[int, ...]) -> Iterator[int]:
+    """Give the steps of all powers of ten, never falling; 1.5 is cut to another 1."""
     for power in itertools.count():
-        yield from (int(step * 10**power) for step in steps if (step * 10**power) % 1 == 0)
+        yield from (step * 10**power // 10 for step in tenths)
 
 
-def _between(ladder: Iterator[int], least: int, largest: int) -> Iterator[int]:
-    """Give the last step that is no larger than the least, and all up to one above the largest."""
-    before, step = 1, next(ladder)
-    while step <= least:
-        before, step = step, next(ladder)
-    yield before
-    yield step
-    while step <= largest:
-        step = next(ladder)
-        yield step
+def _between(ladder: Iterator[int], least: int, largest: int) -> list[int]:
+    """Return the last step that is no larger than the least, and all up to one above the largest.
+
+    A ladder begins with 1, and no class is smaller.
+    """
+    edges: list[int] = []
+    for step in ladder:
+        edges = [step] if step <= least else [*edges, step]
+        if step > largest:
+            break
+    return edges

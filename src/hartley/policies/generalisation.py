@@ -16,7 +16,7 @@ from hartley.kernels.mondrian import mondrian_boxes
 from hartley.policies.arrow_file import write_arrow
 from hartley.policies.hierarchy import key_levels
 from hartley.policies.lattice import KeyPoints, search_lattice
-from hartley.ranges.classes import combine_codes, encode_column
+from hartley.ranges.classes import Singling, combine_codes, encode_column, single_out
 
 if TYPE_CHECKING:
     import os
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from hartley.policies.hierarchy import Hierarchy
 
 METHODS = ("full-domain", "mondrian")
+UNMEASURED = "k-anonymity says nothing about confidential values: measure those as well."
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,17 @@ class AnonymizedTable:
     """A k-anonymous table and what it cost."""
 
     table: Any
-    """The released rows as an Arrow table, with all columns."""
+    """The released rows as an Arrow table: the keys, and the columns released as they are."""
     name: str
     keys: tuple[str, ...]
+    kept: tuple[str, ...]
+    """The columns that are released as they are, the confidential ones last."""
+    confidential: tuple[str, ...]
+    """Those of them that should stay unknown to whoever knows the keys."""
+    withheld: int
+    """How many columns of the table are not released."""
+    singling: Singling
+    """How many records the columns released as they are single out."""
     k: int
     method: str
     levels: tuple[tuple[int, int], ...] | None
@@ -57,11 +66,12 @@ class AnonymizedTable:
 
     @property
     def headline(self) -> str:
-        """The release in one sentence."""
-        return (
+        """The release in one sentence, and one more where columns that are kept undo it."""
+        made = (
             f"{self.rows - self.suppressed:,} of {self.rows:,} records of {self.name} were made "
             f"{self.k:,}-anonymous over {', '.join(self.keys)}."
         )
+        return f"{made} {self.singling.warning}".rstrip()
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -77,7 +87,10 @@ class AnonymizedTable:
                 f"The keys lose {float(100 * self.loss):.2f} % of what they could tell; there are "
                 f"{self.classes:,} classes."
             ),
-            "k-anonymity says nothing about confidential values: measure those as well.",
+            *self.singling.sentences,
+            *((_withheld(self.withheld),) if self.withheld else ()),
+            "The rows keep their order: if that tells something, the release tells it too.",
+            *(() if self.confidential else (UNMEASURED,)),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,6 +101,10 @@ class AnonymizedTable:
             "sentences": list(self.sentences),
             "table": self.name,
             "keys": list(self.keys),
+            "kept": list(self.kept),
+            "confidential": list(self.confidential),
+            "withheld_columns": self.withheld,
+            "singled_out": self.singling.to_dict(),
             "k": self.k,
             "method": self.method,
             "levels": None
@@ -110,6 +127,8 @@ def k_anonymize(  # noqa: PLR0913 - each is one choice of the user's
     keys: str | Sequence[str],
     k: int,
     *,
+    keep: str | Sequence[str] = (),
+    confidential: str | Sequence[str] = (),
     hierarchies: Mapping[str, Hierarchy] | None = None,
     method: str = "full-domain",
     suppress: object = 0,
@@ -129,8 +148,11 @@ def k_anonymize(  # noqa: PLR0913 - each is one choice of the user's
 
     Args:
         table: whatever ``Relation.from_table`` reads, or a table already open.
-        keys: the columns to coarsen; all others are released as they are.
+        keys: the columns to coarsen.
         k: how many records have to be alike, at least.
+        keep: columns to release as they are; a column that is not named is not released.
+        confidential: columns to release as they are whose values should stay unknown to whoever
+            knows the keys; ``check_release`` measures what the classes tell about them.
         hierarchies: for a key, the groups of every value from narrow to wide, or the widths of
             nested bins of numbers; without one a key is released as it is or suppressed.
         method: "full-domain" or "mondrian".
@@ -141,15 +163,17 @@ def k_anonymize(  # noqa: PLR0913 - each is one choice of the user's
         >>> found = k_anonymize(people, "age", 2, hierarchies={"age": [10]})
         >>> found.table["age"].to_pylist(), found.loss
         (['[30, 40)', '[30, 40)', '[40, 50)', '[40, 50)'], Fraction(1, 3))
-        >>> k_anonymize(people, "age", 2, method="mondrian").table["age"].to_pylist()
-        ['[31 .. 38]', '[31 .. 38]', '[45 .. 46]', '[45 .. 46]']
+        >>> boxes = k_anonymize(people, "age", 2, method="mondrian", keep="ill")
+        >>> boxes.table["age"].to_pylist(), boxes.singling.together
+        (['[31 .. 38]', '[31 .. 38]', '[45 .. 46]', '[45 .. 46]'], 4)
     """
     opened = open_table(table)
-    named = (keys,) if isinstance(keys, str) else tuple(keys)
-    share = _check(opened, named, k, hierarchies or {}, method, suppress)
+    named, hidden = _listed(keys), _listed(confidential)
+    kept = (*_listed(keep), *hidden)
+    share = _check(opened, named, kept, k, hierarchies or {}, method, suppress)
     ordered = named if method == "mondrian" else hierarchies or ()
-    opened = keep_texts(opened, [name for name in opened.columns if name not in ordered])
-    rows, k = run(opened, opened.expression.to_pyarrow), int(k)
+    opened = keep_texts(opened, [name for name in (*named, *kept) if name not in ordered])
+    rows, k = run(opened, opened.expression.select(*named, *kept).to_pyarrow), int(k)
     if rows.num_rows < k:
         raise OptionError(
             f"k = {k:,} is larger than the {rows.num_rows:,} row{'s' * (rows.num_rows != 1)} of "
@@ -157,37 +181,71 @@ def k_anonymize(  # noqa: PLR0913 - each is one choice of the user's
             hint="choose a smaller k",
         )
     points = _points(rows, named)
+    source = _Source(opened.name, len(opened.columns), named, kept, hidden)
     if method == "mondrian":
-        return _release_boxes(opened.name, rows, named, points, k)
+        return _release_boxes(source, rows, points, k)
     levels = [
-        key_levels(name, values, (hierarchies or {}).get(name))
+        key_levels(name, values, (hierarchies or {}).get(name), opened)
         for name, values in zip(named, points.values, strict=True)
     ]
     found = search_lattice(points, levels, k, int(share * rows.num_rows))
-    kept = found.kept[points.members]
+    stays = found.kept[points.members]
     chosen = [level[at] for level, at in zip(levels, found.node, strict=True)]
     released = rows
     for i, (name, at) in enumerate(zip(named, found.node, strict=True)):
         if at:
             codes = chosen[i].groups[points.codes[:, i]][points.members]
             released = _replace(released, name, chosen[i].labels, codes)
-    return AnonymizedTable(
-        table=released.filter(_mask(kept)),
-        name=opened.name,
-        keys=named,
+    return source.release(
+        released.filter(_mask(stays)),
         k=k,
         method=method,
         levels=tuple((at, len(level) - 1) for at, level in zip(found.node, levels, strict=True)),
         rows=rows.num_rows,
-        suppressed=int((~kept).sum()),
+        suppressed=int((~stays).sum()),
         classes=found.classes,
         losses=found.losses,
     )
 
 
+@dataclass(frozen=True)
+class _Source:
+    """Where a release comes from, and which of its columns are released."""
+
+    name: str
+    columns: int
+    keys: tuple[str, ...]
+    kept: tuple[str, ...]
+    confidential: tuple[str, ...]
+
+    def release(self, released: Any, **made: Any) -> AnonymizedTable:  # noqa: ANN401 - an Arrow table, and fields
+        """Return what was made of it, and count whom the kept columns single out."""
+        return AnonymizedTable(
+            table=released,
+            name=self.name,
+            keys=self.keys,
+            kept=self.kept,
+            confidential=self.confidential,
+            withheld=self.columns - len(self.keys) - len(self.kept),
+            singling=single_out(released, self.keys, self.kept, self.confidential),
+            **made,
+        )
+
+
+def _listed(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _withheld(columns: int) -> str:
+    if columns == 1:
+        return "1 column of the table was named as neither key nor kept: not released."
+    return f"{columns:,} columns of the table were named as neither key nor kept: not released."
+
+
 def _check(  # noqa: PLR0913, PLR0917 - one parameter a thing to check
     table: Table,
     keys: tuple[str, ...],
+    kept: tuple[str, ...],
     k: int,
     hierarchies: Mapping[str, object],
     method: str,
@@ -196,6 +254,13 @@ def _check(  # noqa: PLR0913, PLR0917 - one parameter a thing to check
     """Refuse what makes no sense, and return the share that may be suppressed."""
     if not keys or len(set(keys)) < len(keys):
         raise OptionError("A key column is missing or named twice", hint="name each key once")
+    for i, name in enumerate(kept):
+        if name in keys or name in kept[:i]:
+            raise OptionError(
+                f"Column '{name}' is named twice",
+                hint="name it once: as a key, to keep or as confidential",
+            )
+    table.require((*keys, *kept))
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
         raise OptionError("k is not a whole number of 1 or more", hint="write for example k=5")
     if method not in METHODS:
@@ -258,9 +323,8 @@ def _mask(kept: NDArray[np.bool_]) -> Any:  # noqa: ANN401 - Arrow carries no ty
 
 
 def _release_boxes(
-    name: str,
+    source: _Source,
     rows: Any,  # noqa: ANN401 - Arrow carries no types
-    keys: tuple[str, ...],
     points: KeyPoints,
     k: int,
 ) -> AnonymizedTable:
@@ -269,7 +333,7 @@ def _release_boxes(
     starts = np.flatnonzero(np.diff(boxes[order], prepend=-1))
     sizes = np.add.reduceat(points.counts[order], starts)
     losses = []
-    for i, key in enumerate(keys):
+    for i, key in enumerate(source.keys):
         low = np.minimum.reduceat(points.codes[order, i], starts)
         high = np.maximum.reduceat(points.codes[order, i], starts)
         values = points.values[i]
@@ -283,10 +347,8 @@ def _release_boxes(
             for span in spans.tolist()
         ]
         rows = _replace(rows, key, labels, which[boxes][points.members])
-    return AnonymizedTable(
-        table=rows,
-        name=name,
-        keys=keys,
+    return source.release(
+        rows,
         k=k,
         method="mondrian",
         levels=None,

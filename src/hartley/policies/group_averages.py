@@ -13,6 +13,7 @@ from hartley.errors import OptionError
 from hartley.exact import log_ratio
 from hartley.measures.reidentification import size_bands
 from hartley.policies.arrow_file import write_arrow
+from hartley.ranges.classes import Singling, single_out
 
 if TYPE_CHECKING:
     import os
@@ -68,6 +69,8 @@ class Microaggregation:
     """What every column loses by itself, whatever the others."""
     unchanged: int
     """Records in groups whose members were all alike, so that the average tells their values."""
+    singling: Singling
+    """How many records the columns that are kept single out."""
 
     @property
     def rows(self) -> int:
@@ -100,13 +103,14 @@ class Microaggregation:
 
     @property
     def headline(self) -> str:
-        """The release in one sentence."""
+        """The release in one sentence, and one more where columns that are kept undo it."""
         groups = self.sizes.size
-        return (
+        made = (
             f"{self.rows:,} records of {self.table} were released as the averages of {groups:,} "
             f"group{'s' * (groups != 1)} of {_between(self.sizes)}, which loses "
             f"{100 * self.information_loss:.2f} % of the variation."
         )
+        return f"{made} {self.singling.warning}".rstrip()
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -132,8 +136,9 @@ class Microaggregation:
                 "their values themselves."
             )
         if self.kept:
-            told.append(
-                f"Released as they are, and no part of this promise: {', '.join(self.kept)}."
+            told += (
+                f"Released as they are, and no part of this promise: {', '.join(self.kept)}.",
+                *self.singling.sentences,
             )
         order = "The rows keep their order: if that tells something, the release tells it too."
         return (*told, order)
@@ -160,6 +165,7 @@ class Microaggregation:
             "leakage_bound": self.leakage,
             "losses": [asdict(loss) for loss in self.losses],
             "unchanged": self.unchanged,
+            "singled_out": self.singling.to_dict(),
         }
 
     def write(self, path: str | os.PathLike[str]) -> Path:
@@ -194,19 +200,21 @@ def released_groups(
         )
     columns = {name: averages[labels, i] for i, name in enumerate(records.columns)}
     columns |= {name: records.kept.column(name) for name in records.kept.column_names}
+    kept, released = tuple(records.kept.column_names), pa.table(columns)
     return Microaggregation(
         method=method,
         table=records.table,
         k=k,
         columns=records.columns,
-        kept=tuple(records.kept.column_names),
+        kept=kept,
         standardised=standardise,
         groups=labels,
-        released=pa.table(columns),
+        released=released,
         sse=float(np.square(points - centres[labels]).sum()),
         sst=sst,
         losses=_losses(records, labels, averages),
         unchanged=int(alike[labels].sum()),
+        singling=single_out(released, records.columns, kept),
     )
 
 

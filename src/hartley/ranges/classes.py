@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,8 @@ import numpy as np
 
 from hartley.engines.classes import mixed_radix, values_of
 from hartley.engines.counting import distinct_counts
+from hartley.engines.singling import count_alone
+from hartley.engines.sources import open_table
 from hartley.engines.view import run
 from hartley.errors import EngineError, TableError
 from hartley.kernels.cube import (
@@ -51,8 +53,9 @@ class KeyClasses:
 def count_classes(view: View, keys: Sequence[int], confidential: int | None = None) -> KeyClasses:
     """Count the classes of equal keys, and one confidential column within them.
 
-    A missing key is a value of its own, so that two records that lack it are alike in it; the
-    order and the index of the rows play no part. Large tables on the embedded engine are
+    A missing key is a value of its own, so that two records that lack it are alike in it; a record
+    whose confidential value is missing is left out. The order and the index of the rows play no
+    part. Large tables on the embedded engine are
     streamed into a dense cube, or grouped there by one integer where the cube would be too
     large; others are grouped by their engine. One pass over the rows.
 
@@ -64,7 +67,7 @@ def count_classes(view: View, keys: Sequence[int], confidential: int | None = No
     Example:
         >>> from hartley.engines.sources import open_table
         >>> from hartley.engines.view import prepare
-        >>> table = open_table({"age": [30, 30, None, None], "ill": ["a", "b", "a", "a"]})
+        >>> table = open_table({"age": [30, 30, None, None, 30], "ill": ["a", "b", "a", "a", None]})
         >>> found = count_classes(prepare(table, ["age", "ill"], missing="value"), [0], 1)
         >>> found.counts.sizes, found.counts.distinct, found.values
         (array([2, 2]), array([2, 1]), ['a', 'b'])
@@ -74,16 +77,24 @@ def count_classes(view: View, keys: Sequence[int], confidential: int | None = No
             f"{view.table.name} has more than {MOST_ROWS:,} rows", hint="count it in parts"
         )
     at = [*keys, *([] if confidential is None else [confidential])]
+    columns = [view.columns[column] for column in at]
     narrow = replace(
         view,
         expression=view.expression.select(**{f"c{i}": f"c{column}" for i, column in enumerate(at)}),
-        columns=tuple(view.columns[column] for column in at),
+        columns=tuple(columns),
     )
     has_value, found = confidential is not None, None
+    if has_value and columns[-1].holes:
+        narrow = replace(
+            narrow,
+            expression=narrow.expression.drop_null([f"c{len(keys)}"]),
+            columns=(*columns[:-1], replace(columns[-1], keeps_missing=False)),
+            rows=view.rows - columns[-1].missing,
+        )
     if view.engine == "duckdb" and view.rows > FEW_ROWS:
         found = run(view.table, lambda: _count_keys(narrow, has_value=has_value))
     counted: KeyClasses = found or _group(narrow, has_value=has_value)
-    if counted.counts.rows != view.rows:
+    if counted.counts.rows != narrow.rows:
         raise EngineError(
             f"{view.table.name} changed while it was being counted", hint="count it again"
         )
@@ -135,6 +146,115 @@ def combine_codes(
             width = distinct.size
         combined, width = combined * max(wide, 1) + codes, width * max(wide, 1)
     return combined, width
+
+
+# --- columns that are released as they are ------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SingledOut:
+    """How many records have a value of one column that nobody else has."""
+
+    column: str
+    alone: int
+    """Records whose value of the column occurs once."""
+    with_keys: int
+    """Records whose value of the column occurs once among those with the same keys."""
+    confidential: bool = False
+    """Whether it should be unknown to whoever looks for somebody."""
+
+
+@dataclass(frozen=True)
+class Singling:
+    """How many records the columns that are released as they are single out."""
+
+    rows: int
+    columns: tuple[SingledOut, ...]
+    together: int
+    """Records that no other equals in the keys and all these columns; 0 where there are none."""
+    has_keys: bool = True
+
+    @property
+    def identifying(self) -> tuple[str, ...]:
+        """The columns that tell more than half of the records apart, to whoever knows the keys too.
+
+        Nobody looks for people by a confidential column, unless it is a name in disguise.
+        """
+        return tuple(
+            one.column
+            for one in self.columns
+            if 2 * (one.alone if one.confidential else one.with_keys) > self.rows
+        )
+
+    @property
+    def warning(self) -> str:
+        """Name the identifying columns, for a headline; empty where there is none."""
+        if not self.identifying:
+            return ""
+        one = len(self.identifying) == 1
+        released = "released as it is, singles" if one else "released as they are, single"
+        return f"Yet {' and '.join(self.identifying)}, {released} people out."
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Name the columns that single somebody out, and how many they do."""
+        told = [self._sentence(one) for one in self.columns if one.with_keys]
+        if len(self.columns) > 1 and self.together:
+            beside = " with the keys" * self.has_keys
+            told.append(
+                f"All columns that are released as they are, together{beside}, single out "
+                f"{self.together:,} of {self.rows:,} records."
+            )
+        return tuple(told)
+
+    def _sentence(self, one: SingledOut) -> str:
+        verb = (
+            "nearly identifies people" if one.column in self.identifying else "singles people out"
+        )
+        if one.alone == self.rows:
+            verb = "identifies everybody"
+        beside = f", {one.with_keys:,} together with the keys" if self.has_keys else ""
+        return (
+            f"{one.column}, released as it is, {verb}: {one.alone:,} of {self.rows:,} records "
+            f"by itself{beside}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts as plain values, ready for JSON."""
+        return {"columns": [asdict(one) for one in self.columns], "together": self.together}
+
+
+def single_out(
+    table: object, keys: Sequence[str], columns: Sequence[str], confidential: Sequence[str] = ()
+) -> Singling:
+    """Count whom columns single out by themselves, with the keys, and all together; exact.
+
+    A missing value is a value like any other. The engine groups the rows twice a column.
+
+    Args:
+        table: the released rows: whatever ``open_table`` opens.
+        keys: the columns that are shared on purpose; none where no column is.
+        columns: those that are released as they are.
+        confidential: those of them that should stay unknown.
+
+    Example:
+        >>> found = single_out({"age": ["30s"] * 3, "pay": [1, 1, 2]}, ["age"], ["pay"])
+        >>> found.columns[0].alone, found.together
+        (1, 1)
+    """
+    opened = open_table(table)
+    counted = tuple(
+        SingledOut(
+            name,
+            count_alone(opened, [name]),
+            count_alone(opened, [*keys, name]),
+            confidential=name in confidential,
+        )
+        for name in columns
+    )
+    together = count_alone(opened, [*keys, *columns]) if columns else 0
+    rows = int(run(opened, opened.expression.count().to_pyarrow).as_py())
+    return Singling(rows, counted, together, has_keys=bool(keys))
 
 
 # --- ways to count ----------------------------------------------------------------------------

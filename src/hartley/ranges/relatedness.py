@@ -26,7 +26,7 @@ def are_unrelated(
     *,
     given: Variable | None = None,
     bins: Mapping[str, object] | None = None,
-    missing: str = "drop",
+    missing: str = "value",
 ) -> bool:
     r"""Tell whether no variable says anything about the others, perhaps given one more.
 
@@ -54,7 +54,7 @@ def is_markov_chain(
     variables: Sequence[Variable],
     *,
     bins: Mapping[str, object] | None = None,
-    missing: str = "drop",
+    missing: str = "value",
 ) -> bool:
     r"""Tell whether the variables form a Markov uncertainty chain in the given order.
 

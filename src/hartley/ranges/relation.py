@@ -72,7 +72,7 @@ class Relation:
         secret: str | Sequence[str] | RowType,
         released: str | Sequence[str],
         bins: Mapping[str, object] | None = None,
-        missing: str = "drop",
+        missing: str = "released",
         memory_limit: int | str | None = None,
     ) -> Relation:
         """Return the relation of some columns of a table to others.
@@ -84,8 +84,9 @@ class Relation:
             released: the column or columns that are released.
             bins: for numeric columns, the width of the bins in which they are given. A column
                 on both sides is binned where it is released, not where it is secret.
-            missing: "drop" leaves out rows in which a value is missing, "value" makes missing a
-                value of its own.
+            missing: "released" makes missing a value of the released side, since whoever sees the
+                release sees it, and leaves out rows whose secret is missing; "value" makes it a
+                value of both sides; "drop" leaves out every row in which a value is missing.
             memory_limit: above this, for example "1GB", the engine counts and spills to disk.
 
         Example:
@@ -119,6 +120,7 @@ class Relation:
                 *(steps.get(name) for name in shown),
             ],
             missing=missing,
+            secrets=len(hidden),
         )
         limit = parse_memory(memory_limit)
         if not hidden:
@@ -216,6 +218,16 @@ class Relation:
     def view(self) -> View | None:
         """The view of a table that this relation comes from, if it does."""
         return self._origin.view
+
+    @property
+    def left_out(self) -> int:
+        """Rows of the table that do not count because a value is missing."""
+        return 0 if self.view is None else self.view.dropped
+
+    @property
+    def left_out_sentence(self) -> str:
+        """Which rows do not count because a value is missing; empty where all count."""
+        return "" if self.view is None else self.view.left_out_sentence
 
     @property
     def note(self) -> str | None:

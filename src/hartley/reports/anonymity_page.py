@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.reports.page import render_page
 from hartley.reports.plots import figure_svg
 from hartley.reports.release_plots import plot_release, plot_sizes
-from hartley.reports.terminal import NARROW, plain_table
+from hartley.reports.terminal import NARROW, plain_table, print_points
 from hartley.studies.anonymity_findings import counted
 from hartley.studies.anonymity_measures import (
     attacks,
@@ -64,6 +64,7 @@ def render_anonymized(release: AnonymizedTable) -> str:
         measures=table_measures(report),
         risks=risk_measures(report),
         keys=list(zip(release.keys, levels, map(float, release.losses), strict=True)),
+        attacks=attacks(report),
         figure=figure_svg(plot_anonymized(release)),
     )
 
@@ -136,7 +137,7 @@ def _print_attacks(report: AnonymityReport, console: Console) -> None:
             attack.title,
             escape(attack.column),
             verdict,
-            f"{attack.records:,} of {report.rows:,}",
+            f"{attack.records:,} of {attack.of:,}",
             attack.sentence,
         )
     console.print(table)
@@ -167,4 +168,17 @@ def print_anonymized(release: AnonymizedTable, report: AnonymityReport, console:
     console.print(table)
     console.print()
     print_measures((*table_measures(report), *risk_measures(report)), console, "counted again")
-    console.print(release.sentences[-1], style="dim")
+    print_points(
+        (*release.sentences[len(release.levels or ()) + 1 :], *succeeding(report)), console
+    )
+    console.print()
+
+
+def succeeding(report: AnonymityReport) -> tuple[str, ...]:
+    """Name the attacks that succeed on what is released, a sentence each."""
+    return tuple(
+        f"The {attack.title} attack on {attack.column} succeeds for {attack.records:,} of "
+        f"{attack.of:,} records. {attack.sentence}"
+        for attack in attacks(report)
+        if attack.succeeds
+    )

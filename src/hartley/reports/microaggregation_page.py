@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hartley.reports.anonymity_page import print_measures
+from hartley.reports.anonymity_page import print_measures, succeeding
 from hartley.reports.page import render_page
 from hartley.reports.plots import figure_svg
 from hartley.reports.release_plots import plot_release
@@ -74,11 +74,5 @@ def print_microaggregation(
     console.print()
     measures = (*table_measures(report), *risk_measures(report)[::2])
     print_measures(measures, console, "counted again")
-    told = [
-        f"The {attack.title} attack on {attack.column} succeeds for {attack.records:,} of "
-        f"{report.rows:,} records. {attack.sentence}"
-        for attack in attacks(report)
-        if attack.succeeds
-    ]
-    print_points((*release.sentences[1:], *told), console)
+    print_points((*release.sentences[1:], *succeeding(report)), console)
     console.print()

@@ -10,7 +10,7 @@ import numpy as np
 
 from hartley.engines.sources import open_table
 from hartley.engines.table import Kind
-from hartley.engines.view import prepare
+from hartley.engines.view import missing_note, prepare
 from hartley.errors import OptionError
 from hartley.exact import check_base
 from hartley.kernels.cube import ClassCounts
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.engines.table import Table
-    from hartley.engines.view import View
+    from hartley.engines.view import Column, View
+    from hartley.policies.hierarchy import Level
     from hartley.ranges.classes import KeyClasses
 
     Progress = Callable[[str, float], None]
@@ -55,11 +55,12 @@ def anonymity_report(  # noqa: PLR0913 - each is one choice of the user's
     .. math:: k = \min_i n_i, \quad L_0 = \log_2 \frac{n}{k}
 
     Records with equal keys form a class; a missing key is a value of its own. Each confidential
-    column is measured by itself: distinct, entropy and recursive l-diversity, p-sensitivity,
-    alpha, t-closeness by the earth mover's distance (equal, ordered, hierarchical) and by KL,
-    delta-disclosure; values absent from a class count zero there. Fractions are exact,
-    logarithms rounded. One pass over the rows a confidential column. A large table is never held:
-    memory grows with the number of cells, classes times values, not of rows.
+    column is measured by itself, over the records that have a value of it: distinct, entropy and
+    recursive l-diversity, p-sensitivity, alpha, t-closeness by the earth mover's distance (equal,
+    ordered, hierarchical) and by KL, delta-disclosure; values absent from a class count zero
+    there. Fractions are exact, logarithms rounded. One pass over the rows a confidential column. A
+    large table is never held: memory grows with the number of cells, classes times values, not of
+    rows.
 
     Args:
         table: whatever ``Relation.from_table`` reads, or a table already open.
@@ -94,10 +95,11 @@ def anonymity_report(  # noqa: PLR0913 - each is one choice of the user's
     first: ClassCounts | None = None
     for i, column in enumerate(named[1]):
         tally = count_classes(view, at, len(at) + i)
-        first = first or tally.counts
-        kind = view.columns[len(at) + i].kind
-        ordering = _ordering(column, kind, tally, ordered)
-        found.append(_findings(column, tally, ordering, (hierarchy or {}).get(column), base))
+        known = view.columns[len(at) + i]
+        first = first or (None if known.missing else tally.counts)
+        ordering = _ordering(column, known.kind, tally, ordered)
+        levels = _levels(view, known, tally, (hierarchy or {}).get(column))
+        found.append(_findings(known, tally, ordering, levels, base))
         tell("count", (i + 1) / len(named[1]))
     classes = first or count_classes(view, at).counts
     sampled, held, everybody = _population(view, named[0], classes, population)
@@ -117,7 +119,7 @@ def anonymity_report(  # noqa: PLR0913 - each is one choice of the user's
         base=base,
         sizes=risks.size_bands(classes.sizes),
         confidential=tuple(found),
-        notes=_notes(view, len(at), opened),
+        notes=tuple(missing_note(c.name, c.missing) for c in view.columns[: len(at)] if c.missing),
     )
 
 
@@ -208,7 +210,7 @@ def _ordering(
     if len(places) < len(ordered[column]) or any(value not in places for value in tally.values):
         raise OptionError(
             f"The order of column '{column}' lacks a value that the table has, or has one twice",
-            hint="list every value once, and None for a missing one",
+            hint="list every value once",
         )
     return np.argsort(np.argsort([places[value] for value in tally.values]))
 
@@ -232,11 +234,19 @@ def _population(
     return sampled, held, Population(everybody.table.name, everybody.rows, int(held.min()))
 
 
+def _levels(
+    view: View, column: Column, tally: KeyClasses, groups: Mapping[object, Sequence[object]] | None
+) -> list[Level] | None:
+    if groups is None:
+        return None
+    return nested_levels(column.name, tally.values, groups, view.table)
+
+
 def _findings(
-    column: str,
+    column: Column,
     tally: KeyClasses,
     ordering: NDArray[np.int64] | None,
-    groups: Mapping[object, Sequence[object]] | None,
+    levels: list[Level] | None,
     base: float,
 ) -> ConfidentialFindings:
     classes = tally.counts
@@ -245,7 +255,10 @@ def _findings(
     moved = ordering is not None and bool((np.diff(ordering) < 0).any())
     placed = classes.regroup(ordering) if moved and ordering is not None else classes
     return ConfidentialFindings(
-        column=column,
+        column=column.name,
+        rows=classes.rows,
+        left_out=column.missing,
+        classes=len(classes),
         values=classes.width,
         distinct=distinct,
         entropy=measures.entropy_diversity(classes),
@@ -257,10 +270,8 @@ def _findings(
         equal_closeness=measures.equal_closeness(classes),
         ordered_closeness=None if ordering is None else measures.ordered_closeness(placed),
         hierarchical_closeness=None
-        if groups is None
-        else measures.hierarchical_closeness(
-            classes, [level.groups for level in nested_levels(column, tally.values, groups)]
-        ),
+        if levels is None
+        else measures.hierarchical_closeness(classes, [level.groups for level in levels]),
         kullback_leibler=measures.kullback_leibler(classes, base=base),
         delta=measures.delta_disclosure(classes, base=base),
         delta_of_present=measures.delta_of_present(classes, base=base),
@@ -268,14 +279,4 @@ def _findings(
         homogeneous_rows=alike[1],
         skewed_classes=skewed[0],
         skewed_rows=skewed[1],
-    )
-
-
-def _notes(view: View, keys: int, table: Table) -> tuple[str, ...]:
-    last = ", the last one unless an order is given"
-    return tuple(
-        f"Missing values of {column.name}, in {counted(column.missing, 'row')} of {table.name}, "
-        f"count as one value of their own{last * (i >= keys)}."
-        for i, column in enumerate(view.columns)
-        if column.missing
     )

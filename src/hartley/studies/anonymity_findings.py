@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from hartley.engines.view import OF_COLUMN, left_out_sentence
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:
@@ -23,6 +24,12 @@ class ConfidentialFindings:
     """What the keys tell about one confidential column; counts and shares, never a value."""
 
     column: str
+    rows: int
+    """Records that have a value of the column; all that is said is about these."""
+    left_out: int
+    """Records in which it is missing."""
+    classes: int
+    """Classes that hold a record with a value."""
     values: int
     distinct: int
     """The l of distinct l-diversity and the p of p-sensitive k-anonymity."""
@@ -42,22 +49,22 @@ class ConfidentialFindings:
     skewed_classes: int
     skewed_rows: int
 
-    def sentences(self, rows: int, classes: int, unit: str) -> tuple[str, ...]:
+    def sentences(self, unit: str) -> tuple[str, ...]:
         """Say in plain words what succeeds against this column."""
-        name = self.column
+        name, classes = self.column, counted(self.classes, "class")
         return (
             (
                 f"Every class has at least {counted(self.distinct, 'different value')} of {name}, "
                 f"as diverse as {down(self.entropy)} equally frequent ones; one value makes up at "
                 f"most {percent(self.alpha)} of a class."
             ),
-            self._homogeneity(rows, classes),
+            self._homogeneity,
             f"Skewness attack on {name}: it fails, no class makes a value more than {SKEWED} times "
             "as likely as in the table."
             if not self.skewed_rows
-            else f"Skewness attack on {name}: it succeeds for {self.skewed_rows:,} of {rows:,} "
-            f"records, in {self.skewed_classes:,} of {counted(classes, 'class')} some value is "
-            f"more than {SKEWED} times as likely as in the table.",
+            else f"Skewness attack on {name}: it succeeds for {self.skewed_rows:,} of "
+            f"{self.rows:,} records, in {self.skewed_classes:,} of {classes} some value is more "
+            f"than {SKEWED} times as likely as in the table.",
             (
                 f"To be like the table, a class would have to move up to "
                 f"{percent(self.equal_closeness)} of its records to another value of {name}."
@@ -65,14 +72,16 @@ class ConfidentialFindings:
             self._exclusion(unit),
         )
 
-    def _homogeneity(self, rows: int, classes: int) -> str:
+    @property
+    def _homogeneity(self) -> str:
         if self.values == 1:
             return f"{self.column} has one value in the whole table, so there is nothing to tell."
         if not self.homogeneous_rows:
             return f"Homogeneity attack on {self.column}: it fails, no class has one value only."
         return (
             f"Homogeneity attack on {self.column}: it succeeds for {self.homogeneous_rows:,} of "
-            f"{rows:,} records, {self.homogeneous_classes:,} of {counted(classes, 'class')} "
+            f"{self.rows:,} records, {self.homogeneous_classes:,} of "
+            f"{counted(self.classes, 'class')} "
             f"{has(self.homogeneous_classes)} one value only."
         )
 
@@ -137,7 +146,16 @@ class AnonymityReport:
 
     @property
     def headline(self) -> str:
-        """The report in one sentence."""
+        """The report in one sentence, and one for each column that records are left out of."""
+        left_out = (
+            left_out_sentence(found.left_out, [found.column], noun="record", of=OF_COLUMN)
+            for found in self.confidential
+            if found.left_out
+        )
+        return " ".join((self._told, *left_out))
+
+    @property
+    def _told(self) -> str:
         broken = (found.homogeneous_rows for found in self.confidential if found.values > 1)
         sure = max(broken, default=0)
         tail = f", and still gives a confidential value away for {counted(sure, 'record')}"
@@ -160,11 +178,7 @@ class AnonymityReport:
                 "is (non-stochastic leakage, the record as the secret)."
             ),
             self.risk,
-            *(
-                sentence
-                for found in self.confidential
-                for sentence in found.sentences(self.rows, self.classes, self.unit)
-            ),
+            *(sentence for found in self.confidential for sentence in found.sentences(self.unit)),
             *self.notes,
         )
 

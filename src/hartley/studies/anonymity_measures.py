@@ -35,6 +35,8 @@ class Attack:
     succeeds: bool
     records: int
     """For how many records, at least where the count is not known."""
+    of: int
+    """How many records have a value of the column."""
     sentence: str
 
 
@@ -181,21 +183,21 @@ def _delta(found: ConfidentialFindings, unit: str) -> Measure:
 
 def attacks(report: AnonymityReport) -> tuple[Attack, ...]:
     """Return every attack on every confidential column, and for how many records it succeeds."""
-    return tuple(
-        attack for found in report.confidential for attack in _attacks(found, report.classes)
-    )
+    return tuple(attack for found in report.confidential for attack in _attacks(found))
 
 
-def _attacks(found: ConfidentialFindings, classes: int) -> tuple[Attack, ...]:
+def _attacks(found: ConfidentialFindings) -> tuple[Attack, ...]:
     told = found.homogeneous_rows if found.values > 1 else 0
     alike, skewed = found.homogeneous_classes, found.skewed_classes
+    classes = counted(found.classes, "class")
     return (
         Attack(
             "homogeneity",
             found.column,
             told > 0,
             told,
-            f"{alike:,} of {counted(classes, 'class')} {has(alike)} one value only."
+            found.rows,
+            f"{alike:,} of {classes} {has(alike)} one value only."
             if told
             else "No class has one value only."
             if found.values > 1
@@ -206,7 +208,8 @@ def _attacks(found: ConfidentialFindings, classes: int) -> tuple[Attack, ...]:
             found.column,
             found.skewed_rows > 0,
             found.skewed_rows,
-            f"In {skewed:,} of {counted(classes, 'class')} some value is more than {SKEWED} times "
+            found.rows,
+            f"In {skewed:,} of {classes} some value is more than {SKEWED} times "
             "as likely as in the table."
             if skewed
             else f"No class makes a value more than {SKEWED} times as likely as in the table.",

@@ -66,6 +66,8 @@ class AuditReport:
     missing: str
     rows: int
     rows_dropped: int
+    left_out: str
+    """Which rows were left out because a value is missing; empty where none were."""
     secret_values: int
     released_values: int
     pairs: int
@@ -80,7 +82,11 @@ class AuditReport:
 
     @property
     def headline(self) -> str:
-        """The audit in one sentence."""
+        """The audit in one sentence, and one more where rows are left out of it."""
+        return f"{self._told} {self.left_out}".rstrip()
+
+    @property
+    def _told(self) -> str:
         leak, total = (
             rounded_up(self[name].value) for name in ("nonstochastic_leakage", "hartley_entropy")
         )
@@ -135,7 +141,7 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
     secret: str | Sequence[str] | RowType,
     released: str | Sequence[str],
     bins: Mapping[str, object] | None = None,
-    missing: str = "drop",
+    missing: str = "released",
     hypothesis: str | None = None,
     sweep: Mapping[str, str | Sequence[object]] | None = None,
     base: float = 2,
@@ -149,7 +155,9 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         secret: the column or columns that should stay secret, or ``hartley.ROW``.
         released: the column or columns that are released.
         bins: for numeric columns, the width of the bins in which they are released.
-        missing: "drop" leaves out rows with a missing value, "value" makes missing a value.
+        missing: "released" makes missing a released value, which whoever sees the release sees, and
+            leaves out rows whose secret is missing; "value" makes it a value of both sides; "drop"
+            leaves out every row with a missing value.
         hypothesis: a condition over the secret columns, such as "age >= 50".
         sweep: for one released numeric column the steps to try, as "1:50" or as a list.
         base: of the logarithms; 2 counts bits.
@@ -205,6 +213,7 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         missing=missing,
         rows=summary.rows,
         rows_dropped=view.dropped,
+        left_out=view.left_out_sentence,
         secret_values=summary.secrets,
         released_values=summary.released,
         pairs=summary.pairs,
@@ -288,10 +297,9 @@ def _test(relation: Relation, hypothesis: str, base: float) -> HypothesisFinding
 def _notes(relation: Relation) -> list[str]:
     """Say what a reader should know about how the numbers came about."""
     view, summary = relation.view, relation.summary
-    notes = []
-    if view is not None and view.dropped:
-        rows = "row was" if view.dropped == 1 else "rows were"
-        notes.append(f"{view.dropped:,} {rows} left out because a value is missing.")
+    notes: list[str] = []
+    if view is not None:
+        notes += view.missing_notes
     if summary.released == 1:
         notes.append(
             f"The released side '{_listed(relation.released_names)}' holds one value only, so it "

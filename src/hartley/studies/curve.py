@@ -144,7 +144,7 @@ def privacy_curve(  # noqa: PLR0913 - each is one choice of the user's
     distortion: str = "squared",
     objective: Objective = "mutual_information",
     bins: Mapping[str, object] | None = None,
-    missing: str = "drop",
+    missing: str = "released",
     points: int = 24,
     base: float = 2,
     tolerance: float = 1e-6,
@@ -165,7 +165,8 @@ def privacy_curve(  # noqa: PLR0913 - each is one choice of the user's
         objective: what the risk measures: "mutual_information", the average of the paper; or a
             worst case, "t_closeness", "delta_disclosure" or "maximal_leakage".
         bins: the width of the bins of numeric columns, by name.
-        missing: "drop" leaves out rows with a missing value, "value" makes it a value.
+        missing: as of ``audit``: "released", "value" or "drop". Numbers have no distance to a
+            missing one, so that squared and absolute distortion need "drop" where a key is missing.
         points: how many rules to compute.
         base: of the logarithms.
         tolerance: of each rule, as a share of the distortion of a constant release.

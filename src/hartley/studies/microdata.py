@@ -29,8 +29,8 @@ def check_release(
 
     Args:
         release: what ``k_anonymize`` or a method of microaggregation returned.
-        confidential: columns that should stay unknown; of a microaggregation, all that were kept
-            if it is left out.
+        confidential: columns that should stay unknown; if left out those that were named so, and
+            of a microaggregation all that were kept.
 
     Example:
         >>> from hartley.policies.microaggregation import mdav
@@ -40,12 +40,12 @@ def check_release(
         (2, 2)
     """
     if isinstance(release, AnonymizedTable):
-        rows, keys, hidden = release.table, release.keys, confidential or ()
+        rows, keys, hidden = release.table, release.keys, release.confidential
     else:
-        rows, keys = release.released, release.columns
-        hidden = release.kept if confidential is None else confidential
-    named = (hidden,) if isinstance(hidden, str) else hidden
-    report = anonymity_report(_told(rows, keys), keys=keys, confidential=_present(rows, named))
+        rows, keys, hidden = release.released, release.columns, release.kept
+    if confidential is not None:
+        hidden = (confidential,) if isinstance(confidential, str) else tuple(confidential)
+    report = anonymity_report(_told(rows, keys), keys=keys, confidential=_present(rows, hidden))
     return replace(report, table="the release")
 
 

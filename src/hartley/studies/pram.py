@@ -22,6 +22,7 @@ from hartley.policies.perturbation.frequencies import (
 )
 from hartley.policies.perturbation.leakage import PramLeakage, pram_leakage
 from hartley.policies.perturbation.pram import Pram
+from hartley.ranges.classes import Singling, single_out
 from hartley.ranges.relation import Relation
 from hartley.studies.release import as_matrices_say, refuse_overwriting, release_drawn
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     Progress = Callable[[str, float], None]
     """Told what is being done and which share of it is done."""
     Rules = Pram | Sequence[Pram] | PolicyDocument | str | os.PathLike[str]
+
+NOBODY = Singling(rows=0, columns=(), together=0)
 
 __all__ = [
     "FrequencyEstimate",
@@ -108,12 +111,15 @@ class PramReport:
     seeded: bool
     """Whether the user chose the seed."""
     notes: tuple[str, ...] = ()
+    singling: Singling = NOBODY
+    """How many records the columns that are kept single out by themselves."""
 
     @property
     def headline(self) -> str:
-        """The release in one sentence."""
+        """The release in one sentence, and one more where columns that are kept undo it."""
         told = " and ".join(column.title for column in self.columns)
-        return f"{self.release.headline[:-1]}, {told} perturbed at random."
+        made = f"{self.release.headline[:-1]}, {told} perturbed at random."
+        return f"{made} {self.singling.warning}".rstrip()
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -130,7 +136,7 @@ class PramReport:
             if self.seeded
             else "The draw was made with fresh random bytes of the system and cannot be repeated."
         )
-        return (seed, *self.release.sentences, *self.notes)
+        return (seed, *self.release.sentences, *self.singling.sentences, *self.notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON."""
@@ -141,6 +147,7 @@ class PramReport:
             "seeded": self.seeded,
             "notes": list(self.notes),
             "columns": [column.to_dict() for column in self.columns],
+            "singled_out": self.singling.to_dict(),
             "release": self.release.to_dict(),
         }
 
@@ -175,7 +182,7 @@ def perturb(  # noqa: PLR0913 - each is one choice of the user's
 
     Example:
         >>> import tempfile
-        >>> people = {"sex": ["F", "M"] * 500, "age": list(range(1000))}
+        >>> people = {"sex": ["F", "M"] * 500, "age": [20, 30] * 500}
         >>> rule = Pram.retaining("0.9", ["F", "M"], column="sex")
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     report = perturb(people, rule, f"{folder}/out.parquet", keep="age", seed=1)
@@ -185,7 +192,7 @@ def perturb(  # noqa: PLR0913 - each is one choice of the user's
         >>> column.changed, [round(share, 2) for share in column.estimate.shares.tolist()]
         (114, [0.51, 0.49])
     """
-    policy = _policy(rules, keep)
+    policy = policy_of(rules, keep)
     if not policy.prams:
         raise OptionError(
             "The policy perturbs no column at random",
@@ -203,7 +210,20 @@ def perturb(  # noqa: PLR0913 - each is one choice of the user's
         _perturbed(draw, place, pram_leakage(pram, joint, about=about))
         for place, (pram, joint) in enumerate(zip(policy.prams, joints, strict=True))
     )
-    return PramReport(released, columns, policy, seed is not None, tuple(notes))
+    kept = [
+        column.name
+        for column in policy.columns
+        if isinstance(column, KeptColumn) and column.range is None
+    ]
+    told = (*notes, prepare(opened, about, missing="drop").left_out_sentence) if about else notes
+    return PramReport(
+        released,
+        columns,
+        policy,
+        seeded=seed is not None,
+        notes=tuple(note for note in told if note),
+        singling=single_out(opened, (), kept) if kept else NOBODY,
+    )
 
 
 def _perturbed(draw: TableDraw, place: int, leakage: PramLeakage) -> PerturbedColumn:
@@ -218,7 +238,8 @@ def _perturbed(draw: TableDraw, place: int, leakage: PramLeakage) -> PerturbedCo
     )
 
 
-def _policy(rules: Rules, keep: str | Sequence[str]) -> PolicyDocument:
+def policy_of(rules: Rules, keep: str | Sequence[str] = ()) -> PolicyDocument:
+    """Return the policy of rules, of a file or as it is, with columns to keep beside them."""
     kept = tuple(KeptColumn(name) for name in _listed(keep))
     if isinstance(rules, PolicyDocument):
         policy = rules
@@ -237,9 +258,7 @@ def joint_frequencies(
     """Return the relative frequencies of confidential values and the values of a matrix."""
     if confidential is None:
         return None
-    relation = Relation.from_table(
-        table, secret=confidential, released=list(pram.columns), missing="value"
-    )
+    relation = Relation.from_table(table, secret=confidential, released=list(pram.columns))
     pairs = relation.pairs()
     known = {value: place for place, value in enumerate(pram.values)}
     places = [known.get(value, -1) for value in relation.released_range]
@@ -274,7 +293,7 @@ def estimate_frequencies(
         >>> found.shares.round(6).tolist()
         [0.9, 0.1]
     """
-    policy = _policy(rules, ())
+    policy = policy_of(rules)
     if not policy.prams:
         raise OptionError(
             "The policy perturbs no column at random", hint='it has no column of kind "pram"'

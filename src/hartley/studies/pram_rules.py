@@ -129,7 +129,6 @@ def best_rule(
         confidential=list(wish.confidential),
         key=list(columns),
         distortion=wish.distance,
-        missing="drop" if missing == "refuse" else "value",
     )
     result = model.solve(**wish.given)
     pram = Pram.of_result(result, model.values, column=tuple(columns))

@@ -1,5 +1,5 @@
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import pyarrow as pa
 import pytest
@@ -29,9 +29,11 @@ def table(rows):
 
 
 def classes(rows, place):
+    """Return the values of each class; who has none does not count."""
     found = defaultdict(list)
     for row in rows:
-        found[row[:2]].append(row[place])
+        if row[place] is not None:
+            found[row[:2]].append(row[place])
     return list(found.values())
 
 
@@ -42,17 +44,21 @@ def test_each_attack_counts_the_people_whose_class_gives_them_away(rows, times, 
     data, keys = open_table(table(rows)), ["age", "sex"]
     finding = Homogeneity(keys, ["ill"]).attack(data)
     alike = [c for c in classes(rows, 2) if len(set(c)) == 1]
-    known = len({row[2] for row in rows}) == 1
+    every = [row[2] for row in rows if row[2] is not None]
+    known = len(set(every)) == 1
     (found,) = finding.disclosures
     assert found.people == (0 if known else sum(map(len, alike)))
     assert found.smallest == (None if known else min(map(len, alike), default=None))
-    assert finding.number.value == found.people / len(rows)
-    assert finding.k == min(map(len, classes(rows, 2)))
+    assert finding.number.value == found.people / len(every)
+    assert (found.rows, finding.rows) == (len(every), len(rows))
+    assert dict(finding.left_out) == (
+        {"ill": len(rows) - len(every)} if None in [row[2] for row in rows] else {}
+    )
+    assert finding.k == min(Counter(row[:2] for row in rows).values())
     (guess,) = finding.guesses
-    assert guess.with_keys * len(rows) == sum(max(map(c.count, c)) for c in classes(rows, 2))
+    assert guess.with_keys * len(every) == sum(max(map(c.count, c)) for c in classes(rows, 2))
 
     (found,) = Skewness(keys, ["ill"], times).attack(data).disclosures
-    every = [row[2] for row in rows]
     skewed = [
         c
         for c in classes(rows, 2)
@@ -72,9 +78,11 @@ PAY = {"age": [30, 30, 40, 40, 50, 50], "pay": [900.1, 900.2, 100.0, 5000.0, Non
 
 def test_similarity_treats_doubles_and_missing_values_as_people_read_them():
     finding = Similarity(["age"], {"pay": "0.1"}).attack(PAY)
-    assert finding.worst.people == 2
+    assert (
+        finding.worst.people == 3
+    )  # the two near each other, and who alone of a class has a value
     assert "to within 0.1" in finding.worst.learned
-    assert any("Missing values of pay" in note for note in finding.notes)
+    assert "for 3 of 5 people. 1 row in which pay is missing is left out of" in finding.headline
 
 
 def test_similarity_finds_values_of_one_group():

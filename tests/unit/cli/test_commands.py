@@ -69,12 +69,15 @@ def test_the_record_itself_may_be_the_secret(folder):
 def test_a_file_without_a_header_is_read_with_names_and_a_mark_for_missing(tmp_path):
     path = tmp_path / "heart.data"
     path.write_text("63,145\n67,?\n41,130\n41,145\n")
-    found = run(
+    words = (
         *("audit", path, "--secret", "age", "--released", "pressure"),
         *("--names", "age,pressure", "--null", "?", "--bins", "pressure=10"),
     )
-    content = json.loads(found.stdout)
+    content = json.loads(run(*words).stdout)
+    assert (content["rows"], content["rows_dropped"], content["missing"]) == (4, 0, "released")
+    content = json.loads(run(*words, "--missing", "drop").stdout)
     assert (content["rows"], content["rows_dropped"]) == (3, 1)
+    assert content["headline"].endswith("1 row in which pressure is missing is left out.")
     assert content["released_values"] == 2
 
 

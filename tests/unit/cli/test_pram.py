@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 
 from hartley.cli.main import app
 from hartley.datasets.people import people
-from hartley.errors import InputError, OptionError
+from hartley.errors import CertificateError, InputError, OptionError
+from hartley.guarantees.certify import certify
 from hartley.policies.document import PolicyDocument
 
 
@@ -94,6 +95,39 @@ def test_what_makes_no_sense_is_said_in_a_sentence_and_nothing_is_written(
         run("pram", table, *words, "-o", "out.parquet")
     assert told in str(caught.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_kept_as_it_is_cannot_be_certified_and_nothing_is_written(table, tmp_path):
+    files = {name: tmp_path / name for name in ("out.parquet", "p.toml", "c.json")}
+    out, policy, certificate = files.values()
+    words = ("pram", table, "--column", "region", "--retain", "0.8", "--keep", "age", "-o", out)
+    written = ("--policy-out", policy, "--certificate", certificate)
+    with pytest.raises(CertificateError, match="age can take any value and is released as it is"):
+        run(*words, *written)
+    assert list(tmp_path.iterdir()) == []
+    told = json.loads(run(*words, "--policy-out", policy, "--json"))
+    assert told["singled_out"]["columns"][0]["column"] == "age"
+    # A certificate of such a policy, however it was made, is refused with the reason.
+    certify(PolicyDocument.load(policy)).bind(policy).save(certificate)
+    with pytest.raises(
+        CertificateError, match=r"nothing to rely on: nothing is promised.*: age can"
+    ):
+        run("verify", policy, certificate)
+
+
+def test_a_table_that_the_policy_does_not_fit_is_said_to_be_none_of_it(table, tmp_path):
+    policy, out = tmp_path / "p.toml", tmp_path / "out.parquet"
+    run(
+        "pram", table, "--column", "diagnosis", "--retain", "0.5", "--policy-out", policy, "-o", out
+    )
+    (fits,) = json.loads(run("estimate", out, policy, "--json"))["estimates"]
+    assert fits["fits"]
+    assert "does not fit" not in run("estimate", out, policy, "--text")
+    (told,) = json.loads(run("estimate", table, policy, "--json"))["estimates"]
+    assert not told["fits"]
+    assert told["standard_errors_outside"] > 5
+    text = " ".join(run("estimate", table, policy, "--project", "--text").split())
+    assert text.startswith("The table does not fit the policy")
 
 
 def test_a_release_cannot_replace_its_table(table):

@@ -92,16 +92,25 @@ def test_a_number_without_a_step_stands_for_itself():
 
 @pytest.mark.parametrize(
     ("missing", "rows", "dropped", "kept"),
-    [("drop", 2, 3, [1.5, -2.0]), ("value", 5, 0, [1.5, None, None, -2.0, 7.0])],
+    [
+        ("drop", 2, 3, [1.5, -2.0]),
+        ("value", 5, 0, [1.5, None, None, -2.0, 7.0]),
+        ("released", 3, 2, [1.5, -2.0, 7.0]),
+    ],
 )
 def test_nan_and_nothing_are_missing_alike(missing, rows, dropped, kept):
     table = open_table({"x": [1.5, math.nan, None, -2.0, 7.0], "y": ["a", "b", "c", "d", None]})
-    view = prepare(table, ["x", "y"], missing=missing)
+    view = prepare(table, ["x", "y"], missing=missing, secrets=1)
     assert (view.rows, view.dropped) == (rows, dropped)
     assert view.expression.c0.to_pyarrow().to_pylist() == kept
     assert [column.missing for column in view.columns] == [2, 1]
     assert (view.columns[0].low, view.columns[0].high) == (-2.0, 7.0)
-    assert view.keeps_missing == (missing == "value")
+    kinds = {"drop": [False, False], "value": [True, True], "released": [False, True]}
+    assert [column.holes for column in view.columns] == kinds[missing]
+    left_out = {"drop": "3 rows in which x or y is missing are left out.", "value": ""}
+    assert view.left_out_sentence == left_out.get(
+        missing, "2 rows in which x is missing are left out."
+    )
 
 
 def test_a_missing_number_lies_in_no_bin():

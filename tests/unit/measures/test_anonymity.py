@@ -86,6 +86,47 @@ def test_unique_records_have_a_band_of_their_own():
         assert risks.size_bands(np.array([1, largest]))[0].high == 1
 
 
+@pytest.mark.parametrize(
+    ("least", "largest", "edges"),
+    [
+        (5, 5, "5 6"),
+        (1, 14, "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15"),  # fourteen sizes: each by itself
+        (1, 15, "1 2 3 5 7 10 15 20"),  # one more: bands that widen
+        (3, 16, "3 4 5 6 7 8 9 10 11 12 13 14 15 16 17"),
+        (3, 17, "2 4 6 8 10 12 14 16 18"),  # one more, and alike: bands of one width
+        (3, 23, "2 4 6 8 10 12 14 16 18 20 22 24"),  # just less than eight times as large
+        (3, 24, "3 5 7 10 15 20 30"),  # eight times as large: bands that widen
+        (10, 79, "10 15 20 25 30 35 40 45 50 55 60 65 70 75 80"),
+        (100, 127, "100 102 104 106 108 110 112 114 116 118 120 122 124 126 128"),
+        (100, 128, "100 105 110 115 120 125 130"),  # fourteen times two no longer suffice
+        (100, 129, "100 105 110 115 120 125 130"),
+        (100, 130, "100 105 110 115 120 125 130 135"),  # an edge is the first of its band
+        (41, 327, "1 50 100 150 200 250 300 350"),  # no band holds classes of nobody
+        (9, 100, "7 10 15 20 30 50 70 100 150"),
+        (10, 99, "10 15 20 30 50 70 100"),
+        (10, 100, "10 15 20 30 50 70 100 150"),
+        (1, 199, "1 2 3 5 7 10 15 20 30 50 70 100 150 200"),  # fourteen edges: the fine ladder
+        (1, 200, "1 2 5 10 20 50 100 200 500"),  # one more: the coarse one
+        (1, 9999, "1 2 5 10 20 50 100 200 500 1000 2000 5000 10000"),
+    ],
+)
+def test_bands_begin_and_end_where_they_are_said_to(least, largest, edges):
+    bands = risks.size_bands(np.array([largest, least, least]))
+    expected = list(map(int, edges.split()))
+    assert [band.low for band in bands] == expected[:-1]
+    assert [band.high + 1 for band in bands] == expected[1:]
+    assert bands[0].classes == (3 if least == largest else 2)
+    assert bands[-1].records == (3 * least if least == largest else largest)
+    assert bands[0].label == (
+        f"{expected[0]:,}" if expected[1] == expected[0] + 1 else f"{expected[0]}-{expected[1] - 1}"
+    )
+
+
+def test_records_are_summed_exactly():
+    sizes = np.array([2**60 + 1, 2**60 + 3, 1])
+    assert risks.size_bands(sizes)[-1].records == 2**61 + 4
+
+
 @given(ROWS, st.integers(2, 4))
 @settings(max_examples=80, deadline=None)
 def test_diversity_is_what_the_definitions_say(rows, length):

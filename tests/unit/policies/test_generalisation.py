@@ -78,7 +78,12 @@ def test_full_domain_loses_least_of_all_levels_and_is_k_anonymous(rows, k, share
         return
     table = table_of(rows)
     found = k_anonymize(
-        table, ["age", "job"], k, hierarchies={"age": WIDTHS, "job": JOBS}, suppress=share
+        table,
+        ["age", "job"],
+        k,
+        keep="id",
+        hierarchies={"age": WIDTHS, "job": JOBS},
+        suppress=share,
     )
     suppressible = int(Fraction(share) * len(rows))
     assert found.loss == plain_best(rows, k, suppressible)
@@ -108,7 +113,7 @@ def recheck(found):
 def test_mondrian_is_k_anonymous_and_keeps_every_record_in_its_span(rows, k):
     if len(rows) < k:
         return
-    found = k_anonymize(table_of(rows), ["age", "job"], k, method="mondrian")
+    found = k_anonymize(table_of(rows), ["age", "job"], k, method="mondrian", keep="id")
     assert found.table["id"].to_pylist() == list(range(len(rows)))
     for row, (age, _) in zip(found.table.to_pylist(), rows, strict=True):
         shown = row["age"]
@@ -130,13 +135,13 @@ def test_people_become_k_anonymous_over_several_keys(method, k):
     found = k_anonymize(people(600), keys, k, method=method, **(options if "f" in method else {}))
     report = anonymity_report(found.table, keys=keys)
     assert (report.k >= k, report.classes) == (True, found.classes)
-    assert found.table.column_names == people(600).column_names
+    assert found.table.column_names == keys
     assert found.suppressed <= 30
 
 
 def test_keys_of_many_values_are_found_by_sorting():
     rows = {"a": list(range(400)), "b": list(range(400)), "x": [0, 1] * 200}
-    found = k_anonymize(rows, ["a", "b"], 2, method="mondrian")
+    found = k_anonymize(rows, ["a", "b"], 2, method="mondrian", keep="x")
     report = anonymity_report(found.table, keys=["a", "b"])
     assert (report.k, report.classes) == (2, 144)
     assert found.table["x"].to_pylist() == rows["x"]
@@ -152,7 +157,7 @@ def test_mondrian_loses_no_more_than_one_level_for_everybody():
 def test_what_already_is_k_anonymous_is_released_as_it_is():
     table = {"age": [1.5, 1.5, None, None], "x": [1, 2, 3, 4]}
     for method in ("full-domain", "mondrian"):
-        found = k_anonymize(table, "age", 2, method=method)
+        found = k_anonymize(table, "age", 2, method=method, keep="x")
         assert found.table.to_pydict() == table
         assert (found.loss, found.classes) == (0, 2)
     assert "age is released at level 0 of 1, as it is." in k_anonymize(table, "age", 2).sentences
@@ -191,7 +196,19 @@ TEXTS = open_table({"age": [31, 32, None], "job": ["cook", "nurse", "cook"], "wh
         (("age", 2), {"hierarchies": {"age": [10, 15]}}, "do not nest"),
         (("age", 2), {"hierarchies": {"age": [0]}}, "not a positive number"),
         (("age", 2), {"hierarchies": {"age": 10}}, "not a list of widths"),
-        (("job", 2), {"hierarchies": {"job": {"cook": ["a"]}}}, "lacks a value"),
+        (
+            ("job", 2),
+            {"hierarchies": {"job": {"cook": ["a"]}}},
+            "Row 2 of the dict, column 'job', holds a value that its hierarchy lacks",
+        ),
+        (
+            ("age", 2),
+            {"hierarchies": {"age": {31: ["a"]}}},
+            "Row 2 of the dict, column 'age', .*lacks, the first of 2 such values",
+        ),
+        (("age", 2), {"keep": "age"}, "'age' is named twice"),
+        (("age", 2), {"keep": "job", "confidential": ["job"]}, "'job' is named twice"),
+        (("age", 2), {"keep": "jobs"}, "'jobs' is not in the dict"),
     ],
 )
 def test_bad_input_is_refused_in_a_sentence_without_values(arguments, options, message):
@@ -221,10 +238,75 @@ def test_one_group_may_be_named_without_a_list_and_k_may_come_from_numpy():
     assert json.dumps(found.to_dict())
 
 
-def test_what_is_no_key_is_released_as_it_is_written(tmp_path):
+@pytest.mark.parametrize("method", ["full-domain", "mondrian"])
+def test_a_column_that_nobody_named_is_not_released(method, tmp_path):
+    marked = {"row": range(40), "name": [f"NAME-{i}" for i in range(40)]}
+    table = pa.table(marked | {"age": [i % 7 for i in range(40)], "ill": ["a", "b"] * 20})
+    found = k_anonymize(table, "age", 3, method=method, confidential="ill")
+    assert found.table.column_names == ["age", "ill"]
+    assert (found.kept, found.confidential, found.withheld) == (("ill",), ("ill",), 2)
+    assert any("2 columns of the table" in sentence for sentence in found.sentences)
+    assert "NAME" not in found.write(tmp_path / "out.csv").read_text()
+    assert k_anonymize(table, "age", 3, method=method).table.column_names == ["age"]
+
+
+KEPT = st.lists(
+    st.tuples(
+        st.sampled_from([20, 30, None]), st.sampled_from("abc"), st.sampled_from([1.5, None])
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(rows=KEPT)
+def test_whom_kept_columns_single_out_is_counted_exactly(rows):
+    rows = [(20, "a", 1.5), *rows]
+    ages, texts, numbers = (list(column) for column in zip(*rows, strict=True))
+    table = pa.table({"age": ages, "text": texts, "number": pa.array(numbers, pa.float64())})
+    found = k_anonymize(table, "age", 1, keep="text", confidential="number")
+
+    def alone(places):
+        times = Counter(tuple(row[place] for place in places) for row in rows)
+        return sum(times[tuple(row[place] for place in places)] == 1 for row in rows)
+
+    text, number = found.singling.columns
+    assert (text.alone, text.with_keys) == (alone([1]), alone([0, 1]))
+    assert (number.alone, number.with_keys) == (alone([2]), alone([0, 2]))
+    assert (found.singling.together, found.singling.rows) == (alone([0, 1, 2]), len(rows))
+    named = " ".join(found.sentences)
+    assert ("text, released as it is" in named) == (text.with_keys > 0)
+    # Whoever looks for people knows what is kept, and does not know what is confidential.
+    wanted = [
+        name
+        for name, counted in (("text", text.with_keys), ("number", number.alone))
+        if 2 * counted > len(rows)
+    ]
+    assert list(found.singling.identifying) == wanted
+    assert found.headline.endswith("people out.") == bool(wanted)
+    told = found.to_dict()["singled_out"]["columns"][0]
+    assert (told["column"], told["alone"], told["with_keys"]) == (
+        "text",
+        text.alone,
+        text.with_keys,
+    )
+
+
+def test_a_kept_column_that_identifies_everybody_is_named_in_the_headline():
+    table = {"age": [30, 30, 40, 40], "id": [7, 8, 9, 10], "blank": [None] * 4}
+    found = k_anonymize(table, "age", 2, keep=["id", "blank"])
+    assert found.headline.endswith("Yet id, released as it is, singles people out.")
+    assert "identifies everybody: 4 of 4 records by itself" in " ".join(found.sentences)
+    assert [one.alone for one in found.singling.columns] == [4, 0]
+    twice = k_anonymize(table | {"name": list("abcd")}, "age", 2, keep=["id", "name"])
+    assert "Yet id and name, released as they are, single people out." in twice.headline
+
+
+def test_what_is_kept_is_released_as_it_is_written(tmp_path):
     path = tmp_path / "ids.csv"
     path.write_text("id,age\n12345678901234567890,30\n12345678901234567891,31\n007,32\n07,33\n")
-    found = k_anonymize(path, "age", 2, hierarchies={"age": [2]}).table
+    found = k_anonymize(path, "age", 2, keep="id", hierarchies={"age": [2]}).table
     assert found["id"].to_pylist()[1:3] == ["12345678901234567891", "007"]
     assert k_anonymize(path, "id", 1).table["id"].to_pylist() == found["id"].to_pylist()
 

@@ -75,8 +75,8 @@ def test_bins_and_missing_values_are_dealt_with_first():
     assert not are_unrelated(columns, ["a", "b"])
     assert are_unrelated(columns, ["a", "b"], bins={"a": 10})
     holes = {"a": [0, 0, 1, 1, None], "b": [0, 1, 0, 1, 5]}
-    assert are_unrelated(holes, ["a", "b"])
-    assert not are_unrelated(holes, ["a", "b"], missing="value")
+    assert not are_unrelated(holes, ["a", "b"])
+    assert are_unrelated(holes, ["a", "b"], missing="drop")
 
 
 def test_many_variables_do_not_overflow():

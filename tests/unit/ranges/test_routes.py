@@ -64,7 +64,7 @@ def assert_route(relation: Relation, limit: int | None) -> None:
         assert "spilled to disk" in relation.note
 
 
-@pytest.mark.parametrize("missing", ["drop", "value"])
+@pytest.mark.parametrize("missing", ["released", "drop", "value"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_column_is_counted_as_in_plain_python(
     kind, missing, route, oracle, assert_is
@@ -163,7 +163,7 @@ cell = st.one_of(st.none(), st.integers(-3, 3))
 def test_any_table_of_integers_is_counted_as_in_plain_python(route, oracle, assert_is, rows):
     rows = [(0, 0, 0), *rows]  # a column of nothing is refused
     columns = dict(zip("abc", map(list, zip(*rows, strict=True)), strict=True))
-    for missing in ("drop", "value"):
+    for missing in ("released", "drop", "value"):
         relation = Relation.from_table(
             columns, secret="a", released=["b", "c"], missing=missing, memory_limit=route
         )

@@ -36,15 +36,21 @@ ROWS = st.lists(
 
 
 def plain(rows):
-    """Return k, l and t in plain Python: NaN and None are one value, minus zero is zero."""
-    groups = defaultdict(list)
+    """Return k, l and t in plain Python: NaN and None are one key, minus zero is zero.
+
+    Records without a confidential value count in the classes, not in what is said about it.
+    """
+    people, groups = Counter(), defaultdict(list)
     for real, text, value in rows:
         missing = real is None or math.isnan(real)
-        groups[None if missing else real + 0.0, text].append(value)
-    whole = Counter(value for _, _, value in rows)
+        key = None if missing else real + 0.0, text
+        people[key] += 1
+        if value is not None:
+            groups[key].append(value)
+    whole = Counter(value for _, _, value in rows if value is not None)
     apart = [
         sum(
-            abs(Fraction(group.count(value), len(group)) - Fraction(times, len(rows)))
+            abs(Fraction(group.count(value), len(group)) - Fraction(times, whole.total()))
             for value, times in whole.items()
         )
         / 2
@@ -52,8 +58,9 @@ def plain(rows):
     ]
     excluded = any(len(set(group)) < len(whole) for group in groups.values())
     return {
-        "k": min(map(len, groups.values())),
-        "classes": len(groups),
+        "k": min(people.values()),
+        "classes": len(people),
+        "left_out": len(rows) - whole.total(),
         "l": min(len(set(group)) for group in groups.values()),
         "t": max(apart),
         "excluded": excluded,
@@ -84,6 +91,8 @@ def check(rows):
     report = anonymity_report(table, keys=["real", "text"], confidential="s")
     expected, found = plain(rows), report["s"]
     assert (report.k, report.classes) == (expected["k"], expected["classes"])
+    assert (found.rows + found.left_out, found.left_out) == (len(rows), expected["left_out"])
+    assert ("in which s is missing" in report.headline) == (expected["left_out"] > 0)
     assert (found.distinct, found.equal_closeness) == (expected["l"], expected["t"])
     assert math.isinf(found.delta) == expected["excluded"]
 
@@ -108,10 +117,9 @@ def test_every_way_of_counting_gives_the_same_report(way):
     report = anonymity_report(WARD, keys=["age", "zip"], confidential=["ill", "income"])
     assert (report.k, report.unique, report.classes, report.p_sensitive) == (2, 0, 3, 1)
     assert report["ill"].homogeneous_rows == 4
-    assert report.to_dict()["confidential"][1]["values"] == 5
-    assert report["income"].ordered_closeness == Fraction(
-        5, 16
-    )  # the first class: (3 + 3.5 + 5 + 1) / 40
+    assert report.to_dict()["confidential"][1]["values"] == 4
+    # The second class holds 9 alone, the table 2, 2, 1 and 4 of 9: (2 + 4 + 5) / 9 over 3 steps.
+    assert report["income"].ordered_closeness == Fraction(2 + 4 + 5, 9 * 3)
     if way == "cube":
         assert anonymity_report(WARD, keys="age").k == 2
 
@@ -219,14 +227,17 @@ def test_a_report_is_frozen_and_becomes_plain_json():
             {"keys": "age", "confidential": "ill", "ordered": {"ill": ["flu", "hiv", "flu"]}},
             "or has one twice",
         ),
-        ({"keys": "age", "confidential": "ill", "hierarchy": {"ill": {}}}, "lacks a value"),
+        (
+            {"keys": "age", "confidential": "ill", "hierarchy": {"ill": {}}},
+            "Row 1 of the dict, column 'ill', holds a value that its hierarchy lacks",
+        ),
         (
             {
                 "keys": "age",
                 "confidential": "ill",
                 "hierarchy": {"ill": {"flu": ["g", "h"], "hiv": ["g", "i"]}},
             },
-            "puts one group into two",
+            "its entries 1 and 2 put one group of level 1 into two groups of level 2",
         ),
         ({"keys": "age", "base": 1}, "base 1 is not larger than 1"),
     ],

@@ -103,7 +103,7 @@ def test_the_sweep_equals_an_audit_of_every_step(report):
         assert point.distortion == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("missing", ["drop", "value"])
+@pytest.mark.parametrize("missing", ["released", "drop", "value"])
 @pytest.mark.parametrize("secret", ["job", hartley.ROW])
 def test_regrouping_and_counting_anew_agree(monkeypatch, missing, secret):
     table = PEOPLE.select(["job", "income", "sex"])
@@ -154,7 +154,19 @@ def test_dropped_rows_are_noted():
         {"age": [3, 4, None], "sex": ["F", "M", "M"]}, secret="age", released="sex"
     )
     assert report.rows_dropped == 1
-    assert report.notes == ("1 row was left out because a value is missing.",)
+    assert report.headline.endswith(" 1 row in which age is missing is left out.")
+    assert report.notes == ()
+
+
+def test_a_blank_that_always_means_one_secret_is_no_nothing():
+    """Whoever sees the release sees the blank, and it gives the diagnosis away."""
+    blank = {"sex": ["F", "M"] * 20 + [None] * 5, "diagnosis": ["flu", "flu", "hiv", "hiv"] * 10}
+    blank["diagnosis"] += ["hiv"] * 5
+    report = hartley.audit(blank, secret="diagnosis", released="sex")
+    assert (report.rows, report.rows_dropped) == (45, 0)
+    assert report.headline.endswith("at worst 1 of 2 values stays possible.")
+    assert report.narrowest[0].released is None
+    assert report.notes == ("Missing values of sex, in 5 rows, count as one value of their own.",)
 
 
 def test_a_table_beyond_the_linear_programme_says_so(monkeypatch):

@@ -1,3 +1,5 @@
+from collections import Counter
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -14,6 +16,8 @@ def test_every_microaggregation_is_k_anonymous_when_counted_again(method, k):
     columns = "age" if method is univariate_microaggregation else ["age", "height"]
     found = method(people(400), k, columns, keep=["diagnosis", "sex"])
     report = check_release(found)
+    times = Counter(found.released["diagnosis"].to_pylist())
+    assert found.singling.columns[0].alone == list(times.values()).count(1)
     assert report.k >= k
     assert report.leakage <= found.leakage + 1e-12
     assert [one.column for one in report.confidential] == ["diagnosis", "sex"]
@@ -29,8 +33,9 @@ def test_every_microaggregation_is_k_anonymous_when_counted_again(method, k):
 )
 @pytest.mark.parametrize("k", [1, 4, 30])
 def test_every_anonymized_table_is_k_anonymous_when_counted_again(options, k):
-    found = k_anonymize(people(300), ["age", "sex", "region"], k, **options)
-    report = check_release(found, confidential="diagnosis")
+    keys = ["age", "sex", "region"]
+    found = k_anonymize(people(300), keys, k, confidential="diagnosis", **options)
+    report = check_release(found)
     assert report.k >= k
     assert (report.rows, report.classes) == (300 - found.suppressed, found.classes)
     assert report["diagnosis"].values == len(set(found.table["diagnosis"].to_pylist()))
@@ -41,6 +46,15 @@ def test_a_key_that_is_missing_everywhere_tells_nothing():
     found = k_anonymize(table, ["a", "b"], 2, suppress="0.2")
     assert found.table["a"].null_count == 4
     assert check_release(found).k == 2
+
+
+def test_a_kept_column_that_identifies_people_is_named_among_the_averages():
+    found = mdav({"age": [20, 21, 60, 61], "id": [7, 8, 9, 10]}, 2, "age", keep="id")
+    assert "id, released as it is, identifies everybody: 4 of 4 records" in " ".join(
+        found.sentences
+    )
+    assert found.to_dict()["singled_out"]["together"] == 4
+    assert mdav({"age": [20, 21, 60, 61]}, 2).singling.sentences == ()
 
 
 def test_the_release_is_measured_and_not_what_the_method_says():

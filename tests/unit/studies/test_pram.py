@@ -2,6 +2,7 @@
 
 import json
 import math
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -307,3 +308,24 @@ def test_what_no_certificate_covers_is_refused():
         certify(PolicyDocument((SEX, line)))
     with pytest.raises(OptionError, match="drawn at random"):
         verify_exhaustively(PolicyDocument((SEX,)), people={"sex": ["F", "M"]})
+
+
+def test_whom_kept_columns_single_out_is_counted_as_they_are_written(tmp_path):
+    path = tmp_path / "ids.csv"
+    path.write_text("id,sex,age\n007,F,30\n07,M,30\n8,F,31\n8,M,40\n")
+    rule = Pram.retaining("0.9", ["F", "M"], column="sex")
+    report = perturb(path, rule, tmp_path / "out.csv", keep=["id", "age"], seed=1)
+    ids, ages = report.singling.columns
+    assert (ids.alone, ages.alone, report.singling.together) == (2, 2, 4)
+    assert "id, released as it is, singles people out: 2 of 4 records by itself." in report.general
+    clamped = PolicyDocument((rule, KeptColumn("age", Fraction(0), Fraction(35))))
+    assert perturb(path, clamped, tmp_path / "again.csv", seed=1).singling.columns == ()
+
+
+def test_who_has_no_confidential_value_is_left_out_and_named(tmp_path):
+    table = {"sex": ["F", "M", "F", "M"], "ill": ["flu", "hiv", None, "flu"]}
+    rule = Pram.retaining("0.9", ["F", "M"], column="sex")
+    report = perturb(table, rule, tmp_path / "out.csv", confidential="ill", seed=1)
+    assert "1 row in which ill is missing is left out." in report.notes
+    assert joint_frequencies(open_table(table), rule, "ill").sum() == pytest.approx(1)
+    assert joint_frequencies(open_table(table), rule, "ill").shape == (2, 2)

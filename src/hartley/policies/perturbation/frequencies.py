@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 MOST_CELLS = 10_000_000
 """Combinations of the values of several columns that are estimated together, at most."""
+CHANCE = 1e-6
+"""A table fits a policy unless its estimates were, by chance, less likely than this."""
+ROUNDING = 1e-9
+"""How far doubles may move an estimate."""
 RANK_TOLERANCE = 1e-10
 """Directions in which a matrix is smaller than this are taken for lost."""
 
@@ -42,6 +47,9 @@ class FrequencyEstimate:
     masked: Floats
     """The frequencies after the perturbation, an axis a rule."""
     rows: int
+    misfit: float | None = None
+    """How many standard errors the worst estimate is below 0 or above 1, where chance explains
+    that no more; None where the table fits the policy."""
     projected: bool = False
 
     @property
@@ -67,6 +75,14 @@ class FrequencyEstimate:
             f"The frequencies of {', '.join(self.columns) or 'the values'} were estimated from "
             f"{self.rows:,} perturbed rows; the largest standard error is {self.errors.max():.2g}."
         )
+        if self.misfit is not None:
+            wrong = (
+                f"The table does not fit the policy: an estimate is {self.misfit:,.3g} standard "
+                "errors below 0 or above 1, which chance does not explain. It was perturbed by "
+                "another policy, or not at all, or its rows were changed since: the estimates "
+                "mean nothing."
+            )
+            return wrong, about
         if self.projected:
             note = (
                 "They were moved to the nearest frequencies from 0 to 1 that add up to 1, and so "
@@ -98,6 +114,8 @@ class FrequencyEstimate:
             "standard_errors": self.errors.tolist(),
             "population_standard_errors": self.population_errors.tolist(),
             "outside": self.outside,
+            "fits": self.misfit is None,
+            "standard_errors_outside": self.misfit,
             "projected": self.projected,
             "inflation": self.inflation,
             "sentences": list(self.sentences),
@@ -140,20 +158,47 @@ def estimate_from_counts(
     rows = int(observed.sum())
     if rows < 1:
         raise OptionError("There is no row to estimate from", hint="pass a table with rows")
+    _refuse_impossible(observed, rules)
     masked = observed / rows
     inverses = [left_inverse(rule) for rule in rules]
     shares = _along_axes(masked, inverses)
     spread = _along_axes(masked, [inverse**2 for inverse in inverses])
+    errors = np.sqrt(np.maximum(spread - shares, 0.0) / rows)
     found = FrequencyEstimate(
         columns=tuple(name for rule in rules for name in rule.columns),
         values=tuple(rule.values for rule in rules),
         shares=shares,
-        errors=np.sqrt(np.maximum(spread - shares, 0.0) / rows),
+        errors=errors,
         population_errors=np.sqrt(np.maximum(spread - shares**2, 0.0) / rows),
         masked=masked,
         rows=rows,
+        misfit=_misfit(shares, errors),
     )
     return found.project() if project else found
+
+
+def _refuse_impossible(observed: Floats, rules: Sequence[Pram]) -> None:
+    """Refuse counts of a value that a rule lists and never releases."""
+    for axis, rule in enumerate(rules):
+        never = ~rule.matrix.parts.any(axis=0)
+        if np.take(observed, np.flatnonzero(never), axis=axis).any():
+            named = f"'{rule.name}'" if rule.columns else "that is estimated"
+            raise OptionError(
+                f"The column {named} holds a value that the policy never releases",
+                hint="pass the table that was perturbed by this policy",
+            )
+
+
+def _misfit(shares: Floats, errors: Floats) -> float | None:
+    """Return by how many standard errors a share is impossible, where chance explains it no more.
+
+    The frequencies before the perturbation lay between 0 and 1, and estimates spread around them
+    as sums of many independent draws do. Every estimate could err to one side, so that the
+    quantile grows with their number.
+    """
+    beyond = np.maximum(-shares, shares - 1) - ROUNDING
+    worst = float((beyond / np.maximum(errors, ROUNDING)).max())
+    return worst if worst > NormalDist().inv_cdf(1 - CHANCE / shares.size) else None
 
 
 def left_inverse(pram: Pram) -> Floats:

@@ -26,6 +26,8 @@ ROOM = 2**62
 TOLERANCE = 1e-9
 """How far the sum of a row of doubles may be from 1."""
 MOST_VALUES = 4000
+DUST = 1e-7
+"""What a solver leaves of nothing is smaller, and what it means to release is larger."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +180,21 @@ def _refuse_wide(shape: tuple[int, ...]) -> None:
             f"A matrix over {max(shape):,} values is too large",
             hint=f"merge values first, down to {MOST_VALUES:,}",
         )
+
+
+def without_dust(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a solver's matrix with nothing where it left nearly nothing, its rows adding up to 1.
+
+    A solver stops some 1e-13 before a probability is 0. Taken at its word, that would claim that
+    a release is possible and that odds are bounded, by a factor of a million millions.
+
+    Example:
+        >>> without_dust(np.array([[0.75, 0.25], [1.0, 1e-13]])).tolist()
+        [[0.75, 0.25], [1.0, 0.0]]
+    """
+    swept = np.where(matrix < DUST, 0.0, matrix)
+    rows: NDArray[np.float64] = swept / swept.sum(axis=1, keepdims=True)
+    return rows
 
 
 # --- constructions ------------------------------------------------------------------------------

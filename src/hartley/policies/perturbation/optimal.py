@@ -12,6 +12,7 @@ import numpy as np
 from hartley.errors import EngineError
 from hartley.exact import bits_at_least
 from hartley.policies.perturbation.leakage import guessing_gain
+from hartley.policies.perturbation.matrix import without_dust
 from hartley.policies.perturbation.pram import Pram, read_frequencies
 from hartley.policies.tradeoff.input import check_wish, read_distortion
 
@@ -95,9 +96,8 @@ def least_leaking(  # noqa: PLR0913 - each is one choice of the user's
     allowed = check_wish(limit, "distortion", low, float(prior @ costs.max(axis=1)), "")
     guess = np.ones(len(known)) if knows == "anything" else np.maximum(prior, 1e-300)
     rule, gain, bound = _solve(guess, prior[:, None] * costs, allowed)
-    rule = np.maximum(rule, 0.0)
     pram = Pram(
-        rule / rule.sum(axis=1, keepdims=True),
+        without_dust(rule),
         known,
         column=column,
         released=None if rule.shape[1] == len(known) else tuple(range(rule.shape[1])),

@@ -14,7 +14,7 @@ import numpy as np
 from hartley.engines.rules import Keep
 from hartley.errors import OptionError
 from hartley.policies.fields import read_list
-from hartley.policies.perturbation.matrix import ExactMatrix, invariant, retaining
+from hartley.policies.perturbation.matrix import ExactMatrix, invariant, retaining, without_dust
 from hartley.policies.perturbation.values import (
     Coder,
     as_list,
@@ -124,7 +124,7 @@ class Pram:
         *,
         column: str | Sequence[str] = (),
     ) -> Pram:
-        """Take the rule that the privacy-distortion solver found.
+        """Take the rule that the privacy-distortion solver found, without its numerical dust.
 
         Args:
             result: from ``PrivacyDistortion.solve``.
@@ -139,7 +139,8 @@ class Pram:
         """
         keys = result.values if values is None else values
         same = list(keys) == list(result.values)
-        return cls(result.matrix, keys, column=column, released=None if same else result.values)
+        rule = without_dust(result.matrix)
+        return cls(rule, keys, column=column, released=None if same else result.values)
 
     def invariant(self, frequencies: ArrayLike) -> Pram:
         r"""Return a rule that preserves frequencies in expectation, in two stages.

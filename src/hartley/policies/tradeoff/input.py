@@ -193,7 +193,8 @@ def _numbers(values: Sequence[Any], name: str, names: Sequence[str]) -> list[Flo
             title = f"Column '{names[place]}'" if place < len(names) else "The key"
             raise ColumnError(
                 f"{title} holds something that is no number, which the {name} distortion needs",
-                hint="use zero_one, a hierarchy or a function, or leave out missing values",
+                hint="use zero_one, a hierarchy or a function; of missing values, leave out their "
+                "rows (--missing drop)",
             ) from None
         columns.append(numbers)
     return columns

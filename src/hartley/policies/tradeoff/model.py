@@ -133,7 +133,7 @@ class PrivacyDistortion:
         distortion: object = "squared",
         base: float = 2,
         bins: Any = None,  # noqa: ANN401 - a mapping, checked by the relation
-        missing: str = "drop",
+        missing: str = "released",
         method: Method = "auto",
         objective: Objective = "mutual_information",
     ) -> PrivacyDistortion:
@@ -146,7 +146,9 @@ class PrivacyDistortion:
             distortion: as in the constructor; functions and paths get tuples of several columns.
             base: of the logarithms.
             bins: the width of the bins of numeric columns, by name.
-            missing: "drop" leaves out rows with a missing value, "value" makes it a value.
+            missing: "released" makes missing a value of the key, which is released, and leaves out
+                rows whose confidential value is missing; "value" makes it a value of both sides;
+                "drop" leaves out every row with a missing value.
             method: as in the constructor.
             objective: as in the constructor.
 
@@ -182,7 +184,8 @@ class PrivacyDistortion:
             method=method,
             objective=objective,
         )
-        model.notes = (relation.note,) if relation.note else ()
+        told = relation.left_out_sentence, *(relation.view.missing_notes if relation.view else ())
+        model.notes = tuple(note for note in (*told, relation.note) if note)
         model.rows = relation.rows
         model.confidential_values = tuple(relation.secret_range)
         if model.squared and objective == "mutual_information":

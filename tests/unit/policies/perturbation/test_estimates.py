@@ -186,10 +186,10 @@ def test_more_released_values_than_values_can_be_undone():
 
 
 def test_estimates_outside_are_said_to_be_and_projected_only_when_asked():
-    found = estimate_from_counts([1000, 0], COIN)
+    found = estimate_from_counts([20, 0], COIN)
     assert found.outside == 2
     assert "unbiased as they are" in found.sentences[1]
-    moved = estimate_from_counts([1000, 0], COIN, project=True)
+    moved = estimate_from_counts([20, 0], COIN, project=True)
     assert moved.shares.tolist() == [1.0, 0.0]
     assert "are biased" in moved.sentences[1]
     assert estimate_from_counts([500, 500], COIN).inflation == pytest.approx(1 / 0.36)
@@ -258,6 +258,54 @@ def test_a_rule_over_many_values_adds_pairs_until_it_is_optimal():
     found = least_leaking(prior, "absolute", 6.0, knows="frequencies")
     assert found.gap <= 1e-9
     assert found.distortion == pytest.approx(6, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_least_leaking_rule_holds_no_dust(seed):
+    prior = np.random.default_rng(seed).dirichlet(np.full(9, 0.3))
+    parts = least_leaking(prior, "squared", 2.0).pram.matrix
+    assert (parts.doubles[parts.parts > 0] > 1e-7).all()
+    assert (parts.parts.sum(axis=1) == parts.whole).all()
+
+
+# --- tables that a policy does not fit ----------------------------------------------------------
+
+
+def test_a_table_that_was_never_perturbed_does_not_fit_the_policy():
+    rule = Pram.retaining("0.8", ["no", "yes"], column="sick")
+    found = estimate_from_counts([10_000, 0], rule)
+    assert found.misfit == pytest.approx(50, rel=0.01)  # 1/3 below 0, give or take 1/150
+    assert found.sentences[0].startswith("The table does not fit the policy: an estimate is 50 ")
+    assert "unbiased" not in " ".join(found.sentences)
+    told = found.to_dict()
+    assert (told["fits"], told["standard_errors_outside"]) == (False, found.misfit)
+    projected = estimate_from_counts([10_000, 0], rule, project=True)
+    assert projected.misfit == found.misfit  # moving the estimates does not make them fit
+    assert "does not fit" in projected.sentences[0]
+
+
+@pytest.mark.parametrize("rows", [1, 5, 40, 300, 20_000])
+def test_what_was_drawn_by_a_policy_fits_it(rows):
+    """Nobody's draw is called foreign: rare values, unseen values, several columns."""
+    rng = np.random.default_rng(rows)
+    rules = [
+        Pram.retaining("0.6", range(5), column="a"),
+        Pram.retaining("0.99", range(8), column="b"),
+        Pram([["0.1", "0.9"], ["0.2", "0.8"]], range(2), column="c"),
+    ]
+    for rule, _ in itertools.product(rules, range(40)):
+        truth = rng.choice(len(rule.values), rows, p=rng.dirichlet(np.full(len(rule.values), 0.1)))
+        drawn = [rng.choice(len(rule.released), p=rule.matrix.doubles[value]) for value in truth]
+        found = estimate_from_counts(np.bincount(drawn, minlength=len(rule.released)), rule)
+        assert found.misfit is None
+        assert found.to_dict()["fits"]
+
+
+def test_a_value_that_is_listed_and_never_released_is_refused():
+    rule = Pram([["0.9", "0.1", "0"], ["0.2", "0.8", "0"]], "ab", released="xyz", column="sick")
+    assert estimate_from_counts([5, 5, 0], rule).rows == 10
+    with pytest.raises(OptionError, match="'sick' holds a value that the policy never releases"):
+        estimate_from_counts([5, 5, 1], rule)
 
 
 def test_a_distortion_that_no_rule_reaches_is_refused():

@@ -1,5 +1,6 @@
 """PRAM: exact matrices, draws with their frequencies, invariance, policy files."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hartley.errors import ColumnError, InputError, OptionError
+from hartley.guarantees.certify import certify
 from hartley.policies.columns import KeptColumn
 from hartley.policies.document import PolicyDocument
 from hartley.policies.perturbation.drawing import TableDraw
@@ -128,6 +130,29 @@ def test_the_solver_gives_a_rule():
     rule = Pram.of_result(model.solve(distortion=0.3), column="letter")
     assert rule.values == ("a", "b", "c", "d")
     assert np.trace(rule.matrix.doubles) / 4 == pytest.approx(0.7, abs=1e-9)
+
+
+@pytest.mark.parametrize("wish", [{"distortion": 0.2}, {"distortion": 0.4}, {"lam": 5.0}])
+@pytest.mark.parametrize("distance", ["zero_one", "squared", "absolute"])
+def test_the_rule_of_the_solver_holds_no_dust_and_promises_what_it_is(wish, distance):
+    joint = np.random.default_rng(4).dirichlet(np.ones(18)).reshape(3, 6)
+    result = PrivacyDistortion(joint, distance, values=range(6)).solve(**wish)
+    assert ((result.matrix > 0) & (result.matrix < 1e-8)).any()  # what is to be swept away
+    rule = Pram.of_result(result, range(6), column="key").matrix
+    exact = [[Fraction(part, rule.whole) for part in row] for row in rule.parts.tolist()]
+    assert all(sum(row) == 1 for row in exact)
+    assert min(entry for row in exact for entry in row if entry) > Fraction(1, 10**7)
+    assert np.abs(rule.doubles - result.matrix).max() < 1e-6
+    # The odds by their definition, from the exact numbers.
+    columns = [column for column in zip(*exact, strict=True) if any(column)]
+    unbounded = any(min(column) == 0 for column in columns)
+    odds = None if unbounded else max(max(column) / min(column) for column in columns)
+    assert odds_factor(rule) == odds
+    assert odds is None or odds < 10**7
+    certificate = certify(Pram(rule, range(6), column="key"))
+    assert certificate.sound
+    gain = sum(max(column) for column in zip(*exact, strict=True))
+    assert certificate.value == pytest.approx(math.log2(gain), abs=1e-9)
 
 
 # --- invariance ---------------------------------------------------------------------------------
