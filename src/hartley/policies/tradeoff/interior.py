@@ -10,7 +10,7 @@ import numpy as np
 
 from hartley.policies.tradeoff.blocks import RIDGES, Blocks, reach
 from hartley.policies.tradeoff.limits import joint_of
-from hartley.policies.tradeoff.problem import normalised
+from hartley.policies.tradeoff.problem import Progress, normalised
 from hartley.policies.tradeoff.second_order import NEAR, path_weights
 from hartley.policies.tradeoff.threads import one_blas_thread
 
@@ -28,8 +28,8 @@ ALIKE = 1e-9
 """Risks that differ by less, relative to the larger of them and 1, count as found."""
 MOST_HALVINGS = 40
 MOST_STEPS = 90
-PATIENCE = 8
-"""So many steps without a smaller gap, and the numbers hold no more."""
+PATIENCE = 16
+"""So many steps that hardly close the gap, and the numbers hold no more."""
 DEAD = (1e-11, 1e-9, 1e-7, 1e-5)
 """Released values that occur less often than one of these are left out of a rule."""
 
@@ -43,7 +43,6 @@ class Inside:
     multipliers: Multipliers | None = None
     bound: float = -math.inf
     steps: int = 0
-    idle: int = 0
 
     @property
     def gap(self) -> float:
@@ -89,11 +88,11 @@ def solve_inside(problem: Problem, limit: Limit, *, tolerance: float) -> Inside:
     """
     state = _begin(problem, limit)
     found = Inside(normalised(state.columns[: problem.sizes[0]]))
-    weights = path_weights(problem, 0.0)[:, None]
+    weights, progress = path_weights(problem, 0.0)[:, None], Progress(PATIENCE)
     with one_blas_thread(), np.errstate(all="ignore"):
         for _ in range(MOST_STEPS):
             _record(problem, limit, state, found)
-            if found.gap <= tolerance or found.idle > PATIENCE:
+            if found.gap <= tolerance or progress.stalled(found.gap):
                 break
             try:
                 following = _advance(problem, limit, state, weights)
@@ -122,7 +121,6 @@ def _begin(problem: Problem, limit: Limit) -> _State:
 
 def _record(problem: Problem, limit: Limit, state: _State, found: Inside) -> None:
     """Keep the multipliers if they prove more, the repaired columns if they distort less."""
-    before = found.gap
     limit.values(state.columns)
     keys = problem.sizes[0]
     multipliers = limit.multipliers(state.weights, state.value[:keys])
@@ -135,7 +133,6 @@ def _record(problem: Problem, limit: Limit, state: _State, found: Inside) -> Non
         distortion = distortion_of(problem, rule)
         if distortion < found.distortion:
             found.distortion, found.rule = distortion, rule
-    found.idle = 0 if found.gap < 0.9 * before or not math.isfinite(before) else found.idle + 1
 
 
 def repaired(problem: Problem, limit: Limit, rule: Floats, dead: float) -> Floats:
