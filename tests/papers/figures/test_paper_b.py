@@ -66,6 +66,23 @@ def test_the_findings_about_appliances_hold():
     assert len(drawn.panels[1].series) == 5
 
 
+def test_the_findings_about_appliances_would_notice_that_none_is_told():
+    numbers = fig4.compute(days=4, budgets=(0, 3, 11))
+
+    def hidden(score):
+        nothing = dataclasses.replace(score.gain, value=0.0, low=0.0, high=0.0)
+        return dataclasses.replace(score, gain=nothing, trained_gain=nothing)
+
+    def quiet(bits, found):
+        if bits > fig4.FEW_BITS:
+            return found
+        return dataclasses.replace(found, appliances=tuple(map(hidden, found.appliances)))
+
+    silent = {bits: quiet(bits, found) for bits, found in numbers.found.items()}
+    texts = failed(fig4, dataclasses.replace(numbers, found=silent))
+    assert any("One by one" in text for text in texts)
+
+
 def test_a_house_without_the_five_appliances_is_refused(tmp_path):
     from hartley.errors import TableError
 
