@@ -101,8 +101,8 @@ def plot(numbers: Numbers) -> Chart:
                     )
                     for tone, (label, chances) in enumerate(
                         (
-                            ("chance, each beside its adversary", [s.chance for s in overall]),
-                            ("", [s.trained_chance for s in overall]),
+                            ("chance for the middle", [s.chance for s in overall]),
+                            ("chance for the trained", [s.trained_chance for s in overall]),
                         )
                     )
                 ),
