@@ -222,3 +222,21 @@ def test_where_all_rules_distort_alike_no_tolerance_is_missed(objective):
     model = PrivacyDistortion(joint, np.full((3, 3), 0.7), objective=objective)
     assert model.solve(lam=2.0).reached
     assert model.curve(points=3).reached
+
+
+@pytest.mark.parametrize("objective", ["t_closeness", "delta_disclosure", "maximal_leakage"])
+def test_where_one_path_of_a_worst_case_stalls_another_one_is_followed(objective):
+    # Found by chance: the first path of t-closeness ends at a gap of 2 % of the scale.
+    rng = np.random.default_rng(804)
+    secrets, keys, released = rng.integers(2, 5, 3)
+    joint = rng.random((secrets, keys)) ** rng.choice([1, 3])
+    if rng.random() < 0.3:
+        joint *= rng.random((secrets, keys)) < 0.6
+    joint[:, joint.sum(axis=0) == 0] += 0.1
+    joint[joint.sum(axis=1) == 0] += 0.1
+    d = rng.random((keys, released))
+    model = PrivacyDistortion(joint / joint.sum(), d, base=math.e, objective=objective)
+    risk = 0.02 * min(model.largest_risk, 3.0)
+    answer = model.solve(risk=risk, tolerance=1e-8)
+    assert answer.reached
+    assert answer.risk <= risk + 1e-12

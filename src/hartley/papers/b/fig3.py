@@ -139,7 +139,8 @@ def compute(  # noqa: PLR0913 - sizes, all with defaults
     by_days = {n: _at_points(daily[:, :n], tops[-1], games, seed) for n in lengths}
     if progress is not None:
         progress(1.0)
-    return Numbers(tuple(curves), by_range, by_days, *daily.shape, loaded.synthetic)
+    number, length = daily.shape
+    return Numbers(tuple(curves), by_range, by_days, number, length, loaded.synthetic)
 
 
 def daily_readings(half_hours: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -156,7 +157,8 @@ def daily_readings(half_hours: NDArray[np.float64]) -> NDArray[np.float64]:
             f"The readings are of {half_hours.shape[1]} day, and B/3 releases one reading a day",
             hint="take a file with the readings of many days, not mean profiles",
         )
-    return np.round(half_hours.sum(axis=2), 3)
+    daily: NDArray[np.float64] = np.round(half_hours.sum(axis=2), 3)
+    return daily
 
 
 def _range_ends(largest: float, number: int) -> list[int]:
@@ -194,7 +196,7 @@ def _played(  # noqa: PLR0913, PLR0917 - what is released of whom, and how often
     seed: int,
 ) -> Games:
     levels = None if bits is None else levels_of(people, bits, rule)
-    policy = None if levels is None else UniformQuantizer(0, top, levels)
+    policy = None if levels is None else UniformQuantizer(Fraction(0), Fraction(top), levels)
     game = MembershipGame(readings, people=people, policy=policy, range=(0, top))
     found = game.play(games, seed=seed)
     return Games(people, bits, rule, levels, {s.name: s.advantage for s in found.strategies})

@@ -26,6 +26,8 @@ PATIENCE = 20
 """So many steps that hardly close the gap, and the numbers hold no more."""
 SMALLEST_PRODUCT = 1e-250
 """Below, a root and its inverse lose digits."""
+PATHS = 0.0, 0.5, 0.25
+"""Which paths are followed, one after the other where one stalls (see ``path_weights``)."""
 NEAR = 0.97
 """The share of the way to the boundary that a step takes at most."""
 
@@ -64,7 +66,7 @@ def solve_second(problem: Problem, *, tolerance: float, start: Start | None = No
     """
     state = _begin(problem, start)
     best = Found(state.scores)
-    for power in (0.0, 0.5, 0.25):
+    for power in PATHS:
         # A path starts far from the optimum: it is judged by its own gaps, not by the best ones.
         with one_blas_thread():
             best.absorb(_follow(problem, state, path_weights(problem, power), tolerance))
