@@ -7,10 +7,12 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+import hartley
 from hartley.policies.document import PolicyDocument
 from hartley.studies.specification import Specification
 
@@ -87,3 +89,33 @@ def test_designs_on_a_page_can_be_read_and_policies_too(page):
 def test_make_knows_the_targets_that_the_readme_names():
     for target in re.findall(r"make (\w+)", "".join(blocks(ROOT / "README.md", "sh"))):
         subprocess.run(["make", "-n", target], cwd=ROOT, check=True, capture_output=True)
+
+
+def test_the_first_picture_of_the_readme_comes_before_any_symbol_and_shows_current_numbers():
+    before, _, rest = (ROOT / "README.md").read_text().partition("![")
+    # Plain words: no formula, no letter of another alphabet.
+    assert re.fullmatch(r"[\w\s.,:;*#'()-]+", before, re.ASCII), before
+    words, _, target = re.match(r"(.*?)\](\()(.*?)\)", rest, re.DOTALL).groups()
+    assert (ROOT / target).is_file()
+    people = hartley.people().to_pydict()
+    assert f"{len(people['age']):,} synthetic people" in words
+    for step, numbers in ((1, ("2", "92", "1,292", "4,610")), (10, ("1", "3", "51", "2,867"))):
+        ages = [age // step for age in people["age"]]
+        for added, number in zip(("sex", "region", "job", "height"), numbers, strict=True):
+            columns = ("sex", "region", "job", "height")
+            shown = columns[: columns.index(added) + 1]
+            groups = Counter(zip(ages, *(people[name] for name in shown), strict=True))
+            assert f"{sum(size == 1 for size in groups.values()):,}" == number
+            assert re.search(rf"\b{number}\b", words)
+
+
+def test_the_picture_of_the_readme_is_what_its_script_draws(tmp_path):
+    path = tmp_path / "alone.svg"
+    subprocess.run([sys.executable, ROOT / "examples" / "picture.py", path], check=True)
+    # Ids and coordinates may differ with the version of matplotlib, what is written does not.
+    drawn, stored = (
+        re.findall(r"<text[^>]*>([^<]+)", text.read_text())
+        for text in (path, ROOT / "docs" / "pictures" / "alone.svg")
+    )
+    assert drawn == stored
+    assert "age in years" in drawn

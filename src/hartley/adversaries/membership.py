@@ -11,7 +11,7 @@ import numpy as np
 from hartley.adversaries.finding import advantage
 from hartley.adversaries.membership_finding import MembershipFinding, StrategyResult
 from hartley.adversaries.readings import Grid, readings_of
-from hartley.adversaries.stairs import Sums, policy_words, steps_of
+from hartley.adversaries.stairs import Sums, check_number, policy_words, steps_of
 from hartley.errors import OptionError
 from hartley.exact import parse_number
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from hartley.adversaries.readings import Drop
     from hartley.adversaries.stairs import Aggregate, Policy
     from hartley.kernels.games import Profiles
     from hartley.kernels.releasing import Steps
@@ -65,6 +66,9 @@ class MembershipGame:
         person: the column of a table that says whose row it is; without it a row is a person.
         order: the column that puts the rows of a person in order.
         columns: the columns of readings; all other numbers if left out.
+        drop: what of a table is left out where a reading is missing: "people", whoever lacks one,
+            or "times", those at which somebody lacks one. What is left follows one upon the other,
+            also in the search for peaks.
 
     Example:
         >>> from hartley.policies.quantizer import UniformQuantizer
@@ -89,8 +93,12 @@ class MembershipGame:
         person: str | None = None,
         order: str | None = None,
         columns: Sequence[str] | None = None,
+        drop: Drop = "people",
     ) -> None:
-        values, self.left_out = readings_of(readings, person=person, order=order, columns=columns)
+        self.readings = readings_of(
+            readings, person=person, order=order, columns=columns, drop=drop
+        )
+        values = self.readings.values
         self.group, self.policy = people, policy
         self.strategies = _known_strategies(strategies)
         _check_group(values.shape[0], people, aggregate, candidates)
@@ -124,7 +132,12 @@ class MembershipGame:
             (self.group - 1) * low,
             (self.group - 1) * high,
         )
-        return steps_of(self.policy, sums, codes.shape[1])
+        policy, kept, dropped = self.policy, self.readings.times, self.readings.times_left_out
+        if dropped and isinstance(policy, (list, tuple)) and policy:
+            # Several policies go with all times in turn: each that is left keeps its own.
+            check_number(policy, kept.size + dropped)
+            policy = [policy[time % len(policy)] for time in kept.tolist()]
+        return steps_of(policy, sums, codes.shape[1])
 
     @property
     def kernel_input(self) -> tuple[Profiles, Steps]:
@@ -210,7 +223,8 @@ class MembershipGame:
             readings=self.grid.codes.shape[1],
             aggregate=self.aggregate,
             policy=policy_words(self.policy),
-            left_out=self.left_out,
+            left_out=self.readings.people_left_out,
+            times_left_out=self.readings.times_left_out,
             exact=self.grid.exact,
         )
 

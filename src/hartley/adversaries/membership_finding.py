@@ -41,6 +41,7 @@ class MembershipFinding:
     left_out: int
     exact: bool
     """Whether the readings were played as given, not rounded to the nearest of a fine grid."""
+    times_left_out: int = 0
 
     measured = "advantage of the best strategy"
 
@@ -86,6 +87,8 @@ class MembershipFinding:
         )
         if self.left_out:
             said.append(f"Left out, for missing readings: {self.left_out:,} people.")
+        if self.times_left_out:
+            said.append(f"Left out, for missing readings: {self.times_left_out:,} times.")
         if not self.exact:
             said.append("The readings were rounded to a grid of a millionth of a millionth.")
         return tuple(said)
@@ -121,6 +124,7 @@ class MembershipFinding:
             "aggregate": self.aggregate,
             "policy": self.policy,
             "left_out": self.left_out,
+            "times_left_out": self.times_left_out,
         }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from hartley.engines.table import Table
 
+Drop: TypeAlias = Literal["people", "times"]
 MOST_DECIMALS = 9
 MOST_BITS = 40
 """Readings that are no short decimals are rounded to so many bits below the largest."""
@@ -60,14 +61,27 @@ class Grid:
         return cls(codes, Fraction(2) ** -places, exact=exact)
 
 
+@dataclass(frozen=True)
+class Readings:
+    """The readings of people at the same times, and what was left out to get there."""
+
+    values: NDArray[np.float64]
+    """One row a person, one column a time."""
+    times: NDArray[np.int64]
+    """Which of all times these are, counted from 0."""
+    people_left_out: int
+    times_left_out: int
+
+
 def readings_of(
     source: object,
     *,
     person: str | None = None,
     order: str | None = None,
     columns: Sequence[str] | None = None,
-) -> tuple[NDArray[np.float64], int]:
-    """Return the readings, one row a person, and how many people were left out as incomplete.
+    drop: Drop = "people",
+) -> Readings:
+    """Return the readings, one row a person, where everybody has one at every time.
 
     Args:
         source: an array of people x readings, or of more axes, of which the first is the people;
@@ -75,20 +89,29 @@ def readings_of(
         person: the column that says whose row it is, where a person has several.
         order: the column that puts the rows of a person in order.
         columns: the columns of readings; all numbers but the two above if left out.
+        drop: what of a table is left out where a reading is missing: "people", whoever lacks one,
+            or "times", those at which somebody lacks one.
 
     Example:
         >>> table = {"home": [1, 1, 2, 2, 3], "day": [1, 2, 1, 2, 1], "kwh": [5, 6, 7, 8, 9]}
-        >>> readings_of(table, person="home", order="day")
-        (array([[5., 6.],
-               [7., 8.]]), 1)
+        >>> readings_of(table, person="home", order="day").values.tolist()
+        [[5.0, 6.0], [7.0, 8.0]]
+        >>> readings_of(table, person="home", order="day", drop="times").values.tolist()
+        [[5.0], [7.0], [9.0]]
     """
+    if drop not in ("people", "times"):
+        raise OptionError(
+            f"What lacks a reading cannot be dropped by '{drop}'",
+            hint="choose 'people' or 'times'",
+        )
     if isinstance(source, (np.ndarray, list, tuple)) and not _are_paths(source):
         if person is not None or order is not None or columns is not None:
             raise OptionError(
                 "Columns were named, but the readings are an array", hint="pass a table, or neither"
             )
-        return _from_array(source), 0
-    return _from_table(open_table(source), person, order, columns)
+        values = _from_array(source)
+        return Readings(values, np.arange(values.shape[1]), 0, 0)
+    return _complete(_from_table(table := open_table(source), person, order, columns), table, drop)
 
 
 def _are_paths(source: Any) -> bool:  # noqa: ANN401 - whatever was passed
@@ -117,7 +140,8 @@ def _from_array(source: object) -> NDArray[np.float64]:
 
 def _from_table(
     table: Table, person: str | None, order: str | None, columns: Sequence[str] | None
-) -> tuple[NDArray[np.float64], int]:
+) -> NDArray[np.float64]:
+    """Return the readings of a table, one row a person, not a number where one is missing."""
     keys = [name for name in (person, order) if name is not None]
     listed = list(columns) if columns else [n for n in table.columns if table.kind(n).numeric]
     listed = [name for name in listed if name not in keys]
@@ -132,13 +156,27 @@ def _from_table(
         raise TableError(f"{table.name} has no rows", hint="pass a table with at least one row")
     if person is not None and order is not None:
         rows = _spread(table, rows, _codes(found.column(person)), _codes(found.column(order)))
-    complete = ~np.isnan(rows).any(axis=1)
+    return rows
+
+
+def _complete(rows: NDArray[np.float64], table: Table, drop: Drop) -> Readings:
+    """Leave out whom or what lacks a reading."""
+    missing = np.isnan(rows)
+    if drop == "times":
+        whole = ~missing.any(axis=0)
+        if not whole.any():
+            raise TableError(
+                f"At no time does everybody in {table.name} have a reading",
+                hint="leave out the people with few readings, or drop people instead of times",
+            )
+        return Readings(rows[:, whole], np.flatnonzero(whole), 0, int((~whole).sum()))
+    complete = ~missing.any(axis=1)
     if not complete.any():
         raise TableError(
             f"Nobody in {table.name} has a reading at every time",
-            hint="keep the times at which everybody was read",
+            hint="drop the times at which somebody has none, instead of people",
         )
-    return rows[complete], int((~complete).sum())
+    return Readings(rows[complete], np.arange(rows.shape[1]), int((~complete).sum()), 0)
 
 
 def _check_columns(

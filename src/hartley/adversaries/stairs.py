@@ -124,11 +124,7 @@ def steps_of(policy: Policy, sums: Sums, readings: int) -> Steps:
         readings: how many readings everybody has.
     """
     several = list(policy) if isinstance(policy, (list, tuple)) else [policy]
-    if not several or readings % len(several):
-        raise OptionError(
-            f"{len(several):,} policies do not go with {readings:,} readings",
-            hint="give one, or one a reading, or a number that divides the readings",
-        )
+    check_number(several, readings)
     distinct = list({id(one): one for one in several}.values())
     number = {id(one): i for i, one in enumerate(distinct)}
     which = np.tile([number[id(one)] for one in several], readings // len(several))
@@ -142,6 +138,15 @@ def steps_of(policy: Policy, sums: Sums, readings: int) -> Steps:
         for one, factor in zip(distinct, equal[:, 0], strict=True)
     ]
     return _joined(stairs, sums, runs.astype(np.int64), equal)
+
+
+def check_number(policies: Sequence[object], readings: int) -> None:
+    """Refuse a number of policies that does not go with the readings."""
+    if not policies or readings % len(policies):
+        raise OptionError(
+            f"{len(policies):,} policies do not go with {readings:,} readings",
+            hint="give one, or one a reading, or a number that divides the readings",
+        )
 
 
 def _equal_cells(policy: object, sums: Sums) -> tuple[float, ...]:

@@ -74,6 +74,14 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             help="The columns of readings, or FIRST...LAST; all other numbers if left out.",
         ),
     ] = None,
+    drop: Annotated[
+        str,
+        typer.Option(
+            "--drop",
+            metavar="people|times",
+            help="Leave out whoever lacks a reading, or the times at which somebody lacks one.",
+        ),
+    ] = "people",
     aggregate: Annotated[
         str, typer.Option("--aggregate", metavar="mean|sum", help="What is released of a group.")
     ] = "mean",
@@ -113,6 +121,7 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         person=person,
         order=order,
         columns=listed,
+        drop=drop,  # type: ignore[arg-type]  # checked there
     )
     with progress_bar({"play": "Playing games"}) as progress:
         finding = game.play(games, seed=seed, progress=progress)

@@ -15,7 +15,7 @@ from hartley.policies.gaussian.bound import GaussianFrontier
 from hartley.policies.gaussian.mixture import mutual_information_bound
 from hartley.policies.gaussian.model import read_gaussian
 from hartley.policies.tradeoff.model import PrivacyDistortion
-from hartley.policies.tradeoff.result import CAVEATS, unit_of
+from hartley.policies.tradeoff.result import CAVEATS, missed_sentence, unit_of
 from hartley.studies.curve_risks import RISKS, faithful_sentence, shown_risk
 
 if TYPE_CHECKING:
@@ -204,7 +204,11 @@ def privacy_curve(  # noqa: PLR0913 - each is one choice of the user's
         curve=curve,
         mixture=_mixture(model, at) if average else (),
         gaussian=gaussian,
-        notes=(*model.notes, *((COMPARISON,) if gaussian else ())),
+        notes=(
+            *model.notes,
+            *((COMPARISON,) if gaussian else ()),
+            *(() if curve.reached else (missed_sentence(curve.gap, curve.wanted_gap),)),
+        ),
     )
 
 

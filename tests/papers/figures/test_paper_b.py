@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from hartley.datasets.catalogue import dataset
+from hartley.errors import TableError
 from hartley.papers.b import fig3, fig4, fig5, fig6
 from hartley.papers.b.trips import COLUMNS, LATITUDE, LONGITUDE
 from hartley.policies.quantizer import UniformQuantizer
@@ -20,7 +21,7 @@ HERE = pytest.mark.skipif(
 BOTH = pytest.mark.parametrize(
     "data", ["synthetic", pytest.param(REAL, marks=HERE)], ids=["synthetic", "real"]
 )
-FEW_GAMES = {"homes": 80, "days": (1, 7), "budgets": (1, 2, 3, 8), "games": 3000}
+FEW_GAMES = {"homes": 80, "budgets": (1, 2, 3, 8), "ranges": 4, "games": 3000}
 
 
 def failed(figure, numbers):
@@ -44,15 +45,78 @@ def test_the_cells_follow_both_rules_of_theorem_8():
             assert fig3.levels_of(people, bits, fig3.WHOLE) == outputs
 
 
-def test_the_findings_about_membership_would_notice_a_leak():
-    numbers = fig3.compute(homes=20, days=(1, 2), people=(4, 8), budgets=(2, 3, 8), games=300)
+def few_days(**options):
+    sizes = {"homes": 20, "days": 9, "fewer_days": (3, 6), "people": (4, 8), "budgets": (2, 3, 8)}
+    return fig3.compute(**(sizes | {"ranges": 3, "games": 300} | options))
 
-    def leaking(one):
-        sure = {name: dataclasses.replace(a, value=1.0) for name, a in one.advantages.items()}
-        return dataclasses.replace(one, advantages=sure) if one.rule == fig3.WHOLE else one
 
-    leak = dataclasses.replace(numbers, games=tuple(map(leaking, numbers.games)))
-    assert any("almost no advantage" in text for text in failed(fig3, leak))
+def with_best(games, value):
+    """Return games in which every strategy has one advantage."""
+    exactly = fig3.PAPER[0]
+    one = dataclasses.replace(games.advantages[exactly], value=value, low=value, high=value)
+    return dataclasses.replace(games, advantages=dict.fromkeys(games.advantages, one))
+
+
+def test_the_readings_of_a_home_are_its_days():
+    half_hours = dataset("solar_homes", homes=3, days=5).readings()
+    daily = fig3.daily_readings(half_hours)
+    assert daily.shape == (3, 5)
+    for home in range(3):
+        for day in range(5):
+            assert daily[home, day] == pytest.approx(math.fsum(half_hours[home, day]), abs=5e-4)
+    assert fig3.compute(**FEW_GAMES | {"homes": 9, "games": 10, "days": 40}).days == 40
+
+
+def test_the_profile_of_one_day_is_not_played_as_many():
+    with pytest.raises(TableError, match="of 1 day"):
+        fig3.compute(homes=12, days=1)
+    profiles = REAL / "smart_meter" / "ausgrid_mean_profiles_2012_2013.csv"
+    if profiles.is_file():
+        with pytest.raises(TableError, match="of 1 day"):
+            fig3.compute(profiles)
+
+
+def test_no_more_days_are_drawn_than_there_are():
+    numbers = few_days(fewer_days=(3, 6, 9, 28))
+    assert list(numbers.by_days) == [3, 6, 9]
+    assert "9 daily readings" in fig3.plot(numbers).title
+    days = next(panel for panel in fig3.plot(numbers).panels if panel.x_label == "days released")
+    assert all(series.x == (3.0, 6.0, 9.0) for series in days.series)
+
+
+def test_the_ranges_go_from_the_largest_reading_to_the_fuse():
+    numbers = few_days()
+    largest = fig3.daily_readings(dataset("solar_homes", homes=20, days=9).readings()).max()
+    assert min(numbers.by_range) == math.ceil(largest)
+    assert numbers.top == 552  # 100 A at 230 V for a day
+    assert len(numbers.by_range) == 3
+
+
+def test_a_trend_is_judged_at_every_step():
+    numbers = few_days()
+    curve = [with_best(numbers.games[0], value).best for value in (0.2, 0.6, 0.3, 0.9)]
+    assert fig3.falls(curve) == 1
+    assert fig3.falls([curve[0], curve[2], curve[1], curve[3]]) == 0
+    up_and_down = dict(
+        zip(
+            numbers.by_days,
+            [
+                tuple(with_best(one, value) for one in games)
+                for games, value in zip(numbers.by_days.values(), (0.1, 0.8, 0.5), strict=True)
+            ],
+            strict=True,
+        )
+    )
+    texts = failed(fig3, dataclasses.replace(numbers, by_days=up_and_down))
+    assert any("add up over the days" in text for text in texts)
+
+
+def test_the_findings_about_membership_would_notice_other_numbers():
+    numbers = few_days()
+    silent = {
+        top: tuple(with_best(one, 0.0) for one in games) for top, games in numbers.by_range.items()
+    }
+    assert any("range" in t for t in failed(fig3, dataclasses.replace(numbers, by_range=silent)))
     finer = tuple(dataclasses.replace(one, levels=10**6) for one in numbers.games)
     fine = dataclasses.replace(numbers, games=finer)
     assert any("in numbers" in text for text in failed(fig3, fine))
@@ -66,9 +130,24 @@ def test_the_findings_about_appliances_hold():
     assert len(drawn.panels[1].series) == 5
 
 
-def test_a_house_without_the_five_appliances_is_refused(tmp_path):
-    from hartley.errors import TableError
+def test_the_findings_about_appliances_would_notice_that_none_is_told():
+    numbers = fig4.compute(days=4, budgets=(0, 3, 11))
 
+    def hidden(score):
+        nothing = dataclasses.replace(score.gain, value=0.0, low=0.0, high=0.0)
+        return dataclasses.replace(score, gain=nothing, trained_gain=nothing)
+
+    def quiet(bits, found):
+        if bits > fig4.FEW_BITS:
+            return found
+        return dataclasses.replace(found, appliances=tuple(map(hidden, found.appliances)))
+
+    silent = {bits: quiet(bits, found) for bits, found in numbers.found.items()}
+    texts = failed(fig4, dataclasses.replace(numbers, found=silent))
+    assert any("One by one" in text for text in texts)
+
+
+def test_a_house_without_the_five_appliances_is_refused(tmp_path):
     house = tmp_path / "house_1"
     house.mkdir()
     (house / "labels.dat").write_text("1 mains\n2 oven\n")

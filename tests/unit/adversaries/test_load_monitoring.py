@@ -46,8 +46,56 @@ def test_a_coarser_release_hides_the_small_appliances_first():
 
 def test_a_release_of_one_cell_gives_nothing_beyond_chance_exactly():
     found = LoadMonitoring(home()).attack(UniformQuantizer(0, 2000, 1))
-    assert all(one.gain.value == 0 for one in (*found.appliances, found.overall))
+    for one in (*found.appliances, found.overall):
+        assert one.gain.value == 0
+        assert one.trained_gain.value == pytest.approx(0, abs=1e-12)
     assert found.headline.startswith("The released signal does not tell")
+
+
+def test_one_appliance_that_is_told_is_not_hidden_by_the_others():
+    # The oven is on one time in nine and drowns in what the others have by chance.
+    found = LoadMonitoring(home()).attack(UniformQuantizer(0, 2000, 3))
+    assert found.overall.gain.low <= 0.05
+    oven = found.appliances[1]
+    assert oven.told
+    assert oven.best[2].value > 0.8
+    assert "does not tell" not in found.headline
+    assert "oven" in found.headline
+    assert f"{oven.best[0].value:.3f}" in found.headline
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_trained_adversary_says_on_at_the_best_set_of_cells(seed):
+    random = np.random.default_rng(seed)
+    lamp = np.where(random.random(60) < 0.4, 60.0, 0.0)
+    cells = random.integers(0, 5, 60).astype(float)
+    attack = LoadMonitoring({"lamp": lamp}, total=cells, train=40)
+    chosen = attack.trained_choice(cells[:40], cells[:40])[0]
+    on = lamp[:40] > 10
+
+    def gain(said):
+        both, number = (said & on).sum(), said.sum() + on.sum()
+        return 2 * (both - said.sum() * on.sum() / 40) / number
+
+    subsets = itertools.chain.from_iterable(
+        itertools.combinations(range(5), size) for size in range(1, 6)
+    )
+    best = max(gain(np.isin(cells[:40], subset)) for subset in subsets)
+    assert gain(chosen) == pytest.approx(best)
+
+
+def test_the_trained_adversary_knows_what_the_middle_of_a_cell_hides():
+    found = LoadMonitoring(home()).attack(UniformQuantizer(0, 2000, 12))
+    lamp = found.appliances[2]
+    assert abs(lamp.gain.value) < 0.05
+    assert lamp.trained_gain.low > 0.1
+    assert lamp.best == (lamp.trained, lamp.trained_chance, lamp.trained_gain)
+
+
+def test_a_released_value_that_was_never_learned_counts_as_the_nearest():
+    attack = LoadMonitoring({"lamp": [0, 60, 0, 60, 0, 60, 60]}, train=4)
+    said = attack.trained_choice(np.array([0.0, 10.0, 0.0, 10.0]), np.array([4.0, 6.0, 99.0]))
+    assert said.tolist() == [[False, True, True]]
 
 
 def test_a_signal_of_another_home_gives_nothing_beyond_chance():
@@ -104,7 +152,10 @@ def test_a_finding_is_repeatable_json_and_draws_both_signals():
     told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert told["number"]["value"] == found.number.value
     (panel,) = found.chart().panels
-    assert [series.label for series in panel.series] == ["true signal", "released signal", "chance"]
+    trained = "released signal, trained cell by cell"
+    labels = [series.label for series in panel.series]
+    assert labels == ["true signal", "released signal", trained, "chance"]
+    assert panel.series[2].y[-1] == found.overall.trained.value
     assert panel.series[1].y[-1] == found.number.value
     assert all(sentence.endswith(".") for sentence in (found.headline, *found.sentences))
 

@@ -143,21 +143,74 @@ def test_a_table_of_days_and_a_long_table_are_the_same_readings_as_the_array():
     }
     expected = days.reshape(6, 8)
     for table, order in ((wide, "day"), (long, "time")):
-        found, left_out = readings_of(table, person="home", order=order)
-        assert (found == expected).all()
-        assert left_out == 0
-    assert (readings_of(days)[0] == expected).all()
-    assert (readings_of({"a": [1, 2], "b": [3.5, 4]})[0] == [[1, 3.5], [2, 4]]).all()
+        read = readings_of(table, person="home", order=order)
+        assert (read.values == expected).all()
+        assert (read.people_left_out, read.times_left_out) == (0, 0)
+    assert (readings_of(days).values == expected).all()
+    assert readings_of({"a": [1, 2], "b": [3.5, 4]}).values.tolist() == [[1, 3.5], [2, 4]]
 
 
 def test_people_with_a_missing_reading_are_left_out_and_counted():
     table = {"a": [1.0, 2.0, None, 4.0], "b": [1.0, float("nan"), 3.0, 5.0]}
-    found, left_out = readings_of(table)
-    assert found.tolist() == [[1, 1], [4, 5]]
-    assert left_out == 2
+    read = readings_of(table)
+    assert read.values.tolist() == [[1, 1], [4, 5]]
+    assert (read.people_left_out, read.times_left_out) == (2, 0)
     wide = {"a": [1.0, 2.0, None, 4.0], "b": [1.0, 2.0, 3.0, 5.0]}
     finding = MembershipGame(wide, people=2).play(10)
     assert any("1 people" in sentence for sentence in finding.sentences)
+
+
+def gappy(people=9, days=4, seed=0):
+    """Readings of four half hours a day, some of them missing, as an array and as a long table."""
+    random = np.random.default_rng(seed)
+    values = random.gamma(2, 1, (people, days, 4)).round(2)
+    values[random.random(values.shape) < 0.03] = np.nan
+    home, day = np.meshgrid(np.arange(people), np.arange(days), indexing="ij")
+    table = {"home": home.ravel(), "day": day.ravel()}
+    table |= {f"h{h}": values[:, :, h].ravel() for h in range(4)}
+    return values.reshape(people, -1), table
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_times_at_which_somebody_lacks_a_reading_can_be_left_out_instead(seed):
+    values, table = gappy(seed=seed)
+    whole = ~np.isnan(values).any(axis=0)
+    asked = {"person": "home", "order": "day", "drop": "times"}
+    read = readings_of(table, **asked)
+    assert (read.values == values[:, whole]).all()
+    assert read.times.tolist() == np.flatnonzero(whole).tolist()
+    assert (read.people_left_out, read.times_left_out) == (0, int((~whole).sum()))
+    finding = MembershipGame(table, people=3, **asked).play(500, seed=seed)
+    assert finding.people == 9
+    assert finding.to_dict()["times_left_out"] == read.times_left_out
+    assert any(f"{read.times_left_out} times" in sentence for sentence in finding.sentences)
+    alone = MembershipGame(values[:, whole], people=3).play(500, seed=seed)
+    assert finding.strategies == alone.strategies
+
+
+def test_every_time_that_is_left_keeps_its_own_policy():
+    values, table = gappy(seed=2)
+    whole = ~np.isnan(values).any(axis=0)
+    assert not whole.all()
+    policies = [UniformQuantizer(0, 20, levels) for levels in (1, 3, 40, 200)]
+    asked = {"people": 3, "range": (0, 20)}
+    finding = MembershipGame(
+        table, policy=policies, person="home", order="day", drop="times", **asked
+    ).play(500)
+    each = [policies[time % 4] for time in np.flatnonzero(whole)]
+    assert (
+        finding.strategies
+        == MembershipGame(values[:, whole], policy=each, **asked).play(500).strategies
+    )
+    with pytest.raises(OptionError, match="5 policies do not go with 16 readings"):
+        MembershipGame(
+            table,
+            policy=[*policies, policies[0]],
+            person="home",
+            order="day",
+            drop="times",
+            **asked,
+        )
 
 
 @pytest.mark.parametrize(
@@ -230,6 +283,8 @@ def test_what_makes_no_sense_is_refused_by_name(options, culprit):
         ({"a": ["x"], "b": [1]}, {"columns": ["a"]}, ColumnError, "'a'"),
         ({"a": [1]}, {"columns": ["aa"]}, ColumnError, "'aa'"),
         ({"a": [None, 1.0], "b": [1.0, None]}, {}, TableError, "Nobody"),
+        ({"a": [None, 1.0], "b": [1.0, None]}, {"drop": "times"}, TableError, "At no time"),
+        ({"a": [1, 2]}, {"drop": "homes"}, OptionError, "'homes'"),
         (
             {"p": [1, 1], "t": [1, 1], "v": [2, 3]},
             {"person": "p", "order": "t"},

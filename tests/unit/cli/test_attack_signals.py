@@ -75,6 +75,19 @@ def test_membership_prints_what_the_game_finds(folder, words, options):
     assert told("membership", table, *HOMES, *words) == game.play(300, seed=2).to_dict()
 
 
+def test_membership_leaves_out_times_instead_of_people_on_demand(folder):
+    path = folder / "gaps.parquet"
+    table = pa.parquet.read_table(folder / "homes.parquet").to_pydict()
+    table["h1"][4] = None
+    pa.parquet.write_table(pa.table(table), path)
+    assert told("membership", path, *HOMES)["left_out"] == 1
+    found = told("membership", path, *HOMES, "--drop", "times")
+    assert (found["left_out"], found["times_left_out"]) == (0, 1)
+    assert (found["drawn_from"], found["readings"]) == (12, 11)
+    with pytest.raises(InputError, match="'both'"):
+        run("membership", path, *HOMES, "--drop", "both")
+
+
 def test_membership_takes_a_policy_file_of_one_column_or_of_all_readings(folder):
     table, path = folder / "homes.parquet", folder / "policy.toml"
     one = UniformQuantizer(0, 12, 6)

@@ -12,8 +12,9 @@ from hartley.datasets.catalogue import ENTRIES, dataset
 from hartley.datasets.dataset import HALF_HOURS
 from hartley.datasets.redd import load_redd, make_redd
 from hartley.datasets.solar_homes import load_solar_homes, make_solar_homes
-from hartley.datasets.taxi import load_taxi, make_taxi
+from hartley.datasets.taxi import NEW_YORK, load_taxi, make_taxi
 from hartley.errors import OptionError, TableError
+from hartley.papers.b.trips import LATITUDE, LONGITUDE
 
 SMALL = {
     "solar_homes": {"homes": 3, "days": 4, "categories": ("GC", "GG")},
@@ -121,6 +122,17 @@ def test_a_sample_that_was_written_to_a_file_stays_synthetic(tmp_path):
     read = load_taxi(tmp_path)
     assert (read.synthetic, read.source) == (True, made.source)
     assert read.table.equals(made.table)
+
+
+def test_the_box_of_the_city_is_that_of_the_paper(tmp_path):
+    header = "pickup_longitude,pickup_latitude,dropoff_longitude,dropoff_latitude"
+    longitudes = (-74.271, -74.27, -74.265, -73.69, -73.68, -73.679)
+    rows = [header, *(f"{longitude},40.75,-73.97,40.76" for longitude in longitudes)]
+    (tmp_path / "trips.csv").write_text("\n".join(rows) + "\n")
+    kept = load_taxi(tmp_path).numbers("pickup_longitude").tolist()
+    assert kept == [-74.27, -74.265, -73.69, -73.68]
+    paper = LONGITUDE[0], LATITUDE[0], LONGITUDE[1], LATITUDE[1]
+    assert list(NEW_YORK) == [float(end) for end in paper]
 
 
 def test_trips_outside_the_box_or_without_a_place_are_counted_and_left_out(tmp_path):

@@ -33,6 +33,8 @@ class Numbers:
     inside: int
     """How many trips begin and end in the box of the city."""
     synthetic: bool
+    notes: tuple[str, ...] = ()
+    """What was left out of the data."""
 
 
 def compute(
@@ -62,7 +64,7 @@ def compute(
     sides: dict[int | str, int] = {MAP: points}
     sides |= {bits: floor_power(f"{bits}/2") for bits in budgets}
     counts = {name: _counted(east, north, side) for name, side in sides.items()}
-    return Numbers(counts, loaded.rows, int(within.sum()), loaded.synthetic)
+    return Numbers(counts, loaded.rows, int(within.sum()), loaded.synthetic, loaded.notes)
 
 
 def _counted(
@@ -89,6 +91,7 @@ def plot(numbers: Numbers) -> Chart:
     return Chart(
         f"B/5: {numbers.inside:,} taxi trips in the box of New York City",
         tuple(panels),
+        note=" ".join(numbers.notes),
         synthetic=numbers.synthetic,
         across=3,
     )
@@ -102,8 +105,8 @@ def findings(numbers: Numbers) -> tuple[Claim, ...]:
     boxes = {bits: np.array(c) for bits, c in numbers.counts.items() if isinstance(bits, int)}
     return (
         Claim(
-            "All trips begin and end in the box of latitudes 40.49 to 40.92 and longitudes −74.27 "
-            "to −73.68.",
+            "Every trip that begins and ends in the paper’s box, latitudes 40.49 to 40.92 and "
+            "longitudes −74.27 to −73.68, is on the map once, and no other.",
             holds=numbers.inside == numbers.trips
             and all(counted.sum() == numbers.inside for counted in (fine, *boxes.values())),
         ),

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hartley.policies.tradeoff.result import wanted_gap
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -62,6 +64,8 @@ class TradeoffCurve:
     mixtures: tuple[tuple[float, float], ...] = ()
     """Likewise: rules and mixtures of them, as pairs (distortion, risk) by increasing distortion
     and falling risk."""
+    wanted_gap: float = math.inf
+    """The gap of every point that the tolerance asked for, in the unit of distortion."""
 
     def lower(self, distortion: float) -> float:
         """Return a risk that no rule of at most this distortion stays below: certified."""
@@ -95,6 +99,11 @@ class TradeoffCurve:
     def gap(self) -> float:
         """The largest certified gap of the points, in the unit of distortion."""
         return max(point.gap for point in self.points)
+
+    @property
+    def reached(self) -> bool:
+        """Whether the gap of every point is as small as the tolerance asked for."""
+        return self.gap <= self.wanted_gap
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -150,7 +159,7 @@ def trace_curve(
             progress("curve", len(found) / points)
     if progress is not None:
         progress("curve", 1.0)
-    return _curve(model, found)
+    return _curve(model, found, wanted_gap(tolerance, solver.scale))
 
 
 def _slope(left: Answer, right: Answer) -> float:
@@ -176,7 +185,7 @@ def _room(left: Answer, right: Answer) -> float:
     return max(chord - below, 0.0) * wide / 2
 
 
-def _curve(model: PrivacyDistortion, found: list[Answer]) -> TradeoffCurve:
+def _curve(model: PrivacyDistortion, found: list[Answer], wanted: float) -> TradeoffCurve:
     nats = math.log(model.base)
     rho, variance = model.reference or (0.0, 0.0)
     ordered = sorted(found, key=lambda answer: (answer.distortion, -answer.risk))
@@ -197,4 +206,4 @@ def _curve(model: PrivacyDistortion, found: list[Answer]) -> TradeoffCurve:
     tangents = tuple(
         (answer.bound, answer.weight * nats) for answer in ordered if 0 < answer.weight < math.inf
     )
-    return TradeoffCurve(points, tangents, model.base, model.largest_risk)
+    return TradeoffCurve(points, tangents, model.base, model.largest_risk, wanted_gap=wanted)

@@ -10,8 +10,8 @@ import numpy as np
 
 from hartley.policies.tradeoff.blocks import RIDGES, Blocks, reach
 from hartley.policies.tradeoff.limits import joint_of
-from hartley.policies.tradeoff.problem import normalised
-from hartley.policies.tradeoff.second_order import NEAR, path_weights
+from hartley.policies.tradeoff.problem import Progress, normalised
+from hartley.policies.tradeoff.second_order import NEAR, PATHS, path_weights
 from hartley.policies.tradeoff.threads import one_blas_thread
 
 if TYPE_CHECKING:
@@ -28,8 +28,10 @@ ALIKE = 1e-9
 """Risks that differ by less, relative to the larger of them and 1, count as found."""
 MOST_HALVINGS = 40
 MOST_STEPS = 90
-PATIENCE = 8
-"""So many steps without a smaller gap, and the numbers hold no more."""
+PATIENCE = 16
+"""So many steps that hardly close the gap, and the numbers hold no more."""
+ENOUGH = 4
+"""Callers ask for a quarter of what they need: so many times as much is no reason to go on."""
 DEAD = (1e-11, 1e-9, 1e-7, 1e-5)
 """Released values that occur less often than one of these are left out of a rule."""
 
@@ -43,12 +45,19 @@ class Inside:
     multipliers: Multipliers | None = None
     bound: float = -math.inf
     steps: int = 0
-    idle: int = 0
 
     @property
     def gap(self) -> float:
         """How far the rule is from the least distortion at most."""
         return self.distortion - self.bound
+
+    def absorb(self, other: Inside) -> None:
+        """Take over the rule and the multipliers of another path where they are better."""
+        if other.distortion < self.distortion:
+            self.rule, self.distortion = other.rule, other.distortion
+        if other.bound > self.bound:
+            self.multipliers, self.bound = other.multipliers, other.bound
+        self.steps += other.steps
 
 
 @dataclass
@@ -87,13 +96,29 @@ def solve_inside(problem: Problem, limit: Limit, *, tolerance: float) -> Inside:
     |C| |X|^2 (|X| + |W|) operations, and some 30 steps close the gap. Every step tries its
     multipliers as prices and its columns, repaired, as a rule.
     """
-    state = _begin(problem, limit)
+    best: Inside | None = None
+    for power in PATHS:
+        # A limit remembers where its path is, so each path has its own.
+        found = _follow(problem, type(limit)(problem, limit.risk), power, tolerance)
+        if best is None:
+            best = found
+        else:
+            best.absorb(found)
+        if best.gap <= ENOUGH * tolerance:
+            break
+    assert best is not None
+    return best
+
+
+def _follow(problem: Problem, limit: Limit, power: float, tolerance: float) -> Inside:
+    """Follow one path until the gap is closed or the numbers give out."""
+    weights, progress = path_weights(problem, power)[:, None], Progress(PATIENCE)
+    state = _begin(limit, weights)
     found = Inside(normalised(state.columns[: problem.sizes[0]]))
-    weights = path_weights(problem, 0.0)[:, None]
     with one_blas_thread(), np.errstate(all="ignore"):
         for _ in range(MOST_STEPS):
             _record(problem, limit, state, found)
-            if found.gap <= tolerance or found.idle > PATIENCE:
+            if found.gap <= tolerance or progress.stalled(found.gap):
                 break
             try:
                 following = _advance(problem, limit, state, weights)
@@ -106,15 +131,15 @@ def solve_inside(problem: Problem, limit: Limit, *, tolerance: float) -> Inside:
     return found
 
 
-def _begin(problem: Problem, limit: Limit) -> _State:
+def _begin(limit: Limit, path: Floats) -> _State:
     """Return a point inside: a release that ignores the key, on the path for mu = 1."""
     columns = limit.start()
-    keys = problem.sizes[0]
+    keys = path.size
     slack = -limit.values(columns)
     return _State(
         columns,
         np.zeros(columns.shape[0]),
-        path_weights(problem, 0.0)[:, None] / columns[:keys],
+        path / columns[:keys],
         1 / (keys * slack),
         slack,
     )
@@ -122,7 +147,6 @@ def _begin(problem: Problem, limit: Limit) -> _State:
 
 def _record(problem: Problem, limit: Limit, state: _State, found: Inside) -> None:
     """Keep the multipliers if they prove more, the repaired columns if they distort less."""
-    before = found.gap
     limit.values(state.columns)
     keys = problem.sizes[0]
     multipliers = limit.multipliers(state.weights, state.value[:keys])
@@ -135,7 +159,6 @@ def _record(problem: Problem, limit: Limit, state: _State, found: Inside) -> Non
         distortion = distortion_of(problem, rule)
         if distortion < found.distortion:
             found.distortion, found.rule = distortion, rule
-    found.idle = 0 if found.gap < 0.9 * before or not math.isfinite(before) else found.idle + 1
 
 
 def repaired(problem: Problem, limit: Limit, rule: Floats, dead: float) -> Floats:

@@ -24,9 +24,9 @@ from hartley.policies.tradeoff.input import (
 )
 from hartley.policies.tradeoff.limits import LIMITS
 from hartley.policies.tradeoff.problem import Problem
-from hartley.policies.tradeoff.result import OBJECTIVES, TradeoffResult, unit_of
+from hartley.policies.tradeoff.result import OBJECTIVES, TradeoffResult, unit_of, wanted_gap
 from hartley.policies.tradeoff.search import Answer, Solver
-from hartley.policies.tradeoff.worst_case import WorstCase
+from hartley.policies.tradeoff.worst_case import LEAST_TOLERANCE, WorstCase
 from hartley.policies.tradeoff.worst_curve import trace_worst
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ class PrivacyDistortion:
     certified gap: a lower bound of what any rule costs, from the dual problem, computed with every
     rounding error subtracted. Small alphabets are solved to about 1e-12 by interior points
     (|X^| |X|^3 operations a step, some 30 steps), large ones by accelerated multiplicative
-    updates (two products of matrices a step), ordered keys from coarse to fine.
+    updates (two products of matrices a step), ordered keys from coarse to fine. Where interior
+    points stall, the updates go on from there.
 
     Args:
         joint: p(w, x), a row a confidential value and a column a key value; or a
@@ -62,7 +63,8 @@ class PrivacyDistortion:
             function of two key values.
         base: of the logarithms; risks and lam count in its unit.
         values: the key values; 0, 1, 2, ... if left out.
-        method: "second" or "first" order; "auto" takes the second for small alphabets.
+        method: "second" or "first" order alone; "auto" takes the second for small alphabets, and
+            the first where that stalls.
         objective: what risk means. "mutual_information" I(W;X^) is the paper's, an average. Of
             the worst case are "t_closeness", the largest divergence of p(w|x^) from p(w) over the
             released values; "delta_disclosure", the largest |log p(w|x^)/p(w)|; and
@@ -262,7 +264,7 @@ class PrivacyDistortion:
         lam: float | None = None,
         distortion: float | None = None,
         risk: float | None = None,
-        tolerance: float = 1e-10,
+        tolerance: float | None = None,
     ) -> TradeoffResult:
         """Return the best rule for a lam, within a distortion, or within a risk.
 
@@ -270,8 +272,11 @@ class PrivacyDistortion:
             lam: minimise distortion + lam * risk.
             distortion: minimise the risk with at most this mean distortion.
             risk: minimise the distortion with at most this risk.
-            tolerance: the gap to reach, as a share of the distortion of a constant release. A
-                large alphabet may stop before it; the gap of the answer is true in any case.
+            tolerance: the gap to reach, as a share of how much more a constant release distorts
+                than the most faithful one; 1e-10 if left out, 1e-9 where the worst case counts.
+                Where a method stalls, the next one goes on. An answer may still miss it, above all
+                of a large alphabet: ``reached`` and the sentences say so, and the gap is true in
+                any case.
 
         Example:
             >>> model = PrivacyDistortion([[0.5, 0.0], [0.0, 0.5]], "zero_one")
@@ -282,18 +287,21 @@ class PrivacyDistortion:
             raise OptionError(
                 "Give one of lam, distortion and risk", hint="for example solve(lam=1.5)"
             )
+        if tolerance is None:
+            tolerance = LEAST_TOLERANCE if isinstance(self._solver, WorstCase) else 1e-10
         check_tolerance(tolerance)
         if lam is not None:
             weight = as_number(lam) / math.log(self.base)
             if not 0 < weight < math.inf:
                 raise OptionError(f"The lam {lam} is not a positive number", hint="write lam=1.5")
-            return self._result(self._solver.at_weight(weight, tolerance))
+            return self._result(self._solver.at_weight(weight, tolerance), tolerance)
         if distortion is not None:
             low, high = self.least_distortion, self.largest_distortion
             target = check_wish(distortion, "distortion", low, high, "")
-            return self._result(self._solver.at_distortion(target, tolerance))
+            return self._result(self._solver.at_distortion(target, tolerance), tolerance)
         target = check_wish(risk, "risk", 0.0, self.largest_risk, f" {unit_of(self.base)}")
-        return self._result(self._solver.at_risk(target * math.log(self.base), tolerance))
+        nats = target * math.log(self.base)
+        return self._result(self._solver.at_risk(nats, tolerance), tolerance)
 
     def curve(
         self,
@@ -326,7 +334,7 @@ class PrivacyDistortion:
         trace = trace_worst if isinstance(self._solver, WorstCase) else trace_curve
         return trace(self, points=points, tolerance=tolerance, progress=progress)
 
-    def _result(self, answer: Answer) -> TradeoffResult:
+    def _result(self, answer: Answer, tolerance: float) -> TradeoffResult:
         nats = math.log(self.base)
         return TradeoffResult(
             matrix=answer.rule,
@@ -341,4 +349,5 @@ class PrivacyDistortion:
             steps=answer.steps,
             scores=answer.scores,
             objective=self.objective,
+            wanted_gap=wanted_gap(tolerance, self._solver.scale),
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from collections import deque
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -199,12 +200,19 @@ class Found:
     bound: float = -math.inf
     """No more than the least cost of all."""
     steps: int = 0
-    idle: int = 0
 
     @property
     def gap(self) -> float:
         """The certified distance from the optimum."""
         return self.cost - self.bound
+
+    def absorb(self, other: Found) -> None:
+        """Take over the rule and the scores of another run where they are better."""
+        if self.rule is None or other.cost < self.cost:
+            self.rule, self.cost = other.rule, other.cost
+        if other.bound > self.bound:
+            self.scores, self.bound = other.scores, other.bound
+        self.steps += other.steps
 
     def try_rule(self, problem: Problem, rule: Array) -> None:
         """Keep a rule if it costs less."""
@@ -231,6 +239,31 @@ class Found:
         bound = lower_bound(problem, best)
         if bound > self.bound:
             self.scores, self.bound = best, bound
+
+
+class Progress:
+    """Tells whether a method still gets anywhere, by its gaps over the last steps together.
+
+    Steps are not judged one by one: a method that closes a tenth of its gap with every step, as
+    interior points do where much is at stake, would count as standing still.
+
+    Example:
+        >>> progress = Progress(patience=2)
+        >>> [progress.stalled(gap) for gap in (1.0, 0.9, 0.75, 0.74, 0.73)]
+        [False, False, False, False, True]
+    """
+
+    LEAST = 0.2
+    """The share of the gap that so many steps must close."""
+
+    def __init__(self, patience: int) -> None:
+        self._gaps: deque[float] = deque(maxlen=patience + 1)
+
+    def stalled(self, gap: float) -> bool:
+        """Note the gap after a step; true if it hardly fell since as many steps as patience."""
+        self._gaps.append(gap)
+        before = self._gaps[0] if len(self._gaps) == self._gaps.maxlen else math.inf
+        return math.isfinite(before) and not gap < (1 - self.LEAST) * before
 
 
 def normalised(rule: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -53,6 +54,13 @@ class TradeoffResult:
     """The point y(w, released) of the dual problem that proves the gap, where one does."""
     objective: Objective = "mutual_information"
     """What risk means."""
+    wanted_gap: float = math.inf
+    """The gap that the tolerance asked for, in the same unit."""
+
+    @property
+    def reached(self) -> bool:
+        """Whether the gap is as small as the tolerance asked for."""
+        return self.gap <= self.wanted_gap
 
     @property
     def cost(self) -> float:
@@ -80,14 +88,16 @@ class TradeoffResult:
         )
         told = f"With a mean distortion of {self.distortion:.6g} {self._meaning}, {itself}."
         proof = (
-            f"No rule costs less by more than {self.gap:.2g} (certified): at this distortion none "
-            f"tells less than {self.least_risk:.6g} {self.unit}."
+            f"No rule costs less by more than {at_least(self.gap)} (certified): at this distortion "
+            f"none tells less than {self.least_risk:.6g} {self.unit}."
         )
+        missed = () if self.reached else (missed_sentence(self.gap, self.wanted_gap),)
         used = f"It uses {len(self.live):,} of {len(self.values):,} released values."
         return (
             told,
             used,
             proof,
+            *missed,
             CAVEATS[self.objective],
         )
 
@@ -114,6 +124,40 @@ class TradeoffResult:
             return float(self.base**self.risk)
         except OverflowError:
             return math.inf
+
+
+def at_least(number: float) -> str:
+    """Return a number with two digits, rounded up: a bound stays one.
+
+    Example:
+        >>> at_least(17.42), at_least(3.61e-10), at_least(0.0)
+        ('18', '3.7e-10', '0')
+    """
+    upward = Context(prec=2, rounding=ROUND_CEILING)
+    return f"{float(upward.create_decimal_from_float(number)):g}"
+
+
+def wanted_gap(tolerance: float, scale: float) -> float:
+    """Return the gap that a tolerance asks for; where all rules distort alike, any will do.
+
+    Example:
+        >>> wanted_gap(1e-6, 365.4), wanted_gap(1e-6, 0.0)
+        (0.0003654, inf)
+    """
+    return tolerance * scale if scale > 0 else math.inf
+
+
+def missed_sentence(gap: float, wanted: float) -> str:
+    """Say that a tolerance was missed, in the unit of the cost.
+
+    Example:
+        >>> missed_sentence(17.39, 0.00036)
+        'The tolerance was missed: the least cost may be lower by 18, where 0.00036 was asked for.'
+    """
+    return (
+        f"The tolerance was missed: the least cost may be lower by {at_least(gap)}, where "
+        f"{wanted:.2g} was asked for."
+    )
 
 
 def unit_of(base: float) -> str:

@@ -14,6 +14,7 @@ from hartley.policies.tradeoff.grids import start_coarse
 from hartley.policies.tradeoff.problem import (
     Found,
     Problem,
+    Progress,
     evaluate,
     lower_bound,
     normalised,
@@ -41,11 +42,17 @@ COARSE_FROM, COARSE_SIZE = 60, 101
 FIRST_WORK = 4e11
 FIRST_STEPS = 60, 20_000
 """Operations of the first-order method in all, and its steps at least and at most."""
+FIRST_PATIENCE = 25
+"""So many checks of the first-order method, 20 steps each, that hardly close the gap end it."""
+OPENED = 1e-6
+"""The share of a uniform release in the rule from which it goes on."""
 LARGEST_WEIGHT = 1e6
 """Lambda, in units of the distortion of a constant release over what the key tells, beyond which
 risk counts as all."""
 PROVING_WEIGHTS = 1e4, 1e6
 """Smaller ones whose proofs are tried for a lambda at which rounding hides too much."""
+RISKLESS_WEIGHT = 100
+"""Likewise, one at which a constant release is usually proved best of those that tell nothing."""
 SMALLEST_WEIGHT = 1e-5
 MOST_TRIES = 60
 
@@ -69,12 +76,17 @@ class Answer:
     steps: int = 0
 
     def proved(self, other: Answer) -> Answer:
-        """Return the same rule with another's proof, where that says more."""
+        """Return the same rule with the proof for an equal or smaller lambda, if that says more.
+
+        Scores y that prove a bound for lambda prove no less for a larger lambda' when they are
+        multiplied by a = lambda / lambda': (sum_w p e^(a y))^(1/a) <= sum_w p e^y.
+        """
         lifted = other.bound - self.bound
         if lifted <= 0:
             return self
         gap = max(self.gap - lifted, 0.0)
-        return replace(self, bound=other.bound, gap=gap, scores=other.scores)
+        scores = None if other.scores is None else other.scores * (other.weight / self.weight)
+        return replace(self, bound=other.bound, gap=gap, scores=scores)
 
 
 @dataclass(frozen=True)
@@ -162,23 +174,34 @@ class Solver:
         return found if found.gap <= tolerance * self.scale else self._better(found, tolerance)
 
     def _better(self, found: Answer, tolerance: float) -> Answer:
-        """Return the best of what was found for a lambda and the simplest rules.
+        """Return the best of what was found for a lambda, the simplest rules and smaller lambdas.
 
         The least cost grows with lambda: what is proved for a smaller one, where rounding hides
-        less, holds for this one, too.
+        less, holds for this one, too. Rules of a smaller lambda and those that tell nothing are
+        tried where the methods stalled.
         """
         quiet = self.constant_release(found.weight)
         assert quiet.scores is not None
-        rule, scores = self.faithful(tolerance).rule, (quiet.scores,)
-        answers = [found, quiet, self.certified(rule, scores, found.weight, 0)]
+        answers, proof = [found, quiet], max(found, quiet, key=lambda answer: answer.bound)
+
+        def share_missed(rule: Floats) -> float:
+            """Return the least gap of all, this rule among them, as a share of the scale."""
+            assert quiet.scores is not None
+            answers.append(self.certified(rule, (quiet.scores,), found.weight, 0))
+            return min(answer.proved(proof).gap for answer in answers) / self.scale
+
+        missed = share_missed(self.faithful(tolerance).rule)
         for smaller in () if self.unrelated else PROVING_WEIGHTS:
-            best = min(answers, key=lambda answer: answer.gap)
-            if best.gap <= tolerance * self.scale or smaller * self.scale >= found.weight:
+            if missed <= tolerance or smaller * self.scale >= found.weight:
                 break
-            answers.append(self._solved(smaller * self.scale, tolerance))
-        proof = max(answers, key=lambda answer: answer.bound)
-        answers = [answer.proved(proof) for answer in answers if answer.weight == found.weight]
-        return min(answers, key=lambda answer: answer.gap)
+            other = self._solved(smaller * self.scale, tolerance)
+            proof = max(proof, other, key=lambda answer: answer.bound)
+            missed = share_missed(other.rule)
+        rounding = _rounding(self.scaled.weighing(found.weight / self.scale))
+        heavy = found.weight > RISKLESS_WEIGHT * self.scale and not self.unrelated
+        if heavy and missed > max(tolerance, rounding):
+            share_missed(self.riskless(tolerance).rule)
+        return min((answer.proved(proof) for answer in answers), key=lambda answer: answer.gap)
 
     def _solved(self, weight: float, tolerance: float, warm: Answer | None = None) -> Answer:
         """Return the best rule that the methods find for a lambda."""
@@ -186,6 +209,8 @@ class Solver:
         tolerance = max(tolerance, _rounding(problem))
         if self._takes_second(problem):
             found = solve_second(problem, tolerance=tolerance, start=self._start(problem, 1e-3))
+            if found.gap > tolerance and self.method == "auto":
+                found.absorb(_gone_on(problem, found, tolerance))
         else:
             start = self._start(problem, 1e-6)
             if warm is not None and warm.scores is not None:
@@ -326,7 +351,7 @@ class Solver:
 
     def riskless(self, tolerance: float) -> Answer:
         """Return the rule of least distortion among those that tell nothing at all."""
-        answer = self.constant_release(100 * max(self.scale, 1e-300))
+        answer = self.constant_release(RISKLESS_WEIGHT * max(self.scale, 1e-300))
         if self.scale == 0:
             return answer
         if self.unrelated:
@@ -334,7 +359,7 @@ class Solver:
         large = self.at_weight(answer.weight, tolerance)
         assert large.scores is not None
         constant = self.certified(answer.rule, (large.scores,), answer.weight, large.steps)
-        if constant.gap <= 10 * tolerance * self.scale:
+        if constant.gap <= tolerance * self.scale:
             return constant
         # Not constant, where part of the key is independent of the secret: a linear programme.
         if self.problem.distortion.size <= LARGEST_PROGRAMME:
@@ -368,6 +393,24 @@ class Solver:
         gap = max(told.distortion + told.margin - bound, 0.0)
         least = told.risk if least_risk is None else min(max(least_risk, 0.0), told.risk)
         return Answer(rule, told.distortion, told.risk, 0.0, bound, gap, least)
+
+
+def _gone_on(problem: Problem, stalled: Found, tolerance: float) -> Found:
+    """Go on by the first-order method where interior points stalled, as long as that helps.
+
+    Multiplied, a probability that is nearly zero would take many steps to come back: every
+    released value starts with a small share instead.
+    """
+    progress = Progress(FIRST_PATIENCE)
+    rule = (1 - OPENED) * stalled.rule + OPENED / problem.sizes[2]
+    return solve_first(
+        problem,
+        tolerance=tolerance,
+        rule=rule,
+        scores=stalled.scores,
+        most=_first_steps(problem),
+        told=lambda _, gap: progress.stalled(gap),
+    )
 
 
 def _first_steps(problem: Problem) -> int:

@@ -11,6 +11,7 @@ from hartley.policies.tradeoff.blocks import Blocks, ThinBlocks, reach
 from hartley.policies.tradeoff.problem import (
     Found,
     Problem,
+    Progress,
     normalised,
 )
 from hartley.policies.tradeoff.threads import one_blas_thread
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
 
 MOST_STEPS = 90
 PATIENCE = 20
-"""So many steps without a better certificate, and the numbers hold no more."""
+"""So many steps that hardly close the gap, and the numbers hold no more."""
 SMALLEST_PRODUCT = 1e-250
 """Below, a root and its inverse lose digits."""
+PATHS = 0.0, 0.5, 0.25
+"""Which paths are followed, one after the other where one stalls (see ``path_weights``)."""
 NEAR = 0.97
 """The share of the way to the boundary that a step takes at most."""
 
@@ -62,14 +65,15 @@ def solve_second(problem: Problem, *, tolerance: float, start: Start | None = No
     and |C| |X| |W|.
     """
     state = _begin(problem, start)
-    found = Found(state.scores)
-    for power in (0.0, 0.5, 0.25):
+    best = Found(state.scores)
+    for power in PATHS:
+        # A path starts far from the optimum: it is judged by its own gaps, not by the best ones.
         with one_blas_thread():
-            _follow(problem, found, state, path_weights(problem, power), tolerance)
-        if found.gap <= 10 * tolerance:
+            best.absorb(_follow(problem, state, path_weights(problem, power), tolerance))
+        if best.gap <= tolerance:
             break
         state = _begin(problem, None)
-    return found
+    return best
 
 
 def is_thin(problem: Problem) -> bool:
@@ -96,24 +100,23 @@ def path_weights(problem: Problem, power: float) -> Floats:
     return weights
 
 
-def _follow(
-    problem: Problem, found: Found, state: _State, weights: Floats, tolerance: float
-) -> None:
+def _follow(problem: Problem, state: _State, weights: Floats, tolerance: float) -> Found:
     """Follow one path until the gap is closed or the numbers give out."""
-    found.idle = 0
+    found, progress = Found(state.scores), Progress(PATIENCE)
     for _ in range(MOST_STEPS):
         with np.errstate(all="ignore"):
             _record(problem, state, found)
-            if found.gap <= tolerance or found.idle > PATIENCE:
-                return
+            if found.gap <= tolerance or progress.stalled(found.gap):
+                break
             try:
                 following = _advance(problem, state, weights)
             except np.linalg.LinAlgError:
-                return
+                break
         if following is None:
-            return
+            break
         state = following
         found.steps += 1
+    return found
 
 
 def _begin(problem: Problem, start: Start | None) -> _State:
@@ -130,12 +133,10 @@ def _begin(problem: Problem, start: Start | None) -> _State:
 
 def _record(problem: Problem, state: _State, found: Found) -> None:
     """Keep the rule and the scores if they prove more than those before."""
-    previous = found.gap
     found.try_rule(problem, normalised(state.mass))
     # Each released value takes the scores that prove most for it: those of values that died out
     # stay from the step that settled them, while the live ones still improve.
     found.try_scores(problem, state.value, (state.scores, problem.scores(state.mass)[0]))
-    found.idle = 0 if found.gap < 0.8 * previous else found.idle + 1
 
 
 class _Newton:

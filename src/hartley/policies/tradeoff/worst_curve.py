@@ -11,7 +11,8 @@ import numpy as np
 from hartley.policies.tradeoff.curve import CurvePoint, TradeoffCurve
 from hartley.policies.tradeoff.interior import LARGEST_RISK
 from hartley.policies.tradeoff.prices import floor_between
-from hartley.policies.tradeoff.worst_case import Point, WorstCase, slope_of
+from hartley.policies.tradeoff.result import wanted_gap
+from hartley.policies.tradeoff.worst_case import LEAST_TOLERANCE, Point, WorstCase, slope_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +39,7 @@ def trace_worst(
     """
     worst = model._solver  # noqa: SLF001 - one class in several modules
     assert isinstance(worst, WorstCase)
-    tolerance = max(tolerance, 1e-9)
+    wanted, tolerance = wanted_gap(tolerance, worst.scale), max(tolerance, LEAST_TOLERANCE)
     found = _beginning(worst, tolerance)
     while 1 < len(found) < points:
         areas = [_area(one, other) for one, other in pairwise(found)]
@@ -51,7 +52,7 @@ def trace_worst(
             progress("curve", len(found) / points)
     if progress is not None:
         progress("curve", 1.0)
-    return _curve(model, worst, found)
+    return _curve(model, worst, found, wanted)
 
 
 def _beginning(worst: WorstCase, tolerance: float) -> list[Point]:
@@ -85,7 +86,9 @@ def _between(one: Point, other: Point) -> float:
     return float(risks[min(max(place, tenth), risks.size - 1 - tenth)])
 
 
-def _curve(model: PrivacyDistortion, worst: WorstCase, found: list[Point]) -> TradeoffCurve:
+def _curve(
+    model: PrivacyDistortion, worst: WorstCase, found: list[Point], wanted: float
+) -> TradeoffCurve:
     nats = math.log(model.base)
     # Where distortion has stopped falling, the rule that tells nothing was found again.
     quiet = worst.ends[0]
@@ -109,6 +112,7 @@ def _curve(model: PrivacyDistortion, worst: WorstCase, found: list[Point]) -> Tr
         objective=model.objective,
         floor=tuple(floor),
         mixtures=_staircase(mixtures),
+        wanted_gap=wanted,
     )
 
 
