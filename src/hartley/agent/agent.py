@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from hartley.agent.answer import read_cells
 from hartley.agent.batch import from_plain, to_plain
 from hartley.agent.certifying import RULES, certificate_of
+from hartley.agent.heads import HeadNote
 from hartley.agent.holding import Holding
 from hartley.agent.ledger.entries import NULL, digest
 from hartley.agent.ledger.ledger import open_ledger
@@ -93,6 +95,9 @@ class Agent:
             self._close_ledger()
             raise
         self._held = Holding(read, coded)
+        in_files = self._place is not None and coded.engine == "duckdb"
+        self._head = HeadNote(self.ledger, Path(self._place or "")) if in_files else None
+        self._note_head()
 
     @property
     def schema(self) -> Schema:
@@ -155,6 +160,8 @@ class Agent:
             schema=held.schema_version,
             rules=RULES,
         )
+        if paid.sequence is not None:
+            self._note_head()
         cells = dict(zip(questions, self._finish(held, paid, questions), strict=True))
         certificate = certificate_of(texts, held.price(questions), held.schema)
         answers = tuple(
@@ -191,7 +198,13 @@ class Agent:
             for i, cell in zip(missing, found, strict=True):
                 cells[i] = cell
             self.ledger.commit(paid, [None if cell is None else str(cell) for cell in cells])
+            self._note_head()
         return cells
+
+    def _note_head(self) -> None:
+        """Note beside the copy where the ledger ends, so that an older one is noticed."""
+        if self._head is not None:
+            self._head.save()
 
     # --- the account ---
 
@@ -230,11 +243,13 @@ class Agent:
     def set_budget(self, bits: object) -> str:
         """Change the budget: an owner's act; returns the new promise."""
         entry = self.ledger.record(self.schema.name, "budget", {"bits": str(bits)})
+        self._note_head()
         return str(entry.told["promise"])
 
     def allow(self, analyst: str, bits: object) -> None:
         """Set a part of the budget aside for one analyst."""
         self.ledger.record(self.schema.name, "allowance", {"analyst": analyst, "bits": str(bits)})
+        self._note_head()
 
     def update(self, data: object, *, erasure: bool = False) -> None:
         """Replace the table by a new version: what was answered stays charged.
@@ -269,6 +284,7 @@ class Agent:
                 table, schema, self.ledger, before=old.schema, place=self._place, kind=kind
             )
             self._held = Holding(schema, fresh)
+            self._note_head()
             remove_copy(self._place, old.coded.version, table)
 
     def summary(self) -> str:

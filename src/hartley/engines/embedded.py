@@ -9,6 +9,8 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+from hartley.engines.probes import require_tried_library
+
 READ_AHEAD = "64MB"
 """With less, one processor prepares what is streamed while the others wait for room."""
 
@@ -21,6 +23,7 @@ def connect() -> Any:
     """
     import ibis
 
+    require_tried_library()
     spill = Path(tempfile.gettempdir()) / f"hartley-spill-{os.getpid()}"
     backend = ibis.duckdb.connect(temp_directory=str(spill))
     backend.con.execute(f"SET streaming_buffer_size = '{READ_AHEAD}'")

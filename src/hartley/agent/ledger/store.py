@@ -16,6 +16,7 @@ from hartley.errors import EngineError, HartleyError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from hartley.agent.ledger.connections import Pool
@@ -134,15 +135,15 @@ class Transaction:
         )
         return [row[0] for row in found]
 
-    def versions(self, dataset: str) -> set[str]:
-        """Name every version that the data of a dataset had."""
+    def versions(self, dataset: str) -> list[str]:
+        """Name every version that the data of a dataset had, the present one last."""
         found = self.run(
             "SELECT content FROM hartley_entries WHERE dataset = ? "
-            "AND kind IN ('created', 'version', 'erasure', 'schema')",
+            "AND kind IN ('created', 'version', 'erasure', 'schema') ORDER BY sequence",
             (dataset,),
         )
         told = [json.loads(row[0]) for row in found]
-        return {content["version"] for content in told if "version" in content}
+        return [content["version"] for content in told if "version" in content]
 
     # --- questions ---
 
@@ -222,7 +223,23 @@ class Store(ABC):
 
     @abstractmethod
     def copy_to(self, path: Path) -> None:
-        """Write a copy of one moment of the ledger to a file."""
+        """Write a copy of one moment of the ledger to a file, without what is private."""
+
+    @abstractmethod
+    def holds_table(self, transaction: Transaction, name: str) -> bool:
+        """Tell whether there is a table of this name."""
+
+    @abstractmethod
+    def shield(self, transaction: Transaction, name: str) -> None:
+        """Keep a table from the eyes of others, as far as the store can."""
+
+    @abstractmethod
+    def making(self) -> AbstractContextManager[None]:
+        """Say, while a coded copy is made and recorded, that somebody is at it."""
+
+    @abstractmethod
+    def sweep(self, work: Callable[[Transaction], None]) -> bool:
+        """Do something while nobody makes a copy or writes; tell whether that was possible now."""
 
     def close(self) -> None:
         """Close every connection."""

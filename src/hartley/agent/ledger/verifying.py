@@ -42,15 +42,19 @@ def _beside(transaction: Transaction, state: Replay, report: Report) -> str | No
     return None
 
 
+def hash_at(transaction: Transaction, head: Head) -> str | None:
+    """Return the hash of the row that a saved head names; None where there is no such row."""
+    if head.format != FORMAT:
+        return transaction.hash_before_migration(head.format, head.sequence)
+    entry = transaction.entry(head.sequence)
+    return None if entry is None else entry.hash
+
+
 def _older(transaction: Transaction, report: Report, head: Head | None) -> str | None:
     """Say whether the chain lacks a row that a saved head names."""
     if head is None:
         return None
-    if head.format != FORMAT:
-        found = transaction.hash_before_migration(head.format, head.sequence)
-    else:
-        entry = transaction.entry(head.sequence)
-        found = entry.hash if entry else None
+    found = hash_at(transaction, head)
     if found == head.hash:
         return None
     if found is None:

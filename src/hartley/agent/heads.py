@@ -1,0 +1,83 @@
+"""Where the ledger ended when it was last used, noted beside the coded copies.
+
+A ledger that was put back from an older backup has forgotten charges. The note, which lies where
+the copies are, shows that: the row that it names is not in the ledger any more. It is written after
+the ledger has brought its row to the disk, so it is never ahead of a ledger that nobody put back.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from hartley.agent.ledger.entries import Head
+from hartley.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hartley.agent.ledger.ledger import Ledger
+
+MARK = 12
+"""How much of the hash of the first row the name of the note holds: ledgers may share a folder."""
+
+
+class HeadNote:
+    """The note about one ledger beside the copies at one place."""
+
+    def __init__(self, ledger: Ledger, place: Path) -> None:
+        self._ledger, self._place = ledger, place.absolute()
+
+    def path(self) -> Path | None:
+        """Return where the note is; None of a ledger without rows."""
+        first = self._ledger.first_hash()
+        if first is None:
+            return None
+        return self._place.with_name(f"{self._place.stem}.{first[:MARK]}.head")
+
+    def check(self) -> None:
+        """Refuse a ledger that lacks the row which was noted last."""
+        path = self.path()
+        try:
+            text = "" if path is None else path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return  # nothing was noted yet, or nothing that can be read
+        if path is None or self._ledger.contains(Head.from_json(text)):
+            return
+        raise InputError(
+            f"The ledger {self._ledger.name} is older than the one that was last used here, so it "
+            "has forgotten what was charged and answered",
+            hint=f"put the newest ledger back; if it is lost, the promise is void for what was "
+            f"told since, and removing {path.name} says that you accept it",
+        )
+
+    def save(self) -> None:
+        """Note where the ledger ends now, on the disk; not where nothing can be written."""
+        path, head = self.path(), self._ledger.head()
+        if path is None or head is None:
+            return
+        text = head.to_json() + "\n"
+        part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+        with suppress(OSError):  # a weaker check, and no reason to withhold what is paid for
+            if path.exists() and path.read_text(encoding="utf-8") == text:
+                return
+            try:
+                with part.open("w", encoding="utf-8") as file:
+                    file.write(text)
+                    file.flush()
+                    os.fsync(file.fileno())
+                part.replace(path)
+                _sync_folder(path.parent)
+            finally:
+                part.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk, where the system can."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
