@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from hartley.agent.answer import read_cells
 from hartley.agent.batch import from_plain, to_plain
 from hartley.agent.certifying import RULES, certificate_of
-from hartley.agent.heads import HeadNote
 from hartley.agent.holding import Holding
 from hartley.agent.ledger.entries import NULL, digest
 from hartley.agent.ledger.ledger import open_ledger
-from hartley.agent.loading import lasting_place, load, remove_copy, replace_copy
+from hartley.agent.loading import head_note, lasting_place, load, remove_copy, replace_copy
 from hartley.agent.pricing.price import price as price_of
 from hartley.agent.quoting import Wish, questions_of
 from hartley.agent.reply import Answer, BatchAnswer
@@ -95,8 +93,7 @@ class Agent:
             self._close_ledger()
             raise
         self._held = Holding(read, coded)
-        in_files = self._place is not None and coded.engine == "duckdb"
-        self._head = HeadNote(self.ledger, Path(self._place or "")) if in_files else None
+        self._head = head_note(self.ledger, self._place, in_file=coded.engine == "duckdb")
         self._note_head()
 
     @property

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hartley.agent.ledger.entries import Head
+from hartley.engines.writing import sync_folder
 from hartley.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,33 +26,37 @@ MARK = 12
 
 
 class HeadNote:
-    """The note about one ledger beside the copies at one place."""
+    """The note about one ledger in one folder."""
 
-    def __init__(self, ledger: Ledger, place: Path) -> None:
-        self._ledger, self._place = ledger, place.absolute()
+    def __init__(self, ledger: Ledger, folder: Path) -> None:
+        self._ledger, self._folder = ledger, folder.absolute()
 
     def path(self) -> Path | None:
         """Return where the note is; None of a ledger without rows."""
         first = self._ledger.first_hash()
         if first is None:
             return None
-        return self._place.with_name(f"{self._place.stem}.{first[:MARK]}.head")
+        return self._folder / f"hartley.{first[:MARK]}.head"
 
     def check(self) -> None:
         """Refuse a ledger that lacks the row which was noted last."""
         path = self.path()
-        try:
-            text = "" if path is None else path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            return  # nothing was noted yet, or nothing that can be read
-        if path is None or self._ledger.contains(Head.from_json(text)):
+        if path is None or not path.exists():
             return
-        raise InputError(
-            f"The ledger {self._ledger.name} is older than the one that was last used here, so it "
-            "has forgotten what was charged and answered",
-            hint=f"put the newest ledger back; if it is lost, the promise is void for what was "
-            f"told since, and removing {path.name} says that you accept it",
-        )
+        try:
+            head = Head.from_json(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, InputError):
+            raise InputError(
+                f"The note {path.name} of where the ledger ended cannot be read",
+                hint="make it readable; removing it gives up noticing an older ledger this once",
+            ) from None
+        if not self._ledger.contains(head):
+            raise InputError(
+                f"The ledger {self._ledger.name} is older than the one that was last used here, so "
+                "it has forgotten what was charged and answered",
+                hint="put the newest ledger back; if it is lost, the promise is void for what was "
+                f"told since, and removing {path.name} says that you accept it",
+            )
 
     def save(self) -> None:
         """Note where the ledger ends now, on the disk; not where nothing can be written."""
@@ -69,15 +74,6 @@ class HeadNote:
                     file.flush()
                     os.fsync(file.fileno())
                 part.replace(path)
-                _sync_folder(path.parent)
+                sync_folder(path.parent)
             finally:
                 part.unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk, where the system can."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -25,7 +25,7 @@ from hartley.engines.copying import code_table, holds_rows_of, open_coded
 from hartley.engines.leftovers import MARK, ledger_of, marks_at, place_of, unfinished_files
 from hartley.engines.sources import open_table
 from hartley.engines.stores import drop_copy, holds_copy
-from hartley.errors import InputError, OptionError, Refused
+from hartley.errors import EngineError, InputError, OptionError, Refused
 from hartley.exact import bits_at_least, floor_power, parse_number
 
 if TYPE_CHECKING:
@@ -61,8 +61,9 @@ def load(  # noqa: PLR0913 - what a dataset is made of, each by name
     schema.require_confirmed()
     known = state_of(ledger, schema.name)
     table = None if data is None else open_table(data)
-    if place is not None and is_file(place, table):
-        HeadNote(ledger, Path(place)).check()  # before anything is removed that it does not know
+    note = head_note(ledger, place, in_file=place is not None and is_file(place, table))
+    if note is not None:
+        note.check()  # before anything is removed that an older ledger does not know
     remove_leftovers(ledger, schema.name, place, table)
     if known is None:
         return _create(table, schema, ledger, budget=budget, place=place)
@@ -82,7 +83,8 @@ def load(  # noqa: PLR0913 - what a dataset is made of, each by name
     owner = _owner(ledger)
     coded = open_coded(where, schema.codings, version=known.version, near=table, owner=owner)
     try:
-        _check_digest(coded, table, ledger)
+        if owner is not None:
+            _check_digest(coded, table, ledger)
         _refuse_other(table, coded)
     except BaseException:
         coded.close()
@@ -205,31 +207,48 @@ def remove_leftovers(ledger: Ledger, dataset: str, place: Place | None, near: Ta
     and that no row of it knows. A copy is recorded while nobody sweeps, and what another ledger, or
     nobody, is known to have made is never touched. What cannot be removed now is left for later.
     """
-    if place is None:
+    owner = _owner(ledger)
+    if place is None or owner is None:
         return
-    owner = ledger.secret().ledger
 
-    def work(versions: dict[str, list[str]]) -> None:
+    def left(versions: dict[str, list[str]]) -> list[str]:
         known = {version[:MARK] for listed in versions.values() for version in listed}
         past = {version[:MARK] for version in versions.get(dataset, [])[:-1]}
-        for mark in marks_at(place, near):
-            copy = place_of(place, mark, near)
-            if mark in past or (mark not in known and ledger_of(copy, near) == owner):
-                drop_copy(copy, near, seconds=PATIENCE)
+        copies = {mark: place_of(place, mark, near) for mark in marks_at(place, near)}
+        return [
+            copy
+            for mark, copy in copies.items()
+            if mark in past or (mark not in known and ledger_of(copy, near) == owner.ledger)
+        ]
+
+    def work(versions: dict[str, list[str]]) -> None:
+        for copy in left(versions):
+            drop_copy(copy, near, seconds=PATIENCE)
         if is_file(place, near):
-            for path in unfinished_files(place, owner):
+            for path in unfinished_files(place, owner.ledger):
                 path.unlink(missing_ok=True)
 
     with suppress(Exception):  # no reason to refuse questions
-        present = state_of(ledger, dataset)
-        marks = {present.version[:MARK]} if present else set()
-        left = unfinished_files(place, owner) if is_file(place, near) else []
-        if left or marks_at(place, near) - marks:
+        unfinished = is_file(place, near) and unfinished_files(place, owner.ledger)
+        if unfinished or left(ledger.versions()):
             ledger.sweep(work)
 
 
-def _owner(ledger: Ledger) -> Owner:
-    secret = ledger.secret()
+def head_note(ledger: Ledger, place: Place | None, *, in_file: bool) -> HeadNote | None:
+    """Return the note of where the ledger ended: beside copies in files, else beside the ledger."""
+    beside = Path(place) if in_file and place is not None else ledger.path
+    return None if place is None or beside is None else HeadNote(ledger, beside.parent)
+
+
+def _owner(ledger: Ledger) -> Owner | None:
+    """Return by what a ledger knows its copies; None of one without a key that cannot be written.
+
+    Nothing can be charged to such a ledger, so nothing new is asked.
+    """
+    try:
+        secret = ledger.secret()
+    except EngineError:
+        return None
     return Owner(secret.ledger, secret.key)
 
 

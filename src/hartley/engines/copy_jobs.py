@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     """Looks at the codes, refuses them or returns the note that is kept beside them."""
 
 DATABASE_ENDINGS = (".duckdb", ".ddb")
-LONGEST_NAME = 63 - len("_ledger")
+LONGEST_NAME = 63 - len("_about_owner")
 
 
 @dataclass(frozen=True)

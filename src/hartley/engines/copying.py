@@ -85,7 +85,7 @@ def code_table(  # noqa: PLR0913 - each is a promise of the schema, by its name
     digest = None
     if place is not None:
         if owner is not None:
-            digest = run(table, lambda: copy_digest(place, codings, name, owner, table))
+            digest = run(table, lambda: copy_digest(place, codings, name, owner, table, fresh=True))
         store = store or open_store(place, table)[0]
     assert store is not None
     return CodedTable(tuple(codings), json.loads(note)["rows"], name, store, sources, digest)
@@ -113,6 +113,7 @@ def open_coded(
         if owner is not None and version is not None:
             digest = copy_digest(place, codings, version, owner, near)
         store, content = open_store(place, near)
+        note = json.loads(content)
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001 - every failure of an engine, in one sentence
@@ -121,7 +122,6 @@ def open_coded(
             f"({type(error).__name__})",
             hint="check the name, or make the copy first",
         ) from None
-    note = json.loads(content)
     wrong = None
     if note["format"] != FORMAT or note["columns"] != _described(codings):
         wrong = "was made for another schema", "make a new copy in another place"

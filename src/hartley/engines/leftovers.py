@@ -43,7 +43,7 @@ def marks_at(place: Place, near: Table | None) -> set[str]:
     else:
         *outer, name = os.fspath(place).rstrip("/").rsplit("/" if is_folder(place) else ".", 1)
         names = _listed(place, outer[0] if outer else "", name, near)
-        wanted = rf"{re.escape(name.lower())}_({SOME_MARK})(_about|_ledger)?"
+        wanted = rf"{re.escape(name.lower())}_({SOME_MARK})(_about|_about_owner)?"
     found = (re.fullmatch(wanted, name if is_file(place, near) else name.lower()) for name in names)
     return {match[1] for match in found if match}
 
@@ -73,7 +73,7 @@ def ledger_of(copy: Place, near: Table | None) -> str | None:
     try:
         if near is not None and not is_file(copy, near) and near.engine == "pyspark":
             # Written before the rows, so that an unfinished copy has it too.
-            (name,) = spark_frame(spark_session(near.backend), copy, "ledger").first()
+            (name,) = spark_frame(spark_session(near.backend), copy, "about_owner").first()
         else:
             store, note = open_store(copy, near)
             store.close()

@@ -32,12 +32,14 @@ _digests: dict[tuple[str, str, str], tuple[FileMark | None, str]] = {}
 """What this process has computed, by place, version and ledger; of a file while it is as it was."""
 
 
-def copy_digest(
+def copy_digest(  # noqa: PLR0913 - what a copy is known by, each by name
     place: Place,
     codings: Sequence[ColumnCoding],
     version: str,
     owner: Owner,
     near: Table | None = None,
+    *,
+    fresh: bool = False,
 ) -> str:
     """Return the digest of a copy under its owner's key; computed once a version and process.
 
@@ -47,6 +49,7 @@ def copy_digest(
         version: of the data that it holds.
         owner: the ledger that asks.
         near: a table on the PostgreSQL or the Spark that holds it.
+        fresh: whether it was just made; the first time that it is opened it is read again.
 
     A file is read before DuckDB opens it: closing it afterwards would end DuckDB's lock on it.
     """
@@ -66,7 +69,8 @@ def copy_digest(
     else:
         store, note = open_store(place, near)
         digest = _rows_digest(store, note, codings, key)
-    _digests[known_by] = mark, digest
+    if not fresh:
+        _digests[known_by] = mark, digest
     return digest
 
 

@@ -21,6 +21,7 @@ from hartley.engines.probes import require_tried_library
 from hartley.engines.row_sums import draw_seeds, read_sums
 from hartley.engines.streams import reader
 from hartley.engines.table import fetch_row, spark_session
+from hartley.engines.writing import sync_folder
 from hartley.errors import InputError
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def drop_copy(place: Place, near: Table | None = None, *, seconds: int = 0) -> N
         files, folder = spark_files(near, os.fspath(place))
         files.delete(folder, True)  # noqa: FBT003 - with all that is in it
     else:
-        for part in ("about", "rows", "ledger"):
+        for part in ("about", "rows", "about_owner"):
             spark_session(near.backend).sql(f"DROP TABLE IF EXISTS {_spark_name(place, part)}")
 
 
@@ -168,6 +169,7 @@ def _copy_embedded(job: CopyJob, place: Place | None) -> tuple[Store | None, str
             half.chmod(0o600)
             note = _fill(connection, job)
         os.link(half, target)  # unlike a renaming this fails where somebody was faster
+        sync_folder(target.absolute().parent)  # before a row in the ledger speaks of it
     except FileExistsError:
         raise taken(place) from None
     except OSError:
@@ -349,7 +351,8 @@ def _copy_spark(job: CopyJob, place: Place | None) -> tuple[Store, str]:
     if place is None:
         store = _spark_view(session, frame.localCheckpoint(eager=True))
     else:
-        _spark_write(session.createDataFrame([(job.ledger,)], "content string"), place, "ledger")
+        owner = session.createDataFrame([(job.ledger,)], "content string")
+        _spark_write(owner, place, "about_owner")  # first, so that an unfinished copy has it
         _spark_write(frame, place, "rows")
         store = _spark_view(session, spark_frame(session, place, "rows"))
     try:
@@ -378,7 +381,7 @@ def _spark_write(frame: Any, place: Place, part: str) -> None:
 
 
 def spark_frame(session: Any, place: Place, part: str) -> Any:
-    """Return a part of a copy on Spark: rows, about or ledger."""
+    """Return a part of a copy on Spark: rows, about or about_owner."""
     if is_folder(place):
         return session.read.parquet(f"{os.fspath(place)}/{part}")
     return session.table(_spark_name(place, part))

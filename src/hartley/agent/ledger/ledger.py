@@ -75,6 +75,11 @@ class Ledger:
         """How to call the ledger in a sentence."""
         return self._store.name
 
+    @property
+    def path(self) -> Path | None:
+        """The file that holds the ledger; None where a server does."""
+        return self._store.path
+
     def close(self) -> None:
         """Close every connection."""
         self._end()
@@ -202,7 +207,11 @@ class Ledger:
 
         Nobody records anything meanwhile; returns whether it was called.
         """
-        return self._store.sweep(lambda t: work({name: t.versions(name) for name in t.datasets()}))
+        return self._store.sweep(lambda t: work(t.all_versions()))
+
+    def versions(self) -> dict[str, list[str]]:
+        """Return every version that the data of each dataset had, the present one last."""
+        return self._store.read(lambda t: t.all_versions())
 
     # --- reading ---
 

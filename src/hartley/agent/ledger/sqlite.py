@@ -57,6 +57,8 @@ CREATE TRIGGER hartley_entries_remain BEFORE DELETE ON hartley_entries
 class SqliteStore(Store):
     """A ledger in one file, shared by threads and processes of one machine."""
 
+    path: Path
+
     def __init__(self, path: Path, *, create: bool = True) -> None:
         # Connections are opened at any time, also after the process went to another folder.
         self.path, self.name = path.absolute(), f"'{path}'"

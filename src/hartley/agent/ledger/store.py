@@ -145,6 +145,10 @@ class Transaction:
         told = [json.loads(row[0]) for row in found]
         return [content["version"] for content in told if "version" in content]
 
+    def all_versions(self) -> dict[str, list[str]]:
+        """Name the versions of every dataset."""
+        return {dataset: self.versions(dataset) for dataset in self.datasets()}
+
     # --- questions ---
 
     def asked(self, digests: Sequence[str]) -> dict[str, set[str]]:
@@ -202,6 +206,8 @@ class Store(ABC):
 
     name: str
     """How to call it in a sentence; holds no password."""
+    path: Path | None = None
+    """The file, where it is one."""
     pool: Pool
 
     @abstractmethod
