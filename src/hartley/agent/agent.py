@@ -13,7 +13,7 @@ from hartley.agent.certifying import RULES, certificate_of
 from hartley.agent.holding import Holding
 from hartley.agent.ledger.entries import NULL, digest
 from hartley.agent.ledger.ledger import open_ledger
-from hartley.agent.loading import lasting_place, load, remove_copy, replace_copy
+from hartley.agent.loading import head_note, lasting_place, load, remove_copy, replace_copy
 from hartley.agent.pricing.price import price as price_of
 from hartley.agent.quoting import Wish, questions_of
 from hartley.agent.reply import Answer, BatchAnswer
@@ -95,6 +95,8 @@ class Agent:
             self._close_ledger()
             raise
         self._held = Holding(read, coded)
+        self._head = head_note(self.ledger, self._place, in_file=coded.engine == "duckdb")
+        self._note_head()
 
     @property
     def schema(self) -> Schema:
@@ -165,6 +167,8 @@ class Agent:
             schema=held.schema_version,
             rules=RULES,
         )
+        if paid.sequence is not None:
+            self._note_head()
         cells = dict(zip(questions, self._finish(held, paid, questions), strict=True))
         certificate = certificate_of(texts, held.price(questions), held.schema)
         answers = tuple(
@@ -202,7 +206,13 @@ class Agent:
             for i, cell in zip(missing, found, strict=True):
                 cells[i] = cell
             self.ledger.commit(paid, [None if cell is None else str(cell) for cell in cells])
+            self._note_head()
         return cells
+
+    def _note_head(self) -> None:
+        """Note beside the copy where the ledger ends, so that an older one is noticed."""
+        if self._head is not None:
+            self._head.save()
 
     # --- the account ---
 
@@ -245,11 +255,13 @@ class Agent:
     def set_budget(self, bits: object) -> str:
         """Change the budget: an owner's act; returns the new promise."""
         entry = self.ledger.record(self.schema.name, "budget", {"bits": str(bits)})
+        self._note_head()
         return str(entry.told["promise"])
 
     def allow(self, analyst: str, bits: object) -> None:
         """Set a part of the budget aside for one analyst."""
         self.ledger.record(self.schema.name, "allowance", {"analyst": analyst, "bits": str(bits)})
+        self._note_head()
 
     def update(self, data: object, *, erasure: bool = False) -> None:
         """Replace the table by a new version: what was answered stays charged.
@@ -289,6 +301,7 @@ class Agent:
                 table, schema, self.ledger, before=old.schema, place=self._place, kind=kind
             )
             self._held = Holding(schema, fresh)
+            self._note_head()
             remove_copy(self._place, old.coded.version, table)
 
     def summary(self) -> str:

@@ -7,20 +7,25 @@ to be renamed after the row is written, which a crash could prevent.
 
 from __future__ import annotations
 
-import glob
+import hmac
 import os
 import re
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from hartley.agent.certifying import RULES
+from hartley.agent.heads import HeadNote
 from hartley.agent.ledger.entries import schema_version
 from hartley.agent.pricing.price import open_factor
+from hartley.engines.coded import Owner
+from hartley.engines.copy_jobs import is_database, is_file
 from hartley.engines.copying import code_table, holds_rows_of, open_coded
+from hartley.engines.leftovers import MARK, ledger_of, marks_at, place_of, unfinished_files
 from hartley.engines.sources import open_table
-from hartley.engines.stores import drop_copy, holds_copy, is_database
-from hartley.errors import InputError, OptionError, Refused
+from hartley.engines.stores import drop_copy, holds_copy
+from hartley.errors import EngineError, InputError, OptionError, Refused
 from hartley.exact import bits_at_least, floor_power, parse_number
 
 if TYPE_CHECKING:
@@ -30,8 +35,8 @@ if TYPE_CHECKING:
     from hartley.ranges.schema import Schema
 
 Place = str | os.PathLike[str]
-SHOWN = 12
-"""How much of the random name of a version a copy's name holds."""
+PATIENCE = 2
+"""Seconds to wait for others who still read a copy that is to be removed."""
 
 
 def load(  # noqa: PLR0913 - what a dataset is made of, each by name
@@ -56,6 +61,10 @@ def load(  # noqa: PLR0913 - what a dataset is made of, each by name
     schema.require_confirmed()
     known = state_of(ledger, schema.name)
     table = None if data is None else open_table(data)
+    note = head_note(ledger, place, in_file=place is not None and is_file(place, table))
+    if note is not None:
+        note.check()  # before anything is removed that an older ledger does not know
+    remove_leftovers(ledger, schema.name, place, table)
     if known is None:
         return _create(table, schema, ledger, budget=budget, place=place)
     check_same_schema(schema, known)
@@ -71,10 +80,12 @@ def load(  # noqa: PLR0913 - what a dataset is made of, each by name
             hint="name its place=, or record the table as a new version with update=True: what was "
             "answered stays charged, and questions cost again",
         )
-    coded = open_coded(where, schema.codings, version=known.version, near=table)
+    owner = _owner(ledger)
+    coded = open_coded(where, schema.codings, version=known.version, near=table, owner=owner)
     try:
+        if owner is not None:
+            _check_digest(coded, table, ledger)
         _refuse_other(table, coded)
-        _remove_past(where, schema.name, ledger, place=place, present=known.version)
     except BaseException:
         coded.close()
         raise
@@ -142,31 +153,44 @@ def _recorded(  # noqa: PLR0913, PLR0917 - what a version is made of
             hint="pass the table, or name the place of the copy",
         )
     version = secrets.token_hex(16)
-    coded = code_table(
-        table,
-        schema.codings,
-        place=None if place is None else place_of(place, version, table),
-        unit=schema.unit,
-        rows_per_unit=schema.rows_per_unit,
-        max_rows=schema.max_rows,
-        version=version,
-    )
-    content |= {
-        "open_factor": open_factor(schema),
-        "rows": coded.rows if schema.rows == "public" else None,
-        "version": version,
-    }
-    if kind != "erasure":  # which says as little as it can
-        content["rules"] = RULES
-    try:
-        ledger.record(schema.name, kind, content, schema=under)
-    except (InputError, Refused):  # nothing was recorded; after other errors it may have been
-        coded.close()
-        remove_copy(place, version, table)
-        raise
-    except BaseException:
-        coded.close()
-        raise
+    where = None if place is None else place_of(place, version, table)
+    with ledger.making():  # nobody sweeps meanwhile, for the copy has no row yet
+        coded = code_table(
+            table,
+            schema.codings,
+            place=where,
+            unit=schema.unit,
+            rows_per_unit=schema.rows_per_unit,
+            max_rows=schema.max_rows,
+            version=version,
+            owner=_owner(ledger),
+        )
+        content |= {
+            "open_factor": open_factor(schema),
+            "rows": coded.rows if schema.rows == "public" else None,
+            "version": version,
+        }
+        if kind != "erasure":  # which says as little as it can
+            content["rules"] = RULES
+
+        def check() -> None:
+            if coded.digest is not None and not holds_copy(str(where), table):
+                raise InputError(
+                    f"The coded copy of '{schema.name}' was removed before it was recorded",
+                    hint="let nobody else write to its place, and try again",
+                )
+
+        try:
+            ledger.record(
+                schema.name, kind, content, schema=under, copy_digest=coded.digest, check=check
+            )
+        except (InputError, Refused):  # nothing was recorded; after other errors it may have been
+            coded.close()
+            remove_copy(place, version, table)
+            raise
+        except BaseException:
+            coded.close()
+            raise
     return coded
 
 
@@ -176,20 +200,86 @@ def remove_copy(place: Place | None, version: str, table: Table | None) -> None:
         drop_copy(place_of(place, version, table), table)
 
 
-def _remove_past(
-    where: str, dataset: str, ledger: Ledger, *, place: Place | None, present: str
-) -> None:
-    """Remove copies of earlier versions that a crash has left: they may hold who was erased."""
-    path = Path(where)
-    if place is None or not path.exists():  # no file
+def remove_leftovers(ledger: Ledger, dataset: str, place: Place | None, near: Table | None) -> None:
+    """Remove copies that a crash has left: they may hold who was erased.
+
+    These are copies of earlier versions of the dataset, and copies that were made for this ledger
+    and that no row of it knows. A copy is recorded while nobody sweeps, and what another ledger, or
+    nobody, is known to have made is never touched. What cannot be removed now is left for later.
+    """
+    owner = _owner(ledger)
+    if place is None or owner is None:
         return
-    copies = path.parent.glob(f"{glob.escape(Path(place).stem)}.*{path.suffix}")
-    if all(copy.name == path.name for copy in copies):
-        return
-    versions = [entry.told.get("version") for entry in ledger.entries(dataset)]
-    for version in versions[: versions.index(present)]:  # later ones belong to somebody else
-        if version is not None:
-            remove_copy(place, version, None)
+
+    def left(versions: dict[str, list[str]]) -> list[str]:
+        known = {version[:MARK] for listed in versions.values() for version in listed}
+        past = {version[:MARK] for version in versions.get(dataset, [])[:-1]}
+        copies = {mark: place_of(place, mark, near) for mark in marks_at(place, near)}
+        return [
+            copy
+            for mark, copy in copies.items()
+            if mark in past or (mark not in known and ledger_of(copy, near) == owner.ledger)
+        ]
+
+    def work(versions: dict[str, list[str]]) -> None:
+        for copy in left(versions):
+            drop_copy(copy, near, seconds=PATIENCE)
+        if is_file(place, near):
+            for path in unfinished_files(place, owner.ledger):
+                path.unlink(missing_ok=True)
+
+    with suppress(Exception):  # no reason to refuse questions
+        unfinished = is_file(place, near) and unfinished_files(place, owner.ledger)
+        if unfinished or left(ledger.versions()):
+            ledger.sweep(work)
+
+
+def head_note(ledger: Ledger, place: Place | None, *, in_file: bool) -> HeadNote | None:
+    """Return the note of where the ledger ended: beside copies in files, else beside the ledger."""
+    beside = Path(place) if in_file and place is not None else ledger.path
+    return None if place is None or beside is None else HeadNote(ledger, beside.parent)
+
+
+def _owner(ledger: Ledger) -> Owner | None:
+    """Return by what a ledger knows its copies; None of one without a key that cannot be written.
+
+    Nothing can be charged to such a ledger, so nothing new is asked.
+    """
+    try:
+        secret = ledger.secret()
+    except EngineError:
+        return None
+    return Owner(secret.ledger, secret.key)
+
+
+def _check_digest(coded: CodedTable, table: Table | None, ledger: Ledger) -> None:
+    """Refuse a copy that is not as it was recorded; one without a digest is compared once."""
+    expected = ledger.copy_digest(coded.version)
+    if expected is None:
+        _adopt(coded, table, ledger)
+    elif coded.digest is None or not hmac.compare_digest(coded.digest, expected):
+        raise InputError(
+            "The coded copy was changed after it was made, so it would answer falsely",
+            hint="record the table as a new version with update=True (--update): what was answered "
+            "stays charged, and questions cost again",
+        )
+
+
+def _adopt(coded: CodedTable, table: Table | None, ledger: Ledger) -> None:
+    """Keep the digest of a copy that has none, after all its rows were compared with the table.
+
+    Earlier versions of Hartley kept none, and a ledger that was restored from a backup has lost it.
+    """
+    if table is None:
+        raise InputError(
+            "The ledger holds no digest of the coded copy, so nobody can tell whether it was "
+            "changed",
+            hint="pass the table once (--table): its rows are compared with those of the copy",
+        )
+    if not holds_rows_of(coded, table, thorough=True):
+        raise _other(table)
+    assert coded.digest is not None  # it was opened for its owner
+    ledger.keep_copy_digest(coded.version, coded.digest)
 
 
 def state_of(ledger: Ledger, dataset: str) -> State | None:
@@ -217,24 +307,6 @@ def _check_budget(budget: object, known: State) -> None:
 # --- places -------------------------------------------------------------------------------------
 
 
-def is_file(place: Place, table: Table | None) -> bool:
-    """Tell whether a coded copy is a DuckDB file, and not a table of another engine."""
-    return table is None or table.engine == "duckdb" or is_database(place)
-
-
-def place_of(place: Place, version: str, table: Table | None) -> str:
-    """Return the place of the copy of one version.
-
-    Example:
-        >>> place_of("copies/people.duckdb", "0123456789abcdef", None)
-        'copies/people.0123456789ab.duckdb'
-    """
-    path, mark = Path(place), version[:SHOWN]
-    if is_file(place, table):
-        return str(path.with_name(f"{path.stem}.{mark}{path.suffix}"))
-    return f"{os.fspath(place).rstrip('/')}_{mark}"
-
-
 def lasting_place(place: Place | None, ledger: object, dataset: str) -> Place | None:
     """Return the place of coded copies, or that beside a ledger; no file moves with the process."""
     if place is None:
@@ -255,8 +327,12 @@ def _beside(ledger: object, dataset: str) -> Path | None:
 def _refuse_other(table: Table | None, coded: CodedTable) -> None:
     """Refuse data that are not those of the copy, which would answer for them."""
     if table is not None and not holds_rows_of(coded, table):
-        raise InputError(
-            f"The table {table.name} is not the one that its coded copy was made of",
-            hint="record it as a new version with update=True (--update): what was answered "
-            "stays charged, and questions cost again",
-        )
+        raise _other(table)
+
+
+def _other(table: Table) -> InputError:
+    return InputError(
+        f"The table {table.name} is not the one that its coded copy was made of",
+        hint="record it as a new version with update=True (--update): what was answered "
+        "stays charged, and questions cost again",
+    )

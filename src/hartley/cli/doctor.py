@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated
 
 import typer
 
@@ -24,9 +25,20 @@ class Check:
     hint: str
 
 
-def doctor_command(json: Format = None) -> None:
-    """Say what is installed, which engines answer, and what to install for what is missing."""
-    checks = examine()
+def doctor_command(
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine",
+            metavar="ADDRESS",
+            help="The engine to probe: FILE.duckdb, postgresql://... or spark://...; the embedded "
+            "one if left out.",
+        ),
+    ] = None,
+    json: Format = None,
+) -> None:
+    """Say what is installed, which engines answer rightly, and what to do about the others."""
+    checks = [*examine(), *probe(engine)]
     broken = any(check.state == "broken" for check in checks)
     if wants_json(json):
         print_json({"healthy": not broken, "checks": [asdict(check) for check in checks]})
@@ -59,21 +71,55 @@ def _package(name: str, *, required: bool, extra: str) -> Check:
 
 
 def _duckdb() -> Check:
-    """Ask the embedded engine a question."""
-    try:
-        from hartley.engines.embedded import connect
+    """Look whether the embedded engine is one that was tried, and answers."""
+    from hartley.engines.probes import require_tried_library, tried_duckdb
+    from hartley.errors import EngineError
 
-        engine = connect()  # closed when nothing holds it
-        (answer,) = engine.con.execute("SELECT 6 * 7").fetchone()
+    try:
+        require_tried_library()
+    except EngineError as error:
+        return Check("engine duckdb", "broken", error.problem, error.hint)
     except Exception as error:  # noqa: BLE001 - whatever it is, the engine does not answer
         return Check(
             "engine duckdb",
             "broken",
             f"does not answer ({type(error).__name__})",
-            "pip install 'duckdb>=1.4,<1.5' 'ibis-framework[duckdb]>=12,<13'",
+            f"pip install '{tried_duckdb()}' 'ibis-framework[duckdb]>=12,<13'",
         )
-    state = "ok" if answer == 42 else "broken"
-    return Check("engine duckdb", state, f"answers (DuckDB {version('duckdb')})", "")
+    return Check("engine duckdb", "ok", f"answers (DuckDB {version('duckdb')})", "")
+
+
+def probe(address: str | None) -> list[Check]:
+    """Put the probes to an engine; one line each."""
+    from hartley.engines.databases import connect_address
+    from hartley.engines.probes import describe_engine, probe_engine
+
+    try:
+        backend = connect_address(address)
+        name, probes = describe_engine(backend), probe_engine(backend)
+    except Exception as error:  # noqa: BLE001 - an address may hold a password
+        return [
+            Check(
+                "engine probed",
+                "broken",
+                f"does not answer ({type(error).__name__})",
+                "check the address and that the engine is up",
+            )
+        ]
+    return [
+        Check("engine probed", "ok", name, ""),
+        *(
+            Check(f"probe: {probe.name}", "ok", "", "")
+            if probe.holds
+            else Check(
+                f"probe: {probe.name}",
+                "broken",
+                f"{probe.answer} instead of {probe.expected}",
+                "use another version or other settings of the engine",
+            )
+            for probe in probes
+        ),
+    ]
 
 
 def _postgres() -> Check:
@@ -107,6 +153,7 @@ def _spark() -> Check:
 
 def _print(checks: list[Check]) -> None:
     from rich import box
+    from rich.markup import escape
     from rich.table import Table
 
     marks = {"ok": "[green]ok[/green]", "absent": "[yellow]absent[/yellow]"}
@@ -114,7 +161,6 @@ def _print(checks: list[Check]) -> None:
     for name in ("what", "state", "found", "to do"):
         table.add_column(name)
     for check in checks:
-        table.add_row(
-            check.name, marks.get(check.state, "[red]broken[/red]"), check.found, check.hint
-        )
+        mark = marks.get(check.state, "[red]broken[/red]")
+        table.add_row(check.name, mark, escape(check.found), escape(check.hint))  # hartley[spark]
     console().print(table)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.counting import Coding
+from hartley.engines.streams import batches
 from hartley.engines.table import Kind
 from hartley.engines.view import run
 
@@ -44,7 +45,7 @@ class MixedRadix:
     def stream(self) -> Iterator[NDArray[np.signedinteger]]:
         """Give the key of every row, batch by batch."""
         keys = self._rows.select(key=self._key())
-        for batch in keys.to_pyarrow_batches(chunk_size=BATCH):
+        for batch in batches(keys, BATCH):
             yield batch.column(0).to_numpy(zero_copy_only=False)
 
     def grouped(self) -> Any:

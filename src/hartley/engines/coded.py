@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -60,6 +61,19 @@ class Store(Protocol):
 
 
 @dataclass(frozen=True)
+class Owner:
+    """The ledger that a coded copy belongs to, and the key by which it knows its copies again."""
+
+    ledger: str
+    """A random name of the ledger, which says nothing."""
+    key: bytes = field(repr=False)
+
+    def key_of(self, version: str) -> bytes:
+        """Return the key for the copy of one version: seeing one in use gives no other away."""
+        return hmac.digest(self.key, version.encode(), "sha256")
+
+
+@dataclass(frozen=True)
 class CodedTable:
     """A table of codes: column i of the schema is ``ci``, NULL where a value is missing."""
 
@@ -70,6 +84,8 @@ class CodedTable:
     store: Store = field(repr=False)
     sources: tuple[FileState, ...] = field(default=(), repr=False)
     """The files that it was made of, as they were; known to its owner alone."""
+    digest: str | None = field(default=None, repr=False)
+    """Of all that the copy holds, under the key of its owner; known to the owner alone."""
 
     @property
     def engine(self) -> str:

@@ -16,7 +16,7 @@ from hartley.engines.categories import MOST_COMPARED
 from hartley.engines.column_map import apply_map
 from hartley.engines.formula import null_unless, number
 from hartley.engines.rules import CutCells, Keep, UniformCells
-from hartley.engines.table import Kind, Table
+from hartley.engines.table import Kind, Table, spark_session
 from hartley.errors import ColumnError
 
 if TYPE_CHECKING:
@@ -214,9 +214,8 @@ def _is_zoned(table: Table, name: str) -> bool:
     zoned = column.type().timezone is not None or name in table.zoned
     if zoned or table.engine != "pyspark":
         return zoned
-    backend = table.backend
-    session = backend._session  # noqa: SLF001 - Ibis offers no other way to it
-    (field,) = session.sql(backend.compile(table.expression.select(name))).schema.fields
+    query = table.backend.compile(table.expression.select(name))
+    (field,) = spark_session(table.backend).sql(query).schema.fields
     return str(field.dataType.typeName()) == "timestamp"
 
 

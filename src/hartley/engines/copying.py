@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.engines.coded import CodedTable, FileState
 from hartley.engines.coding import UNIT, UNKNOWN, coded_rows
-from hartley.engines.stores import copy_rows, open_store, sql_name
+from hartley.engines.copy_jobs import CopyJob, relation_of
+from hartley.engines.row_sums import draw_seeds, read_sums
+from hartley.engines.seals import copy_digest
+from hartley.engines.stores import copy_rows, open_store
+from hartley.engines.table import fetch_row
 from hartley.engines.view import run
 from hartley.errors import ColumnError, InputError, TableError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hartley.engines.coded import Store
+    from hartley.engines.coded import Owner, Store
     from hartley.engines.coding import ColumnCoding
-    from hartley.engines.stores import Place
+    from hartley.engines.copy_jobs import Place
     from hartley.engines.table import Table
 
 FORMAT = 1
@@ -34,6 +38,7 @@ def code_table(  # noqa: PLR0913 - each is a promise of the schema, by its name
     rows_per_unit: int = 1,
     max_rows: int | None = None,
     version: str | None = None,
+    owner: Owner | None = None,
 ) -> CodedTable:
     """Copy a table as whole numbers, and check what its schema promises.
 
@@ -48,9 +53,11 @@ def code_table(  # noqa: PLR0913 - each is a promise of the schema, by its name
         rows_per_unit: the most rows that a person may have.
         max_rows: the most rows that there may be.
         version: a name of this state of the data; a random one if left out.
+        owner: the ledger that the copy is made for, which knows it again by its digest.
 
     Raises:
         ColumnError: where the data break a promise of the schema, with the column and a count.
+        EngineError: where the copy does not hold the rows that the coding statement gives.
 
     Example:
         >>> from fractions import Fraction
@@ -70,10 +77,18 @@ def code_table(  # noqa: PLR0913 - each is a promise of the schema, by its name
     def check(store: Store) -> str:
         count = _check_codes(table, store, codings, max_rows)
         note = {"format": FORMAT, "version": name, "rows": count, "columns": _described(codings)}
-        return json.dumps(note | {"sources": sources})
+        return json.dumps(note | {"sources": sources, "ledger": ledger})
 
-    store, note = run(table, lambda: copy_rows(table, rows, place, check))
-    return CodedTable(tuple(codings), json.loads(note)["rows"], name, store, sources)
+    ledger = "" if owner is None else owner.ledger
+    job = CopyJob(table, rows, tuple(codings), check, ledger)
+    store, note = run(table, lambda: copy_rows(job, place))
+    digest = None
+    if place is not None:
+        if owner is not None:
+            digest = run(table, lambda: copy_digest(place, codings, name, owner, table, fresh=True))
+        store = store or open_store(place, table)[0]
+    assert store is not None
+    return CodedTable(tuple(codings), json.loads(note)["rows"], name, store, sources, digest)
 
 
 def open_coded(
@@ -82,6 +97,7 @@ def open_coded(
     *,
     version: str | None = None,
     near: Table | None = None,
+    owner: Owner | None = None,
 ) -> CodedTable:
     """Open a coded copy that is there already, only to read it.
 
@@ -90,9 +106,14 @@ def open_coded(
         codings: how each column is coded; a copy that is coded otherwise is refused.
         version: the version that is wanted; a copy of another one is refused.
         near: a table on the PostgreSQL or the Spark that holds the copy.
+        owner: the ledger that asks, which compares the digest of the copy.
     """
+    digest = None
     try:
+        if owner is not None and version is not None:
+            digest = copy_digest(place, codings, version, owner, near)
         store, content = open_store(place, near)
+        note = json.loads(content)
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001 - every failure of an engine, in one sentence
@@ -101,7 +122,6 @@ def open_coded(
             f"({type(error).__name__})",
             hint="check the name, or make the copy first",
         ) from None
-    note = json.loads(content)
     wrong = None
     if note["format"] != FORMAT or note["columns"] != _described(codings):
         wrong = "was made for another schema", "make a new copy in another place"
@@ -109,7 +129,7 @@ def open_coded(
         wrong = "holds another version of the data", "open the copy that belongs to this version"
     else:
         sources = tuple(FileState(*state) for state in note.get("sources", ()))
-        opened = CodedTable(tuple(codings), note["rows"], note["version"], store, sources)
+        opened = CodedTable(tuple(codings), note["rows"], note["version"], store, sources, digest)
         if opened.count() == note["rows"]:
             return opened
         wrong = "was changed after it was made", "make a new copy in another place"
@@ -117,11 +137,15 @@ def open_coded(
     raise InputError(f"The coded copy {Path(place).name} {wrong[0]}", hint=wrong[1])
 
 
-def holds_rows_of(coded: CodedTable, table: Table) -> bool:
+def holds_rows_of(coded: CodedTable, table: Table, *, thorough: bool = False) -> bool:
     """Tell whether a copy holds the rows of a table, in whatever order.
 
-    Files that nobody has touched since are not read again. On another engine than the embedded
-    one, where a table may be too large to be read every time, only the number is compared.
+    Args:
+        coded: the copy.
+        table: what it is said to be a copy of.
+        thorough: whether every row is read. Else files that nobody has touched since are not read
+            again, and on another engine than the embedded one, where a table may be too large to
+            be read every time, only the number of rows is compared.
 
     Example:
         >>> from hartley.engines.coding import ColumnCoding
@@ -131,27 +155,15 @@ def holds_rows_of(coded: CodedTable, table: Table) -> bool:
         >>> [holds_rows_of(copy, open_table({"sex": sexes})) for sexes in ("mf", "ff")]
         [True, False]
     """
-    if table.paths and _states(table) == coded.sources:
+    if not thorough and table.paths and _states(table) == coded.sources:
         return True
     counted = run(table, table.expression.count().to_pyarrow).as_py()
-    if counted != coded.rows or not table.engine == coded.engine == "duckdb":
+    if counted != coded.rows or not (thorough or table.engine == coded.engine == "duckdb"):
         return bool(counted == coded.rows)
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    rows = coded_rows(table, coded.codings)
-    names = [f"c{i}" for i in range(len(coded.codings))]
-    listed, relation = ", ".join(names), sql_name(coded.store.relation)
-    query = f"SELECT {listed}, -count(*) AS n FROM {relation} GROUP BY {listed}"  # noqa: S608 - our own names
-    sides = [
-        run(table, rows.group_by(names).aggregate(n=rows.count()).to_pyarrow),
-        coded.store.fetch(query),
-    ]
-    both = pa.concat_tables(
-        [side.cast(pa.schema([(name, pa.int64()) for name in (*names, "n")])) for side in sides]
-    )
-    left = both.group_by(names).aggregate([("n", "sum")])["n_sum"]
-    return not pc.any(pc.not_equal(left, 0)).as_py()
+    job, seeds = CopyJob(table, coded_rows(table, coded.codings), coded.codings), draw_seeds()
+    text = run(table, lambda: job.sums_query(f"({job.query()})", seeds, coded.store))
+    expected = read_sums(run(table, lambda: fetch_row(table.backend, text)))
+    return job.sums_of(coded.store, seeds) == expected
 
 
 def _states(table: Table) -> tuple[FileState, ...]:
@@ -220,8 +232,7 @@ def _check_codes(
     for i in range(len(codings)):
         unknown = f"count(CASE WHEN c{i} = {UNKNOWN} THEN 1 END)"
         asked += [f"count(c{i}) AS a{i}", f"{unknown} AS b{i}", f"max(c{i}) AS d{i}"]
-    name = sql_name(store.relation, quote="`" if store.dialect == "spark" else '"')
-    fetched = store.fetch(f"SELECT {', '.join(asked)} FROM {name}")  # noqa: S608 - our own names
+    fetched = store.fetch(f"SELECT {', '.join(asked)} FROM {relation_of(store)}")  # noqa: S608 - our own names
     rows, *found = (column[0].as_py() for column in fetched.columns)
     for i, coding in enumerate(codings):
         present, strange, largest = found[3 * i : 3 * i + 3]

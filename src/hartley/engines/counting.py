@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hartley.engines.streams import batches
 from hartley.engines.table import Kind
 from hartley.engines.view import bin_numbers, run
 from hartley.errors import OptionError
@@ -222,7 +223,7 @@ def _stream(
 ) -> Iterator[tuple[NDArray[np.int64], ...]]:
     """Give the columns of a query as arrays, batch by batch."""
     done = 0
-    for batch in query.to_pyarrow_batches(chunk_size=BATCH):
+    for batch in batches(query, BATCH):
         yield tuple(column.to_numpy(zero_copy_only=False) for column in batch.columns)
         done += batch.num_rows
         if progress is not None:

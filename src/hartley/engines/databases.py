@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from hartley.engines.probes import require_tried
 from hartley.engines.table import Table, refuse_doubled
-from hartley.errors import TableError
+from hartley.errors import EngineError, TableError
 
 ENDINGS = (".duckdb", ".ddb")
 POSTGRES = ("postgresql://", "postgres://")
@@ -41,11 +42,12 @@ def open_database(source: str | os.PathLike[str], table: str | None = None) -> T
     if wanted is None and "://" in place:
         raise _unnamed(shown)
     try:
-        backend = _connect(place)
+        backend = connect_address(place)
+        require_tried(backend)
         wanted = wanted or _only(backend, shown)
         schema, _, name = wanted.rpartition(".")
         expression = backend.table(name, database=schema or None)
-    except TableError:
+    except (TableError, EngineError):
         raise
     except Exception as error:  # noqa: BLE001 - an address may hold a password, so only its kind is told
         what = f"The table '{wanted}' of {shown}" if wanted else f"The database {shown}"
@@ -64,9 +66,12 @@ def _split(source: str | os.PathLike[str]) -> tuple[str, str | None]:
     return (place, table) if named else (os.fspath(source), None)
 
 
-def _connect(place: str) -> Any:
+def connect_address(place: str | None) -> Any:
+    """Connect to a database by its address, or to a new embedded one, whatever its probes say."""
     import ibis
 
+    if place is None:
+        return ibis.duckdb.connect()
     if place.startswith(POSTGRES):
         return ibis.connect(place)
     if place.startswith(SPARK):

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hartley.engines.probes import require_tried_library
 from hartley.files import PrivateFolder
 
 READ_AHEAD = "64MB"
@@ -26,6 +27,7 @@ def connect() -> Any:
     """
     import ibis
 
+    require_tried_library()
     spill = _spill_folder(os.getpid()).path / secrets.token_hex(8)
     backend = ibis.duckdb.connect(temp_directory=str(spill))
     backend.con.execute(f"SET streaming_buffer_size = '{READ_AHEAD}'")

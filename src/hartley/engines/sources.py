@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from hartley.engines.databases import is_address, open_database
 from hartley.engines.embedded import connect
 from hartley.engines.files import open_files
+from hartley.engines.probes import require_tried
+from hartley.engines.streams import as_declared
 from hartley.engines.table import Table, refuse_doubled
 from hartley.errors import ColumnError, TableError
 from hartley.exact import LARGEST_EXACT_INTEGER
@@ -79,6 +81,7 @@ def open_source(source: object, table: str | None = None) -> Table:
 
 
 def _open_ibis(source: Any) -> Table:
+    require_tried(source.get_backend())
     try:
         name = str(source.get_name())
     except AttributeError:  # a derived table has no name of its own
@@ -162,6 +165,9 @@ def _arrow_from_frame(frame: Any, table: str) -> Any:
         frame = frame.collect()
     if isinstance(frame, pa.RecordBatch):
         return pa.Table.from_batches([frame])
+    if isinstance(frame, pa.RecordBatchReader):  # which declares types without a look
+        listed = [as_declared(batch, frame.schema) for batch in frame]
+        return pa.Table.from_batches(listed, frame.schema)
     if isinstance(frame, pa.Table):
         return frame
     names = list(getattr(frame, "columns", ()))

@@ -3,57 +3,66 @@
 from __future__ import annotations
 
 import os
-import re
 import secrets
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
+from hartley.engines.copy_jobs import (
+    is_database,
+    is_file,
+    is_folder,
+    name_parts,
+    sql_name,
+    taken,
+    unwritable,
+)
+from hartley.engines.probes import require_tried_library
+from hartley.engines.row_sums import draw_seeds, read_sums
+from hartley.engines.streams import reader
+from hartley.engines.table import fetch_row, spark_session
+from hartley.engines.writing import sync_folder
 from hartley.errors import InputError
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from hartley.engines.coded import Store
+    from hartley.engines.copy_jobs import CopyJob, Place
     from hartley.engines.table import Table
 
-    Place: TypeAlias = str | os.PathLike[str]
-    Check: TypeAlias = Callable[[Store], str]
-    """Looks at the codes, refuses them or returns the note that is kept beside them."""
-
-DATABASE_ENDINGS = (".duckdb", ".ddb")
-LONGEST_NAME = 63 - len("_about")
 BATCH = 1_000_000
+UNFINISHED = ".part"
+DUCKDB_INTEGERS = {"int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT"}
 
 
-def is_database(place: Place | None) -> bool:
-    """Tell whether a place is a DuckDB file."""
-    return place is not None and os.fspath(place).lower().endswith(DATABASE_ENDINGS)
+def copy_rows(job: CopyJob, place: Place | None) -> tuple[Store | None, str]:
+    """Put the codes into a place; return where they are, None of a file, and the note about them.
 
-
-def copy_rows(table: Table, rows: Any, place: Place | None, check: Check) -> tuple[Store, str]:
-    """Put the codes into a place and return where they are, with the note about them."""
-    if table.engine == "duckdb" or is_database(place):
-        return _copy_embedded(rows, place, check)
-    if table.engine == "postgres":
-        return _copy_postgres(table, rows, place, check)
-    return _copy_spark(table, rows, place, check)
+    A copy that does not hold exactly the rows of the table is refused and does not stay.
+    """
+    if job.table.engine == "duckdb" or is_database(place):
+        return _copy_embedded(job, place)
+    if job.table.engine == "postgres":
+        return _copy_postgres(job, place)
+    return _copy_spark(job, place)
 
 
 def open_store(place: Place, near: Table | None) -> tuple[Store, str]:
     """Open a place that holds codes, with the note about them."""
-    if near is None or is_database(place) or near.engine == "duckdb":
+    if near is None or is_file(place, near):
         store: Store = _open_file(Path(place))
         return store, str(store.fetch("SELECT content FROM about").column(0)[0].as_py())
     if near.engine == "postgres":
-        parts = _name_parts(place, most=2)
+        parts = name_parts(place, most=2)
         query = f"SELECT content FROM {sql_name(parts, more='_about')}"  # noqa: S608 - checked
         with near.lock, near.backend.con.transaction():
             (note,) = near.backend.con.execute(query).fetchone()
         return PostgresStore(near.backend, parts, near.lock), note
-    session = _session(near)
-    (note,) = _spark_frame(session, place, "about").first()
-    return _spark_view(session, _spark_frame(session, place, "rows")), note
+    session = spark_session(near.backend)
+    (note,) = spark_frame(session, place, "about").first()
+    return _spark_view(session, spark_frame(session, place, "rows")), note
 
 
 def holds_copy(place: Place, near: Table | None = None) -> bool:
@@ -63,17 +72,17 @@ def holds_copy(place: Place, near: Table | None = None) -> bool:
         place: as it was given to ``code_table``.
         near: a table on the PostgreSQL or the Spark that would hold it.
     """
-    if near is None or is_database(place) or near.engine == "duckdb":
+    if near is None or is_file(place, near):
         return Path(place).exists()
     if near.engine == "postgres":
-        name = sql_name(_name_parts(place, most=2), more="_about")
+        name = sql_name(name_parts(place, most=2), more="_about")
         with near.lock, near.backend.con.transaction():
             (found,) = near.backend.con.execute("SELECT to_regclass(%s)", [name]).fetchone()
         return found is not None
-    if not _is_folder(place):
-        return bool(_session(near).catalog.tableExists(_spark_name(place, "about")))
+    if not is_folder(place):
+        return bool(spark_session(near.backend).catalog.tableExists(_spark_name(place, "about")))
     try:
-        _spark_frame(_session(near), place, "about")
+        spark_frame(spark_session(near.backend), place, "about")
     except Exception as error:
         if "PATH_NOT_FOUND" in str(error):
             return False
@@ -81,38 +90,29 @@ def holds_copy(place: Place, near: Table | None = None) -> bool:
     return True
 
 
-def drop_copy(place: Place, near: Table | None = None) -> None:
+def drop_copy(place: Place, near: Table | None = None, *, seconds: int = 0) -> None:
     """Remove a copy that nobody shall ask any more; who has a file open goes on reading it.
 
     Args:
         place: as it was given to ``code_table``.
         near: a table on the PostgreSQL or the Spark that holds it.
+        seconds: how long to wait for others who are reading a table, 0 for as long as it takes.
     """
-    if near is None or is_database(place) or near.engine == "duckdb":
+    if near is None or is_file(place, near):
         Path(place).unlink(missing_ok=True)
     elif near.engine == "postgres":
-        parts = _name_parts(place, most=2)
+        parts = name_parts(place, most=2)
         names = ", ".join(sql_name(parts, more=more) for more in ("_about", ""))
         with near.lock, near.backend.con.transaction():
             near.backend.con.execute("SET LOCAL client_min_messages = warning")
+            near.backend.con.execute(f"SET LOCAL lock_timeout = '{seconds}s'")
             near.backend.con.execute(f"DROP TABLE IF EXISTS {names}")
-    elif _is_folder(place):
-        folder = _session(near)._jvm.org.apache.hadoop.fs.Path(os.fspath(place))  # noqa: SLF001 - Spark offers no other way to its files
-        settings = _session(near)._jsc.hadoopConfiguration()  # noqa: SLF001 - likewise
-        folder.getFileSystem(settings).delete(folder, True)  # noqa: FBT003 - with all that is in it
+    elif is_folder(place):
+        files, folder = spark_files(near, os.fspath(place))
+        files.delete(folder, True)  # noqa: FBT003 - with all that is in it
     else:
-        for part in ("about", "rows"):
-            _session(near).sql(f"DROP TABLE IF EXISTS {_spark_name(place, part)}")
-
-
-def sql_name(parts: Sequence[str], *, more: str = "", quote: str = '"') -> str:
-    """Write the name of a table.
-
-    Example:
-        >>> sql_name(("private", "people"), more="_about")
-        '"private"."people_about"'
-    """
-    return ".".join(f"{quote}{part}{quote}" for part in (*parts[:-1], parts[-1] + more))
+        for part in ("about", "rows", "about_owner"):
+            spark_session(near.backend).sql(f"DROP TABLE IF EXISTS {_spark_name(place, part)}")
 
 
 # --- DuckDB -----------------------------------------------------------------------------------
@@ -137,15 +137,16 @@ class EmbeddedStore:
         self._connection.close()
 
 
-def _copy_embedded(rows: Any, place: Place | None, check: Check) -> tuple[Store, str]:
+def _copy_embedded(job: CopyJob, place: Place | None) -> tuple[Store | None, str]:
     """Stream the codes into a database of their own, from where nothing else can be reached."""
     import duckdb
 
+    require_tried_library()
     if place is None:
         connection = duckdb.connect()
         store = EmbeddedStore(connection)
         try:
-            note = _fill(connection, rows, check)
+            note = _fill(connection, job)
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")
         except BaseException:
@@ -159,38 +160,82 @@ def _copy_embedded(rows: Any, place: Place | None, check: Check) -> tuple[Store,
         )
     target = Path(place)
     if target.exists():
-        raise _taken(place)
+        raise taken(place)
     if not os.access(target.absolute().parent, os.W_OK):
-        raise _unwritable(target)
-    half = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+        raise unwritable(target)
+    half = target.with_name(f".{target.name}.{job.ledger}.{secrets.token_hex(8)}{UNFINISHED}")
     try:
         with duckdb.connect(str(half)) as connection:
             half.chmod(0o600)
-            note = _fill(connection, rows, check)
+            note = _fill(connection, job)
         os.link(half, target)  # unlike a renaming this fails where somebody was faster
+        sync_folder(target.absolute().parent)  # before a row in the ledger speaks of it
     except FileExistsError:
-        raise _taken(place) from None
+        raise taken(place) from None
     except OSError:
-        raise _unwritable(target) from None
+        raise unwritable(target) from None
     finally:
         half.unlink(missing_ok=True)
         half.with_name(half.name + ".wal").unlink(missing_ok=True)
-    return _open_file(target), note
+    return None, note
 
 
-def _fill(connection: Any, rows: Any, check: Check) -> str:
-    connection.register("batches", rows.to_pyarrow_batches(chunk_size=BATCH))
-    connection.execute("CREATE TABLE coded AS SELECT * FROM batches")
-    connection.unregister("batches")
-    note = check(EmbeddedStore(connection))
+def _fill(connection: Any, job: CopyJob) -> str:
+    copy, seeds = EmbeddedStore(connection), draw_seeds()
+    with _computed(job) as (relation, rows):
+        text = job.sums_query(relation, seeds, copy)
+        expected = read_sums(fetch_row(job.table.backend, text))
+        connection.register("batches", reader(rows, BATCH))
+        connection.execute("CREATE TABLE coded AS SELECT * FROM batches")
+        connection.unregister("batches")
+    job.compare(expected, copy, seeds)
+    note = job.check(copy)
     connection.execute("CREATE TABLE about (content VARCHAR)")
     connection.execute("INSERT INTO about VALUES (?)", [note])
     return note
 
 
+@contextmanager
+def _computed(job: CopyJob) -> Iterator[tuple[str, Any]]:
+    """Give the codes as the engine of the table computes them, to be added up and to be streamed.
+
+    The embedded engine computes them once, into a temporary table; a server is asked twice, and
+    gives both times what it held at one moment.
+    """
+    query, backend = job.query(), job.table.backend
+    if job.table.engine != "duckdb":
+        with _one_moment(job.table):
+            yield f"({query})", job.rows
+        return
+    name = f"hartley_codes_{secrets.token_hex(8)}"
+    listed = ", ".join(
+        f"CAST(c{i} AS {DUCKDB_INTEGERS[coding.integer]}) AS c{i}"
+        for i, coding in enumerate(job.codings)
+    )
+    try:
+        backend.con.execute(f"CREATE TEMP TABLE {name} AS SELECT {listed} FROM ({query})")  # noqa: S608 - our own names
+        yield f"temp.main.{name}", backend.table(name, database=("temp", "main"))
+    finally:
+        backend.con.execute(f"DROP TABLE IF EXISTS temp.main.{name}")
+
+
+@contextmanager
+def _one_moment(table: Table) -> Iterator[None]:
+    """Let several statements see the table of a server as it is at one moment."""
+    if table.engine != "postgres":
+        yield
+        return
+    connection = table.backend.con
+    connection.commit()
+    with connection.transaction():
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        yield
+
+
 def _open_file(path: Path) -> EmbeddedStore:
     import duckdb
 
+    require_tried_library()
     locked: dict[str, Any] = {"enable_external_access": "false", "lock_configuration": "true"}
     return EmbeddedStore(duckdb.connect(str(path), read_only=True, config=locked))
 
@@ -252,24 +297,26 @@ def _fetched(cursor: Any) -> Any:
     return pa.table(arrays, names=names)
 
 
-def _copy_postgres(table: Table, rows: Any, place: Place | None, check: Check) -> tuple[Store, str]:
+def _copy_postgres(job: CopyJob, place: Place | None) -> tuple[Store, str]:
     """Make a table in one transaction: it is there with all that belongs to it, or not at all."""
-    parts = (f"hartley_{secrets.token_hex(8)}",) if place is None else _name_parts(place, most=2)
+    table = job.table
+    parts = (f"hartley_{secrets.token_hex(8)}",) if place is None else name_parts(place, most=2)
     name, about = sql_name(parts), sql_name(parts, more="_about")
-    rows.limit(0).to_pyarrow()  # so that Ibis registers the lists of categories
-    query, connection = table.backend.compile(rows), table.backend.con
-    connection.commit()
+    query, seeds = job.query(), draw_seeds()
     kind = "TEMPORARY TABLE" if place is None else "TABLE"
     try:
-        with connection.transaction(), connection.cursor() as cursor:
+        with _one_moment(table), table.backend.con.cursor() as cursor:
             cursor.execute(f"CREATE {kind} {name} AS {query}")
-            note = check(_Unfinished(cursor, parts))
+            copy = _Unfinished(cursor, parts)
+            text = job.sums_query(f"({query})", seeds, copy)
+            job.compare(read_sums(cursor.execute(text).fetchone()), copy, seeds)
+            note = job.check(copy)
             cursor.execute(f"ANALYZE {name}")
             cursor.execute(f"CREATE {kind} {about} (content text)")
             cursor.execute(f"INSERT INTO {about} VALUES (%s)", [note])  # noqa: S608 - checked
     except Exception as error:
         if place is not None and type(error).__name__ == "DuplicateTable":
-            raise _taken(place) from None
+            raise taken(place) from None
         raise
     return PostgresStore(table.backend, parts, table.lock), note
 
@@ -294,38 +341,57 @@ class SparkStore:
         """Leave the session to its owner."""
 
 
-def _copy_spark(table: Table, rows: Any, place: Place | None, check: Check) -> tuple[Store, str]:
+def _copy_spark(job: CopyJob, place: Place | None) -> tuple[Store, str]:
     """Check, then write the codes, then the note: without it a copy cannot be opened."""
-    session = _session(table)
-    rows.limit(0).to_pyarrow()  # so that Ibis registers the lists of categories
-    frame = session.sql(table.backend.compile(rows))
+    session, seeds = spark_session(job.table.backend), draw_seeds()
+    query = job.query()
+    frame = session.sql(query)
+    source = _spark_view(session, frame)
+    job.check(source)
     if place is None:
         store = _spark_view(session, frame.localCheckpoint(eager=True))
-        return store, check(store)
-    check(_spark_view(session, frame))
-    _spark_write(frame, place, "rows")
-    store = _spark_view(session, _spark_frame(session, place, "rows"))
-    note = check(store)
-    _spark_write(session.createDataFrame([(note,)], "content string"), place, "about")
+    else:
+        owner = session.createDataFrame([(job.ledger,)], "content string")
+        _spark_write(owner, place, "about_owner")  # first, so that an unfinished copy has it
+        _spark_write(frame, place, "rows")
+        store = _spark_view(session, spark_frame(session, place, "rows"))
+    try:
+        text = job.sums_query(f"({query})", seeds, store)
+        job.compare(read_sums(session.sql(text).first()), store, seeds)
+        note = job.check(store)
+    except BaseException:
+        if place is not None:
+            drop_copy(place, job.table)
+        raise
+    if place is not None:
+        _spark_write(session.createDataFrame([(note,)], "content string"), place, "about")
     return store, note
 
 
 def _spark_write(frame: Any, place: Place, part: str) -> None:
     try:
-        if _is_folder(place):
+        if is_folder(place):
             frame.write.parquet(f"{os.fspath(place)}/{part}")
         else:
             frame.write.saveAsTable(_spark_name(place, part), format="parquet")
     except Exception as error:
         if "ALREADY_EXISTS" in str(error):
-            raise _taken(place) from None
+            raise taken(place) from None
         raise
 
 
-def _spark_frame(session: Any, place: Place, part: str) -> Any:
-    if _is_folder(place):
+def spark_frame(session: Any, place: Place, part: str) -> Any:
+    """Return a part of a copy on Spark: rows, about or about_owner."""
+    if is_folder(place):
         return session.read.parquet(f"{os.fspath(place)}/{part}")
     return session.table(_spark_name(place, part))
+
+
+def spark_files(near: Table, path: str) -> tuple[Any, Any]:
+    """Return the file system that holds a path of Spark, and the path as it knows it."""
+    session = spark_session(near.backend)
+    folder = session._jvm.org.apache.hadoop.fs.Path(path)  # noqa: SLF001 - Spark offers no other way to its files
+    return folder.getFileSystem(session._jsc.hadoopConfiguration()), folder  # noqa: SLF001 - likewise
 
 
 def _spark_view(session: Any, frame: Any) -> SparkStore:
@@ -335,41 +401,4 @@ def _spark_view(session: Any, frame: Any) -> SparkStore:
 
 
 def _spark_name(place: Place, part: str) -> str:
-    return ".".join(_name_parts(place, most=3)) + ("_about" if part == "about" else "")
-
-
-def _session(table: Table) -> Any:
-    return table.backend._session  # noqa: SLF001 - Ibis offers no other way to it
-
-
-def _is_folder(place: Place) -> bool:
-    return "/" in os.fspath(place)
-
-
-# --- names ------------------------------------------------------------------------------------
-
-
-def _name_parts(place: Place, *, most: int) -> tuple[str, ...]:
-    """Split the name of a table; anything but plain letters, digits and underscores is refused."""
-    parts = tuple(os.fspath(place).split("."))
-    plain = all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", part) for part in parts)
-    if not plain or len(parts) > most or len(parts[-1]) > LONGEST_NAME:
-        raise InputError(
-            f"The place {os.fspath(place)} for the coded copy is no name of a table",
-            hint="write for example private.people_coded, in plain letters, digits and underscores",
-        )
-    return parts
-
-
-def _taken(place: Place) -> InputError:
-    return InputError(
-        f"The place {Path(place).name} for the coded copy is taken",
-        hint="open the copy that is there, or choose another name for new data",
-    )
-
-
-def _unwritable(target: Path) -> InputError:
-    return InputError(
-        f"The place {target.name} for the coded copy cannot be written",
-        hint="check that its folder exists, may be written to and has room",
-    )
+    return ".".join(name_parts(place, most=3)) + ("" if part == "rows" else f"_{part}")

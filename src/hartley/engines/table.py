@@ -130,6 +130,21 @@ class Table:
         return f"the columns are {shown}"
 
 
+def fetch_row(backend: Any, text: str) -> tuple[Any, ...]:
+    """Run a statement of our own on a connection and return its only row."""
+    if backend.name == "postgres":
+        with backend.con.transaction(), backend.con.cursor() as cursor:
+            return tuple(cursor.execute(text).fetchone())
+    if backend.name == "pyspark":
+        return tuple(spark_session(backend).sql(text).first())
+    return tuple(backend.con.execute(text).fetchone())
+
+
+def spark_session(backend: Any) -> Any:
+    """Return the session behind a connection to Spark."""
+    return backend._session  # noqa: SLF001 - Ibis offers no other way to it
+
+
 def refuse_doubled(names: Iterable[str], table: str) -> None:
     """Refuse names that are equal, or that the engine takes for equal: it ignores their case."""
     seen: dict[str, str] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.engines.embedded import stop
 from hartley.engines.met import MapCounts, refuse_met
 from hartley.engines.rules import Formula, Quantized
+from hartley.engines.streams import batches, declared_types
 from hartley.errors import EngineError, HartleyError, OptionError
 from hartley.files import whole_file
 
@@ -216,12 +216,13 @@ def _stream(
     """Fetch batch after batch, change each and write it."""
     import pyarrow as pa
 
-    schema = mapped.expression.schema().to_pyarrow().remove_metadata()
+    schema = declared_types(mapped.expression)
     written = schema if change is None else change(schema.empty_table()).schema
     rows, nulls = 0, [0] * len(schema)
+    size = BATCH if change is None else CHUNK
     with _writer(*place, written) as writer:
-        for batch in _batches(mapped, BATCH if change is None else CHUNK):
-            table = pa.Table.from_batches([batch]).cast(schema)
+        for batch in batches(mapped.expression, size, bounded=True):
+            table = pa.Table.from_batches([batch])
             writer.write_table(table if change is None else change(table))
             rows += table.num_rows
             nulls = [
@@ -240,23 +241,3 @@ def _writer(half: Path, form: str, schema: Any) -> Any:
     if form == "parquet":
         return pq.ParquetWriter(half, schema)
     return pc.CSVWriter(half, schema, write_options=pc.WriteOptions(quoting_style="needed"))
-
-
-def _batches(mapped: MappedTable, size: int) -> Iterator[Any]:
-    if mapped.table.engine == "pyspark":
-        return _spark_batches(mapped)
-    batches: Iterator[Any] = mapped.expression.to_pyarrow_batches(chunk_size=size)
-    return batches
-
-
-def _spark_batches(mapped: MappedTable) -> Iterator[Any]:
-    """Fetch a partition at a time, where Ibis would fetch all rows at once."""
-    import pyarrow as pa
-
-    backend = mapped.table.backend
-    session = backend._session  # noqa: SLF001 - Ibis offers no other way to it
-    frame = session.sql(backend.compile(mapped.expression))
-    kind = mapped.expression.schema().as_struct().to_pyarrow()
-    rows = frame.toLocalIterator()
-    while batch := list(itertools.islice(rows, BATCH)):
-        yield pa.RecordBatch.from_struct_array(pa.array(batch, type=kind))

@@ -20,6 +20,7 @@ from hartley.agent.ledger.charging import (
 )
 from hartley.agent.ledger.entries import canonical, check_name
 from hartley.agent.ledger.populations import add_population
+from hartley.agent.ledger.private import keep_digest, read_digest, read_secret
 from hartley.agent.ledger.reading import (
     Charge,
     Overview,
@@ -32,15 +33,17 @@ from hartley.agent.ledger.reading import (
     read_state,
 )
 from hartley.agent.ledger.standing import MAY_SAY
-from hartley.agent.ledger.verifying import verify
+from hartley.agent.ledger.verifying import hash_at, verify
 from hartley.errors import OptionError, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from hartley.agent.ledger.backup import Restored
     from hartley.agent.ledger.entries import Entry, Head
     from hartley.agent.ledger.populations import Population
+    from hartley.agent.ledger.private import Secret
     from hartley.agent.ledger.replay import OpenFactor, Report, Reprice
     from hartley.agent.ledger.standing import Balance
     from hartley.agent.ledger.store import Store, Transaction
@@ -77,6 +80,11 @@ class Ledger:
         """How to call the ledger in a sentence."""
         return self._store.name
 
+    @property
+    def path(self) -> Path | None:
+        """The file that holds the ledger; None where a server does."""
+        return self._store.path
+
     def close(self) -> None:
         """Close every connection."""
         self._end()
@@ -89,8 +97,15 @@ class Ledger:
 
     # --- writing ---
 
-    def record(
-        self, dataset: str, kind: str, content: Mapping[str, Any], *, schema: str | None = None
+    def record(  # noqa: PLR0913 - what an event rests on, each by name
+        self,
+        dataset: str,
+        kind: str,
+        content: Mapping[str, Any],
+        *,
+        schema: str | None = None,
+        copy_digest: str | None = None,
+        check: Callable[[], None] | None = None,
     ) -> Entry:
         """Record an event, or refuse it where a promise would not hold afterwards.
 
@@ -104,6 +119,8 @@ class Ledger:
             content: what it says, public things alone.
             schema: version of the schema that it was prepared under; refused where that is not
                 the present one.
+            copy_digest: of the coded copy of a new version; kept privately, never in the row.
+            check: called while nobody else writes; what it raises refuses the event.
 
         The factor of the open columns is charged when a dataset is created, with every version
         and with a changed schema, unless its open_charge says less.
@@ -113,11 +130,18 @@ class Ledger:
             raise OptionError(
                 f"There is no event of the kind '{kind}'", hint=f"use {', '.join(MAY_SAY)}"
             )
-        if kind == "population":
-            return self._store.write(lambda t: add_population(t, dataset, content), again=False)
-        return self._store.write(
-            lambda t: add_event(t, dataset, kind, content, schema), again=False
-        )
+
+        def work(transaction: Transaction) -> Entry:
+            if check is not None:
+                check()
+            if kind == "population":
+                return add_population(transaction, dataset, content)
+            entry = add_event(transaction, dataset, kind, content, schema)
+            if copy_digest is not None:
+                keep_digest(self._store, transaction, content["version"], copy_digest)
+            return entry
+
+        return self._store.write(work, again=False)
 
     def reserve(  # noqa: PLR0913 - what a charge rests on, each by name
         self,
@@ -164,6 +188,38 @@ class Ledger:
         new row, or None where there was nothing to write.
         """
         return self._store.write(lambda t: keep(t, reservation, answers))
+
+    # --- coded copies ---
+
+    def secret(self) -> Secret:
+        """Return the random name of the ledger and the key of its copies' digests: for its owner.
+
+        Both are drawn when they are first asked for. They are in no row, export or backup.
+        """
+        return read_secret(self._store)
+
+    def copy_digest(self, version: str) -> str | None:
+        """Return the digest of the coded copy of a version, None where none was kept."""
+        return read_digest(self._store, version)
+
+    def keep_copy_digest(self, version: str, digest: str) -> None:
+        """Keep the digest of a coded copy that was compared with its table."""
+        self._store.write(lambda t: keep_digest(self._store, t, version, digest))
+
+    def making(self) -> AbstractContextManager[None]:
+        """Keep others from sweeping while a coded copy is made and recorded."""
+        return self._store.making()
+
+    def sweep(self, work: Callable[[dict[str, list[str]]], None]) -> bool:
+        """Call something with all versions by dataset, unless somebody makes a copy just now.
+
+        Nobody records anything meanwhile; returns whether it was called.
+        """
+        return self._store.sweep(lambda t: work(t.all_versions()))
+
+    def versions(self) -> dict[str, list[str]]:
+        """Return every version that the data of each dataset had, the present one last."""
+        return self._store.read(lambda t: t.all_versions())
 
     # --- reading ---
 
@@ -246,6 +302,15 @@ class Ledger:
     def head(self) -> Head | None:
         """Return where the chain ends; None where it is empty."""
         return self._store.read(lambda t: t.head())
+
+    def first_hash(self) -> str | None:
+        """Return the hash of the first row, which every copy of this chain shares."""
+        first = self._store.read(lambda t: t.entry(1))
+        return None if first is None else first.hash
+
+    def contains(self, head: Head) -> bool:
+        """Tell whether the chain holds the row that a saved head names."""
+        return self._store.read(lambda t: hash_at(t, head)) == head.hash
 
     # --- keeping ---
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -20,13 +21,15 @@ from hartley.agent.ledger.store import (
 from hartley.errors import EngineError, InputError, OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 T = TypeVar("T")
 
 LOCK = 0x48617274_6C656467
 """The advisory lock that writers queue for: 'Hartledg'."""
+MAKING = 0x48617274_6D616B65
+"""The advisory lock that whoever makes a coded copy shares: 'Hartmake'."""
 TABLES = """
 CREATE TABLE hartley_head (
     one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -153,6 +156,37 @@ class PostgresStore(Store):
 
         self.read(lambda transaction: write_lines(transaction, path))
 
+    def holds_table(self, transaction: Transaction, name: str) -> bool:
+        """Tell whether there is a table of this name."""
+        return _is_visible(transaction, name)
+
+    def shield(self, transaction: Transaction, name: str) -> None:
+        """Take what everybody may do with a table away."""
+        del self
+        transaction.run(f"REVOKE ALL ON {name} FROM PUBLIC", ())
+
+    @contextmanager
+    def making(self) -> Iterator[None]:
+        """Hold a shared lock on a connection of its own, which ends with the process too."""
+        connection = self._connect()
+        try:
+            connection.execute("BEGIN")  # whatever stands between keeps to one server meanwhile
+            connection.execute(f"SELECT pg_advisory_xact_lock_shared({MAKING})")
+            yield
+        finally:
+            connection.close()
+
+    def sweep(self, work: Callable[[Transaction], None]) -> bool:
+        """Do something while nobody makes a copy or writes; tell whether that was possible now."""
+
+        def alone(transaction: Transaction) -> bool:
+            ((free,),) = transaction.run(f"SELECT pg_try_advisory_xact_lock({MAKING})", ())
+            if free:
+                work(transaction)
+            return bool(free)
+
+        return self.write(alone)
+
 
 def _transact(
     connection: Any,  # noqa: ANN401 - psycopg is imported on use
@@ -194,11 +228,15 @@ def shown(url: str) -> str:
 
 
 def _format_of(transaction: Transaction) -> int | None:
-    # A look into the catalogue itself: to_regclass may remember how things were before the lock.
-    visible = "SELECT 1 FROM pg_class WHERE relname = 'hartley_head' AND pg_table_is_visible(oid)"
-    if not transaction.run(visible, ()):
+    if not _is_visible(transaction, "hartley_head"):
         return None
     return format_noted(transaction)
+
+
+def _is_visible(transaction: Transaction, name: str) -> bool:
+    # A look into the catalogue itself: to_regclass may remember how things were before the lock.
+    visible = "SELECT 1 FROM pg_class WHERE relname = ? AND pg_table_is_visible(oid)"
+    return bool(transaction.run(visible, (name,)))
 
 
 def _create(transaction: Transaction) -> None:

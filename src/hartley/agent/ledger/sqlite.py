@@ -7,13 +7,14 @@ import shutil
 import sqlite3
 import tempfile
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hartley.agent.ledger.connections import Pool
 from hartley.agent.ledger.entries import FORMAT
 from hartley.agent.ledger.migrations import migrate
+from hartley.agent.ledger.private import TABLE
 from hartley.agent.ledger.rows import broken
 from hartley.agent.ledger.store import (
     ATTEMPTS,
@@ -27,7 +28,7 @@ from hartley.agent.ledger.store import (
 from hartley.errors import EngineError, HartleyError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 T = TypeVar("T")
 
@@ -67,6 +68,8 @@ CREATE TRIGGER hartley_entries_remain BEFORE DELETE ON hartley_entries
 
 class SqliteStore(Store):
     """A ledger in one file, shared by threads and processes of one machine."""
+
+    path: Path
 
     def __init__(self, path: Path, *, create: bool = True) -> None:
         # Connections are opened at any time, also after the process went to another folder.
@@ -268,6 +271,74 @@ class SqliteStore(Store):
         with self.pool.lend() as connection, closing(sqlite3.connect(path)) as copy:
             connection.backup(copy)
             copy.execute("PRAGMA journal_mode = DELETE")  # one file, whole
+            copy.execute("PRAGMA secure_delete = ON")  # what is dropped is overwritten
+            copy.execute(f"DROP TABLE IF EXISTS {TABLE}")
+
+    def holds_table(self, transaction: Transaction, name: str) -> bool:
+        """Tell whether there is a table of this name."""
+        listed = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+        return bool(transaction.run(listed, (name,)))
+
+    def shield(self, transaction: Transaction, name: str) -> None:
+        """Keep the file from the eyes of others; a group that may write to it shares it."""
+        del transaction, name
+        shared = 0o660 if self.path.stat().st_mode & 0o020 else 0o600
+        for ending in ("", "-wal", "-shm"):
+            with suppress(OSError):  # the owner is somebody else, or there is no such file
+                self.path.with_name(self.path.name + ending).chmod(shared)
+
+    @contextmanager
+    def making(self) -> Iterator[None]:
+        """Hold a shared lock on a file beside the ledger, which ends with the process too."""
+        with _locked(self._lock_file, exclusive=False):
+            yield
+
+    def sweep(self, work: Callable[[Transaction], None]) -> bool:
+        """Do something while nobody makes a copy or writes; not on systems without such locks."""
+        with _locked(self._lock_file, exclusive=True) as alone:
+            if alone:
+                self.write(work)
+            return alone
+
+    @property
+    def _lock_file(self) -> Path:
+        return self.path.with_name(f"{self.path.name}.making")
+
+
+@contextmanager
+def _locked(path: Path, *, exclusive: bool) -> Iterator[bool]:
+    """Lock a file that is there only while somebody has it locked; tell whether that worked.
+
+    Who waits for a lock may get that of a file that was removed meanwhile, and tries again.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield False
+        return
+    kind = fcntl.LOCK_EX | fcntl.LOCK_NB if exclusive else fcntl.LOCK_SH
+    while True:
+        try:
+            handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o660)
+        except OSError:  # a folder that cannot be written to: nothing is made or removed there
+            yield False
+            return
+        try:
+            fcntl.flock(handle, kind)
+        except OSError:
+            os.close(handle)
+            yield False
+            return
+        if path.exists() and path.stat().st_ino == os.fstat(handle).st_ino:
+            break
+        os.close(handle)
+    try:
+        yield True
+    finally:
+        with suppress(OSError):  # somebody else holds it too, and removes it later
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink(missing_ok=True)
+        os.close(handle)
 
 
 def _transact(connection: sqlite3.Connection, work: Callable[[Transaction], T], begin: str) -> T:

@@ -26,6 +26,7 @@ from hartley.errors import EngineError, HartleyError, InputError, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from hartley.agent.ledger.connections import Pool
@@ -197,15 +198,19 @@ class Transaction:
         rows = self.run(f"{hop}SELECT name FROM hop WHERE name IS NOT NULL", twice)  # noqa: S608 - our own words
         return [row[0] for row in rows]
 
-    def versions(self, dataset: str, *, until: int = LARGEST_SEQUENCE) -> set[str]:
-        """Name every version that the data of a dataset had, up to some row."""
+    def versions(self, dataset: str, *, until: int = LARGEST_SEQUENCE) -> list[str]:
+        """Name every version that the data of a dataset had, up to some row, in their order."""
         rows = self.run(
             "SELECT content FROM hartley_entries WHERE dataset = ? AND sequence <= ? "
-            "AND kind IN ('created', 'version', 'erasure', 'schema')",
+            "AND kind IN ('created', 'version', 'erasure', 'schema') ORDER BY sequence",
             (dataset, until),
         )
         told = [json.loads(row[0]) for row in rows]
-        return {content["version"] for content in told if "version" in content}
+        return [content["version"] for content in told if "version" in content]
+
+    def all_versions(self) -> dict[str, list[str]]:
+        """Name the versions of every dataset."""
+        return {dataset: self.versions(dataset) for dataset in self.datasets()}
 
     def schemas(self, dataset: str) -> list[Entry]:
         """Return the rows that gave a dataset a schema, in order, checked."""
@@ -326,6 +331,8 @@ class Store(ABC):
 
     name: str
     """How to call it in a sentence; holds no password."""
+    path: Path | None = None
+    """The file, where it is one."""
     pool: Pool
     only_reads = False
     """Whether nothing can be written to it from here."""
@@ -349,7 +356,23 @@ class Store(ABC):
 
     @abstractmethod
     def copy_to(self, path: Path) -> None:
-        """Write a copy of one moment of the ledger to a file."""
+        """Write a copy of one moment of the ledger to a file, without what is private."""
+
+    @abstractmethod
+    def holds_table(self, transaction: Transaction, name: str) -> bool:
+        """Tell whether there is a table of this name."""
+
+    @abstractmethod
+    def shield(self, transaction: Transaction, name: str) -> None:
+        """Keep a table from the eyes of others, as far as the store can."""
+
+    @abstractmethod
+    def making(self) -> AbstractContextManager[None]:
+        """Say, while a coded copy is made and recorded, that somebody is at it."""
+
+    @abstractmethod
+    def sweep(self, work: Callable[[Transaction], None]) -> bool:
+        """Do something while nobody makes a copy or writes; tell whether that was possible now."""
 
     def close(self) -> None:
         """Close every connection."""

@@ -74,12 +74,16 @@ def _beside(transaction: Transaction, state: Replay, report: Report) -> str | No
     return None
 
 
+def hash_at(transaction: Transaction, head: Head) -> str | None:
+    """Return the hash of the row that a saved head names; None where there is no such row."""
+    if head.format != FORMAT:
+        return transaction.hash_before_migration(head.format, head.sequence)
+    return transaction.hash_of(head.sequence)
+
+
 def _older(transaction: Transaction, head: Head) -> str | None:
     """Say whether the chain lacks a row that a saved head names."""
-    if head.format != FORMAT:
-        known = transaction.hash_before_migration(head.format, head.sequence)
-    else:
-        known = transaction.hash_of(head.sequence)
+    known = hash_at(transaction, head)
     if known == head.hash:
         return None
     if known is None:

@@ -1,0 +1,99 @@
+"""Digests by which a ledger knows its coded copies again, under a key that only it holds.
+
+Of a DuckDB file all bytes count. Of a table on PostgreSQL or Spark the rows do, in whatever order,
+and the note beside them. A digest says something about the data to whoever has the key, so neither
+leaves the ledger's database.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hartley.engines.copy_jobs import is_file, relation_of
+from hartley.engines.row_sums import read_sums, row_sums_query, seeds_from
+from hartley.engines.stores import open_store
+from hartley.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hartley.engines.coded import Owner, Store
+    from hartley.engines.coding import ColumnCoding
+    from hartley.engines.copy_jobs import Place
+    from hartley.engines.table import Table
+
+FileMark = tuple[int, int, int, int]
+
+_digests: dict[tuple[str, str, str], tuple[FileMark | None, str]] = {}
+"""What this process has computed, by place, version and ledger; of a file while it is as it was."""
+
+
+def copy_digest(  # noqa: PLR0913 - what a copy is known by, each by name
+    place: Place,
+    codings: Sequence[ColumnCoding],
+    version: str,
+    owner: Owner,
+    near: Table | None = None,
+    *,
+    fresh: bool = False,
+) -> str:
+    """Return the digest of a copy under its owner's key; computed once a version and process.
+
+    Args:
+        place: where the copy lives.
+        codings: how its columns are coded.
+        version: of the data that it holds.
+        owner: the ledger that asks.
+        near: a table on the PostgreSQL or the Spark that holds it.
+        fresh: whether it was just made; the first time that it is opened it is read again.
+
+    A file is read before DuckDB opens it: closing it afterwards would end DuckDB's lock on it.
+    """
+    known_by = (os.fspath(place), version, owner.ledger)
+    mark = _mark(Path(place)) if is_file(place, near) else None
+    known = _digests.get(known_by)
+    if known is not None and known[0] == mark:
+        return known[1]
+    key = owner.key_of(version)
+    if mark is not None:
+        digest = _file_digest(Path(place), key)
+        if _mark(Path(place)) != mark:
+            raise InputError(
+                f"The coded copy {Path(place).name} changed while it was read",
+                hint="nobody but the agent may write to it; open it again",
+            )
+    else:
+        store, note = open_store(place, near)
+        digest = _rows_digest(store, note, codings, key)
+    if not fresh:
+        _digests[known_by] = mark, digest
+    return digest
+
+
+def _mark(path: Path) -> FileMark:
+    """Return by what a file that was not written meanwhile is known."""
+    try:
+        state = path.stat()
+    except OSError:
+        raise InputError(
+            f"There is no coded copy {path.name} that can be read",
+            hint="check the name, or make the copy first",
+        ) from None
+    return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+
+
+def _file_digest(path: Path, key: bytes) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(key=key)).hexdigest()
+
+
+def _rows_digest(store: Store, note: str, codings: Sequence[ColumnCoding], key: bytes) -> str:
+    text = row_sums_query(codings, relation_of(store), seeds_from(key), store.dialect)
+    fetched = store.fetch(text)
+    sums = read_sums([column[0].as_py() for column in fetched.columns])
+    told = f"{sums.rows}|{sums.first}|{sums.second}|{note}"
+    return hmac.digest(key, told.encode(), "sha512").hex()

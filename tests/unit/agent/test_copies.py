@@ -1,0 +1,270 @@
+"""Coded copies are known again, an older ledger is noticed, and a kill leaves nothing for long."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from hartley.agent import loading
+from hartley.agent.agent import Agent
+from hartley.agent.ledger import Head, open_ledger
+from hartley.engines import seals
+from hartley.errors import InputError
+
+SCHEMA = {
+    "table": {"name": "people"},
+    "columns": {
+        "age": {"kind": "private", "range": [0, 100], "step": 1},
+        "area": {"kind": "public", "values": ["north", "south"]},
+    },
+}
+DATA = {"age": list(range(20, 60)), "area": ["north", "south"] * 20}
+OLD = "SELECT COUNT(*) FROM people WHERE age >= {}"
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """A ledger with a dataset and its copy beside it."""
+    Agent(DATA, SCHEMA, ledger=tmp_path / "ledger.db", budget=20).close()
+    return tmp_path / "ledger.db"
+
+
+def copies(ledger):
+    return sorted(ledger.parent.glob("*.duckdb"))
+
+
+def ask(ledger, limit=40, data=None, **more):
+    with Agent(data, SCHEMA, ledger=ledger, **more) as agent:
+        return agent.ask(OLD.format(limit)).value
+
+
+# --- digests ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE coded SET c0 = 0",
+        "UPDATE coded SET c1 = 1 - c1",  # as many of each as before
+        "DELETE FROM coded WHERE c0 = 30; INSERT INTO coded VALUES (31, 0)",
+        "UPDATE about SET content = replace(content, 'sources', 'Sources')",
+        "UPDATE about SET content = 'nonsense'",
+        "DROP TABLE about",
+    ],
+)
+def test_a_changed_copy_is_refused_also_in_the_process_that_knew_it(ledger, change):
+    assert ask(ledger) == 20
+    (copy,) = copies(ledger)
+    with duckdb.connect(str(copy)) as connection:
+        connection.execute(change)
+    for data in (None, DATA):
+        with pytest.raises(
+            InputError, match=r"(changed after it was made|can be opened).*; hint: "
+        ):
+            Agent(data, SCHEMA, ledger=ledger)
+    assert ask(ledger, data=DATA, update=True) == 20
+
+
+def test_a_copy_is_read_once_a_process_while_nobody_touches_it(ledger, monkeypatch):
+    assert ask(ledger) == 20
+    monkeypatch.setattr(seals, "_file_digest", lambda *_: pytest.fail("read again"))
+    assert ask(ledger, 41) == 19
+
+
+def test_the_copy_of_another_version_does_not_pass_for_this_one(ledger, tmp_path):
+    (before,) = copies(ledger)
+    kept = shutil.copy(before, tmp_path / "kept")
+    ask(ledger, data={**DATA, "age": list(range(30, 70))}, update=True)
+    (present,) = copies(ledger)
+    shutil.copy(kept, present)
+    with pytest.raises(InputError, match="holds another version of the data"):
+        Agent(None, SCHEMA, ledger=ledger)
+
+
+def test_nothing_that_depends_on_the_data_or_the_key_leaves_the_ledger(ledger, tmp_path):
+    ask(ledger)
+    with open_ledger(ledger) as opened:
+        secret = opened.secret()
+        digest = opened.copy_digest(opened.state("people").version)
+        opened.export(tmp_path / "export.jsonl")
+        opened.backup(tmp_path / "backup.db")
+        assert opened.verify().holds
+        assert "key" not in repr(secret)
+    assert digest is not None
+    for name in ("export.jsonl", "backup.db"):
+        content = (tmp_path / name).read_bytes()
+        for private in (secret.key.hex(), secret.key, digest, secret.ledger):
+            found = private if isinstance(private, bytes) else private.encode()
+            assert found not in content, name
+    assert secret.key.hex().encode() in ledger.read_bytes() + b"".join(
+        path.read_bytes() for path in tmp_path.glob("ledger.db-wal")
+    )
+    assert (ledger.stat().st_mode & 0o077) == 0
+
+
+def test_a_restored_ledger_takes_its_copy_back_after_the_table_was_compared(ledger, tmp_path):
+    ask(ledger)
+    with open_ledger(ledger) as opened:
+        opened.backup(tmp_path / "backup.db")
+    ledger.unlink()
+    with open_ledger(ledger) as opened:
+        opened.restore(tmp_path / "backup.db")
+    with pytest.raises(InputError, match=r"no digest of the coded copy.*; hint: pass the table"):
+        Agent(None, SCHEMA, ledger=ledger)
+    with pytest.raises(InputError, match="not the one"):
+        Agent({**DATA, "age": DATA["age"][::-1]}, SCHEMA, ledger=ledger)
+    assert ask(ledger, data=DATA) == 20
+    assert ask(ledger) == 20
+
+
+# --- the head -----------------------------------------------------------------------------------
+
+
+def put_back(ledger, kept):
+    for ending in ("-wal", "-shm"):
+        ledger.with_name(ledger.name + ending).unlink(missing_ok=True)
+    shutil.copy(kept, ledger)
+
+
+def test_an_older_ledger_is_noticed(ledger, tmp_path):
+    assert ask(ledger) == 20
+    kept = shutil.copy(ledger, tmp_path / "kept")
+    assert ask(ledger, 41) == 19
+    newest = shutil.copy(ledger, tmp_path / "newest")
+    put_back(ledger, kept)
+    (note,) = tmp_path.glob("*.head")
+    for more in ({}, {"update": True, "data": DATA}):
+        with pytest.raises(InputError, match=rf"older than .*; hint: .*removing {note.name}"):
+            ask(ledger, **more)
+    assert len(copies(ledger)) == 1
+    put_back(ledger, newest)
+    assert ask(ledger, 41) == 19
+    put_back(ledger, kept)
+    note.unlink()  # the owner's act
+    assert ask(ledger, 41) == 19
+
+
+def test_an_older_ledger_restored_by_its_rows_is_noticed(ledger, tmp_path):
+    with open_ledger(ledger) as opened:
+        opened.export(tmp_path / "old.jsonl")
+    ask(ledger)
+    ledger.unlink()
+    with open_ledger(ledger) as opened:
+        opened.restore(tmp_path / "old.jsonl")
+    with pytest.raises(InputError, match="older than the one that was last used"):
+        ask(ledger, data=DATA)
+
+
+def test_a_lower_head_is_no_alarm_and_another_ledger_in_the_folder_neither(ledger, tmp_path):
+    (note,) = tmp_path.glob("*.head")
+    early = note.read_text()
+    ask(ledger)
+    assert Head.from_json(note.read_text()).sequence > Head.from_json(early).sequence
+    note.write_text(early)  # as by a process that was slower
+    assert ask(ledger, 41) == 19
+    with open_ledger(ledger) as opened:
+        assert Head.from_json(note.read_text()) == opened.head()
+    Agent(DATA, SCHEMA, ledger=tmp_path / "other.db", budget=5).close()
+    assert ask(ledger, 42) == 18
+    note.write_text("nonsense")
+    with pytest.raises(InputError, match=rf"{note.name} .* cannot be read; hint: "):
+        ask(ledger)
+
+
+def test_a_folder_that_cannot_be_written_to_is_no_reason_to_refuse(ledger, monkeypatch):
+    def fail(*_):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "fsync", fail)
+    assert ask(ledger) == 20
+
+
+# --- kills --------------------------------------------------------------------------------------
+
+KILLED = textwrap.dedent("""
+    import json, os, signal, sys
+    from hartley.agent import loading
+    from hartley.agent.agent import Agent
+    from hartley.agent.ledger.ledger import Ledger
+    from hartley.engines import stores
+
+    schema, data, ledger, when = json.loads(sys.argv[1])
+
+    def die(*_, **__):
+        print("here", flush=True)
+        if when.endswith("stopped"):
+            os.kill(os.getpid(), signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if when.startswith("filled"):
+        stores.sync_folder = die          # linked under its name, the hidden one still there
+    elif when.startswith("half"):
+        stores.read_sums = die            # the hidden file is there
+    else:
+        Ledger.record = die               # whole, and not recorded
+    Agent(data, schema, ledger=ledger, update=True)
+""")
+
+
+def start(ledger, when):
+    """Start an update that ends, or stops, at some point; return once it is there."""
+    words = [sys.executable, "-c", KILLED, json.dumps([SCHEMA, DATA, str(ledger), when])]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "here\n"
+    return process
+
+
+def hidden(ledger):
+    return [path for path in ledger.parent.iterdir() if ".part" in path.name]
+
+
+@pytest.mark.parametrize("when", ["half", "filled", "recording"])
+def test_what_a_killed_update_has_left_is_removed(ledger, when):
+    process = start(ledger, when)
+    assert process.wait() == -signal.SIGKILL
+    process.stdout.close()
+    assert len(copies(ledger)) + len(hidden(ledger)) > 1
+    assert ask(ledger) == 20
+    assert (len(copies(ledger)), hidden(ledger)) == (1, [])
+    assert not ledger.with_name("ledger.db.making").exists()
+
+
+@pytest.mark.parametrize("when", ["half stopped", "recording stopped"])
+def test_what_another_process_is_making_is_not_removed(ledger, when):
+    process = start(ledger, when)
+    try:
+        before = {*copies(ledger), *hidden(ledger)}
+        assert ask(ledger) == 20
+        assert {*copies(ledger), *hidden(ledger)} == before
+        assert len(before) > 1
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    assert ask(ledger, 41) == 19
+    assert (len(copies(ledger)), hidden(ledger)) == (1, [])
+
+
+def test_a_copy_that_vanished_before_it_was_recorded_is_not_recorded(ledger, monkeypatch):
+    made = loading.code_table
+
+    def vanishing(*args, **options):
+        coded = made(*args, **options)
+        Path(options["place"]).unlink()
+        return coded
+
+    monkeypatch.setattr(loading, "code_table", vanishing)
+    with open_ledger(ledger) as opened:
+        before = opened.head()
+        with pytest.raises(InputError, match="was removed before it was recorded"):
+            Agent(DATA, SCHEMA, ledger=ledger, update=True)
+        assert opened.head() == before
