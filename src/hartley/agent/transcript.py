@@ -154,6 +154,7 @@ class _Book:
             widths=domain.widths,
             multiplicity=domain.multiplicity,
             private=tuple(cut.column.kind == "private" for cut in cuts),
+            people=self.schema.unit is None,
         )
 
 
