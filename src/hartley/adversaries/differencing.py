@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hartley.adversaries.differencing_finding import Difference, DifferencingFinding, Term
+from hartley.adversaries.finding import no_answer
 from hartley.errors import InputError, OptionError
 from hartley.ranges.consistent import MOST_STEPS
 from hartley.ranges.inference import Reach
@@ -48,9 +49,9 @@ class Differencing:
     All linear combinations y of all answers are tried at once, by a linear programme whose
     multipliers are checked in whole numbers; where the tables are few, all of them are followed
     as well. A total is called settled only with such a proof, not settled only with two tables
-    that fit every answer, and open otherwise. The totals are those of counts, sums and sums of
-    squares that were asked for, of every set of at most so many rows that public columns tell
-    apart, and of any one row; order statistics help to bound them. Grows with the number of
+    that fit every answer, and open otherwise. Totals are taken of whatever was counted, added up
+    or ranked, over every set of at most so many rows that public columns tell apart, and over any
+    one row. Grows with the number of
     those sets times a linear programme of the records that answers tell apart; beyond
     ``MOST_TARGETS`` totals the finding says how many were not tried.
 
@@ -84,7 +85,7 @@ class Differencing:
                 f"{self.rows:,} rows cannot be isolated", hint="give a number of rows from 1"
             )
         if not transcripts:
-            raise OptionError("There is no answer to attack", hint="ask the agent something first")
+            raise no_answer()
         parts = [_Part(transcript, self.rows) for transcript in transcripts]
         targets = [(part, target) for part in parts for target in part.targets()]
         targets.sort(key=lambda pair: (pair[1].rows > self.rows, pair[1].rows))
@@ -148,11 +149,15 @@ class _Part:
     def statements(self) -> Statements:
         return self.relaxed.statements
 
-    @cached_property
-    def columns(self) -> list[int]:
-        """The statements that are totals."""
-        owners = self.owners
-        return [i for i, j in enumerate(owners) if self.transcript.answers[j].is_total]
+    @property
+    def asked(self) -> range:
+        """The answers, each of which takes a whole number of every row, by their places."""
+        return range(len(self.transcript.answers))
+
+    @property
+    def totals(self) -> list[int]:
+        """Those of them that add the numbers up."""
+        return [i for i in self.asked if self.transcript.answers[i].is_total]
 
     @cached_property
     def owners(self) -> list[int]:
@@ -168,21 +173,31 @@ class _Part:
             kinds = self.relaxed.kinds[place]
             there = np.zeros(len(kinds.weights), bool)
             there[kinds.kinds[~absent[group.records]]] = True
-            types = np.unique(kinds.types[there]).tolist()
-            for kind in types:
-                mine = there & (kinds.types == kind)
-                whole = bool(mine.all())
-                rows = group.rows
-                if not whole and len(types) <= MOST_PIECES and self.relaxed.small:
-                    rows = self._most_rows(place, mine)
-                if rows:
+            pieces = {
+                kind: there & (kinds.types == kind)
+                for kind in np.unique(kinds.types[there]).tolist()
+            }
+            rows = self._most_rows(place, list(pieces.values()))
+            for (kind, mine), most in zip(pieces.items(), rows, strict=True):
+                if most:
                     name = group.name or self.transcript.type_name(kind)
-                    found.append(_Atom(place, mine, rows, whole, name))
+                    found.append(_Atom(place, mine, most, bool(mine.all()), name))
         return tuple(found)
 
-    def _most_rows(self, group: int, kinds: NDArray[np.bool_]) -> int:
-        ones = self._costs({group: kinds.astype(np.int64)})
-        return self.statements.reach(ones, steps=MOST_STEPS // 20, search=False).high
+    def _most_rows(self, group: int, pieces: list[NDArray[np.bool_]]) -> list[int]:
+        """Return how many rows of a group each of its pieces has at most."""
+        rows = self.transcript.groups[group].rows
+        if bool(pieces[0].all()) or len(pieces) > MOST_PIECES or not self.relaxed.small:
+            return [rows] * len(pieces)
+        counted = [
+            self.statements.reach(
+                self._costs({group: mine.astype(np.int64)}), steps=MOST_STEPS // 20, search=False
+            )
+            for mine in pieces
+        ]
+        # Rows that others certainly have are left to nobody else.
+        taken = sum(reach.low for reach in counted)
+        return [min(reach.high, rows - taken + reach.low) for reach in counted]
 
     def _costs(self, numbers: dict[int, NDArray[np.int64]]) -> tuple[NDArray[np.int64], ...]:
         """Return the number of every kind of every group, nothing where none is given."""
@@ -205,23 +220,28 @@ class _Part:
         return list(found.values())
 
     def _pairs(self) -> Iterator[_Target]:
-        """Compare every two answers, and every one with none."""
-        answers = [(column, self.transcript.answers[self.owners[column]]) for column in self.columns]
-        nothing = np.zeros(len(self.transcript.records), bool)
-        for column, answer in answers:
-            smaller = [(other, part.inside, part.values, part.ends) for other, part in answers]
-            for other, inside, values, ends in (*smaller, (None, nothing, nothing, (0, 0))):
+        """Compare every two totals, and every one with none."""
+        answers = [self.transcript.answers[i] for i in self.totals]
+        nothing = np.zeros(len(self.transcript.records), np.int64)
+        smaller = [(answer.inside, answer.values, answer.ends) for answer in answers]
+        for answer in answers:
+            for inside, values, ends in (*smaller, (nothing > 0, nothing, (0, 0))):
                 rest = answer.inside & ~inside
                 nested = not (inside & ~answer.inside).any()
                 if nested and rest.any() and (answer.values[inside] == values[inside]).all():
-                    costs = tuple(
-                        block.weights[:, column]
-                        - (0 if other is None else block.weights[:, other])
-                        for block in self.statements.blocks
-                    )
+                    costs = self._by_kind(np.where(rest, answer.values, 0))
                     told = answer.ends[0] - ends[1], answer.ends[1] - ends[0]
                     if any(self._varies(atom, costs[atom.group]) for atom in self.atoms):
                         yield self._about(costs, rest, told)
+
+    def _by_kind(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+        """Return the number of every kind, given that of every record."""
+        found = []
+        for group, kinds in zip(self.transcript.groups, self.relaxed.kinds, strict=True):
+            mine = np.zeros(len(kinds.weights), np.int64)
+            mine[kinds.kinds] = numbers[group.records]
+            found.append(mine)
+        return tuple(found)
 
     def _about(
         self, costs: tuple[NDArray[np.int64], ...], rest: NDArray[np.bool_], told: tuple[int, int]
@@ -246,13 +266,12 @@ class _Part:
             for group in groups
         )
 
-    def _numbers(self, atom: _Atom, column: int) -> NDArray[np.int64]:
-        weights = self.statements.blocks[atom.group].weights[:, column]
-        return np.where(atom.kinds, weights, 0)
+    def _numbers(self, atom: _Atom, answer: int) -> NDArray[np.int64]:
+        return np.where(atom.kinds, self.relaxed.kinds[atom.group].values[:, answer], 0)
 
-    def _depends(self, atom: _Atom, column: int) -> bool:
-        """Tell whether a total depends on what is not known of an atom."""
-        return self._varies(atom, self.statements.blocks[atom.group].weights[:, column])
+    def _depends(self, atom: _Atom, answer: int) -> bool:
+        """Tell whether an answer depends on what is not known of an atom."""
+        return self._varies(atom, self.relaxed.kinds[atom.group].values[:, answer])
 
     @staticmethod
     def _varies(atom: _Atom, numbers: NDArray[np.int64]) -> bool:
@@ -262,8 +281,8 @@ class _Part:
 
     def _sets(self) -> Iterator[_Target]:
         """Take every set of few enough rows, and every atom of any size."""
-        for column, chosen in self._listed_sets[:MOST_SETS]:
-            costs = self._costs(self._joined(chosen, column))
+        for answer, chosen in self._listed_sets[:MOST_SETS]:
+            costs = self._costs(self._joined(chosen, answer))
             yield _Target(costs, self._rows(chosen), chosen)
 
     @property
@@ -275,11 +294,11 @@ class _Part:
     def _listed_sets(self) -> list[tuple[int, tuple[_Atom, ...]]]:
         """List what is asked of which atoms, one more than is looked at, single ones first."""
         asked = {
-            column: [atom for atom in self.atoms if self._depends(atom, column)]
-            for column in self.columns
+            answer: [atom for atom in self.atoms if self._depends(atom, answer)]
+            for answer in self.asked
         }
-        single = ((column, (atom,)) for column, atoms in asked.items() for atom in atoms)
-        several = ((c, chosen) for c, atoms in asked.items() for chosen in self._few_rows(atoms))
+        single = ((answer, (atom,)) for answer, atoms in asked.items() for atom in atoms)
+        several = ((i, chosen) for i, atoms in asked.items() for chosen in self._few_rows(atoms))
         return list(islice(chain(single, several), MOST_SETS + 1))
 
     def _few_rows(self, atoms: list[_Atom]) -> Iterator[tuple[_Atom, ...]]:
@@ -294,10 +313,10 @@ class _Part:
                     if chosen:
                         yield wider
 
-    def _joined(self, atoms: tuple[_Atom, ...], column: int) -> dict[int, NDArray[np.int64]]:
+    def _joined(self, atoms: tuple[_Atom, ...], answer: int) -> dict[int, NDArray[np.int64]]:
         numbers: dict[int, NDArray[np.int64]] = {}
         for atom in atoms:
-            numbers[atom.group] = numbers.get(atom.group, 0) + self._numbers(atom, column)
+            numbers[atom.group] = numbers.get(atom.group, 0) + self._numbers(atom, answer)
         return numbers
 
     def _sums_of_several(self) -> Iterator[_Target]:
@@ -305,33 +324,35 @@ class _Part:
         for atom in self.atoms:
             if atom.rows > self.within:
                 continue
+            weights = self.relaxed.kinds[atom.group].values[:, self.totals]
+            asked = {_shape(column[atom.kinds]) for column in weights.T}
             for multipliers in self._cancelling(atom):
-                weights = self.statements.blocks[atom.group].weights[:, self.columns]
                 numbers = np.where(atom.kinds, weights @ multipliers, 0)
-                if self._varies(atom, numbers):
+                shape = _shape(numbers[atom.kinds])
+                if any(shape) and shape not in asked:  # else it is asked for as it is
                     yield _Target(self._costs({atom.group: numbers}), atom.rows, (atom,))
 
     def _cancelling(self, atom: _Atom) -> list[NDArray[np.int64]]:
         """Return whole multipliers of totals under which no other row makes a difference."""
         rows = []
-        for place, block in enumerate(self.statements.blocks):
-            weights = block.weights[:, self.columns]
+        for place, kinds in enumerate(self.relaxed.kinds):
+            weights = kinds.values[:, self.totals]
             others = weights[~atom.kinds] if place == atom.group else weights
             if len(others):
                 rows.append(others - others[:1])
-        numbers = np.unique(np.concatenate(rows), axis=0) if rows else np.zeros((1, 0))
-        if not self.columns or numbers.size > MOST_NUMBERS:
+        if not self.totals or sum(part.size for part in rows) > MOST_NUMBERS:
             return []
-        return _null_vectors(numbers)
+        nothing = np.zeros((1, len(self.totals)), np.int64)
+        return _null_vectors(np.unique(np.concatenate([nothing, *rows]), axis=0))
 
     def _one_rows(self) -> Iterator[_Target]:
         """Take any one row of every atom that has, or may have, several."""
         for atom in self.atoms:
             if atom.whole and atom.rows == 1:
                 continue
-            for column in self.columns:
-                if self._depends(atom, column):
-                    numbers = self._numbers(atom, column)[atom.kinds]
+            for answer in self.asked:
+                if self._depends(atom, answer):
+                    numbers = self._numbers(atom, answer)[atom.kinds]
                     yield _Target((numbers,), 1, (atom,), one_row=True)
 
     # --- what is found ------------------------------------------------------------------------
@@ -360,7 +381,7 @@ class _Part:
             exact=reach.exact,
             alike=sum(atom.rows for atom in target.atoms),
             names=tuple(atom.name for atom in target.atoms if atom.name),
-            sized=all(atom.whole for atom in target.atoms) or target.one_row,
+            sized=all(atom.whole for atom in target.atoms),
             one_row=target.one_row,
             tried=tried,
             combination=self._combination(reach, plain),
@@ -391,7 +412,9 @@ class _Part:
     def _combination(self, reach: Reach, plain: tuple[int, int]) -> tuple[Term, ...]:
         """Return the answers that the better of two proofs uses, and how many times each."""
         sign, proof = 1, reach.below
-        if proof is None or (reach.above is not None and plain[1] - reach.high > reach.low - plain[0]):
+        if proof is None or (
+            reach.above is not None and plain[1] - reach.high > reach.low - plain[0]
+        ):
             sign, proof = -1, reach.above
         if proof is None:
             return ()
@@ -403,6 +426,15 @@ class _Part:
         return tuple(Term(number, answers[i].text) for i, number in sorted(times.items()))
 
 
+def _shape(numbers: NDArray[np.int64]) -> tuple[int, ...]:
+    """Return numbers without a constant and a factor, which are known of all of them."""
+    over = numbers - numbers[0]
+    factor = int(np.gcd.reduce(over)) * (
+        1 if int(over[np.flatnonzero(over)[:1]].sum()) >= 0 else -1
+    )
+    return tuple((over // factor).tolist()) if factor else (0,)
+
+
 def _null_vectors(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """Return whole vectors that every row turns into 0, as far as doubles show them.
 
@@ -410,7 +442,7 @@ def _null_vectors(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """
     from scipy.linalg import null_space
 
-    basis = null_space(rows.astype(np.float64)).T if len(rows) else np.eye(rows.shape[1])
+    basis = null_space(np.linalg.qr(rows.astype(np.float64), mode="r")).T
     pivot = 0
     for column in range(basis.shape[1]):
         if pivot == len(basis):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from hartley.adversaries.finding import Estimate
 from hartley.chart import Chart, Panel, Series
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 SHOWN = 12
 MOST_TERMS = 6
@@ -132,6 +134,7 @@ class DifferencingFinding:
             one
             for one in self.differences
             if not one.sized
+            and not one.one_row
             and one.rows > self.within
             and one.verdict == "settled"
             and one.after < one.before
@@ -151,8 +154,10 @@ class DifferencingFinding:
         worst = self.worst
         if worst is not None:
             left = f"{worst.after:,} of {worst.before:,} possible"
-            if worst.one_row and worst.alike > 1:
+            if worst.one_row and worst.sized:
                 return f"{_used(worst)} leaves {left} values to any one of {worst.alike:,} rows."
+            if worst.one_row:
+                return f"{_used(worst)} leaves {left} values to a row of {', '.join(worst.names)}."
             return f"{_used(worst)} isolates {_rows(worst.rows)}, and leaves {left} totals."
         if self.unsized:
             most = min(self.unsized, key=lambda one: one.rows)
@@ -173,7 +178,7 @@ class DifferencingFinding:
         """What else is to be said, a sentence each."""
         found = []
         shown = self.worst or next(iter(self.unsized), None)
-        if shown is not None and shown.combination:
+        if shown is not None and shown.combination and shown.verdict == "settled":
             found.append(_written(shown))
         smallest = self.smallest
         found.append(
@@ -198,9 +203,9 @@ class DifferencingFinding:
         settled = sum(one.verdict == "settled" for one in self.isolating)
         unsettled = sum(one.verdict == "not settled" for one in self.isolating)
         return (
-            f"Of {_rows(self.within, 'or fewer')} {_totals(settled)} settled, {unsettled:,} are "
-            f"narrowed and {len(self.isolating) - settled - unsettled:,} are narrowed to what is "
-            "open."
+            f"Of the totals of {_rows(self.within, 'or fewer')} {settled:,} are settled, "
+            f"{unsettled:,} are narrowed, and {len(self.isolating) - settled - unsettled:,} are "
+            "narrowed and perhaps settled."
         )
 
     def _not_tried(self) -> list[str]:
@@ -213,7 +218,8 @@ class DifferencingFinding:
             found.append("There are more sets of so few rows than were looked at.")
         if self.left_out:
             found.append(
-                f"{self.left_out:,} further answers were not used: they may tell more."
+                f"Not used, though they may tell more: {_answers(self.left_out)}, about older "
+                "data or about too many values at once."
             )
         return found
 
@@ -263,7 +269,7 @@ def _used(difference: Difference) -> str:
     number = len(difference.combination)
     if number == 1:
         return "One answer"
-    if number == 2:
+    if number == 2 or not difference.tried:
         return "Subtracting answers"
     return f"Combining {number:,} answers" if number else "Trying all tables that fit the answers"
 
@@ -272,12 +278,12 @@ def _written(difference: Difference) -> str:
     """Write a combination out: which answers are added and which subtracted."""
     terms = difference.combination
     if len(terms) > MOST_TERMS:
-        return f"The combination that tells most is of {len(terms):,} answers."
+        return f"It is settled by a combination of {len(terms):,} answers."
     text = " ".join(
         f"{'-' if term.times < 0 else '+'} {_times(abs(term.times))}[{term.question}]"
         for term in sorted(terms, key=lambda one: one.times < 0)
     )
-    return f"The combination that tells most is {text.removeprefix('+ ')}."
+    return f"It is settled by {text.removeprefix('+ ')}."
 
 
 def _times(number: Fraction) -> str:

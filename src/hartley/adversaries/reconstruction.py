@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.adversaries.finding import Estimate
+from hartley.adversaries.finding import Estimate, no_answer
 from hartley.chart import Chart, Panel, Series
-from hartley.errors import OptionError
 from hartley.exact import bits_at_least, bits_at_most
 from hartley.ranges.consistent import MOST_STEPS, possible_records
 from hartley.ranges.neighbour import one_row_left
@@ -18,6 +17,8 @@ from hartley.ranges.relaxation import Relaxation
 from hartley.ranges.transcript import ANY_TYPE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from hartley.ranges.neighbour import OneRow
@@ -66,7 +67,7 @@ class Reconstruction:
             transcripts: one, or the parts of one that share no private column.
         """
         if not transcripts:
-            raise OptionError("There is no answer to attack", hint="ask the agent something first")
+            raise no_answer()
         first = transcripts[0]
         return ReconstructionFinding(
             rows=first.rows,
@@ -191,7 +192,8 @@ class ReconstructionFinding:
     def fewest(self) -> OneRow | None:
         """The row with fewest records left, in the part that tells most about it."""
         rows = [one for part in self.others or () for one in part]
-        return min(rows, key=lambda one: (one.left, -one.candidates), default=None)
+        several = [one for one in rows if one.candidates > 1]
+        return min(several or rows, key=lambda one: (one.left, -one.candidates), default=None)
 
     @property
     def settled_beside(self) -> tuple[int, ...]:
@@ -249,42 +251,61 @@ class ReconstructionFinding:
         settle = "settles" if self.answers == 1 else "settle"
         if self.keeps_promise is False:
             return f"{many} BROKE THE PROMISE: {self._told()}."
-        alone = self._settled_alone()
-        if self.others is None:
-            return f"{many} {settle} {alone or self._nobody()} for whoever knows nothing else."
-        beside = [
-            f"{', '.join(columns)} of {rows:,}"
-            for columns, rows in zip(self.secrets, self.settled_beside, strict=True)
-            if rows
-        ]
         of = f"of {self.rows:,} {self._who}"
+        alone = _settled_rows(self.settled_by_column.items())
+        if self.others is None:
+            return (
+                f"{many} {settle} {alone} {of}." if alone else f"{many} {self._none} of any {of}."
+            )
+        beside = _settled_rows(zip(map(", ".join, self.secrets), self.settled_beside, strict=True))
         if not beside:
-            seen = "" if self.looked >= self.rows else f" of the {self.looked:,} looked at"
-            return f"{many} {settle} the record of nobody{seen}, {of}, whoever knows the others."
+            return f"{many} {self._nobody(settle)}."
+        rest = f"{alone} {of}" if alone else self._none
         return (
-            f"{many} {settle} {' and '.join(beside)} {of} for whoever knows everybody else, and "
-            f"{alone or self._nobody()} for whoever knows nothing of the others."
+            f"{many} {settle} {beside} {of} for whoever knows everybody else, and {rest} for "
+            "whoever knows nothing of the others."
         )
 
     @property
     def _who(self) -> str:
         return "people" if self.people else "rows"
 
-    def _settled_alone(self) -> str:
-        return " and ".join(
-            f"{column} of {rows:,}" for column, rows in self.settled_by_column.items()
-        )
+    @property
+    def _certain(self) -> bool:
+        """Whether what is left to whoever knows nothing of the others is exact for everybody."""
+        return all(left.exact for left in self.left) and not self.skipped
 
-    def _nobody(self) -> str:
-        return "nothing" if all(left.exact for left in self.left) else "nothing that was shown"
+    @property
+    def _none(self) -> str:
+        """Say that no value is settled, as surely as it is known."""
+        one = self.answers == 1
+        if self._certain:
+            return f"{'settles' if one else 'settle'} no value"
+        return f"{'is' if one else 'are'} not shown to settle any value"
+
+    def _nobody(self, settle: str) -> str:
+        """Say that not even whoever knows everybody else is left with one record."""
+        worst = self.fewest
+        if worst is None or worst.candidates == 1:
+            return f"{settle} nothing private"
+        seen = f"each of {self.rows:,} {self._who}"
+        if self.looked < self.rows:
+            seen = f"each of the {self.looked:,} of {self.rows:,} {self._who} looked at"
+        return (
+            f"{settle} nobody's record, even for whoever knows everybody else: at least "
+            f"{worst.left:,} are left to {seen}"
+        )
 
     def _told(self) -> str:
         row = "person" if self.people else "row"
         one = f"one {row}" if self.looked >= self.rows else f"one of {self.looked:,} {self._who}"
+        told, charged = _bits(self.transcripts or 1), _bits(self.charged, up=False)
+        if self.transcripts == self.charged:  # rounded apart, equal numbers would look unequal
+            return f"whoever knows everybody else learns about {one} just the {charged} charged"
         kept = "within" if self.keeps_promise else "MORE THAN"
         return (
-            f"whoever knows everybody else learns at most {_bits(self.transcripts or 1)} about "
-            f"{one}, {kept} the {_bits(self.charged, up=False)} that were charged"
+            f"whoever knows everybody else learns at most {told} about {one}, {kept} the {charged} "
+            "that were charged"
         )
 
     @property
@@ -315,8 +336,8 @@ class ReconstructionFinding:
             )
         if self.left_out:
             found.append(
-                f"{self.left_out:,} further answers were not used; with them an adversary may "
-                "learn more, within what was charged for them."
+                f"Not used: {self.left_out:,} answers about older data or about too many values at "
+                "once; with them an adversary may learn more, within what was charged for them."
             )
         return tuple(found)
 
@@ -324,7 +345,8 @@ class ReconstructionFinding:
         worst = self.worst
         who = "Whoever knows nothing of the others"
         if worst is None or not worst.excluded:
-            return f"{who} can rule out no value for any row."
+            can = "can rule out no value" if self._certain else "is not shown to rule out any value"
+            return f"{who} {can} for any row."
         how = "exactly" if worst.exact else "at most"
         return (
             f"{who} is left with {how} {worst.values:,} of {worst.of:,} values of {worst.column} "
@@ -413,6 +435,10 @@ class ReconstructionFinding:
             },
             "truth_inside": self.truth_inside,
         }
+
+
+def _settled_rows(counted: Iterable[tuple[str, int]]) -> str:
+    return " and ".join(f"{columns} of {rows:,}" for columns, rows in counted if rows)
 
 
 def _among(left: Left) -> str:

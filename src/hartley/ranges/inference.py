@@ -30,6 +30,8 @@ DENOMINATORS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 60, 2520)
 """Tried first: a combination such as (x + y - z)/2 is then proved, and shown, as it is."""
 NEAR = 1e-6
 """So close to a multiple of a denominator does a multiplier count as one."""
+MOST_UNKNOWNS = 30_000
+"""A linear programme of more kinds of records than this is not solved."""
 MOST_WHOLE = 5_000
 """With more kinds of records than this, no whole table is searched."""
 MOST_NODES = 200
@@ -158,9 +160,7 @@ class Statements:
         ]
         total = sum(
             y * (low if y > 0 else high)
-            for y, low, high in zip(
-                numerators, self.low.tolist(), self.high.tolist(), strict=True
-            )
+            for y, low, high in zip(numerators, self.low.tolist(), self.high.tolist(), strict=True)
             if y
         )
         for block, cost in zip(self.blocks, costs, strict=True):
@@ -169,7 +169,7 @@ class Statements:
         return Fraction(total, proof.denominator)
 
     def prove(self, costs: Sequence[NDArray[np.int64]]) -> tuple[Fraction, Proof] | None:
-        """Return the best lower bound of the total cost, and its proof; None where none is found."""
+        """Return the best lower bound of the total cost and its proof; None where none is found."""
         prices = propose_multipliers(self, costs)
         if prices is None or not np.isfinite(prices).all():
             return None
@@ -186,7 +186,9 @@ class Statements:
 
     def fits(self, table: Table) -> bool:
         """Tell whether a whole table has as many rows as there are, and agrees with all told."""
-        if any((m < 0).any() or int(m.sum()) != b.rows for m, b in zip(table, self.blocks, strict=True)):
+        if any(
+            (m < 0).any() or int(m.sum()) != b.rows for m, b in zip(table, self.blocks, strict=True)
+        ):
             return False
         totals = sum((m @ b.weights for m, b in zip(table, self.blocks, strict=True)), 0 * self.low)
         return bool((self.low <= totals).all() and (totals <= self.high).all())
@@ -231,14 +233,14 @@ class Statements:
             low = max(low, math.ceil(below[0]))
         if above is not None:
             high = min(high, -math.ceil(above[0]))
-        if totals is None and low < high and search:
+        if totals is not None:
+            low, high = int(totals[0]), int(totals[-1])
+        elif low < high and search:
             if possible[0] != low:
                 self.witness(costs)
             if possible[1] != high:
                 self.witness(negative)
             possible = self._seen(costs)
-        elif totals is not None:
-            low, high = possible
         if low > high:
             raise _no_table()
         if low == high:
@@ -259,9 +261,7 @@ class Statements:
         ]
         return min(totals, default=None), max(totals, default=None)
 
-    def _followed(
-        self, costs: Sequence[NDArray[np.int64]], steps: int
-    ) -> NDArray[np.int64] | None:
+    def _followed(self, costs: Sequence[NDArray[np.int64]], steps: int) -> NDArray[np.int64] | None:
         """Return all totals in order, by way of all tables; None where those are too many."""
         rows = [block.rows for block in self.blocks]
         if sum(rows) * LEAST_STEPS > steps:
@@ -324,6 +324,8 @@ def propose_multipliers(
         if block.rows
         for kept in [block.corners(cost)]
     ]
+    if sum(part[2].size for part in parts) > MOST_UNKNOWNS:
+        return None
     weights = np.concatenate([part[1] for part in parts]).astype(np.float64)
     cost = np.concatenate([part[2] for part in parts]).astype(np.float64)
     scale = np.maximum(np.abs(weights).max(axis=0), 1.0)
@@ -331,9 +333,7 @@ def propose_multipliers(
     upper, lower = statements.high < FAR, statements.low > -FAR
     columns = (weights / scale).T
     rows = np.concatenate([columns[upper], -columns[lower]])
-    ends = np.concatenate(
-        [(statements.high / scale)[upper], (-statements.low / scale)[lower]]
-    )
+    ends = np.concatenate([(statements.high / scale)[upper], (-statements.low / scale)[lower]])
     solved: Any = linprog(
         cost,
         A_ub=csr_array(rows),
@@ -412,4 +412,3 @@ def _whole_table(statements: Statements, costs: Sequence[NDArray[np.int64]]) -> 
         counts[kinds] = numbers[place == i]
         table.append(counts)
     return tuple(table)
-

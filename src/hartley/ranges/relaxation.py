@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from hartley.ranges.inference import Reach, Table
     from hartley.ranges.transcript import Alike, Transcript
 
-MOST_UNKNOWNS = 30_000
-"""More kinds of records than this, over all groups, are not put into a linear programme."""
+MOST_NUMBERS = 10_000_000
+"""More numbers of kinds and answers than this, over all groups, are not put into a programme."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Relaxation:
     @cached_property
     def small(self) -> bool:
         """Whether there are few enough unknowns."""
-        return sum(len(kind.weights) for kind in self.kinds) <= MOST_UNKNOWNS
+        return sum(kind.weights.size for kind in self.kinds) <= MOST_NUMBERS
 
     @cached_property
     def statements(self) -> Statements:
@@ -68,7 +68,9 @@ class Relaxation:
         if truth is None:
             return None
         return tuple(
-            np.bincount(kind.kinds, weights=truth[group.records], minlength=len(kind.weights)).astype(np.int64)
+            np.bincount(
+                kind.kinds, weights=truth[group.records], minlength=len(kind.weights)
+            ).astype(np.int64)
             for group, kind in zip(self.transcript.groups, self.kinds, strict=True)
         )
 
@@ -94,7 +96,11 @@ class Relaxation:
         tables = []
         for table in self.statements.tables:
             there = np.flatnonzero(table[group][mine])
-            for at in {int(there[np.argmin(cost[there])]), int(there[np.argmax(cost[there])])} if there.size else ():
+            for at in (
+                {int(there[np.argmin(cost[there])]), int(there[np.argmax(cost[there])])}
+                if there.size
+                else ()
+            ):
                 others = list(table)
                 others[group] = table[group].copy()
                 others[group][mine[at]] -= 1

@@ -150,7 +150,7 @@ class Transcript:
     private: tuple[bool, ...] | None = None
     """Which columns are private; all if left out."""
     people: bool = True
-    """Whether every row is a person; else somebody can have several rows."""
+    """Whether every row is one person; else somebody can have several rows, or none."""
 
     @property
     def rows(self) -> int:
@@ -187,6 +187,13 @@ class Transcript:
         return np.stack([bound.weights for bound in self.bounds], axis=1)
 
     @cached_property
+    def answer_values(self) -> NDArray[np.int64]:
+        """The whole number that each answer takes of each record, a column an answer."""
+        if not self.answers:
+            return np.zeros((len(self.records), 0), np.int64)
+        return np.stack([answer.values for answer in self.answers], axis=1)
+
+    @cached_property
     def limits(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The lower and the upper ends of all bounds; where there is none, out of reach."""
         lows = [-FAR if bound.low is None else bound.low for bound in self.bounds]
@@ -196,7 +203,7 @@ class Transcript:
     def type_name(self, kind: int) -> str:
         """Name what is public or open of some records, without their values."""
         shown = [name for i, name in enumerate(self.columns) if i not in self.secrets]
-        if self.types is None or kind == ANY_TYPE:
+        if self.types is None or kind == ANY_TYPE or not shown:
             return ""
         there = self.types[(self.records != ABSENT).any(axis=1)]
         return name_of_type(kind, int(there.max()) + 1, shown)
@@ -227,6 +234,8 @@ class Alike:
     """The numbers of each kind of record, a column a bound."""
     types: NDArray[np.int64]
     """What is public or open of each kind, as a number, or ``ANY_TYPE``."""
+    values: NDArray[np.int64]
+    """The whole number that each answer takes of each kind, a column an answer."""
     kinds: NDArray[np.int64]
     """The kind of each of the group's records."""
 
@@ -245,6 +254,8 @@ def alike(transcript: Transcript, group: Group) -> Alike:
     """
     types = transcript.types
     mine = np.full(len(transcript.records), ANY_TYPE) if types is None else types
-    numbers = np.column_stack([mine, transcript.weights])[group.records]
+    weights, values = transcript.weights, transcript.answer_values
+    numbers = np.column_stack([mine, weights, values])[group.records]
     different, kinds = np.unique(numbers, axis=0, return_inverse=True)
-    return Alike(different[:, 1:], different[:, 0], kinds.reshape(-1))
+    end = 1 + weights.shape[1]
+    return Alike(different[:, 1:end], different[:, 0], different[:, end:], kinds.reshape(-1))

@@ -88,8 +88,9 @@ def test_a_bound_holds_whatever_the_solver_says(made, poor):
         with pytest.MonkeyPatch.context() as patch:
             if lies:
                 patch.setattr(
-                    inference, "propose_multipliers",
-                    lambda told, _, lies=lies: np.array(lies[: told.low.size]) / 2**40
+                    inference,
+                    "propose_multipliers",
+                    lambda told, _, lies=lies: np.array(lies[: told.low.size]) / 2**40,
                 )
             relaxed = Relaxation(told)
             start = 0
@@ -97,8 +98,17 @@ def test_a_bound_holds_whatever_the_solver_says(made, poor):
                 low, high = relaxed.reach_of_one(place, AGES[group.records])
                 assert all(low <= table[start] <= high for table in tables)
                 start += group.rows
-            costs = [np.bincount(kind.kinds, minlength=len(kind.weights)) for kind in relaxed.kinds]
-            pass
+            weights = told.weights[:, 0]
+            costs = [block.weights[:, 0] for block in relaxed.statements.blocks]
+            wanted = [int(sum(weights[record] for record in table)) for table in tables]
+            found = relaxed.statements.reach(costs)
+            assert found.low <= min(wanted)
+            assert max(wanted) <= found.high
+            assert {found.least, found.most} <= {None, *wanted}
+            exact = Relaxation(told).statements.reach(costs, steps=100_000)
+            assert (exact.low, exact.high, exact.values) == (
+                min(wanted), max(wanted), len(set(wanted)),
+            )  # fmt: skip
 
 
 @settings(max_examples=100, deadline=None)
