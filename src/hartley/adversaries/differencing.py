@@ -130,6 +130,8 @@ class _Target:
     atoms: tuple[_Atom, ...]
     told: tuple[int, int] | None = None
     """What two answers alone say, where it is their difference."""
+    terms: tuple[Term, ...] = ()
+    """Those answers."""
     one_row: bool = False
     """Whether it is about any one row of the only atom."""
 
@@ -215,24 +217,27 @@ class _Part:
             key = target.one_row, *(cost.tobytes() for cost in target.costs)
             if target.one_row:
                 key = *key, target.atoms[0].group, target.atoms[0].kinds.tobytes()
-            known = found.get(key)
-            found[key] = replace(target, told=known.told) if known else target
+            found.setdefault(key, target)
         return list(found.values())
 
     def _pairs(self) -> Iterator[_Target]:
         """Compare every two totals, and every one with none."""
         answers = [self.transcript.answers[i] for i in self.totals]
         nothing = np.zeros(len(self.transcript.records), np.int64)
-        smaller = [(answer.inside, answer.values, answer.ends) for answer in answers]
+        smaller = [
+            (answer.inside, answer.values, answer.ends, (Term(Fraction(-1), answer.text),))
+            for answer in answers
+        ]
         for answer in answers:
-            for inside, values, ends in (*smaller, (nothing > 0, nothing, (0, 0))):
+            for inside, values, ends, other in (*smaller, (nothing > 0, nothing, (0, 0), ())):
                 rest = answer.inside & ~inside
                 nested = not (inside & ~answer.inside).any()
                 if nested and rest.any() and (answer.values[inside] == values[inside]).all():
                     costs = self._by_kind(np.where(rest, answer.values, 0))
                     told = answer.ends[0] - ends[1], answer.ends[1] - ends[0]
                     if any(self._varies(atom, costs[atom.group]) for atom in self.atoms):
-                        yield self._about(costs, rest, told)
+                        terms = Term(Fraction(1), answer.text), *other
+                        yield replace(self._about(costs, rest), told=told, terms=terms)
 
     def _by_kind(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
         """Return the number of every kind, given that of every record."""
@@ -243,9 +248,7 @@ class _Part:
             found.append(mine)
         return tuple(found)
 
-    def _about(
-        self, costs: tuple[NDArray[np.int64], ...], rest: NDArray[np.bool_], told: tuple[int, int]
-    ) -> _Target:
+    def _about(self, costs: tuple[NDArray[np.int64], ...], rest: NDArray[np.bool_]) -> _Target:
         """Return a total with the rows that it can be about, by what is public."""
         atoms = []
         for atom in self.atoms:
@@ -253,7 +256,7 @@ class _Part:
             kinds = self.relaxed.kinds[atom.group].kinds
             if rest[records[atom.kinds[kinds]]].any():
                 atoms.append(atom)
-        return _Target(costs, self._rows(tuple(atoms)), tuple(atoms), told)
+        return _Target(costs, self._rows(tuple(atoms)), tuple(atoms))
 
     def _rows(self, atoms: tuple[_Atom, ...]) -> int:
         """Return how many rows some atoms have at most; those of a group are not more than it."""
@@ -384,7 +387,7 @@ class _Part:
             sized=all(atom.whole for atom in target.atoms),
             one_row=target.one_row,
             tried=tried,
-            combination=self._combination(reach, plain),
+            combination=self._combination(reach, plain) or target.terms,
         )
 
     def _of_all(self, target: _Target, steps: int | None) -> tuple[tuple[int, int], Reach]:

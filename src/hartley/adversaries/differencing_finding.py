@@ -171,7 +171,10 @@ class DifferencingFinding:
                 f"Of the combinations of {_answers(self.answers)} that were tried none tells "
                 f"anything about {few}; not all were tried."
             )
-        return f"No combination of {_answers(self.answers)} tells anything about {few}."
+        return (
+            f"No combination of {_answers(self.answers)} tells anything about {few} to whoever "
+            "knows nothing of the others."
+        )
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -224,8 +227,11 @@ class DifferencingFinding:
         return found
 
     def chart(self) -> Chart:
-        """Return how much of the totals is left, for those of fewest rows."""
-        shown = self.differences[:SHOWN]
+        """Return how much of the totals is left at least, for the fewest numbers of rows."""
+        left: dict[int, float] = {}
+        for one in self.differences:
+            left[one.rows] = min(left.get(one.rows, 1.0), one.after / one.before)
+        rows = tuple(left)[:SHOWN]
         return Chart(
             "Combinations of answers",
             (
@@ -235,8 +241,8 @@ class DifferencingFinding:
                     (
                         Series(
                             "left",
-                            tuple(float(one.rows) for one in shown),
-                            tuple(one.after / one.before for one in shown),
+                            tuple(map(float, rows)),
+                            tuple(left[number] for number in rows),
                             "points",
                         ),
                     ),

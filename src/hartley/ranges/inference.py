@@ -356,8 +356,16 @@ def _corners(numbers: NDArray[np.int64], *, whole: bool = False) -> NDArray[np.i
 
     Of kinds that differ in one number alone, only those with its least and its largest stay; for
     whole rows also the 1st, 2nd, 4th, 8th ... after the least, which add up to whatever is
-    between.
+    between. Kinds that count in the same statements are compared with each other.
     """
+    _, patterns = np.unique(np.packbits(numbers != 0, axis=1), axis=0, return_inverse=True)
+    order = np.argsort(patterns.reshape(-1), kind="stable")
+    starts = np.flatnonzero(np.diff(patterns.reshape(-1)[order])) + 1
+    parts = np.split(order, starts)
+    return np.sort(np.concatenate([part[_ends_of_lines(numbers[part], whole)] for part in parts]))
+
+
+def _ends_of_lines(numbers: NDArray[np.int64], whole: bool) -> NDArray[np.intp]:  # noqa: FBT001
     columns = {column.tobytes(): column for column in numbers.T if (column != column[0]).any()}
     if not columns:
         return np.zeros(1, np.intp)
@@ -372,7 +380,7 @@ def _corners(numbers: NDArray[np.int64], *, whole: bool = False) -> NDArray[np.i
         place = np.arange(order.size)
         after = place - np.maximum.accumulate(np.where(first, place, 0))
         kept |= (after & (after - 1)) == 0
-    return np.sort(order[kept])
+    return np.asarray(order[kept])
 
 
 def _whole_table(statements: Statements, costs: Sequence[NDArray[np.int64]]) -> Table | None:
