@@ -313,7 +313,7 @@ def test_nothing_is_found_in_answers_about_everybody(town):
     assert Reconstruction().attack(*told).worst.excluded == 0
     finding = Differencing().attack(*told)
     assert finding.number.value == 0
-    assert finding.headline.startswith("No two of 1 answers differ by a single row")
+    assert finding.headline.startswith("No combination of 1 answer tells anything about a single")
 
 
 def test_a_lie_about_the_table_is_seen(town):

@@ -1,228 +1,466 @@
-"""Whoever subtracts one answer from another: what that tells about few people."""
+"""Whoever combines answers: what all of them together tell about few people."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import chain, islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.adversaries.finding import Estimate
-from hartley.chart import Chart, Panel, Series
-from hartley.errors import OptionError
+from hartley.adversaries.differencing_finding import Difference, DifferencingFinding, Term
+from hartley.adversaries.finding import no_answer
+from hartley.errors import InputError, OptionError
+from hartley.ranges.consistent import MOST_STEPS
+from hartley.ranges.inference import Reach
+from hartley.ranges.relaxation import Relaxation
+from hartley.ranges.transcript import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from hartley.ranges.transcript import Told, Transcript
+    from hartley.ranges.inference import Statements
+    from hartley.ranges.transcript import Transcript
 
-SHOWN = 12
+MOST_TARGETS = 400
+"""For so many totals, those of fewest rows first, all combinations are tried."""
+MOST_SETS = 2_000
+"""So many sets of rows are listed at most; the finding says where there are more."""
+MOST_PIECES = 500
+"""More sets of public values than this are not sized by what the answers tell."""
+MOST_NUMBERS = 500_000
+"""In a table of what answers add up, when it is searched for sums of several of them."""
+MOST_DENOMINATOR = 60
+"""Of the multipliers of a combination that is searched for."""
 
 
 @dataclass(frozen=True)
 class Differencing:
-    r"""Subtracts answers whose selections differ by few rows.
+    r"""Combines answers so that everybody cancels but a few rows.
 
-    .. math:: \sum_{A \setminus B} v = \sum_A v - \sum_B v \in [l_A - h_B, h_A - l_B], \quad
-        B \subset A
+    .. math:: \sum_S v \ge \max_y \Bigl\{ \sum_j \bigl(y_j^+ l_j - y_j^- h_j\bigr)
+        + \sum_g n_g \min_{r \in g} \bigl(v_r 1_S(r) - y \cdot w_r\bigr) \Bigr\}
 
-    B may also select nothing, so that a question about few rows is found too. How many rows can
-    lie in the difference follows from what is public; what their total could be before and after
-    are intervals of whole numbers. Counts, sums and sums of squares are used. Exact. Grows with
-    the square of the number of answers.
+    All linear combinations y of all answers are tried at once, by a linear programme whose
+    multipliers are checked in whole numbers; where the tables are few, all of them are followed
+    as well. A total is called settled only with such a proof, not settled only with two tables
+    that fit every answer, and open otherwise. Totals are taken of whatever was counted, added up
+    or ranked, over every set of at most so many rows that public columns tell apart, and over any
+    one row. Grows with the number of
+    those sets times a linear programme of the records that answers tell apart; beyond
+    ``MOST_TARGETS`` totals the finding says how many were not tried.
 
     Args:
-        rows: how many rows a difference may hold to be called isolating.
+        rows: how many rows a total may be about to be called isolating.
 
     Example:
-        >>> from fractions import Fraction
         >>> from hartley.ranges.transcript import Group, Told, Transcript
-        >>> pay, who = np.tile(np.arange(5), 2), np.repeat([0, 1], 5)
-        >>> all_of = Told("SUM(pay)", who >= 0, pay, 9, (9, 9), least=0, step=Fraction(1))
-        >>> most_of = Told("SUM(pay) WHERE who = 0", who == 0, pay * (who == 0), 6, (6, 6),
-        ...                least=0, step=Fraction(1))
-        >>> groups = Group(2, np.arange(5)), Group(1, np.arange(5, 10))
-        >>> told = Transcript(("pay",), pay[:, None], (all_of, most_of), groups, 25)
-        >>> found = Differencing().attack(told)
-        >>> found.number.value, found.worst.rows  # the third person's pay is 9 - 6
-        (0.8, 1)
+        >>> pay, who = np.tile(np.arange(51), 3), np.repeat([0, 1, 2], 51)
+        >>> def told(total, inside):
+        ...     return Told("SUM", inside, pay * inside, total, (total, total), least=0,
+        ...                 step=Fraction(1))
+        >>> answers = told(83, who >= 0), told(32, who == 1), told(14, who == 2)
+        >>> groups = tuple(Group(1, np.flatnonzero(who == one)) for one in range(3))
+        >>> town = Transcript(("pay",), pay[:, None], answers, groups, 51**3)
+        >>> found = Differencing().attack(town)
+        >>> sorted((d.low, d.after, len(d.combination)) for d in found.isolating)
+        [(14, 1, 1), (32, 1, 1), (37, 1, 3)]
     """
 
     rows: int = 1
 
     def attack(self, *transcripts: Transcript) -> DifferencingFinding:
-        """Return what differences of answers tell.
+        """Return what combinations of answers tell.
 
         Args:
             transcripts: one, or the parts of one that share no private column.
         """
+        if self.rows < 1:
+            raise OptionError(
+                f"{self.rows:,} rows cannot be isolated", hint="give a number of rows from 1"
+            )
         if not transcripts:
-            raise OptionError("There is no answer to attack", hint="ask the agent something first")
-        sums = [[answer for answer in one.answers if answer.is_total] for one in transcripts]
-        found = [
+            raise no_answer()
+        parts = [_Part(transcript, self.rows) for transcript in transcripts]
+        targets = [(part, target) for part in parts for target in part.targets()]
+        targets.sort(key=lambda pair: (pair[1].rows > self.rows, pair[1].rows))
+        steps = MOST_STEPS // max(min(len(targets), MOST_TARGETS), 1)
+        heard = sum(len(transcript.answers) for transcript in transcripts)
+        differences = [
             difference
-            for one, listed in zip(transcripts, sums, strict=True)
-            for difference in _differences(one, listed)
+            for i, (part, target) in enumerate(targets)
+            if (difference := part.difference(target, steps, tried=i < MOST_TARGETS)) is not None
         ]
-        used, heard = sum(map(len, sums)), sum(len(one.answers) for one in transcripts)
         return DifferencingFinding(
             within=self.rows,
-            answers=used,
-            left_out=transcripts[0].left_out + heard - used,
+            answers=heard,
+            left_out=transcripts[0].left_out,
             total_rows=transcripts[0].rows,
-            differences=tuple(sorted(found, key=lambda one: (one.rows, -one.excluded))),
+            differences=tuple(sorted(differences, key=lambda one: (one.rows, -one.excluded))),
+            more_sets=any(part.has_more_sets for part in parts),
+            public_known=all(atom.whole for part in parts for atom in part.atoms),
         )
 
 
-def _differences(transcript: Transcript, sums: list[Told]) -> Iterator[Difference]:
-    nothing = np.zeros(len(transcript.records), bool)
-    selected = [(one.inside, one.values, one.ends) for one in sums]
-    selected.append((nothing, nothing.astype(np.int64), (0, 0)))
-    seen = set()
-    for inside, values, ends in selected[:-1]:
-        for smaller, parts, least in selected:
-            if (smaller & ~inside).any() or (values[smaller] != parts[smaller]).any():
-                continue
-            rest = inside & ~smaller
-            weights = np.where(rest, values, 0)
-            if not rest.any():
-                continue
-            told = ends[0] - least[1], ends[1] - least[0]
-            key = weights.tobytes(), told
-            if key not in seen:
-                seen.add(key)
-                yield _difference(transcript, rest, weights, told)
-
-
-def _difference(
-    transcript: Transcript,
-    rest: NDArray[np.bool_],
-    weights: NDArray[np.int64],
-    told: tuple[int, int],
-) -> Difference:
-    rows = low = high = 0
-    for group in transcript.groups:
-        mine = weights[group.records]
-        rows += group.rows * bool(rest[group.records].any())
-        low += group.rows * int(mine.min())
-        high += group.rows * int(mine.max())
-    narrow = max(low, told[0]), min(high, told[1])
-    return Difference(rows, high - low + 1, max(narrow[1] - narrow[0] + 1, 1))
-
-
 @dataclass(frozen=True)
-class Difference:
-    """The total of the rows by which two selections differ."""
+class _Atom:
+    """The rows of one group that have one set of public values."""
 
+    group: int
+    kinds: NDArray[np.bool_]
+    """Which kinds of the group's records are theirs."""
     rows: int
-    """How many rows can be among them, by what is public."""
-    before: int
-    """How many values their total could have had."""
-    after: int
-    """How many it can still have."""
-
-    @property
-    def excluded(self) -> float:
-        """The share of totals that is ruled out."""
-        return 1 - self.after / self.before
+    """How many they are at most."""
+    whole: bool
+    """Whether they are the whole group, so that everybody knows how many they are."""
+    name: str
 
 
 @dataclass(frozen=True)
-class DifferencingFinding:
-    """What differences of answers tell about few rows; exact."""
+class _Target:
+    """A whole number a record, whose total over few rows is in question."""
 
+    costs: tuple[NDArray[np.int64], ...]
+    rows: int
+    atoms: tuple[_Atom, ...]
+    told: tuple[int, int] | None = None
+    """What two answers alone say, where it is their difference."""
+    terms: tuple[Term, ...] = ()
+    """Those answers."""
+    one_row: bool = False
+    """Whether it is about any one row of the only atom."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Answers that hang together, as statements about kinds of records."""
+
+    transcript: Transcript
     within: int
-    answers: int
-    left_out: int
-    total_rows: int
-    differences: tuple[Difference, ...]
-    measured: ClassVar[str] = "largest share of totals ruled out for so few rows"
+
+    @cached_property
+    def relaxed(self) -> Relaxation:
+        return Relaxation(self.transcript)
 
     @property
-    def isolating(self) -> tuple[Difference, ...]:
-        """Differences of few enough rows that tell something."""
-        return tuple(d for d in self.differences if d.rows <= self.within and d.after < d.before)
+    def statements(self) -> Statements:
+        return self.relaxed.statements
 
     @property
-    def worst(self) -> Difference | None:
-        """The most telling of them."""
-        return max(self.isolating, key=lambda one: one.excluded, default=None)
+    def asked(self) -> range:
+        """The answers, each of which takes a whole number of every row, by their places."""
+        return range(len(self.transcript.answers))
 
     @property
-    def smallest(self) -> Difference | None:
-        """The difference of fewest rows that tells anything at all."""
-        return next((one for one in self.differences if one.after < one.before), None)
+    def totals(self) -> list[int]:
+        """Those of them that add the numbers up."""
+        return [i for i in self.asked if self.transcript.answers[i].is_total]
 
-    @property
-    def number(self) -> Estimate:
-        """The largest share of totals that is ruled out for few enough rows; exact."""
-        return Estimate.exact(self.worst.excluded if self.worst else 0.0)
+    @cached_property
+    def owners(self) -> list[int]:
+        """The answer behind each statement."""
+        return [j for j, answer in enumerate(self.transcript.answers) for _ in answer.bounds()]
 
-    @property
-    def headline(self) -> str:
-        """What was found, in one plain sentence."""
-        few = "a single row" if self.within == 1 else f"{self.within:,} rows or fewer"
-        worst = self.worst
-        if worst is None:
-            return f"No two of {self.answers:,} answers differ by {few}, so none can be subtracted."
-        alone = "a single row" if worst.rows == 1 else f"{worst.rows:,} rows"
-        return (
-            f"Subtracting answers isolates {alone}, and leaves {worst.after:,} of "
-            f"{worst.before:,} possible totals."
-        )
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """What else is to be said, a sentence each."""
-        smallest = self.smallest
-        found = [
-            "No difference of two answers, and no answer alone, rules out any total."
-            if smallest is None
-            else f"The fewest rows about which a difference tells something are {smallest.rows:,} "
-            f"of {self.total_rows:,}: {smallest.after:,} of {smallest.before:,} totals are left."
-        ]
-        if self.isolating:
-            found.append(f"{len(self.isolating):,} differences isolate so few rows.")
-        if self.left_out:
-            found.append(f"{self.left_out:,} further answers were not used.")
+    @cached_property
+    def atoms(self) -> tuple[_Atom, ...]:
+        """Everybody whom public columns tell apart."""
+        absent = (self.transcript.records == ABSENT).all(axis=1) & bool(self.transcript.columns)
+        found = []
+        for place, group in enumerate(self.transcript.groups):
+            kinds = self.relaxed.kinds[place]
+            there = np.zeros(len(kinds.weights), bool)
+            there[kinds.kinds[~absent[group.records]]] = True
+            pieces = {
+                kind: there & (kinds.types == kind)
+                for kind in np.unique(kinds.types[there]).tolist()
+            }
+            rows = self._most_rows(place, list(pieces.values()))
+            for (kind, mine), most in zip(pieces.items(), rows, strict=True):
+                if most:
+                    name = group.name or self.transcript.type_name(kind)
+                    found.append(_Atom(place, mine, most, bool(mine.all()), name))
         return tuple(found)
 
-    def chart(self) -> Chart:
-        """Return how much of the totals is left, for the differences of fewest rows."""
-        shown = self.differences[:SHOWN]
-        return Chart(
-            "Differences of answers",
-            (
-                Panel(
-                    "rows that the difference can be about",
-                    "share of totals left",
-                    (
-                        Series(
-                            "left",
-                            tuple(float(one.rows) for one in shown),
-                            tuple(one.after / one.before for one in shown),
-                            "points",
-                        ),
-                    ),
-                    x_log=True,
-                    y_log=True,
-                ),
-            ),
+    def _most_rows(self, group: int, pieces: list[NDArray[np.bool_]]) -> list[int]:
+        """Return how many rows of a group each of its pieces has at most."""
+        rows = self.transcript.groups[group].rows
+        if bool(pieces[0].all()) or len(pieces) > MOST_PIECES or not self.relaxed.small:
+            return [rows] * len(pieces)
+        counted = [
+            self.statements.reach(
+                self._costs({group: mine.astype(np.int64)}), steps=MOST_STEPS // 20, search=False
+            )
+            for mine in pieces
+        ]
+        # Rows that others certainly have are left to nobody else.
+        taken = sum(reach.low for reach in counted)
+        return [min(reach.high, rows - taken + reach.low) for reach in counted]
+
+    def _costs(self, numbers: dict[int, NDArray[np.int64]]) -> tuple[NDArray[np.int64], ...]:
+        """Return the number of every kind of every group, nothing where none is given."""
+        return tuple(
+            numbers[place] if place in numbers else np.zeros(len(block.weights), np.int64)
+            for place, block in enumerate(self.statements.blocks)
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the finding as plain values, ready for JSON."""
-        return {
-            "format": 1,
-            "headline": self.headline,
-            "sentences": list(self.sentences),
-            "number": self.number.to_dict(),
-            "rows_within": self.within,
-            "rows": self.total_rows,
-            "answers": self.answers,
-            "answers_left_out": self.left_out,
-            "isolating": len(self.isolating),
-            "differences": [vars(one) for one in self.differences[:SHOWN]],
+    # --- what is in question ------------------------------------------------------------------
+
+    def targets(self) -> list[_Target]:
+        """Return every total that is in question, each once."""
+        found: dict[object, _Target] = {}
+        for target in (*self._pairs(), *self._sets(), *self._sums_of_several(), *self._one_rows()):
+            key = target.one_row, *(cost.tobytes() for cost in target.costs)
+            if target.one_row:
+                key = *key, target.atoms[0].group, target.atoms[0].kinds.tobytes()
+            found.setdefault(key, target)
+        return list(found.values())
+
+    def _pairs(self) -> Iterator[_Target]:
+        """Compare every two totals, and every one with none."""
+        answers = [self.transcript.answers[i] for i in self.totals]
+        nothing = np.zeros(len(self.transcript.records), np.int64)
+        smaller = [
+            (answer.inside, answer.values, answer.ends, (Term(Fraction(-1), answer.text),))
+            for answer in answers
+        ]
+        for answer in answers:
+            for inside, values, ends, other in (*smaller, (nothing > 0, nothing, (0, 0), ())):
+                rest = answer.inside & ~inside
+                nested = not (inside & ~answer.inside).any()
+                if nested and rest.any() and (answer.values[inside] == values[inside]).all():
+                    costs = self._by_kind(np.where(rest, answer.values, 0))
+                    told = answer.ends[0] - ends[1], answer.ends[1] - ends[0]
+                    if any(self._varies(atom, costs[atom.group]) for atom in self.atoms):
+                        terms = Term(Fraction(1), answer.text), *other
+                        yield replace(self._about(costs, rest), told=told, terms=terms)
+
+    def _by_kind(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+        """Return the number of every kind, given that of every record."""
+        found = []
+        for group, kinds in zip(self.transcript.groups, self.relaxed.kinds, strict=True):
+            mine = np.zeros(len(kinds.weights), np.int64)
+            mine[kinds.kinds] = numbers[group.records]
+            found.append(mine)
+        return tuple(found)
+
+    def _about(self, costs: tuple[NDArray[np.int64], ...], rest: NDArray[np.bool_]) -> _Target:
+        """Return a total with the rows that it can be about, by what is public."""
+        atoms = []
+        for atom in self.atoms:
+            records = self.transcript.groups[atom.group].records
+            kinds = self.relaxed.kinds[atom.group].kinds
+            if rest[records[atom.kinds[kinds]]].any():
+                atoms.append(atom)
+        return _Target(costs, self._rows(tuple(atoms)), tuple(atoms))
+
+    def _rows(self, atoms: tuple[_Atom, ...]) -> int:
+        """Return how many rows some atoms have at most; those of a group are not more than it."""
+        groups = {atom.group for atom in atoms}
+        return sum(
+            min(
+                self.transcript.groups[group].rows,
+                sum(atom.rows for atom in atoms if atom.group == group),
+            )
+            for group in groups
+        )
+
+    def _numbers(self, atom: _Atom, answer: int) -> NDArray[np.int64]:
+        return np.where(atom.kinds, self.relaxed.kinds[atom.group].values[:, answer], 0)
+
+    def _depends(self, atom: _Atom, answer: int) -> bool:
+        """Tell whether an answer depends on what is not known of an atom."""
+        return self._varies(atom, self.relaxed.kinds[atom.group].values[:, answer])
+
+    @staticmethod
+    def _varies(atom: _Atom, numbers: NDArray[np.int64]) -> bool:
+        """Tell whether a number depends on what is private: public counts settle nothing."""
+        mine = numbers[atom.kinds]
+        return bool((mine != mine[0]).any())
+
+    def _sets(self) -> Iterator[_Target]:
+        """Take every set of few enough rows, and every atom of any size."""
+        for answer, chosen in self._listed_sets[:MOST_SETS]:
+            costs = self._costs(self._joined(chosen, answer))
+            yield _Target(costs, self._rows(chosen), chosen)
+
+    @property
+    def has_more_sets(self) -> bool:
+        """Whether there are more sets of rows than are looked at."""
+        return len(self._listed_sets) > MOST_SETS
+
+    @cached_property
+    def _listed_sets(self) -> list[tuple[int, tuple[_Atom, ...]]]:
+        """List what is asked of which atoms, one more than is looked at, single ones first."""
+        asked = {
+            answer: [atom for atom in self.atoms if self._depends(atom, answer)]
+            for answer in self.asked
         }
+        single = ((answer, (atom,)) for answer, atoms in asked.items() for atom in atoms)
+        several = ((i, chosen) for i, atoms in asked.items() for chosen in self._few_rows(atoms))
+        return list(islice(chain(single, several), MOST_SETS + 1))
+
+    def _few_rows(self, atoms: list[_Atom]) -> Iterator[tuple[_Atom, ...]]:
+        """Return every set of several atoms that have few enough rows together."""
+        started: list[tuple[tuple[_Atom, ...], int]] = [((), 0)]
+        while started:
+            chosen, start = started.pop()
+            for place in range(start, len(atoms)):
+                wider = (*chosen, atoms[place])
+                if self._rows(wider) <= self.within:
+                    started.append((wider, place + 1))
+                    if chosen:
+                        yield wider
+
+    def _joined(self, atoms: tuple[_Atom, ...], answer: int) -> dict[int, NDArray[np.int64]]:
+        numbers: dict[int, NDArray[np.int64]] = {}
+        for atom in atoms:
+            numbers[atom.group] = numbers.get(atom.group, 0) + self._numbers(atom, answer)
+        return numbers
+
+    def _sums_of_several(self) -> Iterator[_Target]:
+        """Search sums of several answers in which all cancels but what is left of one atom."""
+        for atom in self.atoms:
+            if atom.rows > self.within:
+                continue
+            weights = self.relaxed.kinds[atom.group].values[:, self.totals]
+            asked = {_shape(column[atom.kinds]) for column in weights.T}
+            for multipliers in self._cancelling(atom):
+                numbers = np.where(atom.kinds, weights @ multipliers, 0)
+                shape = _shape(numbers[atom.kinds])
+                if any(shape) and shape not in asked:  # else it is asked for as it is
+                    yield _Target(self._costs({atom.group: numbers}), atom.rows, (atom,))
+
+    def _cancelling(self, atom: _Atom) -> list[NDArray[np.int64]]:
+        """Return whole multipliers of totals under which no other row makes a difference."""
+        rows = []
+        for place, kinds in enumerate(self.relaxed.kinds):
+            weights = kinds.values[:, self.totals]
+            others = weights[~atom.kinds] if place == atom.group else weights
+            if len(others):
+                rows.append(others - others[:1])
+        if not self.totals or sum(part.size for part in rows) > MOST_NUMBERS:
+            return []
+        nothing = np.zeros((1, len(self.totals)), np.int64)
+        return _null_vectors(np.unique(np.concatenate([nothing, *rows]), axis=0))
+
+    def _one_rows(self) -> Iterator[_Target]:
+        """Take any one row of every atom that has, or may have, several."""
+        for atom in self.atoms:
+            if atom.whole and atom.rows == 1:
+                continue
+            for answer in self.asked:
+                if self._depends(atom, answer):
+                    numbers = self._numbers(atom, answer)[atom.kinds]
+                    yield _Target((numbers,), 1, (atom,), one_row=True)
+
+    # --- what is found ------------------------------------------------------------------------
+
+    def difference(self, target: _Target, steps: int, *, tried: bool) -> Difference | None:
+        """Try all combinations of answers for one total; None where no such row can be."""
+        tried = tried and self.relaxed.small
+        try:
+            plain, reach = (self._of_one_row if target.one_row else self._of_all)(
+                target, steps if tried else None
+            )
+        except InputError:
+            if target.one_row and not target.atoms[0].whole:
+                return None
+            raise
+        low, high = reach.low, reach.high
+        if target.told is not None:
+            low, high = max(low, target.told[0]), min(high, target.told[1])
+        return Difference(
+            rows=target.rows,
+            before=plain[1] - plain[0] + 1,
+            after=reach.values or high - low + 1,
+            at_least=reach.fewest,
+            low=low,
+            high=high,
+            exact=reach.exact,
+            alike=sum(atom.rows for atom in target.atoms),
+            names=tuple(atom.name for atom in target.atoms if atom.name),
+            sized=all(atom.whole for atom in target.atoms),
+            one_row=target.one_row,
+            tried=tried,
+            combination=self._combination(reach, plain) or target.terms,
+        )
+
+    def _of_all(self, target: _Target, steps: int | None) -> tuple[tuple[int, int], Reach]:
+        """Return what the total of all rows could be, and what it can be still."""
+        plain = self.statements.plain(target.costs)
+        if steps is None:
+            return plain, Reach(*plain)
+        return plain, self.statements.reach(target.costs, steps=steps)
+
+    def _of_one_row(self, target: _Target, steps: int | None) -> tuple[tuple[int, int], Reach]:
+        """Return what the number of one row could be, and what it can be still."""
+        (atom,), (cost,) = target.atoms, target.costs
+        plain = int(cost.min()), int(cost.max())
+        if steps is None:
+            return plain, Reach(*plain)
+        kinds = np.flatnonzero(atom.kinds)
+        statements = self.relaxed.with_one_row(atom.group, kinds)
+        statements.tables.extend(self.relaxed.tables_with_one_row(atom.group, kinds, cost))
+        known = len(statements.tables)
+        nothing = [np.zeros(len(block.weights), np.int64) for block in statements.blocks[1:]]
+        reach = statements.reach([cost, *nothing], steps=steps)
+        self.relaxed.remember(atom.group, kinds, statements.tables[known:])
+        return plain, reach
+
+    def _combination(self, reach: Reach, plain: tuple[int, int]) -> tuple[Term, ...]:
+        """Return the answers that the better of two proofs uses, and how many times each."""
+        sign, proof = 1, reach.below
+        if proof is None or (
+            reach.above is not None and plain[1] - reach.high > reach.low - plain[0]
+        ):
+            sign, proof = -1, reach.above
+        if proof is None:
+            return ()
+        times: dict[int, Fraction] = {}
+        for statement, multiplier in proof.fractions().items():
+            owner = self.owners[statement]
+            times[owner] = times.get(owner, Fraction(0)) + sign * multiplier
+        answers = self.transcript.answers
+        return tuple(Term(number, answers[i].text) for i, number in sorted(times.items()))
+
+
+def _shape(numbers: NDArray[np.int64]) -> tuple[int, ...]:
+    """Return numbers without a constant and a factor, which are known of all of them."""
+    over = numbers - numbers[0]
+    factor = int(np.gcd.reduce(over)) * (
+        1 if int(over[np.flatnonzero(over)[:1]].sum()) >= 0 else -1
+    )
+    return tuple((over // factor).tolist()) if factor else (0,)
+
+
+def _null_vectors(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Return whole vectors that every row turns into 0, as far as doubles show them.
+
+    What is missed or wrong here makes no claim wrong: what a combination tells is proved later.
+    """
+    from scipy.linalg import null_space
+
+    basis = null_space(np.linalg.qr(rows.astype(np.float64), mode="r")).T
+    pivot = 0
+    for column in range(basis.shape[1]):
+        if pivot == len(basis):
+            break
+        best = pivot + int(np.argmax(np.abs(basis[pivot:, column])))
+        if abs(basis[best, column]) < 1e-9:
+            continue
+        basis[[pivot, best]] = basis[[best, pivot]]
+        basis[pivot] /= basis[pivot, column]
+        others = np.arange(len(basis)) != pivot
+        basis[others] -= np.outer(basis[others, column], basis[pivot])
+        pivot += 1
+    found = []
+    for vector in basis:
+        fractions = [Fraction(float(y)).limit_denominator(MOST_DENOMINATOR) for y in vector]
+        scale = math.lcm(*(y.denominator for y in fractions))
+        found.append(np.array([int(y * scale) for y in fractions], np.int64))
+    return found

@@ -74,6 +74,15 @@ class Finding(Protocol):
         """Return the finding as plain values, ready for JSON."""
 
 
+def no_answer() -> OptionError:
+    """Return the refusal to attack an agent of which no answer can be used."""
+    return OptionError(
+        "There is no answer to attack",
+        hint="ask about the present version of the data; answers about older versions, and those "
+        "that depend on too many values at once, are not used",
+    )
+
+
 def share(hits: int, trials: int, *, confidence: float = 0.95) -> Estimate:
     r"""Return how often something happens, seen in independent trials.
 

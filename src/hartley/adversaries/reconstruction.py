@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.adversaries.finding import Estimate
+from hartley.adversaries.finding import Estimate, no_answer
 from hartley.chart import Chart, Panel, Series
-from hartley.errors import OptionError
 from hartley.exact import bits_at_least, bits_at_most
 from hartley.ranges.consistent import MOST_STEPS, possible_records
 from hartley.ranges.neighbour import one_row_left
@@ -18,6 +17,8 @@ from hartley.ranges.relaxation import Relaxation
 from hartley.ranges.transcript import ANY_TYPE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from hartley.ranges.neighbour import OneRow
@@ -66,7 +67,7 @@ class Reconstruction:
             transcripts: one, or the parts of one that share no private column.
         """
         if not transcripts:
-            raise OptionError("There is no answer to attack", hint="ask the agent something first")
+            raise no_answer()
         first = transcripts[0]
         return ReconstructionFinding(
             rows=first.rows,
@@ -75,7 +76,9 @@ class Reconstruction:
             charged=first.charged,
             left=tuple(left for one in transcripts for left in self._alone(one)),
             others=tuple(tuple(one_row_left(one)) for one in transcripts) if first.known else None,
+            secrets=tuple(tuple(one.columns[i] for i in one.secrets) for one in transcripts),
             truth_inside=all(one.holds_truth() for one in transcripts) if first.known else None,
+            people=first.people,
             skipped=sum(max(len(_occupied(one)) - MOST_GROUPS, 0) for one in transcripts),
         )
 
@@ -151,7 +154,11 @@ class ReconstructionFinding:
     """For whoever knows nothing of the others."""
     others: tuple[tuple[OneRow, ...], ...] | None
     """For whoever knows everybody else, part by part; None where the table is not at hand."""
+    secrets: tuple[tuple[str, ...], ...]
+    """The private columns that the answers of each part depend on."""
     truth_inside: bool | None
+    people: bool = True
+    """Whether every row is a person."""
     skipped: int = 0
     """How many groups of rows were too many to look at for whoever knows nothing of the others."""
 
@@ -183,17 +190,32 @@ class ReconstructionFinding:
 
     @property
     def fewest(self) -> OneRow | None:
-        """The row that fares worst within the part that tells most about it."""
+        """The row with fewest records left, in the part that tells most about it."""
         rows = [one for part in self.others or () for one in part]
-        return min(rows, key=lambda one: one.left / one.candidates, default=None)
+        several = [one for one in rows if one.candidates > 1]
+        return min(several or rows, key=lambda one: (one.left, -one.candidates), default=None)
+
+    @property
+    def settled_beside(self) -> tuple[int, ...]:
+        """For how many rows, part by part, whoever knows everybody else is left with one record."""
+        return tuple(
+            sum(one.rows for one in part if one.left == 1 < one.candidates)
+            for part in self.others or ()
+        )
 
     @property
     def alone(self) -> int:
         """For how many rows, in the part where they are most, a single record is left."""
-        return max(
-            (sum(o.rows for o in part if o.left == 1 < o.candidates) for part in self.others or ()),
-            default=0,
-        )
+        return max(self.settled_beside, default=0)
+
+    @property
+    def settled_by_column(self) -> dict[str, int]:
+        """For how many rows whoever knows nothing of the others is left with one value."""
+        rows: dict[str, int] = {}
+        for left in self.left:
+            if left.values == 1 < left.of:
+                rows[left.column] = rows.get(left.column, 0) + left.rows
+        return rows
 
     @property
     def keeps_promise(self) -> bool | None:
@@ -224,29 +246,77 @@ class ReconstructionFinding:
 
     @property
     def headline(self) -> str:
-        """What was found, in one plain sentence."""
+        """What was settled, and for how many people, in one plain sentence."""
         many = "1 answer" if self.answers == 1 else f"{self.answers:,} answers"
-        if self.transcripts is not None:
-            kept = "within" if self.keeps_promise else "MORE THAN"
-            row = "row" if self.looked >= self.rows else f"of {self.looked:,} rows"
+        settle = "settles" if self.answers == 1 else "settle"
+        if self.keeps_promise is False:
+            return f"{many} BROKE THE PROMISE: {self._told()}."
+        of = f"of {self.rows:,} {self._who}"
+        alone = _settled_rows(self.settled_by_column.items())
+        if self.others is None:
             return (
-                f"Whoever knows everybody else learns at most {_bits(self.transcripts)} about one "
-                f"{row} from {many}, {kept} the {_bits(self.charged, up=False)} that were charged."
+                f"{many} {settle} {alone} {of}." if alone else f"{many} {self._none} of any {of}."
             )
-        worst = self.worst
-        if worst is None or not worst.excluded:
-            return f"{many} together rule out no value for anybody."
+        beside = _settled_rows(zip(map(", ".join, self.secrets), self.settled_beside, strict=True))
+        if not beside:
+            return f"{many} {self._nobody(settle)}."
+        rest = f"{alone} {of}" if alone else self._none
         return (
-            f"{many} together leave {worst.values:,} of {worst.of:,} values of {worst.column} to "
-            f"a row{_among(worst)}."
+            f"{many} {settle} {beside} {of} for whoever knows everybody else, and {rest} for "
+            "whoever knows nothing of the others."
+        )
+
+    @property
+    def _who(self) -> str:
+        return "people" if self.people else "rows"
+
+    @property
+    def _certain(self) -> bool:
+        """Whether what is left to whoever knows nothing of the others is exact for everybody."""
+        return all(left.exact for left in self.left) and not self.skipped
+
+    @property
+    def _none(self) -> str:
+        """Say that no value is settled, as surely as it is known."""
+        one = self.answers == 1
+        if self._certain:
+            return f"{'settles' if one else 'settle'} no value"
+        return f"{'is' if one else 'are'} not shown to settle any value"
+
+    def _nobody(self, settle: str) -> str:
+        """Say that not even whoever knows everybody else is left with one record."""
+        worst = self.fewest
+        if worst is None or worst.candidates == 1:
+            return f"{settle} nothing private"
+        seen = f"each of {self.rows:,} {self._who}"
+        if self.looked < self.rows:
+            seen = f"each of the {self.looked:,} of {self.rows:,} {self._who} looked at"
+        return (
+            f"{settle} nobody's record, even for whoever knows everybody else: at least "
+            f"{worst.left:,} are left to {seen}"
+        )
+
+    def _told(self) -> str:
+        row = "person" if self.people else "row"
+        one = f"one {row}" if self.looked >= self.rows else f"one of {self.looked:,} {self._who}"
+        told, charged = _bits(self.transcripts or 1), _bits(self.charged, up=False)
+        if self.transcripts == self.charged:  # rounded apart, equal numbers would look unequal
+            return f"whoever knows everybody else learns about {one} just the {charged} charged"
+        kept = "within" if self.keeps_promise else "MORE THAN"
+        return (
+            f"whoever knows everybody else learns at most {told} about {one}, {kept} the {charged} "
+            "that were charged"
         )
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What else is to be said, a sentence each."""
-        found = [self._alone()]
-        if self.others is not None:
+        found = []
+        if self.transcripts is not None:
+            told = self._told()
+            found.append(f"{told[0].upper()}{told[1:]}.")
             found += self._beside()
+        found.append(self._alone())
         if self.truth_inside is not None:
             found.append(
                 "The true table is among those that the answers leave possible."
@@ -266,8 +336,8 @@ class ReconstructionFinding:
             )
         if self.left_out:
             found.append(
-                f"{self.left_out:,} further answers were not used; with them an adversary may "
-                "learn more, within what was charged for them."
+                f"Not used: {self.left_out:,} answers about older data or about too many values at "
+                "once; with them an adversary may learn more, within what was charged for them."
             )
         return tuple(found)
 
@@ -275,24 +345,36 @@ class ReconstructionFinding:
         worst = self.worst
         who = "Whoever knows nothing of the others"
         if worst is None or not worst.excluded:
-            return f"{who} can rule out no value for any row."
+            can = "can rule out no value" if self._certain else "is not shown to rule out any value"
+            return f"{who} {can} for any row."
         how = "exactly" if worst.exact else "at most"
         return (
             f"{who} is left with {how} {worst.values:,} of {worst.of:,} values of {worst.column} "
-            f"for a row{_among(worst)}."
+            f"for a row{_among(worst)}, which is where most are ruled out."
         )
 
     def _beside(self) -> list[str]:
-        worst = self.fewest
+        """Say for each part how many records are left, of how many rows."""
         found = []
-        if worst is not None:
-            found.append(
-                f"Whoever knows everybody else is left with {worst.left:,} of "
-                f"{worst.candidates:,} records for the row that fares worst; the promise bounds "
-                "how many answers a row can cause, not how much one answer tells."
-            )
-        if self.alone:
-            found.append(f"For {self.alone:,} of {self.rows:,} rows that is a single record.")
+        for columns, part, settled in zip(
+            self.secrets, self.others or (), self.settled_beside, strict=True
+        ):
+            rest = [one for one in part if one.left > 1]
+            text = f"Of {', '.join(columns)} whoever knows everybody else is left with"
+            if settled:
+                text += f" a single record for {settled:,} of {self.rows:,} {self._who}"
+            if rest:
+                worst = min(rest, key=lambda one: (one.left, -one.candidates))
+                rows = sum(one.rows for one in rest)
+                text += (
+                    f"{' and' if settled else ''} at least {worst.left:,} of {worst.candidates:,} "
+                    f"records for {f'the other {rows:,}' if settled else f'all {rows:,}'}"
+                )
+            if columns and (settled or rest):
+                found.append(f"{text}.")
+        found.append(
+            "The promise bounds how many answers a row can cause, not how much one answer tells."
+        )
         if self.looked < self.rows:
             found.append(
                 f"Of {self.rows:,} rows {self.looked:,} were looked at; the others may fare worse, "
@@ -335,7 +417,9 @@ class ReconstructionFinding:
             "answers_left_out": self.left_out,
             "charged_cells": str(self.charged),
             "charged_bits": bits_at_least(self.charged),
+            "people": self.people,
             "knowing_nothing": [vars(one) for one in self.left],
+            "settled_knowing_nothing": self.settled_by_column,
             "knowing_everybody_else": None
             if self.fewest is None
             else {
@@ -344,9 +428,17 @@ class ReconstructionFinding:
                 "fewest_records_left": self.fewest.left,
                 "of_records": self.fewest.candidates,
                 "rows_with_one_record_left": self.alone,
+                "settled": [
+                    {"columns": list(columns), "rows": rows}
+                    for columns, rows in zip(self.secrets, self.settled_beside, strict=True)
+                ],
             },
             "truth_inside": self.truth_inside,
         }
+
+
+def _settled_rows(counted: Iterable[tuple[str, int]]) -> str:
+    return " and ".join(f"{columns} of {rows:,}" for columns, rows in counted if rows)
 
 
 def _among(left: Left) -> str:

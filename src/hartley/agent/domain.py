@@ -12,7 +12,7 @@ import numpy as np
 
 from hartley.agent.answer import cell_bounds
 from hartley.agent.batch import All, Statistic, Test
-from hartley.ranges.transcript import ABSENT, ANY_TYPE, MISSING, Group, Told
+from hartley.ranges.transcript import ABSENT, ANY_TYPE, MISSING, Group, Told, name_of_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -186,7 +186,7 @@ class Domain:
 
     def _named(self, kind: int, types: NDArray[np.int64]) -> str:
         names = [self.cuts[i].column.name for i in self.known]
-        return f"group {kind + 1} of {int(types.max()) + 1} by {', '.join(names)}" if names else ""
+        return name_of_type(kind, int(types.max()) + 1, names)
 
     def count(self, coded: CodedTable, rows: int) -> NDArray[np.int64]:
         """Count how many rows of a table have each record, and how many are not there."""

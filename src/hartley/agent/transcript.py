@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hartley.agent.ledger.ledger import Charge, Ledger
     from hartley.engines.coded import CodedTable
 
-MOST_RECORDS = 20_000
+MOST_RECORDS = 1_000_000
 """Answers that depend on so many columns that there are more records are left out."""
 
 
@@ -173,6 +173,7 @@ class _Book:
             widths=domain.widths,
             multiplicity=domain.multiplicity,
             private=tuple(cut.column.kind == "private" for cut in cuts),
+            people=self.schema.unit is None and self.schema.rows == "public",
         )
 
 

@@ -215,7 +215,7 @@ def reconstruct_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     html: Html = None,
     json: Format = None,
 ) -> None:
-    """Put all answers of an agent together: what is left of one person, and what was promised.
+    """Put all answers of an agent together: what is settled, for how many, and what was promised.
 
     With the true table it also shows that the truth is inside, and what whoever knows everybody
     else learns, which is what the agent's promise is about.
@@ -241,7 +241,7 @@ def differencing_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     html: Html = None,
     json: Format = None,
 ) -> None:
-    """Subtract answers of an agent whose selections differ by few rows.
+    """Combine answers of an agent in all ways, so that everybody cancels but a few rows.
 
     Give the true table where columns are public: who can be told apart by them is then known.
 

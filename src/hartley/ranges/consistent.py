@@ -57,7 +57,7 @@ def possible_records(
             found.append(np.ones(group.records.size, bool))
             continue
         others = [number - (i == place) for i, number in enumerate(rows)]
-        states = _totals(tables, others, tables[place], (low, high), room)
+        states = all_totals(tables, others, tables[place], (low, high), room)
         if states is None:
             return None
         found.append(_meets(states, tables[place], low, high)[kind.kinds])
@@ -69,7 +69,7 @@ def _too_far(tables: list[NDArray[np.int64]], rows: list[int]) -> bool:
     return sum(n * each for n, each in zip(rows, largest, strict=True)) >= FAR // 4
 
 
-def _totals(
+def all_totals(
     tables: list[NDArray[np.int64]],
     rows: list[int],
     last: NDArray[np.int64],
@@ -78,9 +78,12 @@ def _totals(
 ) -> NDArray[np.int64] | None:
     """Return all totals of some rows from which one more row can lead to the answers.
 
-    How many steps are left is counted down in ``room``.
+    How many steps are left is counted down in ``room``; None where they are used up.
     """
     low, high = limits
+    if _too_far([*tables, last], [*rows, 1]) or sum(rows) * LEAST_STEPS > room[0]:
+        return None
+    tables = [np.unique(table, axis=0) for table in tables]
     floor = sum((n * t.min(axis=0) for n, t in zip(rows, tables, strict=True)), last.min(axis=0))
     roof = sum((n * t.max(axis=0) for n, t in zip(rows, tables, strict=True)), last.max(axis=0))
     states = np.zeros((1, low.size), np.int64)

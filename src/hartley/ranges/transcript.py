@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
@@ -148,6 +149,8 @@ class Transcript:
     """How many records of private values each one stands for; one if left out."""
     private: tuple[bool, ...] | None = None
     """Which columns are private; all if left out."""
+    people: bool = True
+    """Whether every row is one person; else somebody can have several rows, or none."""
 
     @property
     def rows(self) -> int:
@@ -184,11 +187,26 @@ class Transcript:
         return np.stack([bound.weights for bound in self.bounds], axis=1)
 
     @cached_property
+    def answer_values(self) -> NDArray[np.int64]:
+        """The whole number that each answer takes of each record, a column an answer."""
+        if not self.answers:
+            return np.zeros((len(self.records), 0), np.int64)
+        return np.stack([answer.values for answer in self.answers], axis=1)
+
+    @cached_property
     def limits(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The lower and the upper ends of all bounds; where there is none, out of reach."""
         lows = [-FAR if bound.low is None else bound.low for bound in self.bounds]
         highs = [FAR if bound.high is None else bound.high for bound in self.bounds]
         return np.array(lows, np.int64), np.array(highs, np.int64)
+
+    def type_name(self, kind: int) -> str:
+        """Name what is public or open of some records, without their values."""
+        shown = [name for i, name in enumerate(self.columns) if i not in self.secrets]
+        if self.types is None or kind == ANY_TYPE or not shown:
+            return ""
+        there = self.types[(self.records != ABSENT).any(axis=1)]
+        return name_of_type(kind, int(there.max()) + 1, shown)
 
     def holds_truth(self) -> bool:
         """Tell whether the true table is one of those that the answers leave possible."""
@@ -198,12 +216,26 @@ class Transcript:
         return bool((low <= totals).all() and (totals <= high).all())
 
 
+def name_of_type(kind: int, types: int, columns: Sequence[str]) -> str:
+    """Name rows by the columns that everybody knows of them, without their values.
+
+    Example:
+        >>> name_of_type(0, 6, ["region"])
+        'group 1 of 6 by region'
+    """
+    return f"group {kind + 1} of {types} by {', '.join(columns)}" if columns else ""
+
+
 @dataclass(frozen=True)
 class Alike:
-    """Records of a group that no answer tells apart, taken together."""
+    """Records of a group that neither an answer nor what is public tells apart, taken together."""
 
     weights: NDArray[np.int64]
     """The numbers of each kind of record, a column a bound."""
+    types: NDArray[np.int64]
+    """What is public or open of each kind, as a number, or ``ANY_TYPE``."""
+    values: NDArray[np.int64]
+    """The whole number that each answer takes of each kind, a column an answer."""
     kinds: NDArray[np.int64]
     """The kind of each of the group's records."""
 
@@ -220,5 +252,10 @@ def alike(transcript: Transcript, group: Group) -> Alike:
         >>> alike(Transcript(("age",), ages, (count,), (everybody,), 2), everybody).kinds
         array([0, 0, 1])
     """
-    weights, kinds = np.unique(transcript.weights[group.records], axis=0, return_inverse=True)
-    return Alike(weights, kinds.reshape(-1))
+    types = transcript.types
+    mine = np.full(len(transcript.records), ANY_TYPE) if types is None else types
+    weights, values = transcript.weights, transcript.answer_values
+    numbers = np.column_stack([mine, weights, values])[group.records]
+    different, kinds = np.unique(numbers, axis=0, return_inverse=True)
+    end = 1 + weights.shape[1]
+    return Alike(different[:, 1:end], different[:, 0], different[:, end:], kinds.reshape(-1))
