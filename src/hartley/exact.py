@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal, localcontext
+from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from fractions import Fraction
 from numbers import Rational
 
@@ -183,6 +183,17 @@ def parse_step(step: object, *, column: str) -> Fraction:
             hint="write a positive number, for example 10 or 0.5",
         )
     return value
+
+
+def two_digits_up(number: float) -> str:
+    """Return a number with two digits, rounded up: a bound stays one.
+
+    Example:
+        >>> two_digits_up(17.42), two_digits_up(3.61e-10), two_digits_up(0.0)
+        ('18', '3.7e-10', '0')
+    """
+    upward = Context(prec=2, rounding=ROUND_CEILING)
+    return f"{float(upward.create_decimal_from_float(number)):g}"
 
 
 def shown_exactly(number: Fraction) -> str:

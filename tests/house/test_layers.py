@@ -56,7 +56,7 @@ MAY_IMPORT = {
         *("errors", "exact", "files", "chart", "kernels", "engines", "ranges", "measures"),
         *("policies", "guarantees", "adversaries", "agent", "datasets"),
     },
-    "reports": {"errors", "files", "chart", "studies", "adversaries", "papers"},
+    "reports": {"errors", "exact", "files", "chart", "studies", "adversaries", "papers"},
 }
 OWNERS = {
     "numba": {"kernels"},

@@ -13,8 +13,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hartley.agent.ledger.entries import Head
-from hartley.engines.writing import sync_folder
 from hartley.errors import InputError
+from hartley.files import sync_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

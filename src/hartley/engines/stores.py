@@ -21,8 +21,8 @@ from hartley.engines.probes import require_tried_library
 from hartley.engines.row_sums import draw_seeds, read_sums
 from hartley.engines.streams import reader
 from hartley.engines.table import fetch_row, spark_session
-from hartley.engines.writing import sync_folder
 from hartley.errors import InputError
+from hartley.files import sync_folder
 
 if TYPE_CHECKING:
     import threading

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
+
+from hartley.exact import two_digits_up
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,8 +89,8 @@ class TradeoffResult:
         )
         told = f"With a mean distortion of {self.distortion:.6g} {self._meaning}, {itself}."
         proof = (
-            f"No rule costs less by more than {at_least(self.gap)} (certified): at this distortion "
-            f"none tells less than {self.least_risk:.6g} {self.unit}."
+            f"No rule costs less by more than {two_digits_up(self.gap)} (certified): at this "
+            f"distortion none tells less than {self.least_risk:.6g} {self.unit}."
         )
         missed = () if self.reached else (missed_sentence(self.gap, self.wanted_gap),)
         used = f"It uses {len(self.live):,} of {len(self.values):,} released values."
@@ -126,17 +127,6 @@ class TradeoffResult:
             return math.inf
 
 
-def at_least(number: float) -> str:
-    """Return a number with two digits, rounded up: a bound stays one.
-
-    Example:
-        >>> at_least(17.42), at_least(3.61e-10), at_least(0.0)
-        ('18', '3.7e-10', '0')
-    """
-    upward = Context(prec=2, rounding=ROUND_CEILING)
-    return f"{float(upward.create_decimal_from_float(number)):g}"
-
-
 def wanted_gap(tolerance: float, scale: float) -> float:
     """Return the gap that a tolerance asks for; where all rules distort alike, any will do.
 
@@ -155,7 +145,7 @@ def missed_sentence(gap: float, wanted: float) -> str:
         'The tolerance was missed: the least cost may be lower by 18, where 0.00036 was asked for.'
     """
     return (
-        f"The tolerance was missed: the least cost may be lower by {at_least(gap)}, where "
+        f"The tolerance was missed: the least cost may be lower by {two_digits_up(gap)}, where "
         f"{wanted:.2g} was asked for."
     )
 
