@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hartley.exact import two_digits_up
 from hartley.reports.page import render_page
 from hartley.reports.plots import INK, STYLE, figure_svg
 
@@ -89,12 +88,12 @@ def render_curve(report: CurveReport) -> str:
         "curve.html",
         report=report,
         curve=report.curve,
-        two_digits_up=two_digits_up,
         rows=list(
             zip(
                 report.curve.points,
                 report.mixture or nothing,
                 report.gaussian or nothing,
+                report.shown_gaps,
                 strict=True,
             )
         ),
@@ -113,7 +112,7 @@ def print_curve(report: CurveReport, console: Console) -> None:
     console.print(
         f"{escape(report.table)}: {report.rows:,} rows, {report.confidential_values:,} "
         f"confidential values, {report.key_values:,} key values; "
-        f"certified to {two_digits_up(report.curve.gap)}",
+        f"certified to {report.shown_gap}",
         style="dim",
     )
     for note in report.notes:

@@ -15,7 +15,7 @@ from hartley.policies.gaussian.bound import GaussianFrontier
 from hartley.policies.gaussian.mixture import mutual_information_bound
 from hartley.policies.gaussian.model import read_gaussian
 from hartley.policies.tradeoff.model import PrivacyDistortion
-from hartley.policies.tradeoff.result import CAVEATS, missed_sentence, unit_of
+from hartley.policies.tradeoff.result import CAVEATS, at_least, missed_sentence, unit_of
 from hartley.studies.curve_risks import RISKS, faithful_sentence, shown_risk
 
 if TYPE_CHECKING:
@@ -64,6 +64,16 @@ class CurveReport:
     def words(self) -> RiskWords:
         """What the risk measures."""
         return RISKS[self.curve.objective]
+
+    @property
+    def shown_gap(self) -> str:
+        """The largest certified gap, rounded up."""
+        return at_least(self.curve.gap)
+
+    @property
+    def shown_gaps(self) -> tuple[str, ...]:
+        """The certified gaps of the points, rounded up."""
+        return tuple(at_least(point.gap) for point in self.curve.points)
 
     @property
     def caveat(self) -> str:
