@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hartley.engines.streams import batches
 from hartley.engines.view import clean_column, keep_texts, run
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def first_row_with(table: Table, column: str, values: Sequence[Any]) -> int | No
     def search() -> int | None:
         before = 0
         rows = table.expression.select(value=clean_column(table, column))
-        for batch in rows.to_pyarrow_batches(chunk_size=BATCH):
+        for batch in batches(rows, BATCH):
             held = batch.column(0)
             if pa.types.is_dictionary(held.type):
                 held = held.cast(held.type.value_type)

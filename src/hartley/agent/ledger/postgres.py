@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -174,6 +174,8 @@ class PostgresStore(Store):
             connection.execute(f"SELECT pg_advisory_xact_lock_shared({MAKING})")
             yield
         finally:
+            with suppress(Exception):  # a lost connection has lost its lock too
+                connection.execute("ROLLBACK")  # closing alone gives the lock back a moment later
             connection.close()
 
     def sweep(self, work: Callable[[Transaction], None]) -> bool:
