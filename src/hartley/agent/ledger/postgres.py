@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -160,6 +160,8 @@ class PostgresStore(Store):
             connection.execute(f"SELECT pg_advisory_xact_lock_shared({MAKING})")
             yield
         finally:
+            with suppress(self._psycopg.Error):  # the connection was lost, and the lock with it
+                connection.execute("ROLLBACK")  # a server notices only later that one was closed
             connection.close()
 
     def sweep(self, work: Callable[[Transaction], None]) -> bool:
