@@ -11,11 +11,12 @@ import numpy as np
 
 from hartley.engines.sources import open_table
 from hartley.errors import OptionError
+from hartley.exact import two_digits_up
 from hartley.policies.gaussian.bound import GaussianFrontier
 from hartley.policies.gaussian.mixture import mutual_information_bound
 from hartley.policies.gaussian.model import read_gaussian
 from hartley.policies.tradeoff.model import PrivacyDistortion
-from hartley.policies.tradeoff.result import CAVEATS, at_least, missed_sentence, unit_of
+from hartley.policies.tradeoff.result import CAVEATS, missed_sentence, unit_of
 from hartley.studies.curve_risks import RISKS, faithful_sentence, shown_risk
 
 if TYPE_CHECKING:
@@ -68,12 +69,12 @@ class CurveReport:
     @property
     def shown_gap(self) -> str:
         """The largest certified gap, rounded up."""
-        return at_least(self.curve.gap)
+        return two_digits_up(self.curve.gap)
 
     @property
     def shown_gaps(self) -> tuple[str, ...]:
         """The certified gaps of the points, rounded up."""
-        return tuple(at_least(point.gap) for point in self.curve.points)
+        return tuple(two_digits_up(point.gap) for point in self.curve.points)
 
     @property
     def caveat(self) -> str:

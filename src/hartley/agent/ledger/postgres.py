@@ -174,8 +174,8 @@ class PostgresStore(Store):
             connection.execute(f"SELECT pg_advisory_xact_lock_shared({MAKING})")
             yield
         finally:
-            with suppress(Exception):  # a lost connection has lost its lock too
-                connection.execute("ROLLBACK")  # closing alone gives the lock back a moment later
+            with suppress(self._psycopg.Error):  # the connection was lost, and the lock with it
+                connection.execute("ROLLBACK")  # a server notices only later that one was closed
             connection.close()
 
     def sweep(self, work: Callable[[Transaction], None]) -> bool:
