@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LOCK = ".lock"
-LONGEST_LABEL = 100
+LONGEST_LABEL = 200
 """Characters of a file's name that the name of its folder repeats; file systems allow 255."""
 MOST_BYTES = 64 << 20
 DEEPEST = 64
@@ -180,6 +180,14 @@ def written_together() -> Iterator[None]:
     finally:
         _TOGETHER.reset(mark)
         together.close()
+
+
+def content_of(path: str | os.PathLike[str]) -> Path:
+    """Return where the content of a path lies: inside a block, where it waits for the others."""
+    together = _TOGETHER.get()
+    target = Path(os.path.realpath(path))
+    waiting = {} if together is None else {place: half for half, place, _ in together.staged}
+    return waiting.get(target, Path(path))
 
 
 @contextlib.contextmanager

@@ -7,14 +7,12 @@ the ledger has brought its row to the disk, so it is never ahead of a ledger tha
 
 from __future__ import annotations
 
-import os
-import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hartley.agent.ledger.entries import Head
 from hartley.errors import InputError
-from hartley.files import sync_folder
+from hartley.files import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,16 +62,7 @@ class HeadNote:
         if path is None or head is None:
             return
         text = head.to_json() + "\n"
-        part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-        with suppress(OSError):  # a weaker check, and no reason to withhold what is paid for
-            if path.exists() and path.read_text(encoding="utf-8") == text:
-                return
-            try:
-                with part.open("w", encoding="utf-8") as file:
-                    file.write(text)
-                    file.flush()
-                    os.fsync(file.fileno())
-                part.replace(path)
-                sync_folder(path.parent)
-            finally:
-                part.unlink(missing_ok=True)
+        # What cannot be written is a weaker check, and no reason to withhold what is paid for.
+        with suppress(OSError, InputError):
+            if not path.exists() or path.read_text(encoding="utf-8") != text:
+                write_whole(path, text)

@@ -11,6 +11,7 @@ import hmac
 import os
 import re
 import secrets
+import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,7 +23,7 @@ from hartley.agent.pricing.price import open_factor
 from hartley.engines.coded import Owner
 from hartley.engines.copy_jobs import is_database, is_file
 from hartley.engines.copying import code_table, holds_rows_of, open_coded
-from hartley.engines.leftovers import MARK, ledger_of, marks_at, place_of, unfinished_files
+from hartley.engines.leftovers import MARK, ledger_of, marks_at, place_of, unfinished_folders
 from hartley.engines.sources import open_table
 from hartley.engines.stores import drop_copy, holds_copy
 from hartley.errors import EngineError, InputError, OptionError, Refused
@@ -225,11 +226,11 @@ def remove_leftovers(ledger: Ledger, dataset: str, place: Place | None, near: Ta
         for copy in left(versions):
             drop_copy(copy, near, seconds=PATIENCE)
         if is_file(place, near):
-            for path in unfinished_files(place, owner.ledger):
-                path.unlink(missing_ok=True)
+            for path in unfinished_folders(place, owner.ledger):
+                shutil.rmtree(path, ignore_errors=True)
 
     with suppress(Exception):  # no reason to refuse questions
-        unfinished = is_file(place, near) and unfinished_files(place, owner.ledger)
+        unfinished = is_file(place, near) and unfinished_folders(place, owner.ledger)
         if unfinished or left(ledger.versions()):
             ledger.sweep(work)
 

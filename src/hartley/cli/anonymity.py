@@ -20,8 +20,17 @@ from hartley.cli.options import (
     split_columns,
     split_settings,
 )
-from hartley.cli.output import Format, check_files, console, print_json, progress_bar, wants_json
+from hartley.cli.output import (
+    Format,
+    check_files,
+    console,
+    print_json,
+    progress_bar,
+    say,
+    wants_json,
+)
 from hartley.errors import OptionError
+from hartley.files import written_together
 
 
 def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -83,7 +92,7 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         return
     print_anonymity(report, console())
     if written:
-        typer.echo(f"Report: {written['html']}")
+        say(f"Report: {written['html']}")
 
 
 def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -170,12 +179,13 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         suppress=suppress,
     )
     again = check_release(found)
-    found.write(out)
-    written = {"html": str(write_html(found, html))} if html else {}
+    with written_together():
+        found.write(out)
+        written = {"html": str(write_html(found, html))} if html else {}
     if wants_json(json):
         print_json(found.to_dict() | {"check": again.to_dict(), "file": str(out)} | written)
         return
     print_anonymized(found, again, console())
-    typer.echo(f"Written: {out}")
+    say(f"Written: {out}")
     if written:
-        typer.echo(f"Report: {written['html']}")
+        say(f"Report: {written['html']}")

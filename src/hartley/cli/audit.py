@@ -17,7 +17,15 @@ from hartley.cli.options import (
     split_columns,
     split_settings,
 )
-from hartley.cli.output import Format, check_files, console, print_json, progress_bar, wants_json
+from hartley.cli.output import (
+    Format,
+    check_files,
+    console,
+    print_json,
+    progress_bar,
+    say,
+    wants_json,
+)
 
 
 def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -97,4 +105,4 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         return
     print_audit(report, console())
     if written:
-        typer.echo(f"Report: {written}")
+        say(f"Report: {written}")

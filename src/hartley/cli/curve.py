@@ -18,7 +18,15 @@ from hartley.cli.options import (
     split_columns,
     split_settings,
 )
-from hartley.cli.output import Format, check_files, console, print_json, progress_bar, wants_json
+from hartley.cli.output import (
+    Format,
+    check_files,
+    console,
+    print_json,
+    progress_bar,
+    say,
+    wants_json,
+)
 
 if TYPE_CHECKING:
     from hartley.policies.tradeoff.result import Objective
@@ -70,7 +78,7 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     [dim]Example: hartley curve people.parquet --key age --confidential diagnosis
     --bins age=10 --html curve.html[/dim]
     """
-    from hartley.files import write_whole
+    from hartley.files import write_whole, written_together
     from hartley.reports import write_html
     from hartley.reports.curve_page import print_curve
     from hartley.studies.curve import privacy_curve
@@ -90,14 +98,15 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             progress=progress,
         )
     written: dict[str, str] = {}
-    if html is not None:
-        written["html"] = str(write_html(report, html))
-    if csv is not None:
-        written["csv"] = str(write_whole(csv, report.csv()))
+    with written_together():
+        if html is not None:
+            written["html"] = str(write_html(report, html))
+        if csv is not None:
+            written["csv"] = str(write_whole(csv, report.csv()))
     if wants_json(json):
         content: dict[str, Any] = report.to_dict()
         print_json(content | written)
         return
     print_curve(report, console())
     for name, place in written.items():
-        typer.echo(f"{'Report' if name == 'html' else 'Points'}: {place}")
+        say(f"{'Report' if name == 'html' else 'Points'}: {place}")

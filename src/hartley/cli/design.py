@@ -14,9 +14,11 @@ from hartley.cli.output import (
     console,
     print_certificate,
     print_json,
+    say,
     wants_json,
 )
 from hartley.errors import OptionError
+from hartley.files import written_together
 
 
 def design_command(
@@ -52,12 +54,13 @@ def design_command(
     written = {"policy": out, "certificate": certificate, "html": html}
     check_files(written, {"design": [spec]})
     found = design(spec)
-    if out is not None:
-        found.document.save(out)
-    if certificate is not None and out is not None:
-        found.certificate.bind(out).save(certificate)
-    if html is not None:
-        write_html(found, html)
+    with written_together():
+        if out is not None:
+            found.document.save(out)
+        if certificate is not None and out is not None:
+            found.certificate.bind(out).save(certificate)
+        if html is not None:
+            write_html(found, html)
     files = {what: str(path) for what, path in written.items() if path is not None}
     if wants_json(json):
         print_json(found.to_dict() | {"files": files})
@@ -65,4 +68,4 @@ def design_command(
     print_design(found, console())
     print_certificate(found.certificate, console())
     for what, path in files.items():
-        typer.echo(f"{'Page' if what == 'html' else what.capitalize()}: {path}")
+        say(f"{'Page' if what == 'html' else what.capitalize()}: {path}")

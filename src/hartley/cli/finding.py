@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
-from hartley.cli.output import check_files, console, print_json, wants_json
+from hartley.cli.output import check_files, console, print_json, say, wants_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,4 +28,4 @@ def tell_finding(finding: Finding, *, html: Path | None, json: bool | None) -> N
         return
     print_finding(finding, console())
     if written:
-        typer.echo(f"Report: {written}")
+        say(f"Report: {written}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hartley.cli.output import Format, console, print_json, wants_json
+from hartley.cli.output import Format, console, print_json, say, wants_json
 from hartley.errors import InputError
 
 if TYPE_CHECKING:
@@ -147,10 +147,10 @@ def population_command(
             {**content, "before_bits": entry.told["before"], "promise": entry.told["promise"]}
         )
         return
-    typer.echo(f"Population {name}: {entry.told['promise']}.")
+    say(f"Population {name}: {entry.told['promise']}.")
     if population.datasets:
         spent, left = _cost(population.balance), _left(population.balance)
-        typer.echo(f"{spent} of {population.balance.bits} bits are spent, {left} are left.")
+        say(f"{spent} of {population.balance.bits} bits are spent, {left} are left.")
 
 
 def _refuse_exchanged(name: str, ledger: str) -> None:
@@ -179,9 +179,9 @@ def export_command(
     if wants_json(json):
         print_json({"file": str(file), "rows": rows, "head": _head_content(saved)})
     else:
-        typer.echo(f"Wrote {rows:,} rows to {file}.")
+        say(f"Wrote {rows:,} rows to {file}.")
         if head:
-            typer.echo(f"Head: {head}. Keep it where the ledger is not.")
+            say(f"Head: {head}. Keep it where the ledger is not.")
 
 
 @ledger_app.command("backup")
@@ -196,7 +196,7 @@ def backup_command(
     if wants_json(json):
         print_json({"file": str(file)})
     else:
-        typer.echo(f"Wrote {file}.")
+        say(f"Wrote {file}.")
 
 
 @ledger_app.command("restore")
@@ -218,9 +218,9 @@ def restore_command(
         content = {"rows": done.rows, "added": done.added, "forgotten": done.forgotten}
         print_json({**content, "head": _head_content(done.head)})
         return
-    typer.echo(f"The ledger holds {done.rows:,} rows, {done.added:,} of them new.")
+    say(f"The ledger holds {done.rows:,} rows, {done.added:,} of them new.")
     if done.forgotten:
-        typer.echo(f"{done.forgotten:,} rows were forgotten: what they charged counts no more.")
+        say(f"{done.forgotten:,} rows were forgotten: what they charged counts no more.")
 
 
 def _open(address: str) -> Ledger:

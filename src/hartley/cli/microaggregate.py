@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from hartley.cli.options import Html, Keep, Names, Null, Out, Tables, open_tables, split_columns
-from hartley.cli.output import Format, check_files, console, print_json, wants_json
+from hartley.cli.output import Format, check_files, console, print_json, say, wants_json
 from hartley.errors import OptionError
+from hartley.files import written_together
 
 
 def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -70,12 +71,13 @@ def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         opened, k, asked, keep=split_columns(keep or [], opened.columns), **options
     )
     again = check_release(found)
-    released = found.write(out)
-    written = {"html": str(write_html(found, html))} if html else {}
+    with written_together():
+        released = found.write(out)
+        written = {"html": str(write_html(found, html))} if html else {}
     if wants_json(json):
         print_json(found.to_dict() | {"check": again.to_dict(), "out": str(released)} | written)
         return
     print_microaggregation(found, again, console())
-    typer.echo(f"Released: {released}")
+    say(f"Released: {released}")
     if written:
-        typer.echo(f"Report: {written['html']}")
+        say(f"Report: {written['html']}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,10 +15,11 @@ from hartley.cli.output import (
     print_certificate,
     print_json,
     progress_bar,
+    say,
     wants_json,
 )
-from hartley.cli.release import staged
 from hartley.errors import OptionError
+from hartley.files import written_together
 
 if TYPE_CHECKING:
     from hartley.engines.table import Table
@@ -172,12 +172,12 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         promised.refuse_unsound()  # nobody could rely on it, and hartley verify would refuse it
     with (
         progress_bar({"count": "Counting rows", "release": "Perturbing rows"}) as progress,
-        staged(out, wanted=certificate is not None) as half,
+        written_together(),
     ):
         report = perturb(
             opened,
             rules,
-            half,
+            out,
             keep=kept,
             seed=seed,
             confidential=about or None,
@@ -191,9 +191,8 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             assert place is not None  # checked before any work
             promised = promised.bind(place)
             promised.save(certificate)
-    report = replace(report, release=replace(report.release, path=str(out)))
-    if html is not None:
-        write_pram_html(report, html)
+        if html is not None:
+            write_pram_html(report, html)
     files = {what: str(path) for what, path in written.items() if path is not None}
     if wants_json(json):
         told = {} if promised is None else {"promise": promised.to_dict()}
@@ -203,7 +202,7 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     if promised is not None:
         print_certificate(promised, console())
     for what, path in files.items():
-        typer.echo(f"{what.capitalize()}: {path}")
+        say(f"{what.capitalize()}: {path}")
 
 
 def estimate_command(  # noqa: PLR0913, PLR0917 - one parameter an option

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
-from contextlib import contextmanager
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import Annotated
 
 import typer
 
@@ -18,11 +15,10 @@ from hartley.cli.output import (
     print_certificate,
     print_json,
     progress_bar,
+    say,
     wants_json,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from hartley.files import written_together
 
 
 def release_command(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -66,12 +62,11 @@ def release_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     opened = open_tables(table, null, names)
     with (
         progress_bar({"count": "Counting rows", "release": "Releasing rows"}) as progress,
-        staged(out, wanted=promised is not None) as place,
+        written_together(),
     ):
-        report = release(opened, document, place, strict=strict, progress=progress)
-    report = replace(report, path=str(out))
-    if certificate is not None and promised is not None:
-        promised.save(certificate)
+        report = release(opened, document, out, strict=strict, progress=progress)
+        if certificate is not None and promised is not None:
+            promised.save(certificate)
     files = {"certificate": str(certificate)} if certificate is not None else {}
     if wants_json(json):
         content = report.to_dict() | files
@@ -80,16 +75,4 @@ def release_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     print_release(report, console())
     if promised is not None:
         print_certificate(promised, console())
-        typer.echo(f"Certificate: {certificate}")
-
-
-@contextmanager
-def staged(out: Path, *, wanted: bool) -> Iterator[Path]:
-    """Give a place beside a file, whose content is moved there when all went well."""
-    if not wanted:
-        yield out
-        return
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.absolute().parent) as folder:
-        place = Path(folder, out.name)
-        yield place
-        place.replace(out)
+        say(f"Certificate: {certificate}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hartley.cli.output import Format, console, print_json, progress_bar, wants_json
+from hartley.cli.output import Format, console, print_json, progress_bar, say, wants_json
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ def reproduce_command(
         shown = console()
         for one in drawn:
             print_figure(one, shown)
-        typer.echo(f"Folder: {folder}")
+        say(f"Folder: {folder}")
         if page is not None:
-            typer.echo(f"Gallery: {page}")
+            say(f"Gallery: {page}")
     missing = [one.found.figure.name for one in drawn if not one.files]
     if missing:
         which = f"{'Figure' if len(missing) == 1 else 'Figures'} {', '.join(missing)}"

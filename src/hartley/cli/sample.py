@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hartley.cli.output import Format, print_json, wants_json
+from hartley.cli.output import Format, print_json, say, wants_json
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def sample_command(
         return
     what = f"{made.rows:,} synthetic {'people' if like == PEOPLE else f'rows like {like}'}"
     names = [*made.columns[:12], *(["..."] if len(made.columns) > 12 else [])]
-    typer.echo(f"Wrote {what} to {written}: {', '.join(names)}")
+    say(f"Wrote {what} to {written}: {', '.join(names)}")
 
 
 def _made(like: str, rows: int | None, seed: int) -> Dataset:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hartley.cli.options import Names, Null, open_tables
-from hartley.cli.output import Format, console, print_json, wants_json
+from hartley.cli.output import Format, console, print_json, say, wants_json
 from hartley.errors import InputError, OptionError, printable
 
 if TYPE_CHECKING:
@@ -64,9 +64,9 @@ def draft_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     if json:
         print_json({"schema": text, "file": None if out is None else str(out)})
     elif out is None:
-        typer.echo(text, nl=False)
+        say(text, nl=False)
     else:
-        typer.echo(f"Wrote a draft to {out}: correct it, then remove the line draft = true")
+        say(f"Wrote a draft to {out}: correct it, then remove the line draft = true")
 
 
 @schema_app.command("check")
@@ -93,11 +93,11 @@ def check_command(
         print_json({"schema": str(schema), **content, **_summary(described)})
         return
     words = f"{schema.name} is sound: {len(described.columns)} columns"
-    typer.echo(f"{words}, {described.record_bits:.1f} bits a record")
+    say(f"{words}, {described.record_bits:.1f} bits a record")
     if rows is not None:
-        typer.echo(f"The table keeps to it: {rows:,} rows")
+        say(f"The table keeps to it: {rows:,} rows")
     if described.draft:
-        typer.echo("It is a draft: correct it, then remove the line draft = true")
+        say("It is a draft: correct it, then remove the line draft = true")
 
 
 @schema_app.command("describe")
@@ -161,7 +161,7 @@ def dummy_command(
     if wants_json(json):
         print_json({"file": str(written), "rows": rows, "columns": invented.column_names})
     else:
-        typer.echo(f"Wrote {rows:,} invented rows to {written}")
+        say(f"Wrote {rows:,} invented rows to {written}")
 
 
 def _coded_rows(schema: Schema, table: Table) -> int:

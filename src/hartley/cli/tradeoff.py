@@ -14,6 +14,7 @@ from hartley.cli.output import (
     console,
     print_json,
     progress_bar,
+    say,
     wants_json,
 )
 from hartley.errors import OptionError
@@ -69,20 +70,21 @@ def tradeoff_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         return
     print_tradeoff(found, console())
     for what, path in files.items():
-        typer.echo(f"{what.capitalize()}: {path}")
+        say(f"{what.capitalize()}: {path}")
 
 
 def _write(found: Tradeoff, written: Mapping[str, Path | None]) -> None:
-    """Write what was asked for, each file whole or not at all."""
-    from hartley.files import write_whole
+    """Write what was asked for, all of it or nothing."""
+    from hartley.files import write_whole, written_together
     from hartley.reports.tradeoff_page import render_tradeoff
     from hartley.reports.tradeoff_plots import render_picture
     from hartley.reports.tradeoff_table import render_csv
 
-    if written["picture"] is not None:
-        kind = written["picture"].suffix.lower().removeprefix(".")
-        write_whole(written["picture"], render_picture(found, kind))
-    if written["table"] is not None:
-        write_whole(written["table"], render_csv(found))
-    if written["page"] is not None:
-        write_whole(written["page"], render_tradeoff(found))
+    with written_together():
+        if written["picture"] is not None:
+            kind = written["picture"].suffix.lower().removeprefix(".")
+            write_whole(written["picture"], render_picture(found, kind))
+        if written["table"] is not None:
+            write_whole(written["table"], render_csv(found))
+        if written["page"] is not None:
+            write_whole(written["page"], render_tradeoff(found))

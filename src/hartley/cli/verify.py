@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hartley.cli.output import Format, console, print_certificate, print_json, wants_json
+from hartley.cli.output import Format, console, print_certificate, print_json, say, wants_json
 from hartley.errors import CertificateError
 
 
@@ -39,5 +39,5 @@ def verify_command(
     if wants_json(json):
         print_json({"holds": True, "policy": str(policy)} | found.to_dict())
         return
-    typer.echo(f"The certificate {certificate} holds for the policy {policy}.")
+    say(f"The certificate {certificate} holds for the policy {policy}.")
     print_certificate(found, console())

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hartley.engines.copy_jobs import is_file, is_folder, name_parts
-from hartley.engines.stores import UNFINISHED, open_store, spark_files, spark_frame
+from hartley.engines.stores import open_store, spark_files, spark_frame
 from hartley.engines.table import spark_session
 
 if TYPE_CHECKING:
@@ -83,12 +83,12 @@ def ledger_of(copy: Place, near: Table | None) -> str | None:
     return str(name) if name else None
 
 
-def unfinished_files(place: Place, ledger: str) -> list[Path]:
-    """Return the files that were to become copies for a ledger and are none yet."""
+def unfinished_folders(place: Place, ledger: str) -> list[Path]:
+    """Return the folders in which copies for a ledger were begun and not finished."""
     path = Path(place)
     wanted = (
         rf"\.{re.escape(path.stem)}\.{SOME_MARK}{re.escape(path.suffix)}\.{re.escape(ledger)}\."
-        rf"[0-9a-f]+{re.escape(UNFINISHED)}(\.wal)?"
+        r"[a-z0-9_]+\.part"
     )
     folder = path.absolute().parent
     return [entry for entry in folder.iterdir() if re.fullmatch(wanted, entry.name)]

@@ -22,7 +22,7 @@ from hartley.engines.row_sums import draw_seeds, read_sums
 from hartley.engines.streams import reader
 from hartley.engines.table import fetch_row, spark_session
 from hartley.errors import InputError
-from hartley.files import sync_folder
+from hartley.files import PrivateFolder, sync_folder
 
 if TYPE_CHECKING:
     import threading
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from hartley.engines.table import Table
 
 BATCH = 1_000_000
-UNFINISHED = ".part"
 DUCKDB_INTEGERS = {"int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT"}
 
 
@@ -163,20 +162,19 @@ def _copy_embedded(job: CopyJob, place: Place | None) -> tuple[Store | None, str
         raise taken(place)
     if not os.access(target.absolute().parent, os.W_OK):
         raise unwritable(target)
-    half = target.with_name(f".{target.name}.{job.ledger}.{secrets.token_hex(8)}{UNFINISHED}")
     try:
-        with duckdb.connect(str(half)) as connection:
+        # The engine's write-ahead file holds all rows too, so both lie where nobody else may look.
+        with PrivateFolder(target.absolute().parent, f"{target.name}.{job.ledger}") as staging:
+            half = staging.path / target.name
+            with duckdb.connect(str(half)) as connection:
+                note = _fill(connection, job)
             half.chmod(0o600)
-            note = _fill(connection, job)
-        os.link(half, target)  # unlike a renaming this fails where somebody was faster
+            os.link(half, target)  # unlike a renaming this fails where somebody was faster
         sync_folder(target.absolute().parent)  # before a row in the ledger speaks of it
     except FileExistsError:
         raise taken(place) from None
     except OSError:
         raise unwritable(target) from None
-    finally:
-        half.unlink(missing_ok=True)
-        half.with_name(half.name + ".wal").unlink(missing_ok=True)
     return None, note
 
 
@@ -351,6 +349,8 @@ def _copy_spark(job: CopyJob, place: Place | None) -> tuple[Store, str]:
     if place is None:
         store = _spark_view(session, frame.localCheckpoint(eager=True))
     else:
+        if is_folder(place):
+            _make_private_folder(job.table, place)
         owner = session.createDataFrame([(job.ledger,)], "content string")
         _spark_write(owner, place, "about_owner")  # first, so that an unfinished copy has it
         _spark_write(frame, place, "rows")
@@ -366,6 +366,13 @@ def _copy_spark(job: CopyJob, place: Place | None) -> tuple[Store, str]:
     if place is not None:
         _spark_write(session.createDataFrame([(note,)], "content string"), place, "about")
     return store, note
+
+
+def _make_private_folder(table: Table, place: Place) -> None:
+    """Make the folder of a copy so that only its owner may enter it, before rows are in it."""
+    files, folder = spark_files(table, os.fspath(place))
+    permission = spark_session(table.backend)._jvm.org.apache.hadoop.fs.permission.FsPermission  # noqa: SLF001 - likewise
+    files.mkdirs(folder, permission("700"))
 
 
 def _spark_write(frame: Any, place: Place, part: str) -> None:

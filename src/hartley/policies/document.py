@@ -11,7 +11,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import HartleyError, InputError
-from hartley.files import parse_toml, read_text_file, whole_file
+from hartley.files import content_of, parse_toml, read_text_file, whole_file
 from hartley.policies.columns import (
     CutColumn,
     KeptColumn,
@@ -237,7 +237,7 @@ def file_digest(path: str | os.PathLike[str]) -> str:
         'e3b0c442'
     """
     try:
-        with Path(path).open("rb") as file:
+        with content_of(path).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         raise InputError(f"The file {path} cannot be read", hint="check the path") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +15,7 @@ from hartley.agent.ledger.replay import replay
 from hartley.agent.ledger.rows import broken
 from hartley.agent.ledger.store import FIRST, PAGE
 from hartley.errors import EngineError, InputError, OptionError
+from hartley.files import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -168,17 +168,6 @@ def _whole(path: Path, write: Callable[[Path], object], *, replace: bool = False
         raise OptionError(f"The file '{path}' exists", hint="give it another name")
     if not path.absolute().parent.is_dir():
         raise OptionError(f"The folder of '{path}' does not exist", hint="create it first")
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        try:
-            write(part)
-            with part.open("rb+") as file:
-                os.fsync(file.fileno())
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise OptionError(
-            f"The file '{path}' cannot be written ({type(error).__name__})",
-            hint="give another place, with room and the right to write there",
-        ) from None
+    with whole_file(path) as half:
+        half.unlink()  # who writes makes the file
+        write(half)
