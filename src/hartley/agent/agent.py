@@ -310,9 +310,10 @@ class Agent:
         state, size = overview.state, self.schema.record_bits
         balance = state.balance
         some = f"at most {exactly(state.budget)} of"
+        alone = "" if state.population else "; what other datasets tell about the person multiplies"
         promise = (
             f"Dataset {self.schema.name}: {some if state.budget < size else 'all'} the "
-            f"{down_bits(size)} of a record can be learned about one person."
+            f"{down_bits(size)} of a record can be learned about one person{alone}."
         )
         tightest = f" of {balance.tightest}" if balance.tightest else ""
         spent = (
@@ -357,7 +358,7 @@ class Agent:
 
 
 def _about_others(overview: Overview) -> list[str]:
-    """Say what other datasets of the ledger add to what one tells about a person."""
+    """Say what a population promises beside a dataset, and whether a promise was broken."""
     lines = []
     population = overview.state.population
     if population is not None:
@@ -366,13 +367,6 @@ def _about_others(overview: Overview) -> list[str]:
             f"Population {population.name}: at most {exactly(shared.bits)} bits about one person "
             f"from its {counted(len(population.datasets), 'dataset')} together; spent "
             f"{up_bits(shared.spent_bits)}, {down_bits(shared.remaining)} left."
-        )
-    if overview.others:
-        lines.append(
-            f"The ledger holds {counted(overview.others, 'other dataset')} that "
-            f"{'shares' if overview.others == 1 else 'share'} no budget with this one: where they "
-            f"are about the same people, what is told multiplies, up to {exactly(overview.bits)} "
-            "bits in all."
         )
     if overview.broken is not None:
         lines.append(f"That promise is broken: {overview.broken}.")

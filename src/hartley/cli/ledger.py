@@ -11,6 +11,8 @@ from hartley.cli.output import Format, console, print_json, say, wants_json
 from hartley.errors import InputError
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from rich.table import Table
 
     from hartley.agent.ledger import Balance, Head, Ledger, Population, State
@@ -107,12 +109,16 @@ def show_command(
             content: dict[str, Any] = {"datasets": [_content(opened, n, analyst) for n in names]}
             if shared:
                 content["populations"] = [_population_content(each) for each in shared]
+            if dataset is None and analyst is None:
+                content["added_budgets_bits"] = str(opened.added_budgets()[1])
             print_json(content)
             return
         for population in shared:
             _print_population(population)
         for name in names:
             _print_dataset(opened, name, analyst)
+        if dataset is None and analyst is None:
+            _print_sum(*opened.added_budgets())
         if not names and not shared:
             console().print("The ledger is empty.")
 
@@ -314,6 +320,13 @@ def _print_dataset(ledger: Ledger, dataset: str, analyst: str | None) -> None:
         )
     out.print(table)
     out.print()
+
+
+def _print_sum(budgets: int, bits: Fraction) -> None:
+    """Say what datasets that share no budget may tell together."""
+    if budgets > 1:
+        text = f"{budgets} budgets: about the same people they multiply, up to {bits} bits in all"
+        console().print(text, soft_wrap=True)
 
 
 def _print_population(population: Population) -> None:

@@ -1,6 +1,7 @@
 """Agents of one population: what one person can lose over all their tables together."""
 
 import random
+from fractions import Fraction
 from itertools import product
 
 import pytest
@@ -10,7 +11,7 @@ from hartley.agent.ledger import open_ledger
 from hartley.errors import OptionError, Refused
 
 OTHERS = [(0, 2), (3, 1)]
-POINTS = range(3)
+POINTS = range(4)
 
 
 def schema(name, **table):
@@ -56,7 +57,7 @@ def transcript(folder, person, seed, bits, *, population):
     return tuple(seen)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1])
 def test_all_tables_of_a_population_tell_no_more_transcripts_than_its_budget(tmp_path, seed):
     bits = 2
     found = {True: set(), False: set()}
@@ -82,9 +83,9 @@ def test_a_summary_names_the_population_or_how_datasets_multiply(tmp_path):
             "Population town: at most 3 bits about one person from its 2 datasets together; "
             "spent 2 bits, 1 bit left."
         )
-        assert lines[4].startswith("The ledger holds 1 other dataset that shares no budget")
-        assert "up to 3.5 bits in all" in lines[4]
-        assert "2 other datasets that share no budget" in alone.summary()
+        assert "what other datasets tell about the person multiplies" in alone.summary()
+        assert "multiplies" not in drugs.summary()
+        assert alone.ledger.added_budgets() == (2, Fraction(7, 2))
         quote = visits.price("SELECT SUM(age) FROM visits", bits=2)
         assert not quote.affordable
         assert "population 'town'" in quote.refusal

@@ -25,6 +25,7 @@ from hartley.agent.ledger.reading import (
     Charge,
     Overview,
     State,
+    add_budgets,
     known_answers,
     list_charges,
     list_pending,
@@ -39,6 +40,7 @@ from hartley.errors import OptionError, Refused
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from fractions import Fraction
 
     from hartley.agent.ledger.backup import Restored
     from hartley.agent.ledger.entries import Entry, Head
@@ -232,8 +234,15 @@ class Ledger:
         return self._store.read(lambda t: read_state(t, dataset))
 
     def overview(self, dataset: str) -> Overview:
-        """Return how a dataset stands, how much was asked, and what the whole ledger may tell."""
+        """Return how a dataset stands and how much was asked, without reading the charges."""
         return self._store.read(lambda t: read_overview(t, dataset))
+
+    def added_budgets(self) -> tuple[int, Fraction]:
+        """Return how many budgets there are, a shared one counted once, and their sum in bits.
+
+        Where all datasets are about the same people, so much can be learned about one of them.
+        """
+        return self._store.read(add_budgets)
 
     def populations(self) -> list[Population]:
         """Return how every population stands: datasets about the same people, one budget."""

@@ -63,17 +63,13 @@ class State:
 
 @dataclass(frozen=True)
 class Overview:
-    """What a dataset and the ledger around it tell, in few numbers."""
+    """How a dataset stands and how much was asked, in few numbers."""
 
     state: State
     batches: int
     """Batches that were paid for."""
     questions: int
     """Questions in them."""
-    others: int
-    """Other datasets of the ledger that share no budget with it."""
-    bits: Fraction
-    """What the budgets of all datasets of the ledger add up to, a shared one counted once."""
     broken: str | None
     """Why the promise does not hold, where a row broke it that no ledger would write today."""
 
@@ -130,24 +126,11 @@ def read_state(transaction: Transaction, dataset: str) -> State:
 
 
 def read_overview(transaction: Transaction, dataset: str) -> Overview:
-    """Return what a dataset and the ledger around it tell; reads no charge."""
+    """Return how a dataset stands and how much was asked; reads no charge."""
     state = read_state(transaction, dataset)
-    budgets: dict[tuple[str, str], list[Fraction]] = {}
-    for row in transaction.latest_of_all():
-        standing = read_standing(row)[0]
-        shared = standing.population
-        key = ("dataset", row.dataset) if shared is None else ("population", shared)
-        budgets.setdefault(key, []).append(standing.budget)
-    bits = Fraction(0)
-    for (kind, name), listed in budgets.items():
-        fund = transaction.latest("", name) if kind == "population" else None
-        bits += sum(listed) if fund is None else min(sum(listed), read_fund(fund).budget)
-    together = 1 if state.population is None else len(state.population.datasets)
     return Overview(
         state,
         *transaction.charges(dataset),
-        others=sum(map(len, budgets.values())) - together,
-        bits=bits,
         broken=_broken_promise(transaction.schemas(dataset)),
     )
 
@@ -171,6 +154,21 @@ def _broken_promise(rows: Iterable[Entry]) -> str | None:
             return f"row {row.sequence} changed the schema, and {problem}"
         before = terms
     return None
+
+
+def add_budgets(transaction: Transaction) -> tuple[int, Fraction]:
+    """Return how many budgets the ledger holds, a shared one counted once, and their sum."""
+    budgets: dict[tuple[str, str], list[Fraction]] = {}
+    for row in transaction.latest_of_all():
+        standing = read_standing(row)[0]
+        shared = standing.population
+        key = ("dataset", row.dataset) if shared is None else ("population", shared)
+        budgets.setdefault(key, []).append(standing.budget)
+    bits = Fraction(0)
+    for (kind, name), listed in budgets.items():
+        fund = transaction.latest("", name) if kind == "population" else None
+        bits += sum(listed) if fund is None else min(sum(listed), read_fund(fund).budget)
+    return len(budgets), bits
 
 
 def list_populations(transaction: Transaction) -> list[Population]:
