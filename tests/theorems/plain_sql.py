@@ -297,7 +297,7 @@ def spell(condition: Condition, columns: dict[str, Column], rng: Any) -> str:
         case "flag":
             return parts[0]
         case "is true":
-            return f"({spell(parts[0], columns, rng)}) IS {'NOT ' if parts[1] else ''}TRUE"
+            return f"{spell(parts[0], columns, rng)} IS {'NOT ' if parts[1] else ''}TRUE"
         case "not":
             return f"NOT ({spell(parts[0], columns, rng)})"
         case "and" | "or":
@@ -380,7 +380,7 @@ def reword(
     draw = rng.random()
     if draw < 0.3:
         return ("not", ("not", condition))
-    if draw < 0.5:
+    if draw < 0.6 and kind == "flag":
         return ("is true", condition, False)
     return condition
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import importlib.util
 import inspect
 import random
@@ -23,19 +24,23 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import prod
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from hartley.agent import loading
+import duckdb
+
+from hartley.agent import agent as agent_module, loading
 from hartley.agent.agent import Agent
 from hartley.agent.ledger import appending, standing
 from hartley.agent.quoting import Wish
 from hartley.agent.repricing import verify_prices
+from hartley.engines.copying import open_coded
 from hartley.errors import HartleyError, Pending, Refused
 
 if TYPE_CHECKING:
@@ -100,6 +105,8 @@ class Run:
     secret: tuple[Any, ...]
     folder: Path
     hold: Callable[[Any, str], tuple[Any, dict[str, Any]]]
+    template: Template | None = None
+    held: int = 0
     transcript: str = ""
     version: int = 0
     steps: list[Step] = field(default_factory=list)
@@ -151,6 +158,10 @@ class Run:
         limit = floor_power(self.agent.state.budget) if self.agent is not None else 1
         if total > limit:
             self._problem("the charges pass the budget", f"{total} > {limit}")
+        for analyst in self.allowed:
+            own = [int(e.account_cells) for e in entries if e.account == analyst]
+            if prod(own) > floor_power(self.agent.state.allowances[analyst].bits):
+                self._problem("the charges pass an allowance", f"{analyst} {own}")
         count = sum(len(asked.selects) for asked in self.asked[listed:])
         self.steps.append(
             Step(before, self.transcript, charge, total, limit, self.version, told, count)
@@ -165,8 +176,7 @@ class Run:
 
     def _create(self) -> str:
         version = self.world.versions[0]
-        table = version.table(self.world.victim, self.secret[0])
-        data, more = self.hold(table, "first")
+        data, more = self._held(0)
         self.more = more
         try:
             self.agent = Agent(
@@ -177,8 +187,32 @@ class Run:
                 **more,
             )
         except HartleyError as error:
+            self.used["not created"] += 1
             return f"CREATED not: {refusal(error)}"
+        self._keep(data)
         return "CREATED"
+
+    def _held(self, place: int) -> tuple[Any, dict[str, Any]]:
+        """Return the table of a version, as the agent is to be given it."""
+        version, secret = self.world.versions[place], self.secret[place]
+        if self.template is not None:
+            return Coded.of(version, self.world.victim, secret), {}
+        self.held += 1
+        return self.hold(version.table(self.world.victim, secret), f"{self.held}")
+
+    def _keep(self, data: Any) -> None:
+        """Let the runs of a world share what takes long: the coded copy, and plans of questions."""
+        if self.template is not None:
+            version = self.agent.state.version
+            place = loading.place_of(self.agent._place, version, None)
+            self.template.keep(data, Path(place))
+            self._share_plans()
+
+    def _share_plans(self) -> None:
+        if self.template is not None:
+            plans, prices = self.template.plans[self.version]
+            object.__setattr__(self.agent._held.desk, "plans", plans)
+            object.__setattr__(self.agent._held, "_prices", prices)
 
     def _act(self, rng: random.Random) -> str:
         draw = rng.random()
@@ -211,7 +245,7 @@ class Run:
     def _change_data(self) -> str:
         place = self.version + 1
         version = self.world.versions[place]
-        data, _ = self.hold(version.table(self.world.victim, self.secret[place]), f"v{place}")
+        data, _ = self._held(place)
         try:
             if version.event == "schema":
                 self.agent.change_schema(version.schema, data)
@@ -222,6 +256,7 @@ class Run:
             return f"{version.event}: {refusal(error)}"
         self.used[version.event] += 1
         self.version = place
+        self._keep(data)
         return f"{version.event}: done"
 
     def _reopen(self) -> str:
@@ -229,10 +264,10 @@ class Run:
         self.agent.close()
         schema = self.world.versions[self.version].schema
         data = None
-        if self.more.get("place") and not str(self.more["place"]).endswith(".duckdb"):
-            table = self.world.versions[self.version]
-            data, _ = self.hold(table.table(self.world.victim, self.secret[self.version]), "again")
+        if self.more:  # a copy on another engine is found through a table there
+            data, _ = self._held(self.version)
         self.agent = Agent(data, schema, ledger=self.folder / "ledger.db", **self.more)
+        self._share_plans()
         return "reopened"
 
     def _finish(self) -> str:
@@ -249,8 +284,9 @@ class Run:
     def _ask_new(self, rng: random.Random) -> str:
         columns = self.world.versions[self.version].columns
         selects, wishes = [], []
-        for _ in range(rng.choice([1, 1, 1, 2, 2, 3])):
-            select = worlds.draw_select(sql, columns, rng)
+        for number in range(rng.choice([1, 1, 1, 2, 2, 3])):
+            drawn = random.Random(rng.random())
+            select = self.world.pick(self.transcript, number, self.version, drawn)
             if selects and rng.random() < 0.15:
                 select = rng.choice(selects)
                 self.used["duplicate in a batch"] += 1
@@ -321,7 +357,7 @@ class Run:
             return f"{told}\n{type(error)}"
         listed = list(answers) if isinstance(batch, list) else [answers]
         asked.readings = [one.reading for one in listed]
-        if quote is not None and not quote.affordable:
+        if quote is not None and not quote.affordable and quote.due:
             self._problem("answered although not affordable", asked.wishes)
         if quote is not None and quote.due != listed[0].bits:
             self._problem("charged otherwise than quoted", f"{asked.wishes} {quote.due} {listed[0].bits}")
@@ -331,7 +367,7 @@ class Run:
         columns = self.world.versions[self.version].columns
         for place, answer in enumerate(listed):
             self._check_answer(asked, place, answer, quote)
-            counted += sql.features(asked.selects[place], columns)
+            counted += self._features(asked.selects[place], columns)
             wish = asked.wishes[place]
             counted["error=" if wish.error is not None else "bits=" if wish.bits is not None else "default wish"] += 1
         counted["batch of several"] += len(listed) > 1
@@ -339,6 +375,12 @@ class Run:
         self.asked.append(asked)
         shown = [(one.to_dict(), str(one), one.reading, one.bits, one.caption) for one in listed]
         return f"{told}\n{shown}"
+
+    def _features(self, select: Any, columns: dict[str, Any]) -> Counter[str]:
+        key = "features of", self.version, select
+        if key not in self.world.chosen:
+            self.world.chosen[key] = sql.features(select, columns)
+        return self.world.chosen[key]
 
     def _quote(self, asked: Asked) -> tuple[Any, str]:
         more = {"vacuous": asked.vacuous} if "vacuous" in inspect.signature(Agent.price).parameters else {}
@@ -418,7 +460,7 @@ def _draw_wish(select: Any, columns: dict[str, Any], rng: random.Random) -> dict
     if draw < 0.2:
         return {}
     if draw < 0.7:
-        return {"bits": rng.choice([0, 1, 1, 2, 2, 3, 4, "1.5", "1.585", "2.33"])}
+        return {"bits": rng.choice([0, 1, 1, 2, 2, 3, 4, 6, "1.5", "1.585", "2.33"])}
     forms = [one.form for one in select.aggregates if one.form is not None]
     widths = [
         sum(abs(times) * (columns[name].high - columns[name].low) for name, times in form.terms)
@@ -487,22 +529,109 @@ def on_files(table: Any, _: str) -> tuple[Any, dict[str, Any]]:
     return table, {}
 
 
+@dataclass
+class Template:
+    """What is made once for all secrets of a world: other secrets only change the coded rows.
+
+    Coding a table takes most of the time of a short life. What a schema makes of raw values is
+    compared here with codes of our own whenever it is done.
+    """
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    plans: dict[int, tuple[dict[Any, Any], dict[Any, Any]]] = field(
+        default_factory=lambda: defaultdict(lambda: ({}, {}))
+    )
+    """Of every version the plans and prices of questions: functions of public things alone."""
+    problems: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        real_open, real_code = loading.open_table, loading.code_table
+
+        def open_table(data: Any) -> Any:
+            if isinstance(data, Coded):
+                return data if data.key in self.files else real_open(data.table)
+            return real_open(data)
+
+        def code_table(table: Any, codings: Any, **more: Any) -> Any:
+            if isinstance(table, Coded):
+                return self._quickly(table, codings, **more)
+            return real_code(table, codings, **more)
+
+        with (
+            mock.patch.object(loading, "open_table", open_table),
+            mock.patch.object(agent_module, "open_table", open_table),
+            mock.patch.object(loading, "code_table", code_table),
+        ):
+            yield
+
+    def keep(self, coded: Coded, place: Path) -> None:
+        """Remember the file of a copy that the package has made; look whether it is right."""
+        if coded.key in self.files:
+            return
+        beside_it = place.with_name("look.duckdb")  # the agent has the other one open
+        beside_it.write_bytes(place.read_bytes())
+        with duckdb.connect(str(beside_it)) as connection:
+            found = connection.execute("SELECT * FROM coded").fetchall()
+        beside_it.unlink()
+        if Counter(found) != Counter(coded.rows):
+            self.problems.append(f"coded otherwise: {coded.key}: {found} {coded.rows}")
+        self.files[coded.key] = place.read_bytes()
+
+    def _quickly(self, coded: Coded, codings: Any, *, place: Any, version: str, **_: Any) -> Any:
+        Path(place).write_bytes(self.files[coded.key])
+        with duckdb.connect(str(place)) as connection:
+            ((content,),) = connection.execute("SELECT content FROM about").fetchall()
+            note = json.loads(content) | {"version": version, "rows": len(coded.rows)}
+            connection.execute("DELETE FROM coded")
+            if coded.rows:
+                marks = ", ".join("?" * len(coded.rows[0]))
+                connection.executemany(f"INSERT INTO coded VALUES ({marks})", coded.rows)
+            connection.execute("UPDATE about SET content = ?", [json.dumps(note)])
+        return open_coded(place, codings, version=version)
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A table as an owner has it, and the codes that its schema makes of it."""
+
+    table: Any
+    key: str
+    rows: list[tuple[int | None, ...]]
+    engine: str = "duckdb"
+
+    @classmethod
+    def of(cls, version: Any, victim: int, secret: Any) -> Coded:
+        columns = list(version.columns.values())
+        rows = [
+            tuple(
+                None if row[c.name] is None else c.grid.index(row[c.name]) for c in columns
+            )
+            for row in version.truth(victim, secret)
+        ]
+        return cls(version.table(victim, secret), repr(version.schema), rows)
+
+
 def enumerate_world(
     world: Any, *, hold: Any = on_files, length: int | None = None
 ) -> tuple[list[Run], list[str]]:
     """Let every secret of a world meet its strategy; return the runs and what is wrong."""
     steps = random.Random(world.seed).choice([6, 7, 8, 9, 10]) if length is None else length
     shared = Path("/dev/shm")  # noqa: S108 - in memory, where there is such a folder
-    runs = []
-    for secret in [world.secrets[0], *world.secrets]:  # the first one twice: nothing is random
+    runs, template = [], Template() if hold is on_files and world.seed % 8 else None
+    twice = [world.secrets[0]] if world.seed % 5 == 0 else []  # whether nothing is random
+    for secret in [*twice, *world.secrets]:
         with (
             tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder,
             fixed_names(),
+            nullcontext() if template is None else template.in_use(),
         ):
-            runs.append(Run(world, secret, Path(folder), hold).walk(steps))
-    if runs[0].transcript != runs[1].transcript:
-        return runs, [f"not a function of the data: world {world.seed}"]
-    return runs[1:], [*judge(world, runs[1:]), *(p for run in runs[1:] for p in run.problems)]
+            runs.append(Run(world, secret, Path(folder), hold, template).walk(steps))
+    problems = [problem for run in runs for problem in run.problems]
+    if twice and runs[0].transcript != runs[1].transcript:
+        problems.append(f"not a function of the data: world {world.seed}")
+    problems += [] if template is None else template.problems
+    return runs, [*judge(world, runs), *problems]
 
 
 def judge(world: Any, runs: list[Run]) -> list[str]:
@@ -602,7 +731,10 @@ def main() -> None:
     tally, started = Tally(), time.monotonic()
     for number in range(options.strategies):
         world = worlds.draw_world(sql, options.seed * 1_000_000 + number)
-        runs, problems = enumerate_world(world)
+        try:
+            runs, problems = enumerate_world(world)
+        except Exception as error:  # noqa: BLE001 - the other worlds are worth trying
+            runs, problems = [], [f"an error outside of questions: world {world.seed}: {error!r}"]
         tally.add(world, runs, problems)
         for (_, seed), problem in tally.problems.items():
             if seed == world.seed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from math import prod
@@ -18,7 +18,7 @@ EPOCH = dt.date(1970, 1, 1)
 def draw_world(sql: Any, seed: int, *, most: int | None = None) -> World:
     """Return a world of its own for every seed, with at most so many secrets."""
     rng = random.Random(seed)
-    limit = rng.choice([6, 9, 12, 16, 16, 24, 24, 60]) if most is None else most
+    limit = rng.choice([4, 5, 6, 6, 8, 8, 10, 12, 24]) if most is None else most
     changes = rng.choice([0, 0, 1, 1, 2])
     versions = [_first_version(sql, rng)]
     for _ in range(changes):
@@ -26,7 +26,7 @@ def draw_world(sql: Any, seed: int, *, most: int | None = None) -> World:
     victim = rng.randrange(versions[0].people)
     secrets = _secrets(versions, victim, limit, rng)
     factor = versions[0].open_factor
-    spare = rng.choice([1, Fraction(3, 2), 2, 2, 3, 3, 4, 5, 6, Fraction(33, 10)])
+    spare = rng.choice([1, 2, Fraction(33, 10), 4, 6, 8, 10, 14])
     return World(sql, seed, versions, victim, secrets, spare + (factor - 1).bit_length())
 
 
@@ -144,6 +144,27 @@ class World:
     secrets: list[tuple[Any, ...]]
     """What the victim's rows could be: one entry a version."""
     budget: Fraction | int
+    chosen: dict[tuple[str, int], Any] = field(default_factory=dict)
+    """The question that was picked at a place of the tree, so that other runs need not think."""
+
+    def pick(self, place: str, number: int, version: int, rng: random.Random) -> Any:
+        """Draw a question; often the one, of several, that tells most secrets apart."""
+        known = self.chosen.get((place, number))
+        if known is None:
+            held = self.versions[version]
+            known = draw_select(self.sql, held.columns, rng)
+            if rng.random() < 0.65:
+                others = [draw_select(self.sql, held.columns, rng) for _ in range(3)]
+                known = max([known, *others], key=lambda select: self._told_apart(select, held, version))
+            self.chosen[place, number] = known
+        return known
+
+    def _told_apart(self, select: Any, held: Version, version: int) -> int:
+        secrets = dict.fromkeys(secret[version] for secret in self.secrets)
+        return len({
+            repr(self.sql.answer(select, held.truth(self.victim, secret), held.columns))
+            for secret in secrets
+        })
 
 
 def section(column: Any) -> dict[str, Any]:
@@ -302,13 +323,13 @@ def _next_version(sql: Any, before: Version, rng: random.Random) -> Version:
     fresh = _peopled(
         event, columns, before.unit, r, rows, before.default_bits, before.people, before.public, rng
     )
+    if event != "schema":
+        fresh = replace(fresh, max_rows=before.max_rows)
     if event == "erasure" and before.unit is not None:
         gone = rng.randrange(before.people)
-        return Version(**{
-            **vars(fresh),
-            "sizes": fresh.sizes | {gone: 0},
-            "others": fresh.others | {gone: []},
-        })
+        fresh = replace(
+            fresh, sizes=fresh.sizes | {gone: 0}, others=fresh.others | {gone: []}
+        )
     return fresh
 
 
@@ -436,8 +457,9 @@ def draw_condition(sql: Any, columns: dict[str, Any], rng: random.Random, depth:
         return (rng.choice(["and", "or"]), inner)
     if depth and draw < 0.47:
         return ("not", draw_condition(sql, columns, rng, depth - 1))
-    if depth and draw < 0.52:
-        return ("is true", draw_condition(sql, columns, rng, depth - 1), rng.random() < 0.5)
+    flags = [c for c in columns.values() if c.values and isinstance(c.values[0], bool)]
+    if flags and draw < 0.57:
+        return ("is true", ("flag", rng.choice(flags).name), rng.random() < 0.5)
     column = rng.choice(list(columns.values()))
     if draw < 0.62:
         return ("missing", column.name, rng.random() < 0.5)
