@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from itertools import count
 from pathlib import Path
@@ -10,19 +9,11 @@ from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "theorems"))
 
-def theorem(name: str) -> Any:
-    path = Path(__file__).parents[1] / "theorems" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+from transcripts import enumerate_world
+from worlds import draw_world
 
-
-transcripts = theorem("transcripts")
 NUMBER = count()
 
 
@@ -44,7 +35,7 @@ def holder(engine: Any, folder: Path) -> Any:
 @pytest.mark.parametrize("seed", [8_000_000, 8_000_001])
 def test_no_person_makes_more_transcripts_than_were_charged(engine, seed, tmp_path):
     few = {"spark": 3, "postgres": 6, "duckdb": 6}[engine.name]
-    world = transcripts.worlds.draw_world(transcripts.sql, seed, most=few)
-    runs, problems = transcripts.enumerate_world(world, hold=holder(engine, tmp_path), length=5)
+    world = draw_world(seed, most=few)
+    runs, problems = enumerate_world(world, hold=holder(engine, tmp_path), length=5)
     assert not problems, "\n".join(problems)
     assert sum(len(run.nodes) for run in runs) > len(runs)

@@ -5,6 +5,9 @@ parser, its statements or its intervals can hide here. A row is a dict from colu
 Fraction (a date is days since 1970-01-01), a category, OTHER, or None where the value is missing.
 """
 
+# ruff: noqa: C901, PLR0911 - one case for every kind of condition
+# ruff: noqa: S608 - texts of questions
+
 from __future__ import annotations
 
 import datetime as dt
@@ -209,7 +212,8 @@ def answer(
             row
             for row in chosen
             if all(
-                key.of(row[key.column]) == part for key, part in zip(select.keys, group, strict=True)
+                key.of(row[key.column]) == part
+                for key, part in zip(select.keys, group, strict=True)
             )
         ]
         told.append((group, [aggregate_truth(one, inside) for one in select.aggregates]))
@@ -346,9 +350,7 @@ OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def reword(
-    condition: Condition | None, columns: dict[str, Column], rng: Any
-) -> Condition | None:
+def reword(condition: Condition | None, columns: dict[str, Column], rng: Any) -> Condition | None:
     """Return a condition that is TRUE of the same rows, whatever the table."""
     if condition is None:
         return ("constant", True) if rng.random() < 0.5 else None
@@ -421,8 +423,13 @@ def _condition_features(
     condition: Condition, columns: dict[str, Column], told: Counter[str]
 ) -> None:
     kind, *parts = condition
-    told[{"constant": "TRUE or FALSE", "compare": f"compare {parts[1] if len(parts) > 1 else ''}",
-          "equals": f"category {parts[1] if len(parts) > 1 else ''}"}.get(kind, kind.upper())] += 1
+    told[
+        {
+            "constant": "TRUE or FALSE",
+            "compare": f"compare {parts[1] if len(parts) > 1 else ''}",
+            "equals": f"category {parts[1] if len(parts) > 1 else ''}",
+        }.get(kind, kind.upper())
+    ] += 1
     if kind in {"and", "or"}:
         for part in parts[0]:
             _condition_features(part, columns, told)

@@ -1,14 +1,13 @@
 """The promise of whole agents, ledger and all: a seeded part of what transcripts.py enumerates."""
 
-import importlib.util
-import sys
-from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 from unittest import mock
 
 import pytest
+from sessions import floor_power
+from transcripts import Tally, enumerate_world
+from worlds import draw_world
 
 from hartley.agent import answer
 from hartley.agent.batch import Statistic
@@ -16,16 +15,6 @@ from hartley.agent.pricing import price
 
 pytestmark = pytest.mark.xdist_group("transcripts")
 
-
-def beside(name):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-transcripts = beside("transcripts")
 
 FIRST, WORLDS = 9_000_000, 40
 SQL = {
@@ -53,10 +42,10 @@ SCHEMAS = {
 
 @pytest.fixture(scope="module")
 def tally():
-    tried = transcripts.Tally()
+    tried = Tally()
     for seed in range(FIRST, FIRST + WORLDS):
-        world = transcripts.worlds.draw_world(transcripts.sql, seed, most=8)
-        tried.add(world, *transcripts.enumerate_world(world))
+        world = draw_world(seed, most=8)
+        tried.add(world, *enumerate_world(world))
     return tried
 
 
@@ -103,26 +92,25 @@ def high_is_one_short(question, cell):
 
 
 @pytest.mark.parametrize(
-    ("place", "name", "planted", "seeds", "kinds"),
+    ("place", "name", "planted", "kind"),
     [
-        (price, "_price", one_cell_less, [7_000_001], {"too many answers"}),
-        (price, "_price", nothing_is_missing, [7_000_000], {"too many answers"}),
-        (price, "_price", steps_are_wider, [7_000_000], {"too many answers"}),
-        (answer, "cell_bounds", high_is_one_short, [7_000_000], {"the truth is outside"}),
+        (price, "_price", one_cell_less, "too many answers"),
+        (price, "_price", nothing_is_missing, "too many answers"),
+        (price, "_price", steps_are_wider, "too many answers"),
+        (answer, "cell_bounds", high_is_one_short, "the truth is outside"),
     ],
 )
-def test_the_enumerator_finds_a_planted_leak(place, name, planted, seeds, kinds):
-    found = Counter()
+def test_the_enumerator_finds_a_planted_leak(place, name, planted, kind):
     with mock.patch.object(place, name, planted):
-        for seed in seeds:
-            world = transcripts.worlds.draw_world(transcripts.sql, seed, most=12)
-            _, problems = transcripts.enumerate_world(world)
-            found.update(problem.partition(":")[0] for problem in problems)
-    assert kinds <= set(found)
+        for seed in range(FIRST, FIRST + WORLDS):  # soon: in one of the first few
+            _, problems = enumerate_world(draw_world(seed, most=8))
+            if any(problem.startswith(kind) for problem in problems):
+                return
+    pytest.fail("not found")
 
 
 def test_powers_of_two_are_rounded_down_in_whole_numbers():
-    assert transcripts.floor_power(Fraction(3)) == 8
-    assert transcripts.floor_power(Fraction("1.585")) == 3
-    assert transcripts.floor_power(Fraction("1.584")) == 2
-    assert transcripts.floor_power(Fraction(0)) == 1
+    assert floor_power(Fraction(3)) == 8
+    assert floor_power(Fraction("1.585")) == 3
+    assert floor_power(Fraction("1.584")) == 2
+    assert floor_power(Fraction(0)) == 1
