@@ -7,8 +7,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 sys.path.insert(0, str(Path(__file__).parents[1] / "theorems"))
 
 from transcripts import enumerate_world
@@ -32,10 +30,14 @@ def holder(engine: Any, folder: Path) -> Any:
     return hold
 
 
-@pytest.mark.parametrize("seed", [8_000_000, 8_000_001])
-def test_no_person_makes_more_transcripts_than_were_charged(engine, seed, tmp_path):
-    few = {"spark": 3, "postgres": 6, "duckdb": 6}[engine.name]
-    world = draw_world(seed, most=few)
-    runs, problems = enumerate_world(world, hold=holder(engine, tmp_path), length=5)
-    assert not problems, "\n".join(problems)
-    assert sum(len(run.nodes) for run in runs) > len(runs)
+WORLDS, SECRETS = {"duckdb": 6, "postgres": 6, "spark": 2}, {"duckdb": 6, "postgres": 6, "spark": 3}
+
+
+def test_no_person_makes_more_transcripts_than_were_charged(engine, tmp_path):
+    asked = 0
+    for seed in range(8_000_000, 8_000_000 + WORLDS[engine.name]):
+        world = draw_world(seed, most=SECRETS[engine.name])
+        runs, problems = enumerate_world(world, hold=holder(engine, tmp_path), length=5)
+        assert not problems, "\n".join(problems)
+        asked += sum(step.questions for run in runs for step in run.steps)
+    assert asked > 10 * WORLDS[engine.name]
