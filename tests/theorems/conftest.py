@@ -1,9 +1,12 @@
 """Give every test of this folder the brute-force oracles."""
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # the enumerator's modules import each other
 
 
 @pytest.fixture(scope="session")

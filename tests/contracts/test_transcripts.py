@@ -1,0 +1,43 @@
+"""Whole agents on every engine: transcripts counted, intervals compared with the plain truth."""
+
+from __future__ import annotations
+
+import sys
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "theorems"))
+
+from transcripts import enumerate_world
+from worlds import draw_world
+
+NUMBER = count()
+
+
+def holder(engine: Any, folder: Path) -> Any:
+    """Return how an agent is given a table of the engine, and a place for its copy there."""
+
+    def hold(table: Any, _: str) -> tuple[Any, dict[str, Any]]:
+        number = next(NUMBER)
+        place = {
+            "duckdb": str(folder / f"copy_{number}.duckdb"),
+            "postgres": f"public.transcripts_copy_{number}",
+            "spark": f"transcripts_copy_{number}",
+        }[engine.name]
+        return engine.load(f"transcripts_{number}", table), {"place": place}
+
+    return hold
+
+
+WORLDS, SECRETS = {"duckdb": 6, "postgres": 6, "spark": 2}, {"duckdb": 6, "postgres": 6, "spark": 3}
+
+
+def test_no_person_makes_more_transcripts_than_were_charged(engine, tmp_path):
+    asked = 0
+    for seed in range(8_000_000, 8_000_000 + WORLDS[engine.name]):
+        world = draw_world(seed, most=SECRETS[engine.name])
+        runs, problems = enumerate_world(world, hold=holder(engine, tmp_path), length=5)
+        assert not problems, "\n".join(problems)
+        asked += sum(step.questions for run in runs for step in run.steps)
+    assert asked > 10 * WORLDS[engine.name]

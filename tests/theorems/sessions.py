@@ -1,0 +1,448 @@
+"""One life of an agent: a strategy asks it, and all that an outsider sees is written down."""
+
+# ruff: noqa: S311 - random strategies, not secrets
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import random
+from collections import Counter
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+from checks import wrong_numbers
+from copies import Coded
+from drawing import draw_select
+from plain_sql import features, reword, spell_select
+
+from hartley.agent import holding, loading
+from hartley.agent.agent import Agent
+from hartley.agent.quoting import Wish
+from hartley.agent.repricing import verify_prices
+from hartley.errors import HartleyError, Pending, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from copies import Template
+
+ANALYSTS = (None, None, "ann", "bob")
+VACUOUS = "vacuous" in inspect.signature(Agent.ask).parameters
+"""Whether answers as wide as the schema's range must be asked for by name."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step added to a transcript."""
+
+    before: str
+    after: str
+    charge: int
+    """The product of what was charged for questions."""
+    total: int
+    """The product of all charges so far, open columns included."""
+    limit: int
+    """floor(2^B) by the budget of the moment."""
+    version: int
+    told: str
+    questions: int
+
+
+@dataclass
+class Asked:
+    """A batch that was answered, to be asked again."""
+
+    version: int
+    account: str
+    analyst: str | None
+    selects: list[Any]
+    wishes: list[Wish]
+    vacuous: bool
+    readings: list[Any]
+
+
+@dataclass
+class Run:
+    """One agent, asked by the strategy of a world while the victim has one secret."""
+
+    world: Any
+    secret: tuple[Any, ...]
+    folder: Path
+    hold: Callable[[Any, str], tuple[Any, dict[str, Any]]]
+    template: Template | None = None
+    held: int = 0
+    transcript: str = ""
+    seen: list[str] = field(default_factory=list)
+    """What the strategy looks at: intervals, and what was refused, however that is worded."""
+    place: str = ""
+    """Where in the tree of the strategy the run is."""
+    version: int = 0
+    steps: list[Step] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)
+    allowed: set[str] = field(default_factory=set)
+    used: Counter[str] = field(default_factory=Counter)
+    nodes: list[tuple[str, Counter[str], int]] = field(default_factory=list)
+    rows_seen: int = 0
+    owed: int = 1
+    """What was charged for answers that are still pending: they may differ when they come."""
+    agent: Any = None
+
+    # --- the walk ---
+
+    def walk(self, length: int) -> Run:
+        """Follow the strategy to its end."""
+        try:
+            self._step(self._create)
+            if self.agent is None:
+                return self
+            for number in range(length):
+                self.place = f"{self.world.seed} {number} {self.seen}"
+                rng = random.Random(self.place)
+                self._step(lambda rng=rng: self._act(rng))
+            self._step(self._finish)
+        finally:
+            if self.agent is not None:
+                self.agent.close()
+        return self
+
+    def _step(self, act: Callable[[], str]) -> None:
+        """Do something and add all that an outsider sees of it to the transcript."""
+        before, listed = self.transcript, len(self.asked)
+        told = act()
+        entries = [] if self.agent is None else self.agent.ledger.entries()
+        fresh = entries[self.rows_seen :]
+        self.rows_seen = len(entries)
+        if self.agent is not None:
+            told += self._standing()
+        told += "".join(f"\nROW {entry.fields}" for entry in fresh)
+        told = told.replace(str(self.folder), "FOLDER")
+        self.transcript = hashlib.sha256((before + told).encode()).hexdigest()
+        charge, total = self.owed, 1
+        for entry in fresh:
+            charge *= int(entry.cells) if entry.kind == "reserve" else 1
+        self.owed = charge if "Pending" in told else self.owed
+        for entry in entries:
+            total *= int(entry.cells)
+        limit = floor_power(self.agent.state.budget) if self.agent is not None else 1
+        if total > limit:
+            self._problem("the charges pass the budget", f"{total} > {limit}")
+        for analyst in self.allowed:
+            own = [int(e.account_cells) for e in entries if e.account == analyst]
+            if prod(own) > floor_power(self.agent.state.allowances[analyst].bits):
+                self._problem("the charges pass an allowance", f"{analyst} {own}")
+        count = sum(len(asked.selects) for asked in self.asked[listed:])
+        self.steps.append(
+            Step(before, self.transcript, charge, total, limit, self.version, told, count)
+        )
+
+    def _standing(self) -> str:
+        """Return what the owner and every analyst see of the account."""
+        state, ledger = self.agent.state, self.agent.ledger
+        balances = [ledger.balance("t", analyst) for analyst in (None, "ann", "bob")]
+        pending = [(one.questions, one.cells) for one in ledger.pending("t")]
+        return f"\nSTANDING {state} {balances} {pending} {self.agent.spent} {self.agent.remaining}"
+
+    def _create(self) -> str:
+        version = self.world.versions[0]
+        data, more = self._held(0)
+        self.more = more
+        try:
+            self.agent = Agent(
+                data,
+                version.schema,
+                ledger=self.folder / "ledger.db",
+                budget=str(self.world.budget),
+                **more,
+            )
+        except HartleyError as error:
+            self.used["not created"] += 1
+            return f"CREATED not: {refusal(error)}"
+        self._keep(data)
+        return "CREATED"
+
+    def _held(self, place: int) -> tuple[Any, dict[str, Any]]:
+        """Return the table of a version, as the agent is to be given it."""
+        version, secret = self.world.versions[place], self.secret[place]
+        if self.template is not None:
+            return Coded.of(version, self.world.victim, secret), {}
+        self.held += 1
+        return self.hold(version.table(self.world.victim, secret), f"{self.held}")
+
+    def _keep(self, data: Any) -> None:
+        """Let the runs of a world share what takes long: the coded copy, and plans of questions."""
+        if self.template is not None:
+            version = self.agent.state.version
+            place = loading.place_of(self.agent._place, version, None)
+            self.template.keep(data, Path(place))
+            self._share_plans()
+
+    def _share_plans(self) -> None:
+        if self.template is not None:
+            plans, prices = self.template.plans[self.version]
+            object.__setattr__(self.agent._held.desk, "plans", plans)
+            object.__setattr__(self.agent._held, "_prices", prices)
+
+    def _act(self, rng: random.Random) -> str:
+        draw = rng.random()
+        if draw < 0.12 and self.version + 1 < len(self.world.versions):
+            return self._change_data()
+        if draw < 0.16:
+            return self._owner("set_budget", rng.choice(["1", "2.5", "4", "6", "8", "10"]))
+        if draw < 0.21:
+            analyst = rng.choice(["ann", "bob"])
+            told = self._owner("allow", analyst, rng.choice(["1", "2", "1.585", "3"]))
+            if told.endswith("None"):
+                self.allowed.add(analyst)
+            return told
+        if draw < 0.24:
+            return self._reopen()
+        present = [asked for asked in self.asked if asked.version == self.version]
+        if draw < 0.4 and present:
+            return self._again(rng.choice(present), rng)
+        return self._ask_new(rng)
+
+    # --- owners' acts ---
+
+    def _owner(self, act: str, *values: str) -> str:
+        self.used[act] += 1
+        try:
+            return f"{act} {values}: {getattr(self.agent, act)(*values)}"
+        except HartleyError as error:
+            return f"{act} {values}: {refusal(error)}"
+
+    def _change_data(self) -> str:
+        place = self.version + 1
+        version = self.world.versions[place]
+        data, _ = self._held(place)
+        try:
+            if version.event == "schema":
+                self.agent.change_schema(version.schema, data)
+            else:
+                self.agent.update(data, erasure=version.event == "erasure")
+        except HartleyError as error:
+            self.used[f"{version.event} refused"] += 1
+            self.seen.append(type(error).__name__)
+            return f"{version.event}: {refusal(error)}"
+        self.used[version.event] += 1
+        self.version = place
+        self._keep(data)
+        return f"{version.event}: done"
+
+    def _reopen(self) -> str:
+        self.used["reopen"] += 1
+        self.agent.close()
+        schema = self.world.versions[self.version].schema
+        data = None
+        if self.more:  # a copy on another engine is found through a table there
+            data, _ = self._held(self.version)
+        self.agent = Agent(data, schema, ledger=self.folder / "ledger.db", **self.more)
+        self._share_plans()
+        return "reopened"
+
+    def _finish(self) -> str:
+        """Return what is written at the end: the summary, the history, the exported ledger."""
+        report = verify_prices(self.agent.ledger)
+        if not report.holds or report.unpriced:
+            self._problem("verify does not hold", f"{report.sentence} {report.unpriced} unpriced")
+        self.agent.ledger.export(self.folder / "ledger.jsonl")
+        exported = (self.folder / "ledger.jsonl").read_text()
+        return f"{self.agent.summary()}\n{self.agent.history()}\n{report}\n{exported}"
+
+    # --- questions ---
+
+    def _ask_new(self, rng: random.Random) -> str:
+        columns = self.world.versions[self.version].columns
+        selects, wishes = [], []
+        for number in range(rng.choice([1, 1, 1, 2, 2, 3])):
+            drawn = random.Random(rng.random())
+            select = self.world.pick(self.place, number, self.version, drawn)
+            if selects and rng.random() < 0.15:
+                select = rng.choice(selects)
+                self.used["duplicate in a batch"] += 1
+            wish = _draw_wish(select, columns, rng)
+            selects.append(select)
+            wishes.append(Wish(spell_select(select, columns, rng), **wish))
+        fresh = Asked(
+            self.version, "", rng.choice(ANALYSTS), selects, wishes, rng.random() < 0.6, []
+        )
+        return self._ask(fresh, rng)
+
+    def _again(self, before: Asked, rng: random.Random) -> str:
+        """Ask what was answered once more, perhaps in other words, inside a batch, by another."""
+        columns = self.world.versions[self.version].columns
+        wishes = before.wishes
+        if rng.random() < 0.6:
+            self.used["repeat in other words"] += 1
+            wishes = [
+                Wish(_reworded(select, columns, rng), wish.error, wish.bits)
+                for select, wish in zip(before.selects, wishes, strict=True)
+            ]
+        analyst = before.analyst if rng.random() < 0.6 else rng.choice(ANALYSTS)
+        again = Asked(
+            self.version, "", analyst, list(before.selects), list(wishes), before.vacuous, []
+        )
+        if rng.random() < 0.25:
+            self.used["repeat inside a batch"] += 1
+            select = draw_select(columns, rng)
+            again.selects.append(select)
+            wish = _draw_wish(select, columns, rng)
+            again.wishes.append(Wish(spell_select(select, columns, rng), **wish))
+            return self._ask(again, rng, before=before, free=False)
+        self.used["repeat"] += 1
+        return self._ask(again, rng, before=before)
+
+    def _ask(
+        self, asked: Asked, rng: random.Random, *, before: Asked | None = None, free: bool = True
+    ) -> str:
+        asked.account = asked.analyst if asked.analyst in self.allowed else ""
+        broken = rng.random() < 0.03
+        quote, told = self._quote(asked) if rng.random() < 0.6 else (None, "")
+        alone = len(asked.wishes) == 1 and rng.random() < 0.7
+        told += f"\nASK {asked.analyst} {asked.wishes} {asked.vacuous}"
+        try:
+            answers = self._answers(asked, alone=alone, broken=broken)
+        except HartleyError as error:
+            self._check_refusal(error, asked, quote, broken=broken)
+            self.seen.append(type(error).__name__)
+            return f"{told}\n{refusal(error)}"
+        except Exception as error:  # noqa: BLE001 - whatever it is, nobody may see it
+            self._problem("an error of no kind", f"{asked.wishes} {error!r}")
+            return f"{told}\n{type(error)}"
+        self._check_charge(asked, quote, answers[0].bits)
+        if before is not None:
+            self._check_repeat(before, asked, answers, free=free)
+        for place, answer in enumerate(answers):
+            self._check_answer(asked, place, answer, quote)
+        self.nodes.append((self.transcript, self._counted(asked), len(answers)))
+        self.seen += [
+            str([(e.low, e.high) for row in one.reading.rows for e in row]) for one in answers
+        ]
+        asked.readings = [answer.reading for answer in answers]
+        self.asked.append(asked)
+        shown = [(one.to_dict(), str(one), one.reading, one.bits, one.caption) for one in answers]
+        return f"{told}\n{shown}"
+
+    def _answers(self, asked: Asked, *, alone: bool, broken: bool) -> list[Any]:
+        options: dict[str, Any] = {"analyst": asked.analyst}
+        if VACUOUS:
+            options["vacuous"] = asked.vacuous
+        failing: Any = nullcontext()
+        if broken:
+            self.used["engine fails"] += 1
+            failing = mock.patch.object(holding, "totals", side_effect=RuntimeError("no engine"))
+        with failing:
+            if alone:
+                return [self.agent.ask(asked.wishes[0], **options)]
+            return list(self.agent.ask(asked.wishes, **options))
+
+    def _counted(self, asked: Asked) -> Counter[str]:
+        """Count the parts of SQL in a batch that was answered."""
+        counted = Counter({"batch of several": int(len(asked.selects) > 1)})
+        for select, wish in zip(asked.selects, asked.wishes, strict=True):
+            counted += self._features(select)
+            wished = "error=" if wish.error is not None else "bits="
+            counted["default wish" if wish.error is wish.bits is None else wished] += 1
+        return counted
+
+    def _features(self, select: Any) -> Counter[str]:
+        key = "features of", self.version, select
+        if key not in self.world.chosen:
+            columns = self.world.versions[self.version].columns
+            self.world.chosen[key] = features(select, columns)
+        return self.world.chosen[key]
+
+    def _quote(self, asked: Asked) -> tuple[Any, str]:
+        more = (
+            {"vacuous": asked.vacuous}
+            if "vacuous" in inspect.signature(Agent.price).parameters
+            else {}
+        )
+        try:
+            quote = self.agent.price(asked.wishes, analyst=asked.analyst, **more)
+            return quote, f"QUOTE {quote.to_dict()} {quote} {quote.explanation}"
+        except HartleyError as error:
+            return None, f"QUOTE {refusal(error)}"
+
+    # --- what must hold of an answer ---
+
+    def _problem(self, kind: str, about: object) -> None:
+        self.problems.append(f"{kind}: world {self.world.seed}, version {self.version}: {about}")
+
+    def _check_refusal(
+        self, error: HartleyError, asked: Asked, quote: Any, *, broken: bool
+    ) -> None:
+        if isinstance(error, Pending):
+            if not broken:
+                self._problem("pending although the engine works", asked.wishes)
+            return
+        if quote is not None and quote.affordable and (asked.vacuous or not VACUOUS):
+            self._problem("refused although affordable", f"{asked.wishes} {error}")
+        self.used["refused" if isinstance(error, Refused) else "not understood"] += 1
+
+    def _check_charge(self, asked: Asked, quote: Any, bits: float) -> None:
+        if quote is None:
+            return
+        if quote.due and not quote.affordable:
+            self._problem("answered although not affordable", asked.wishes)
+        if quote.due != bits:
+            self._problem("charged otherwise than quoted", f"{asked.wishes} {quote.due} {bits}")
+
+    def _check_repeat(self, before: Asked, asked: Asked, listed: list[Any], *, free: bool) -> None:
+        if free and before.account == asked.account and listed[0].bits != 0:
+            self._problem("a repeat is not free", f"{before.wishes} -> {asked.wishes}")
+        for reading, answer in zip(before.readings, listed, strict=False):
+            if reading.rows != answer.reading.rows or reading.groups != answer.reading.groups:
+                self._problem("a repeat is not equal", f"{before.wishes} -> {asked.wishes}")
+
+    def _check_answer(self, asked: Asked, place: int, answer: Any, quote: Any) -> None:
+        version = self.world.versions[self.version]
+        rows = version.truth(self.world.victim, self.secret[self.version])
+        promised = dict(quote.errors[place]) if quote is not None else {}
+        for kind, about in wrong_numbers(
+            asked.selects[place], asked.wishes[place], answer, rows, version.columns, promised
+        ):
+            self._problem(kind, f"{asked.wishes[place]} with {rows}: {about}")
+
+
+def refusal(error: HartleyError) -> str:
+    """Return everything that a refusal says."""
+    return f"{type(error).__name__} {error} {sorted(vars(error).items(), key=repr)}"
+
+
+def _draw_wish(select: Any, columns: dict[str, Any], rng: random.Random) -> dict[str, Any]:
+    draw = rng.random()
+    if draw < 0.2:
+        return {}
+    if draw < 0.7:
+        return {"bits": rng.choice([0, 1, 1, 2, 2, 3, 4, 6, "1.5", "1.585", "2.33"])}
+    forms = [one.form for one in select.aggregates if one.form is not None]
+    widths = [
+        sum(abs(times) * (columns[name].high - columns[name].low) for name, times in form.terms)
+        for form in forms
+    ]
+    widest = max(widths, default=Fraction(1))
+    part = rng.choice([0, 0, Fraction(1, 4), Fraction(1, 2), Fraction(1, 2), 1, 2])
+    return {"error": str(widest * part)}
+
+
+def _reworded(select: Any, columns: dict[str, Any], rng: random.Random) -> str:
+    where = reword(select.where, columns, rng)
+    return spell_select(replace(select, where=where), columns, rng)
+
+
+def floor_power(bits: Fraction) -> int:
+    """Return floor(2^bits), by whole numbers alone."""
+    exponent = Fraction(bits)
+    power, root = 2**exponent.numerator, exponent.denominator
+    low, high = 1, 2 ** (exponent.numerator // root + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if middle**root <= power else (low, middle)
+    return low

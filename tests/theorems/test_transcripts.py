@@ -1,0 +1,116 @@
+"""The promise of whole agents, ledger and all: a seeded part of what transcripts.py enumerates."""
+
+from dataclasses import replace
+from fractions import Fraction
+from unittest import mock
+
+import pytest
+from sessions import floor_power
+from transcripts import Tally, enumerate_world
+from worlds import draw_world
+
+from hartley.agent import answer
+from hartley.agent.batch import Statistic
+from hartley.agent.pricing import price
+
+pytestmark = pytest.mark.xdist_group("transcripts")
+
+
+FIRST, WORLDS = 9_000_000, 40
+SQL = {
+    *("COUNT(*)", "COUNT(column)", "SUM", "AVG", "MIN", "MAX", "MEDIAN", "QUANTILE"),
+    *("QUANTILE_DISC", "PERCENTILE_DISC", "VAR_POP", "VAR_SAMP", "VARIANCE"),
+    *("STDDEV_POP", "STDDEV_SAMP", "STDDEV", "several aggregates", "batch of several"),
+    *("linear form", "scaled or shifted form", "aggregate of dates", "no WHERE"),
+    *("GROUP BY values", "GROUP BY BIN", "GROUP BY FLOOR", "GROUP BY several keys"),
+    *("GROUP BY public column", "GROUP BY open column", "GROUP BY private column"),
+    *(f"compare {operator}" for operator in ("=", "<>", "<", "<=", ">", ">=")),
+    *("compare a date", "compare a linear form", "compare outside the range"),
+    *("category =", "category <>", "FLAG", "IS TRUE", "IN", "NOT IN", "BETWEEN", "NOT BETWEEN"),
+    *("MISSING", "IS NOT NULL", "AND", "OR", "NOT", "TRUE or FALSE"),
+    *("contradiction", "tautology", "error=", "bits=", "default wish"),
+}
+ACTS = {
+    *("version", "erasure", "schema", "set_budget", "allow", "reopen", "engine fails", "refused"),
+    *("repeat", "repeat in other words", "repeat inside a batch", "duplicate in a batch"),
+}
+SCHEMAS = {
+    *("public", "open", "private", "nullable", "other", "unit", "no unit"),
+    *("rows public", "rows private", "rows_per_unit 1", "rows_per_unit 2", "rows_per_unit 3"),
+}
+
+
+@pytest.fixture(scope="module")
+def tally():
+    tried = Tally()
+    for seed in range(FIRST, FIRST + WORLDS):
+        world = draw_world(seed, most=8)
+        tried.add(world, *enumerate_world(world))
+    return tried
+
+
+def test_no_person_makes_more_transcripts_than_were_charged_and_every_interval_is_true(tally):
+    assert not tally.problems, "\n".join(tally.problems.values())
+    assert tally.strategies == WORLDS
+    assert tally.transcripts > 2 * WORLDS  # strategies that see nothing would prove nothing
+
+
+def test_every_part_of_sql_every_act_and_every_kind_of_schema_was_met(tally):
+    assert not SQL - set(tally.features)
+    assert not ACTS - set(tally.acts)
+    assert not SCHEMAS - set(+tally.schemas)
+
+
+# --- the enumerator finds what is planted -------------------------------------------------------
+
+honest_price, honest_bounds = price._price, answer.cell_bounds
+
+
+def one_cell_less(questions, schema, known=None):
+    honest = honest_price(questions, schema, known)
+    return replace(honest, cells=honest.cells - (honest.cells > 2))
+
+
+def nothing_is_missing(questions, schema, _=None):
+    """Atoms that forget missing values."""
+    columns = {name: replace(one, nullable=False) for name, one in schema.columns.items()}
+    return honest_price(questions, replace(schema, columns=columns))
+
+
+def steps_are_wider(questions, schema, _=None):
+    """Boundaries counted for a step that is one too wide."""
+    wider = [
+        one if one.statistic is Statistic.COUNT else replace(one, step=one.step + 1)
+        for one in questions
+    ]
+    return honest_price(wider, schema)
+
+
+def high_is_one_short(question, cell):
+    low, high = honest_bounds(question, cell)
+    return low, max(low, high - 1)
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "planted", "kind"),
+    [
+        (price, "_price", one_cell_less, "too many answers"),
+        (price, "_price", nothing_is_missing, "too many answers"),
+        (price, "_price", steps_are_wider, "too many answers"),
+        (answer, "cell_bounds", high_is_one_short, "the truth is outside"),
+    ],
+)
+def test_the_enumerator_finds_a_planted_leak(place, name, planted, kind):
+    with mock.patch.object(place, name, planted):
+        for seed in range(FIRST, FIRST + WORLDS):  # soon: in one of the first few
+            _, problems = enumerate_world(draw_world(seed, most=8))
+            if any(problem.startswith(kind) for problem in problems):
+                return
+    pytest.fail("not found")
+
+
+def test_powers_of_two_are_rounded_down_in_whole_numbers():
+    assert floor_power(Fraction(3)) == 8
+    assert floor_power(Fraction("1.585")) == 3
+    assert floor_power(Fraction("1.584")) == 2
+    assert floor_power(Fraction(0)) == 1
