@@ -96,7 +96,16 @@ class Template:
             self.problems.append(f"coded otherwise: {coded.key}: {found} {coded.rows}")
         self.files[coded.key] = place.read_bytes()
 
-    def _quickly(self, coded: Coded, codings: Any, *, place: Any, version: str, **_: Any) -> Any:
+    def _quickly(
+        self,
+        coded: Coded,
+        codings: Any,
+        *,
+        place: Any,
+        version: str,
+        owner: Any,
+        **_: Any,
+    ) -> Any:
         Path(place).write_bytes(self.files[coded.key])
         with duckdb.connect(str(place)) as connection:
             ((content,),) = connection.execute("SELECT content FROM about").fetchall()
@@ -106,7 +115,7 @@ class Template:
                 marks = ", ".join("?" * len(coded.rows[0]))
                 connection.executemany(f"INSERT INTO coded VALUES ({marks})", coded.rows)  # noqa: S608 - question marks
             connection.execute("UPDATE about SET content = ?", [json.dumps(note)])
-        return open_coded(place, codings, version=version)
+        return open_coded(place, codings, version=version, owner=owner)
 
 
 @dataclass(frozen=True)
