@@ -157,11 +157,16 @@ class Agent:
         if not vacuous:
             held.desk.check_useful(plans, self.ledger, analyst)
         questions, texts = questions_of(plans), [plan.text for plan in plans]
+
+        def price_new(new: list[int]) -> int:
+            held.coded.check_unchanged()  # or it could not be answered once it is charged
+            return held.price([questions[i] for i in new])
+
         paid = self.ledger.reserve(
             held.schema.name,
             analyst,
             [to_plain(one) for one in questions],
-            lambda new: held.price([questions[i] for i in new]),
+            price_new,
             note="\n".join(texts),
             version=held.coded.version,
             schema=held.schema_version,

@@ -26,7 +26,7 @@ from hartley.engines.copying import code_table, holds_rows_of, open_coded
 from hartley.engines.leftovers import MARK, ledger_of, marks_at, place_of, unfinished_folders
 from hartley.engines.sources import open_table
 from hartley.engines.stores import drop_copy, holds_copy
-from hartley.errors import EngineError, InputError, OptionError, Refused
+from hartley.errors import InputError, OptionError, Refused
 from hartley.exact import bits_at_least, floor_power, parse_number
 
 if TYPE_CHECKING:
@@ -244,11 +244,14 @@ def head_note(ledger: Ledger, place: Place | None, *, in_file: bool) -> HeadNote
 def _owner(ledger: Ledger) -> Owner | None:
     """Return by what a ledger knows its copies; None of one without a key that cannot be written.
 
-    Nothing can be charged to such a ledger, so nothing new is asked.
+    Nothing can be charged to such a ledger, so nothing new is asked. Where charges are possible and
+    the key is not to be had, nobody could tell whether a copy was changed, and none is opened.
     """
     try:
         secret = ledger.secret()
-    except EngineError:
+    except Refused:
+        if not ledger.only_reads:
+            raise
         return None
     return Owner(secret.ledger, secret.key)
 
@@ -257,7 +260,8 @@ def _check_digest(coded: CodedTable, table: Table | None, ledger: Ledger) -> Non
     """Refuse a copy that is not as it was recorded; one without a digest is compared once."""
     expected = ledger.copy_digest(coded.version)
     if expected is None:
-        _adopt(coded, table, ledger)
+        if not ledger.only_reads:  # else nothing new is asked
+            _adopt(coded, table, ledger)
     elif coded.digest is None or not hmac.compare_digest(coded.digest, expected):
         raise InputError(
             "The coded copy was changed after it was made, so it would answer falsely",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from hartley.engines.coding import ColumnCoding
+    from hartley.engines.seals import Watch
 
 PARTS = frozenset(
     [
@@ -86,6 +87,8 @@ class CodedTable:
     """The files that it was made of, as they were; known to its owner alone."""
     digest: str | None = field(default=None, repr=False)
     """Of all that the copy holds, under the key of its owner; known to the owner alone."""
+    watch: Watch | None = field(default=None, repr=False)
+    """Looks that a file stays as it was; None of a copy in memory or on a server."""
 
     @property
     def engine(self) -> str:
@@ -122,8 +125,9 @@ class CodedTable:
         """
         self._check(query)
         text = query.sql(dialect=self.store.dialect)
+        self.check_unchanged()
         try:
-            return self.store.fetch(text)
+            fetched = self.store.fetch(text)
         except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
             if str(error) == "Query interrupted":  # how DuckDB passes Ctrl-C on
                 raise KeyboardInterrupt from None
@@ -132,6 +136,16 @@ class CodedTable:
                 f"The engine {self.engine} could not read the coded copy ({type(error).__name__})",
                 hint="check that the engine answers and ask again; what was charged stays paid",
             ) from None
+        finally:
+            if self.watch is not None:
+                self.watch.note_touched()
+        self.check_unchanged()
+        return fetched
+
+    def check_unchanged(self) -> None:
+        """Refuse a copy in a file that somebody changed after it was opened."""
+        if self.watch is not None:
+            self.watch.check()
 
     def count(self) -> int:
         """Count the rows that are there, which is ``rows`` unless somebody changed the copy."""

@@ -12,7 +12,7 @@ from hartley.engines.coded import CodedTable, FileState
 from hartley.engines.coding import UNIT, UNKNOWN, coded_rows
 from hartley.engines.copy_jobs import CopyJob, relation_of
 from hartley.engines.row_sums import draw_seeds, read_sums
-from hartley.engines.seals import copy_digest
+from hartley.engines.seals import sealed
 from hartley.engines.stores import copy_rows, open_store
 from hartley.engines.table import fetch_row
 from hartley.engines.view import run
@@ -82,13 +82,15 @@ def code_table(  # noqa: PLR0913 - each is a promise of the schema, by its name
     ledger = "" if owner is None else owner.ledger
     job = CopyJob(table, rows, tuple(codings), check, ledger)
     store, note = run(table, lambda: copy_rows(job, place))
-    digest = None
+    digest = watch = None
     if place is not None:
         if owner is not None:
-            digest = run(table, lambda: copy_digest(place, codings, name, owner, table, fresh=True))
+            digest, watch = run(
+                table, lambda: sealed(place, codings, name, owner, table, fresh=True)
+            )
         store = store or open_store(place, table)[0]
     assert store is not None
-    return CodedTable(tuple(codings), json.loads(note)["rows"], name, store, sources, digest)
+    return CodedTable(tuple(codings), json.loads(note)["rows"], name, store, sources, digest, watch)
 
 
 def open_coded(
@@ -108,10 +110,10 @@ def open_coded(
         near: a table on the PostgreSQL or the Spark that holds the copy.
         owner: the ledger that asks, which compares the digest of the copy.
     """
-    digest = None
+    digest = watch = None
     try:
         if owner is not None and version is not None:
-            digest = copy_digest(place, codings, version, owner, near)
+            digest, watch = sealed(place, codings, version, owner, near)
         store, content = open_store(place, near)
         note = json.loads(content)
     except InputError:
@@ -129,7 +131,9 @@ def open_coded(
         wrong = "holds another version of the data", "open the copy that belongs to this version"
     else:
         sources = tuple(FileState(*state) for state in note.get("sources", ()))
-        opened = CodedTable(tuple(codings), note["rows"], note["version"], store, sources, digest)
+        opened = CodedTable(
+            tuple(codings), note["rows"], note["version"], store, sources, digest, watch
+        )
         if opened.count() == note["rows"]:
             return opened
         wrong = "was changed after it was made", "make a new copy in another place"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from hartley.engines.stores import open_store
 from hartley.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from hartley.engines.coded import Owner, Store
     from hartley.engines.coding import ColumnCoding
@@ -84,6 +85,56 @@ def _mark(path: Path) -> FileMark:
             hint="check the name, or make the copy first",
         ) from None
     return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+
+
+class Watch:
+    """Looks that a copy in a file stays what it was when its digest was compared.
+
+    An engine that has the file open reads it a block at a time and remembers what it read. So a
+    file that was touched is compared again before it is read on, and what was read while somebody
+    touched it does not count, nor does anything that the engine would read after that.
+    """
+
+    def __init__(self, path: Path, compute: Callable[[], str], digest: str, mark: FileMark) -> None:
+        self._path, self._compute, self._digest, self._mark = path, compute, digest, mark
+        self._spoiled = False
+
+    def check(self) -> None:
+        """Refuse a copy that was changed; one that was removed is read to its end."""
+        if self._spoiled:
+            raise self._changed("while it was read", hint="open the dataset again")
+        if not self._path.exists() or self._mark == (mark := _mark(self._path)):
+            return
+        if self._compute() != self._digest:
+            raise self._changed("after it was made", hint="put it back, or open the dataset again")
+        self._mark = mark
+
+    def note_touched(self) -> None:
+        """Look, after something was read, whether somebody touched the file meanwhile."""
+        if self._path.exists() and self._mark != _mark(self._path):
+            self._spoiled = True
+
+    def _changed(self, when: str, *, hint: str) -> InputError:
+        return InputError(f"The coded copy {self._path.name} was changed {when}", hint=hint)
+
+
+def sealed(  # noqa: PLR0913 - what a copy is known by, each by name
+    place: Place,
+    codings: Sequence[ColumnCoding],
+    version: str,
+    owner: Owner,
+    near: Table | None = None,
+    *,
+    fresh: bool = False,
+) -> tuple[str, Watch | None]:
+    """Return the digest of a copy, as ``copy_digest``, and of a file who looks after it."""
+    path = Path(place) if is_file(place, near) else None
+    mark = None if path is None else _mark(path)  # before it is read
+    digest = copy_digest(place, codings, version, owner, near, fresh=fresh)
+    if path is None or mark is None:
+        return digest, None
+    again = partial(copy_digest, place, codings, version, owner, near)
+    return digest, Watch(path, again, digest, mark)
 
 
 def _file_digest(path: Path, key: bytes) -> str:

@@ -18,7 +18,7 @@ from hartley.agent import loading
 from hartley.agent.agent import Agent
 from hartley.agent.ledger import Head, open_ledger
 from hartley.engines import seals
-from hartley.errors import InputError
+from hartley.errors import InputError, Pending
 
 SCHEMA = {
     "table": {"name": "people"},
@@ -72,6 +72,67 @@ def test_a_changed_copy_is_refused_also_in_the_process_that_knew_it(ledger, chan
         ):
             Agent(data, SCHEMA, ledger=ledger)
     assert ask(ledger, data=DATA, update=True) == 20
+
+
+MANY = {"age": [20, 60] * 100_000, "area": ["north", "south"] * 100_000}
+"""More than an engine reads when it opens a copy."""
+
+
+def forged(tmp_path, copy):
+    """The bytes of a copy of other rows, which an open engine reads in the place of its own."""
+    (tmp_path / "elsewhere").mkdir()
+    other = {**MANY, "age": [20, 20] * 100_000}
+    Agent(other, SCHEMA, ledger=tmp_path / "elsewhere" / "ledger.db", budget=20).close()
+    (forgery,) = (tmp_path / "elsewhere").glob("*.duckdb")
+    assert forgery.stat().st_size == copy.stat().st_size
+    return forgery.read_bytes()
+
+
+def overwrite(copy, content):
+    with copy.open("r+b") as file:
+        file.write(content)
+
+
+def test_a_copy_that_is_changed_while_it_is_open_answers_nothing(tmp_path):
+    ledger = tmp_path / "ledger.db"
+    with Agent(MANY, SCHEMA, ledger=ledger, budget=20) as agent:
+        (copy,) = copies(ledger)
+        content, forgery = copy.read_bytes(), forged(tmp_path, copy)
+        overwrite(copy, forgery)
+        before = agent.ledger.head()
+        with pytest.raises(InputError, match=r"changed after it was made; hint: put it back"):
+            agent.ask(OLD.format(40))
+        assert agent.ledger.head() == before  # nothing is charged
+        overwrite(copy, content)
+        assert agent.ask(OLD.format(40)).value == 100_000
+        copy.chmod(0o400)  # touched, and as it was
+        assert agent.ask(OLD.format(61)).value == 0
+
+
+def test_what_was_read_while_a_copy_was_changed_does_not_count(tmp_path, monkeypatch):
+    ledger = tmp_path / "ledger.db"
+    with Agent(MANY, SCHEMA, ledger=ledger, budget=20) as agent:
+        (copy,) = copies(ledger)
+        content, forgery = copy.read_bytes(), forged(tmp_path, copy)
+        store = type(agent._held.coded.store)
+        fetch = store.fetch
+
+        def between(self, text):
+            overwrite(copy, forgery)
+            try:
+                return fetch(self, text)
+            finally:
+                overwrite(copy, content)
+
+        monkeypatch.setattr(store, "fetch", between)
+        with pytest.raises(Pending):
+            agent.ask(OLD.format(40))
+        monkeypatch.undo()
+        with pytest.raises(Pending):  # the engine may remember what it read
+            agent.ask(OLD.format(40))
+        with pytest.raises(InputError, match="changed while it was read; hint: open the dataset"):
+            agent.ask(OLD.format(50))
+    assert ask(ledger) == 100_000
 
 
 def test_a_copy_is_read_once_a_process_while_nobody_touches_it(ledger, monkeypatch):

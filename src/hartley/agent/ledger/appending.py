@@ -168,13 +168,15 @@ def _check_terms(  # noqa: PLR0913, PLR0917 - an event and how things stood befo
     before = None if standing is None else terms_of(schema_of(transaction, dataset, standing))
     terms = terms_of(told["schema"]) if "schema" in told else before
     if standing is not None and before is not None and terms is not None and "schema" in told:
-        problem = problem_of_schema(before, terms, told, charged=standing.charged)
+        problem = problem_of_schema(
+            before, terms, told, charged=standing.charged, rows=standing.rows
+        )
         if problem:
             raise Refused(
                 f"The schema of '{dataset}' cannot be changed like that: {problem}",
                 hint="keep the unit; for another one use another name of the dataset, with a "
                 "budget whose bits add up with these"
-                if before.unit != terms.unit
+                if standing.charged and before.unit != terms.unit
                 else "give the data with it, as a new version",
             )
     if terms is not None and kind in {"created", "version", "erasure", "schema"}:

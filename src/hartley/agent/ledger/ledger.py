@@ -87,6 +87,11 @@ class Ledger:
         """The file that holds the ledger; None where a server does."""
         return self._store.path
 
+    @property
+    def only_reads(self) -> bool:
+        """Whether nothing can be recorded or charged from here."""
+        return not self._store.may_append()
+
     def close(self) -> None:
         """Close every connection."""
         self._end()

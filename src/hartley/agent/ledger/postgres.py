@@ -165,6 +165,14 @@ class PostgresStore(Store):
         del self
         transaction.run(f"REVOKE ALL ON {name} FROM PUBLIC", ())
 
+    def may_append(self) -> bool:
+        """Tell whether rows can be written: not on a server that follows, nor by every role."""
+        asked = (
+            "SELECT NOT pg_is_in_recovery() AND has_table_privilege('hartley_entries', 'INSERT') "
+            "AND current_setting('default_transaction_read_only') = 'off'"
+        )
+        return bool(self.read(lambda transaction: transaction.run(asked, ()))[0][0])
+
     @contextmanager
     def making(self) -> Iterator[None]:
         """Hold a shared lock on a connection of its own, which ends with the process too."""

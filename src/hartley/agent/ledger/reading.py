@@ -146,7 +146,7 @@ def _broken_promise(rows: Iterable[Entry]) -> str | None:
             problem = (
                 None
                 if before is None
-                else problem_of_schema(before, terms, row.told, charged=charged)
+                else problem_of_schema(before, terms, row.told, charged=charged, rows=standing.rows)
             )
         except STRANGE:
             raise unreadable(row) from None

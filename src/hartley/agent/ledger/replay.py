@@ -239,7 +239,11 @@ class Replay:
     def _check_schema(self, entry: Entry, before: Standing) -> None:
         terms = terms_of(entry.told["schema"])
         problem = problem_of_schema(
-            self._terms(entry.dataset), terms, entry.told, charged=before.charged
+            self._terms(entry.dataset),
+            terms,
+            entry.told,
+            charged=before.charged,
+            rows=before.rows,
         )
         if problem:
             text = f"row {entry.sequence} changes the schema of '{entry.dataset}', and {problem}"

@@ -374,6 +374,10 @@ class Store(ABC):
     def sweep(self, work: Callable[[Transaction], None]) -> bool:
         """Do something while nobody makes a copy or writes; tell whether that was possible now."""
 
+    def may_append(self) -> bool:
+        """Tell whether rows can be written from here."""
+        return not self.only_reads
+
     def close(self) -> None:
         """Close every connection."""
         self.pool.close()

@@ -88,7 +88,7 @@ def _but_kind(column: Mapping[str, Any]) -> str:
 
 
 def problem_of_schema(
-    before: Terms, after: Terms, told: Mapping[str, Any], *, charged: bool
+    before: Terms, after: Terms, told: Mapping[str, Any], *, charged: bool, rows: int | None
 ) -> str | None:
     """Say what an event with another schema may not change, if it does.
 
@@ -97,35 +97,42 @@ def problem_of_schema(
         after: of the one in the event.
         told: the event as the ledger keeps it.
         charged: whether anything was charged, of any version, open columns included.
+        rows: how many rows the data had before the event, where that is public.
     """
     if charged and before.unit != after.unit:
         return (
             f"what was charged was counted for {before.unit_in_words}, and is nothing for "
             f"{after.unit_in_words}"
         )
-    if "version" in told:
-        return None
     full = read_integer(told["open_charge"]) >= read_integer(told["open_factor"])
-    return _problem_of_same_data(before, after, full_charge=full)
+    if "version" in told:
+        return None if full else "new data pay for all of their open columns"
+    return _problem_of_same_data(before, after, rows, full_charge=full)
 
 
-def _problem_of_same_data(before: Terms, after: Terms, *, full_charge: bool) -> str | None:
+def _problem_of_same_data(
+    before: Terms, after: Terms, rows: int | None, *, full_charge: bool
+) -> str | None:
     """Say what a schema may not change where the data stay as they are.
 
     They were checked and coded under the schema that they came with, and charges were made for
-    what was private in it.
+    what was private in it. A column that left could come back as another one.
     """
+    most_rows = before.max_rows or rows or 0
     problems = [
+        (before.unit != after.unit, "nobody looked how many rows a person has by that unit"),
         (after.rows_per_unit < before.rows_per_unit, "a person may have more rows than it allows"),
+        (before.private_rows and not after.private_rows, "how many rows there are is private"),
         (
-            before.max_rows is not None and (after.max_rows or before.max_rows) < before.max_rows,
+            (after.max_rows or most_rows) < most_rows
+            or (before.max_rows is not None and after.max_rows is None),
             "there may be more rows than it allows",
         ),
-        (before.private_rows and not after.private_rows, "how many rows there are is private"),
     ]
-    for name, (kind, values) in after.columns.items():
-        known_kind, known_values = before.columns.get(name, (kind, values))
+    for name, (known_kind, known_values) in before.columns.items():
+        kind, values = after.columns.get(name, (None, None))
         problems += [
+            (values is None, f"column '{name}' is in the data"),
             (values != known_values, f"column '{name}' was coded in another way"),
             (kind == "public" != known_kind, f"column '{name}' is private"),
             (

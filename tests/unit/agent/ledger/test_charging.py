@@ -227,13 +227,15 @@ def test_an_answer_may_come_after_the_next_version(ledger):
     assert ledger.verify().holds
 
 
-def test_under_another_schema_the_same_codes_are_another_question(ledger):
+def test_under_another_schema_the_same_codes_are_another_question(ledger, about):
     ledger.commit(ledger.reserve("people", "ann", q(1), two), ["1"])
-    ledger.record("people", "schema", {"schema": {"name": "people", "step": 2}})
+    changed = {**about()["schema"], "default_bits": 2}
+    ledger.record("people", "schema", {"schema": changed})
     assert ledger.answers("people", q(1)) == [None]
     assert ledger.reserve("people", "ann", q(1), two).cells == 2
-    assert ledger.state("people").schema == {"name": "people", "step": 2}
-    assert ledger.state("people").schema_version == schema_version({"step": 2, "name": "people"})
+    assert ledger.state("people").schema == changed
+    backwards = dict(reversed(changed.items()))
+    assert ledger.state("people").schema_version == schema_version(backwards)
 
 
 def test_who_holds_old_data_or_an_old_schema_is_told_to_open_them_again(ledger):
@@ -253,7 +255,8 @@ def test_open_columns_are_paid_with_every_version_and_changed_schema(place, abou
         assert ledger.state("people").open_factor == 3
         ledger.record("people", "version", {"rows": 1})
         assert ledger.state("people").open_factor == 9
-        ledger.record("people", "schema", {"schema": {}, "open_factor": 2, "open_charge": 1})
+        changed = {"schema": about()["schema"], "open_factor": 2, "open_charge": 1}
+        ledger.record("people", "schema", changed)
         assert ledger.state("people").open_factor == 9
         ledger.record("people", "erasure", {"rows": None})
         assert ledger.state("people").open_factor == 18

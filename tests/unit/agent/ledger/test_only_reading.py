@@ -101,6 +101,32 @@ def reading(folder, monkeypatch):
         yield folder / "l.db", ledger
 
 
+@pytest.mark.parametrize("lost", ["%", "copy %"], ids=["all", "the digest"])
+def test_repeats_need_no_key(folder, monkeypatch, lost):
+    """A ledger that was restored, or is of an earlier Hartley, has none and cannot draw one."""
+    with open_ledger(folder / "l.db") as ledger, ledger._store.pool.lend() as connection:
+        connection.execute("DELETE FROM hartley_private WHERE name LIKE ?", (lost,))
+    monkeypatch.setattr("hartley.agent.ledger.sqlite.os.access", lambda *_: False)
+    with Agent(None, SCHEMA, ledger=folder / "l.db") as agent:
+        assert agent.ask("SELECT COUNT(*) FROM people WHERE age > 40").value == 2
+        with pytest.raises(Refused, match="can only be read here"):
+            agent.ask("SELECT COUNT(*) FROM people WHERE age > 50")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [EngineError("does not answer", hint="-"), Refused("may not write its key", hint="-")],
+    ids=["no answer", "no right to the key"],
+)
+def test_no_copy_is_opened_unchecked_where_charges_are_possible(folder, monkeypatch, error):
+    def secret(_):
+        raise error
+
+    monkeypatch.setattr("hartley.agent.ledger.ledger.read_secret", secret)
+    with pytest.raises(type(error), match=error.problem):
+        Agent(None, SCHEMA, ledger=folder / "l.db")
+
+
 def test_what_others_write_meanwhile_is_seen(reading):
     path, ledger = reading
     with pytest.raises(Refused, match="can only be read here"):

@@ -124,6 +124,9 @@ def test_more_or_fewer_rows_of_the_same_unit_are_fine_with_new_data(tmp_path):
         ),
         (schema(), schema({"age": {**AGE, "step": "127"}}), "column 'age' was coded"),
         (schema(), schema({"age": AGE, "sex": {**SEX, "kind": "open"}}), "opening column 'sex'"),
+        (schema(), schema({"age": AGE}), "column 'sex' is in the data"),
+        (schema(), schema(rows="private", max_rows=3), "more rows than it allows"),
+        (schema(), schema(**BY_ID), "nobody looked how many rows a person has"),
     ],
 )
 def test_the_same_data_stay_what_their_charges_were_made_for(place, before, after, problem):
@@ -133,8 +136,22 @@ def test_the_same_data_stay_what_their_charges_were_made_for(place, before, afte
         changed = {"schema": Schema.read(after).to_toml(), "open_factor": 2, "open_charge": 1}
         with pytest.raises(Refused, match=problem):
             ledger.record("people", "schema", changed)
-        ledger.record("people", "schema", {**changed, "rows": 4, "version": "c" * 16})
+        new_data = {"rows": 4, "version": "c" * 16}
+        with pytest.raises(Refused, match="new data pay for all of their open columns"):
+            ledger.record("people", "schema", {**changed, **new_data})
+        ledger.record("people", "schema", {**changed, **new_data, "open_charge": 2})
         assert ledger.verify().holds
+
+
+def test_a_column_does_not_come_back_opened_for_nothing(tmp_path):
+    with Agent(FEW, schema(), ledger=tmp_path / "l.db", budget=4) as agent:
+        ledger = agent.ledger
+        with pytest.raises(Refused, match="column 'age' is in the data"):
+            ledger.record("people", "schema", {"schema": written({"sex": SEX})})
+        opened = {"schema": written({"age": {**AGE, "kind": "open"}, "sex": SEX})}
+        with pytest.raises(Refused, match="opening column 'age' costs all"):
+            ledger.record("people", "schema", {**opened, "open_factor": 128, "open_charge": 1})
+        assert agent.ask("SELECT COUNT(*) FROM people WHERE age > 40").bits == 1
 
 
 # --- histories of the time before the rule --------------------------------------------------------
