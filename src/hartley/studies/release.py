@@ -333,7 +333,7 @@ def _refuse_crowded_ends(table: Table, line: LineColumn, document: PolicyDocumen
             f"{_values(crowd)} of column '{line.name}' of {table.name} "
             f"{'lies' if crowd == 1 else 'lie'} at or beyond an end of the declared range that is "
             "within reach of the line, where stretching shows the side",
-            hint="declare a range that ends beyond all values, or kind = \"blur\"",
+            hint='declare a range that ends beyond all values, or kind = "blur"',
         )
 
 

@@ -390,7 +390,7 @@ def test_values_clamped_to_an_end_in_reach_of_the_line_are_not_stretched(tmp_pat
     out = [row["weight"] for row in release_rows(heavy, near)]
     assert [w >= 195 for w, o in zip(heavy["weight"], out, strict=True) if o == 200] == [True] * 2
     with pytest.raises(
-        ColumnError, match="2 values of column 'weight' .* within reach of the line"
+        ColumnError, match=r"2 values of column 'weight' .* within reach of the line"
     ):
         release(heavy, near, tmp_path / "out.parquet")
     assert list(tmp_path.iterdir()) == []
