@@ -12,8 +12,10 @@ import glob
 import json
 import os
 import shutil
+import signal
 import stat
 import tempfile
+import threading
 import tomllib
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -115,6 +117,26 @@ def _sweep(parent: Path, label: str) -> None:
 # --- whole files --------------------------------------------------------------------------------
 
 
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Hold back Ctrl-C and SIGTERM until the block ends, so that they part no two moves."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals reach the main thread alone
+        return
+    held: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    ours = {number: handler for number, handler in before.items() if handler is not None}
+    try:
+        for number in ours:
+            signal.signal(number, lambda caught, _frame: held.append(caught))
+        yield
+    finally:
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+        for number in held[:1]:
+            signal.raise_signal(number)
+
+
 @dataclass
 class _Together:
     """Files that are complete and wait for others before they appear under their names."""
@@ -123,22 +145,24 @@ class _Together:
 
     def appear(self) -> None:
         """Move every file into its place, or leave every place as it was."""
-        moved: list[tuple[Path, Path | None]] = []
-        try:
-            for half, target, folder in self.staged:
-                before = None
-                if len(self.staged) > 1 and target.exists():
-                    before = folder.path / ".before"
-                    _keep(target, before)
-                half.replace(target)
-                moved.append((target, before))
-        except BaseException:
-            for target, before in reversed(moved):
-                if before is None:
-                    target.unlink(missing_ok=True)
-                else:
-                    before.replace(target)
-            raise
+        befores: dict[Path, Path] = {}
+        for _, target, folder in self.staged if len(self.staged) > 1 else ():
+            if target.exists():
+                befores[target] = folder.path / ".before"
+                _keep(target, befores[target])
+        with _undisturbed():
+            moved: list[Path] = []
+            try:
+                for half, target, _ in self.staged:
+                    half.replace(target)
+                    moved.append(target)
+            except BaseException:
+                for target in reversed(moved):
+                    if target in befores:
+                        befores[target].replace(target)
+                    else:
+                        target.unlink(missing_ok=True)
+                raise
         for folder_of_targets in {target.parent for _, target, _ in self.staged}:
             sync_folder(folder_of_targets)
 

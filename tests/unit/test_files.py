@@ -156,6 +156,40 @@ def test_files_written_together_appear_together_or_not_at_all(tmp_path, monkeypa
     assert len(list(tmp_path.iterdir())) == 2
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("move", [1, 2])
+def test_a_signal_between_two_moves_parts_no_files(tmp_path, monkeypatch, number, move):
+    (tmp_path / "table").write_text("old")
+    moves = []
+
+    def replace(self, target):
+        os.replace(self, target)  # noqa: PTH105 - what is tested
+        moves.append(target)
+        if len(moves) == move:
+            signal.raise_signal(number)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    def write_both():
+        with written_together():
+            write_whole(tmp_path / "table", "new")
+            write_whole(tmp_path / "certificate", "new")
+            monkeypatch.setattr(Path, "replace", replace)
+
+    before = signal.signal(number, interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            write_both()
+        assert signal.getsignal(number) is interrupt
+    finally:
+        signal.signal(number, before)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        "table": "new",
+        "certificate": "new",
+    }
+
+
 def test_a_full_disk_and_a_closed_folder_are_named_as_such(tmp_path):
     with pytest.raises(InputError, match="its folder does not exist"):
         write_whole(tmp_path / "nowhere" / "note", "x")

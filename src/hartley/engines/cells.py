@@ -58,9 +58,9 @@ def clamp(value: Any, low: float, high: float, *, whole: bool = False) -> Any:
 
     return ibis.cases(
         *([] if whole else [(value.isnan(), ibis.null("float64"))]),
-        (value.between(number(low), number(high)), value),
-        (value < number(low), number(low)),
-        (value > number(high), number(high)),
+        ((value > number(low)) & (value < number(high)), value),
+        (value <= number(low), number(low)),  # so that minus zero is no value beside an end of zero
+        (value >= number(high), number(high)),
     )
 
 

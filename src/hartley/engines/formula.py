@@ -68,9 +68,9 @@ between engines; hint: use + - * /, natural powers, abs, min, max and sqrt
 
 
 def nearest_double(number: Any, *, column: str) -> float:
-    """Return the double nearest to a rational number, or say that there is none."""
+    """Return the double nearest to a rational number, never minus zero, or say there is none."""
     try:
-        return float(number)
+        return float(number) + 0.0
     except OverflowError:
         raise OptionError(
             f"A number given for column '{column}' is too large for any engine",

@@ -20,6 +20,10 @@ DECIMALS, BINARY_DIGITS = 10**14, 2**46
 
 Doubles are about a hundred times finer, so that fewer than four in a hundred numbers without a
 step lie on one by chance."""
+LATTICE_STEPS = 2**19
+"""A lattice is looked for up to so many of its least distances; rounding hides a finer one."""
+PARTS, TOLERANCE = 60, 0.01
+"""The least distance may be up to six steps; so near must a number be to a sixtieth of it."""
 MOST_EXPONENT = 290
 """Powers of ten and of two beyond these would overflow on some engine."""
 
@@ -83,12 +87,61 @@ def least_distance(table: Table, name: str, low: Fraction, high: Fraction) -> fl
 
     None where there are no two strictly inside the range. Sorts the column, on its engine.
     """
+    return _spacing(table, name, low, high)[2]
+
+
+def lie_on_lattice(table: Table, name: str, low: Fraction, high: Fraction) -> bool:
+    """Tell whether the numbers of a column are whole steps apart, whatever the step is.
+
+    For steps that neither decimals nor repeated values show, such as pounds in kilograms when all
+    weigh differently. Of numbers without a step one in fifty fits by chance; nine in ten have to,
+    beside the two that give the distance. Fewer than four different numbers show nothing.
+
+    Example:
+        >>> from hartley.engines.sources import open_table
+        >>> pounds = open_table({"kg": [p / 2.2046226218 for p in (90, 113, 157, 158, 201)]})
+        >>> lie_on_lattice(pounds, "kg", Fraction(0), Fraction(200))
+        True
+    """
+    different, first, least = _spacing(table, name, low, high)
+    if different < 4 or least is None or least * LATTICE_STEPS < max(abs(low), abs(high)):
+        return False
+    values = _inside(table, name, low, high).distinct()
+    steps = (values.x - number(first)) / number(least / PARTS)
+    on_lattice = (steps - floor(steps + number(0.5))).abs() <= number(TOLERANCE)
+    fitting = int(run(table, values.filter(on_lattice).count().to_pyarrow).as_py())
+    return 10 * (fitting - 2) >= 9 * (different - 2)
+
+
+def count_at_ends(table: Table, name: str, low: Fraction, high: Fraction) -> tuple[int, int]:
+    """Return how many numbers of a column lie at or beyond either end of a range.
+
+    Example:
+        >>> from hartley.engines.sources import open_table
+        >>> count_at_ends(open_table({"kg": [0, 70, 200, 230]}), "kg", Fraction(0), Fraction(200))
+        (1, 2)
+    """
+    values = table.expression.select(x=as_doubles(table, name))
+    values = values.filter(values.x.notnull(), ~values.x.isnan())
+    asked = values.aggregate(
+        below=(values.x <= number(float(low))).sum(), above=(values.x >= number(float(high))).sum()
+    )
+    found = run(table, asked.to_pyarrow).to_pylist()[0]
+    return int(found["below"] or 0), int(found["above"] or 0)
+
+
+def _spacing(
+    table: Table, name: str, low: Fraction, high: Fraction
+) -> tuple[int, float, float | None]:
+    """Return how many different numbers there are, the first, and the least distance."""
     import ibis
 
     ordered = _inside(table, name, low, high).distinct()
     distance = ordered.x - ordered.x.lag().over(ibis.window(order_by=ordered.x))
-    least = run(table, ordered.mutate(d=distance).d.min().to_pyarrow).as_py()
-    return None if least is None else float(least)
+    apart = ordered.mutate(d=distance)
+    asked = apart.aggregate(different=apart.count(), first=apart.x.min(), least=apart.d.min())
+    found = run(table, asked.to_pyarrow).to_pylist()[0]
+    return int(found["different"]), float(found["first"] or 0.0), found["least"]
 
 
 def _inside(table: Table, name: str, low: Fraction, high: Fraction) -> Any:

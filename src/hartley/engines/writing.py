@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +17,6 @@ from hartley.errors import EngineError, HartleyError, OptionError
 from hartley.files import whole_file
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterator, Mapping
 
     from hartley.engines.column_map import MappedTable
@@ -85,6 +86,9 @@ def write_table(
             if str(error) == "Query interrupted":  # how DuckDB passes Ctrl-C on
                 stop(mapped.table.backend)
                 raise KeyboardInterrupt from None
+            full = _no_room(error)
+            if full is not None:
+                raise full from None  # whoever gave the place knows what to say
             raise EngineError(
                 f"The engine {mapped.table.engine} could not write {target.name} "
                 f"({type(error).__name__})",
@@ -96,6 +100,14 @@ def write_table(
     if progress is not None:
         progress(1.0)
     return found
+
+
+def _no_room(error: Exception) -> OSError | None:
+    """Return the error of a disk that takes no more; DuckDB tells of it in words alone."""
+    for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if getattr(error, "errno", None) == number or str(error).endswith(os.strerror(number)):
+            return OSError(number, os.strerror(number))
+    return None
 
 
 def write_record(record: Mapping[str, float], path: str | os.PathLike[str]) -> None:

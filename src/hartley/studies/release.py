@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.engines.column_map import apply_map
 from hartley.engines.sources import open_table
-from hartley.engines.stepped import least_distance, look_for_step
+from hartley.engines.stepped import (
+    count_at_ends,
+    least_distance,
+    lie_on_lattice,
+    look_for_step,
+)
 from hartley.engines.view import as_texts
 from hartley.engines.writing import write_table
 from hartley.errors import ColumnError, OptionError
@@ -20,6 +25,8 @@ from hartley.policies.columns import CutColumn, Pram, QuantizedColumn, columns_o
 from hartley.policies.document import PolicyDocument
 from hartley.policies.perturbation.drawing import TableDraw
 from hartley.policies.query import Aggregate, parse_query
+from hartley.ranges.box import Box, Interval
+from hartley.ranges.enclosure import range_bounds
 from hartley.studies.answer import refuse_missing, release_answers
 
 if TYPE_CHECKING:
@@ -244,6 +251,8 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
         accept(mapped.counts)
         for line in conditions.lines:
             _refuse_coarse(opened, line)
+            if line.kind == "stretch":
+                _refuse_crowded_ends(opened, line, document)
         tell("count", 1.0)
         counts = write_table(
             mapped,
@@ -286,8 +295,8 @@ def _refuse_coarse(table: Table, line: LineColumn) -> None:
     shows the side after all. Blurred, they come out on the line, but only where the reach is not
     below the step is there a value on either side of it.
     """
-    evidence = look_for_step(table, line.name, *line.range)
-    if not evidence.shows_step:
+    where = table, line.name, *line.range
+    if not look_for_step(*where).shows_step and not lie_on_lattice(*where):
         return
     if line.kind == "stretch":
         raise ColumnError(
@@ -295,12 +304,36 @@ def _refuse_coarse(table: Table, line: LineColumn) -> None:
             "stretching hides nothing of such values",
             hint='release the line itself near it: kind = "blur", or policy = "blur" in a design',
         )
-    distance = least_distance(table, line.name, *line.range)
+    distance = least_distance(*where)
     if distance is not None and Fraction(distance) > line.reach:
         raise ColumnError(
             f"No two values of column '{line.name}' of {table.name} lie as close as the reach, so "
             "that the line may show the side",
             hint="allow values to be moved by the step that they lie on, or more",
+        )
+
+
+def _refuse_crowded_ends(table: Table, line: LineColumn, document: PolicyDocument) -> None:
+    """Refuse values at an end of the range, clamped to it or not, that the band may reach.
+
+    Numbers without a step hardly ever lie there. Those that do are all alike and are stretched to
+    the end of the band, where nothing comes out from the other side of the line.
+    """
+    below, above = count_at_ends(table, line.name, *line.range)
+    if not below and not above:
+        return
+    names = (line.name, *line.expression.names)
+    box = Box({name: Interval(*document.ranges[name]) for name in names})
+    reached, _ = range_bounds(line.expression, box)
+    crowd = (below if reached.low - line.reach <= line.low else 0) + (
+        above if reached.high + line.reach >= line.high else 0
+    )
+    if crowd:
+        raise ColumnError(
+            f"{_values(crowd)} of column '{line.name}' of {table.name} "
+            f"{'lies' if crowd == 1 else 'lie'} at or beyond an end of the declared range that is "
+            "within reach of the line, where stretching shows the side",
+            hint='declare a range that ends beyond all values, or kind = "blur"',
         )
 
 

@@ -10,7 +10,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.engines.sources import open_table
-from hartley.engines.stepped import least_distance, look_for_step
+from hartley.engines.stepped import (
+    count_at_ends,
+    least_distance,
+    lie_on_lattice,
+    look_for_step,
+)
 
 
 def looked(values, low=0, high=200):
@@ -96,3 +101,31 @@ def test_small_and_negative_ranges_are_scaled():
     assert not look_for_step(
         open_table({"x": fine}), "x", Fraction(-1, 10**5), Fraction(1, 10**5)
     ).shows_step
+
+
+# --- steps that neither digits nor repetitions show ----------------------------------------------
+
+
+def on_lattice(values, low=0, high=200):
+    return lie_on_lattice(open_table({"x": values}), "x", Fraction(low), Fraction(high))
+
+
+@pytest.mark.parametrize("step", [1 / 2.2046226218, 1 / 13, math.sqrt(3) / 10, 0.001 * math.pi])
+@pytest.mark.parametrize("count", [20, 150])
+def test_different_values_on_any_step_are_found(step, count):
+    most = int(190 / step) if count == 150 else 200
+    places = np.random.default_rng(3).choice(np.arange(1, most), count, replace=False)
+    assert on_lattice([float(place) * step for place in places])
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 6, 40, 3000])
+@pytest.mark.parametrize("seed", range(3))
+def test_numbers_without_a_step_lie_on_no_lattice(count, seed):
+    assert not on_lattice(continuous(count, seed=seed))
+
+
+def test_values_at_and_beyond_the_ends_are_counted_and_missing_ones_are_not():
+    column = [0.0, -1.0, 0.1, 199.9, 200.0, math.inf, None, math.nan]
+    ends = Fraction(0), Fraction(200)
+    assert count_at_ends(open_table({"x": column}), "x", *ends) == (2, 2)
+    assert count_at_ends(open_table({"x": [None, 1.5]}), "x", *ends) == (0, 0)

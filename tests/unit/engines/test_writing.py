@@ -1,8 +1,10 @@
 """Files that appear whole or not at all."""
 
 import _thread
+import errno
 import math
 import os
+import resource
 import subprocess
 import sys
 import threading
@@ -163,6 +165,27 @@ def test_an_error_in_the_middle_leaves_the_file_that_was_there(tmp_path, ending)
     assert "; hint: " in str(refused.value)
     assert names(tmp_path) == ["in.parquet", f"out.{ending}"]
     assert (tmp_path / f"out.{ending}").read_text() == "as it was"
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_disk_that_takes_no_more_is_named_as_such(tmp_path, ending):
+    mapped = apply_map(open_table({"x": [math.sin(k) for k in range(50_000)]}), [Keep("x")])
+    assert mapped.counts.rows == 50_000
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        with pytest.raises(InputError, match=f"out.{ending} cannot be written: it is larger than"):
+            write_table(mapped, tmp_path / f"out.{ending}")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert names(tmp_path) == []
+
+
+def test_a_full_disk_is_known_by_its_number_or_by_its_words():
+    said = OSError("IO Error: Could not write file: No space left on device")
+    assert writing._no_room(said).errno == errno.ENOSPC
+    assert writing._no_room(OSError(errno.ENOSPC, "as Arrow has it")).errno == errno.ENOSPC
+    assert writing._no_room(ValueError("something else")) is None
 
 
 def test_an_interruption_while_rows_are_streamed_leaves_nothing(table, tmp_path, monkeypatch):

@@ -368,3 +368,48 @@ def test_weights_without_a_step_are_stretched(tmp_path):
         {"weight": weights, "height": [170] * 500}, line("stretch"), tmp_path / "out.parquet"
     )
     assert report.rows == 500
+
+
+def test_pounds_in_kilograms_are_not_stretched_though_all_weigh_differently(tmp_path):
+    pounds = np.random.default_rng(2).choice(np.arange(90, 400), 60, replace=False)
+    table = {"weight": (pounds / 2.2046226218).tolist(), "height": [170] * 60}
+    with pytest.raises(ColumnError, match="'weight' of the dict are rounded to a step"):
+        release(table, line("stretch"), tmp_path / "out.parquet")
+
+
+def test_values_clamped_to_an_end_in_reach_of_the_line_are_not_stretched(tmp_path):
+    weights = np.random.default_rng(5).uniform(31, 199, 50).tolist()
+    heavy = {"weight": [*weights, 230.0, 250.0], "height": [170] * 50 + [255, 255]}
+    near = PolicyDocument(
+        (
+            LineColumn.read("stretch", "weight", line="195", reach="8", low="30", high="200"),
+            KeptColumn("height", Fraction(120), Fraction(220)),
+        )
+    )
+    # What is clamped comes out at 200, and nothing from below 195 does.
+    out = [row["weight"] for row in release_rows(heavy, near)]
+    assert [w >= 195 for w, o in zip(heavy["weight"], out, strict=True) if o == 200] == [True] * 2
+    with pytest.raises(
+        ColumnError, match=r"2 values of column 'weight' .* within reach of the line"
+    ):
+        release(heavy, near, tmp_path / "out.parquet")
+    assert list(tmp_path.iterdir()) == []
+    # Far from the line they tell what the release tells anyway.
+    report = release(heavy, line("stretch"), tmp_path / "out.parquet")
+    assert report.columns[0].above == 2
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        KeptColumn("x", Fraction(0), Fraction(0)),
+        CutColumn.read("x", edges=["-1", "0", "1"], values=["-1e-399", "1e-399"]),
+    ],
+    ids=["kept", "cuts"],
+)
+def test_minus_zero_is_no_output_of_its_own(tmp_path, column):
+    policy = PolicyDocument((column,))
+    out = tmp_path / "out.csv"
+    release({"x": [0.0, -0.0, -5.0, 5.0, None]}, policy, out)
+    assert set(out.read_text().splitlines()[1:]) == {"0", ""}
+    assert certify(policy).value == 1.0  # two outputs: a zero, and a missing one
