@@ -263,9 +263,14 @@ class Run:
         for number in range(rng.choice([1, 1, 1, 2, 2, 3])):
             drawn = random.Random(rng.random())
             select = self.world.pick(self.place, number, self.version, drawn)
-            if selects and rng.random() < 0.15:
+            draw = rng.random()
+            if selects and draw < 0.15:
                 select = rng.choice(selects)
                 self.used["duplicate in a batch"] += 1
+            elif selects and draw < 0.35:
+                everybody = rng.random() < 0.3
+                select = replace(rng.choice(selects), where=("constant", everybody))
+                self.used["the same of everybody or nobody"] += 1
             wish = _draw_wish(select, columns, rng)
             selects.append(select)
             wishes.append(Wish(spell_select(select, columns, rng), **wish))
@@ -336,6 +341,7 @@ class Run:
         failing: Any = nullcontext()
         if broken:
             self.used["engine fails"] += 1
+            self._quote(asked)  # counts of public columns are read then, and remembered
             failing = mock.patch.object(holding, "totals", side_effect=RuntimeError("no engine"))
         with failing:
             if alone:
