@@ -32,7 +32,7 @@ SQL = {
 ACTS = {
     *("version", "erasure", "schema", "set_budget", "allow", "reopen", "engine fails", "refused"),
     *("repeat", "repeat in other words", "repeat inside a batch", "duplicate in a batch"),
-    "the same of everybody or nobody",
+    "everybody and nobody in a batch",
 }
 SCHEMAS = {
     *("public", "open", "private", "nullable", "other", "unit", "no unit"),
