@@ -259,20 +259,30 @@ class Run:
 
     def _ask_new(self, rng: random.Random) -> str:
         columns = self.world.versions[self.version].columns
-        selects, wishes = [], []
-        for number in range(rng.choice([1, 1, 1, 2, 2, 3])):
-            drawn = random.Random(rng.random())
-            select = self.world.pick(self.place, number, self.version, drawn)
-            if selects and rng.random() < 0.15:
-                select = rng.choice(selects)
-                self.used["duplicate in a batch"] += 1
-            wish = _draw_wish(select, columns, rng)
-            selects.append(select)
-            wishes.append(Wish(spell_select(select, columns, rng), **wish))
-        fresh = Asked(
-            self.version, "", rng.choice(ANALYSTS), selects, wishes, rng.random() < 0.6, []
-        )
-        return self._ask(fresh, rng)
+        selects = self._draw_batch(rng)
+        wishes = [
+            Wish(spell_select(select, columns, rng), **_draw_wish(select, columns, rng))
+            for select in selects
+        ]
+        analyst, vacuous = rng.choice(ANALYSTS), rng.random() < 0.6
+        return self._ask(Asked(self.version, "", analyst, selects, wishes, vacuous, []), rng)
+
+    def _draw_batch(self, rng: random.Random) -> list[Any]:
+        selects = [
+            self.world.pick(self.place, number, self.version, random.Random(rng.random()))
+            for number in range(rng.choice([1, 1, 1, 2, 2, 3]))
+        ]
+        draw = rng.random()
+        if draw < 0.1:
+            self.used["duplicate in a batch"] += 1
+            selects.append(rng.choice(selects))
+        elif draw < 0.25:  # the same of everybody and of nobody, whom a scan must keep apart
+            self.used["everybody and nobody in a batch"] += 1
+            one = rng.choice(selects)
+            both = [replace(one, where=None), replace(one, where=("constant", False))]
+            rng.shuffle(both)
+            selects = [*selects[:1], *both] if draw < 0.15 else both
+        return selects
 
     def _again(self, before: Asked, rng: random.Random) -> str:
         """Ask what was answered once more, perhaps in other words, inside a batch, by another."""
@@ -336,6 +346,7 @@ class Run:
         failing: Any = nullcontext()
         if broken:
             self.used["engine fails"] += 1
+            self._quote(asked)  # counts of public columns are read then, and remembered
             failing = mock.patch.object(holding, "totals", side_effect=RuntimeError("no engine"))
         with failing:
             if alone:

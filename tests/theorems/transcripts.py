@@ -156,10 +156,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Enumerate the transcripts of random agents.")
     parser.add_argument("--strategies", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="which strategy to begin with")
     parser.add_argument("--width", type=int, default=700, help="of what is said of a problem")
     options = parser.parse_args()
     tally, started = Tally(), time.monotonic()
-    for number in range(options.strategies):
+    for number in range(options.first, options.first + options.strategies):
         world = draw_world(options.seed * 1_000_000 + number)
         try:
             runs, problems = enumerate_world(world)
