@@ -31,6 +31,13 @@ Out = Annotated[
     Path,
     typer.Option("--out", "-o", metavar="FILE", help="The .parquet or .csv file to write."),
 ]
+SpreadsheetSafe = Annotated[
+    bool,
+    typer.Option(
+        "--spreadsheet-safe",
+        help="Put a single quote before texts of a CSV file that a spreadsheet would compute.",
+    ),
+]
 Bins = Annotated[
     list[str] | None,
     typer.Option("--bins", metavar="COL=STEP", help="Take a numeric column in bins of this width."),

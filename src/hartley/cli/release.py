@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hartley.cli.options import Names, Null, Out, Tables, open_tables
+from hartley.cli.options import Names, Null, Out, SpreadsheetSafe, Tables, open_tables
 from hartley.cli.output import (
     Format,
     check_files,
@@ -46,6 +46,7 @@ def release_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             help="Refuse a table with values that are missing or outside the declared ranges.",
         ),
     ] = False,
+    spreadsheet_safe: SpreadsheetSafe = False,
     null: Null = None,
     names: Names = None,
     json: Format = None,
@@ -68,7 +69,14 @@ def release_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         progress_bar({"count": "Counting rows", "release": "Releasing rows"}) as progress,
         staged(out, wanted=promised is not None) as place,
     ):
-        report = release(opened, document, place, strict=strict, progress=progress)
+        report = release(
+            opened,
+            document,
+            place,
+            strict=strict,
+            progress=progress,
+            spreadsheet_safe=spreadsheet_safe,
+        )
     report = replace(report, path=str(out))
     if certificate is not None and promised is not None:
         promised.save(certificate)
