@@ -49,7 +49,7 @@ other = true
 
 [columns.seen]
 kind = "private"
-range = [1970-01-01, 2030-12-31]
+range = [1970-01-01, 1970-12-31]
 step = 7
 """,
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
+import tomllib
 
 NUMBERS = (
     *("0", "-0", "1", "-1", "007", "0x10", "1_000", "1e400", "-1e400", "1e-400", "1e999999999"),
@@ -42,10 +44,102 @@ SETTING = re.compile(r"(?m)^([ \t]*[\w.\"-]+[ \t]*=[ \t]*|[ \t]*\"\w+\":[ \t]*)(
 
 def mutate(document: str, luck) -> bytes:
     """Return a document with a few changes, as the bytes of a file."""
-    for _ in range(luck.choice((1, 1, 1, 2, 2, 3, 5))):
+    if luck.random() < 0.5:
+        rebuilt = rebuild(document, luck)
+        if rebuilt is not None:
+            return rebuilt.encode("utf-8", "surrogatepass")
+    for _ in range(luck.choice((1, 1, 1, 1, 1, 2, 2, 3, 5))):
         document = luck.choice(CHANGES)(document, luck)
     data = document.encode("utf-8", "surrogatepass")
     return luck.choice(ENCODINGS)(data, luck) if luck.random() < 0.15 else data
+
+
+# --- structure ----------------------------------------------------------------------------------
+
+
+class Raw(str):
+    """A value as it is to be written."""
+
+
+def rebuild(document, luck) -> str | None:
+    """Change what a TOML or JSON document says, so that it can still be parsed; None of others."""
+    try:
+        content, write = json.loads(document), json.dumps
+        if not isinstance(content, dict):
+            return None
+    except ValueError:
+        try:
+            content, write = tomllib.loads(document), as_toml
+        except ValueError:
+            return None
+        if not content:
+            return None
+    for _ in range(luck.choice((1, 1, 2, 3))):
+        holder, key = luck.choice(_places(content) or [(content, next(iter(content)))])
+        _change_place(holder, key, luck, toml=write is as_toml)
+        if not content:
+            break
+    return write(content)
+
+
+def _places(content):
+    places, waiting = [], [content]
+    while waiting:
+        holder = waiting.pop()
+        keys = holder if isinstance(holder, dict) else range(len(holder))
+        for key in keys:
+            places.append((holder, key))
+            if isinstance(holder[key], (dict, list)):
+                waiting.append(holder[key])
+    return places
+
+
+def _change_place(holder, key, luck, *, toml):
+    value = holder[key]
+    written = {
+        "number": lambda: luck.choice((-1, 0, 1, 2, 3, 1.5, -0.25, 10**17, 1e300, 2**63, 10**50)),
+        "text": lambda: luck.choice(TEXTS + NUMBERS + DATES),
+        "raw": lambda: Raw(luck.choice(NUMBERS[:30])) if toml else 1e17,
+        "type": lambda: luck.choice((True, [], {}, "", [value], {"a": value}, [value, value])),
+        "near": lambda: _near(value, luck),
+    }
+    change = luck.choice((*written, "near", "near", "number", "remove", "name", "double"))
+    if change == "remove":
+        del holder[key]
+    elif change == "name" and isinstance(holder, dict):
+        holder[luck.choice(TEXTS)] = holder.pop(key)
+    elif change == "double" and isinstance(holder, list):
+        holder.append(value)
+    else:
+        holder[key] = written.get(change, written["near"])()
+
+
+def _near(value, luck):
+    """Return something of the same type, or what can be written the same way."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, (int, float)):
+        return luck.choice((-value, value + 1, value * 10, value / 3, value - 0.5, 0))
+    if isinstance(value, str) and re.fullmatch(r"[\d./-]+", value):
+        return luck.choice((f"-{value}", f"{value}0", "0", "1/3", "1e9", "1e-9", "1e399", value[:1]))
+    if isinstance(value, list):
+        return luck.choice((value[::-1], value[:1], value + value, value[1:]))
+    return luck.choice(("private", "keep", "merging", "quantizer", "stretch", "age", "mean(age)", "x"))
+
+
+def as_toml(content: dict) -> str:
+    """Write every table inline: what is meant is tested, not how it is laid out."""
+    return "".join(f"{json.dumps(key)} = {_inline(value)}\n" for key, value in content.items())
+
+
+def _inline(value) -> str:
+    if isinstance(value, Raw):
+        return value
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(k)} = {_inline(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_inline, value)) + "]"
+    return str(value) if isinstance(value, dt.date) else json.dumps(value)
 
 
 # --- text ---------------------------------------------------------------------------------------
@@ -141,10 +235,7 @@ def _stray(data, luck):
 
 
 ENCODINGS = (
-    _flipped,
-    _flipped,
-    _stray,
-    _stray,
+    *(_flipped, _flipped, _stray, _stray),
     lambda data, _: b"\xef\xbb\xbf" + data,
     lambda data, _: data.replace(b"\n", b"\r\n"),
     lambda data, _: data.replace(b"\n", b"\r"),

@@ -12,7 +12,6 @@ from pathlib import Path
 import documents as valid
 
 import hartley
-from hartley.agent.batch import from_plain
 from hartley.agent.certifying import RULES
 from hartley.agent.ledger import open_ledger
 from hartley.agent.ledger.entries import Head
@@ -156,8 +155,7 @@ def _recorded(document, stage, _luck):
     text = document.decode("utf-8", "surrogateescape")
     terms_of(text)
     with open_ledger(stage.folder / "ledger.db", create=False) as ledger:
-        (charge,) = ledger.history("people")
-        reprice(text, charge.questions, RULES)
+        reprice(text, ledger.history("people")[0].questions, RULES)
 
 
 def _design(document, stage, luck):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.embedded import stop
+from hartley.engines.failures import lack_of_room
 from hartley.engines.met import MapCounts, refuse_met
 from hartley.engines.rules import Formula, Quantized
 from hartley.engines.streams import batches, declared_types
@@ -88,13 +89,17 @@ def write_table(  # noqa: PLR0913 - each is one choice of the caller's
         except HartleyError:
             raise
         except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
+            engine = f"The engine {mapped.table.engine}"
+            shortage = lack_of_room(error, engine, f"while it wrote {target.name}")
+            if shortage is not None:
+                raise shortage from None
             if str(error) == "Query interrupted":  # how DuckDB passes Ctrl-C on
                 stop(mapped.table.backend)
                 raise KeyboardInterrupt from None
             raise EngineError(
-                f"The engine {mapped.table.engine} could not write {target.name} "
-                f"({type(error).__name__})",
-                hint="check that the disk has room and that the engine answers (hartley doctor)",
+                f"{engine} could not write {target.name} ({type(error).__name__})",
+                hint="check that the table can be read and that the engine answers "
+                "(hartley doctor)",
             ) from None
         found = _settle(mapped, counts, rows, nulls)
         if accept is not None:
