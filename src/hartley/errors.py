@@ -20,6 +20,8 @@ carries a value taken from the data.
 
 from __future__ import annotations
 
+import re
+
 
 def printable(text: str) -> str:
     r"""Show control characters as escapes, so that no name or value can steer a terminal.
@@ -33,6 +35,22 @@ def printable(text: str) -> str:
 
 LONGEST = 400
 """Characters of a problem or a hint: a name or a query that somebody typed can be of any length."""
+
+
+LONGEST_PIECE = 120
+"""Characters of what a message repeats: something in quotation marks, or a word."""
+PIECE = re.compile(rf"'[^']*'|\S{{{LONGEST_PIECE + 1},}}")
+
+
+def stated(text: str) -> str:
+    """Return a problem or a hint as it is shown: printable, and nothing long repeated in full.
+
+    Example:
+        >>> len(stated("Column '" + "x" * 5000 + "' is unknown")) < 150
+        True
+    """
+    pieces = PIECE.sub(lambda piece: shortened(piece[0], LONGEST_PIECE), printable(text))
+    return shortened(pieces)
 
 
 def shortened(text: str, most: int = LONGEST) -> str:
@@ -57,7 +75,7 @@ class HartleyError(Exception):
     """
 
     def __init__(self, problem: str, *, hint: str) -> None:
-        self.problem, self.hint = shortened(printable(problem)), shortened(printable(hint))
+        self.problem, self.hint = stated(problem), stated(hint)
         super().__init__(f"{self.problem}; hint: {self.hint}")
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from fractions import Fraction
 from numbers import Rational
 
 from hartley.errors import OptionError
 
+MOST_DIGITS = 400
+"""Of a number that somebody wrote: more than any double has, few enough to compute with exactly."""
+NUMBER = re.compile(
+    r"[+-]?(?P<whole>[0-9]*)\.?(?P<part>[0-9]*)(?:[eE](?P<power>[+-]?[0-9]{1,4})|/(?P<below>[0-9]+))?"
+)
+"""Digits as a keyboard has them: Python would take 1_000 and the digits of any script too."""
 LARGEST_EXACT_INTEGER = 2**53
 """Every integer up to this size is a double, exactly."""
 
@@ -158,15 +165,21 @@ def parse_number(number: object, *, name: str) -> Fraction:
             raise TypeError  # noqa: TRY301 - one place turns everything bad into one sentence
         if isinstance(number, Rational):
             return Fraction(int(number.numerator), int(number.denominator))
-        text = number if isinstance(number, str) else repr(float(number))  # type: ignore[arg-type]  # refused below
-        if "/" not in text and abs(Decimal(text.strip()).adjusted()) > 400:
-            raise ValueError  # noqa: TRY301 - a number that nobody means, and that takes for ever
-        return Fraction(text)
-    except (TypeError, ValueError, ZeroDivisionError, ArithmeticError):
+        return _read_number(number if isinstance(number, str) else repr(float(number)))  # type: ignore[arg-type]  # refused below
+    except (TypeError, ValueError, ArithmeticError):
         raise OptionError(
             f"{name[0].upper()}{name[1:]} is not a number",
-            hint="write a number, for example 10 or 0.5",
+            hint=f"write a number, for example 10 or 0.5, of at most {MOST_DIGITS} digits",
         ) from None
+
+
+def _read_number(text: str) -> Fraction:
+    written = NUMBER.fullmatch(text.strip())
+    if written is None or max(len(digits or "") for digits in written.groups()) > MOST_DIGITS:
+        raise ValueError
+    if abs(int(written["power"] or 0)) > MOST_DIGITS:
+        raise ValueError  # a number that nobody means, and that takes for ever
+    return Fraction(text)
 
 
 def parse_step(step: object, *, column: str) -> Fraction:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakSet
 
 from hartley.errors import InputError, OptionError
+from hartley.exact import MOST_DIGITS
 
 try:
     import fcntl
@@ -41,8 +42,6 @@ LONGEST_LABEL = 200
 """Characters of a file's name that the name of its folder repeats; file systems allow 255."""
 MOST_BYTES = 64 << 20
 DEEPEST = 64
-MOST_DIGITS = 400
-"""Of a number in a file: more than any double has, and few enough to compute with exactly."""
 
 
 # --- private folders ----------------------------------------------------------------------------
@@ -133,8 +132,8 @@ def _undisturbed() -> Iterator[None]:
     finally:
         for number, handler in ours.items():
             signal.signal(number, handler)
-        for number in held[:1]:
-            signal.raise_signal(number)
+        if held:
+            signal.raise_signal(held[0])
 
 
 @dataclass
@@ -377,14 +376,16 @@ def read_text_file(
 
 
 def parse_json(text: str, *, what: str, kind: type[InputError] = OptionError) -> Any:  # noqa: ANN401 - nested plain values
-    """Read JSON of a sensible size, depth and precision.
+    """Read JSON of a sensible size, depth and precision, in which no object names a field twice.
 
     Example:
         >>> parse_json('{"a": [1, 2.5]}', what="certificate")
         {'a': [1, 2.5]}
     """
     try:
-        content = json.loads(text, parse_constant=_refuse_constant)
+        content = json.loads(
+            text, parse_constant=_refuse_constant, object_pairs_hook=_different_fields
+        )
     except RecursionError:
         raise _too_deep(what, kind) from None
     except ValueError as error:
@@ -425,6 +426,14 @@ def one_line(text: str, most: int = 120) -> str:
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(name)  # NaN and Infinity are no JSON
+
+
+def _different_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse an object that names a field twice: readers disagree about which one counts."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise ValueError
+    return content
 
 
 def _check_plain(content: object, what: str, kind: type[InputError]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ from hartley.agent.batch import from_plain
 from hartley.agent.certifying import RULES
 from hartley.agent.pricing.price import open_factor, price
 from hartley.errors import HartleyError
+from hartley.files import parse_toml
 from hartley.ranges.schema import Schema
 
 if TYPE_CHECKING:
@@ -62,6 +62,6 @@ def _schema(schema: object, rules: str) -> Schema | None:
 @lru_cache(maxsize=64)
 def _read(text: str) -> Schema | None:
     try:
-        return Schema.read(tomllib.loads(text))
-    except (tomllib.TOMLDecodeError, HartleyError):
+        return Schema.read(parse_toml(text, what="recorded schema"))
+    except HartleyError:
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from hartley.agent.ledger.entries import NULL, STRANGE
 from hartley.engines.copying import code_table
 from hartley.engines.sources import open_table
 from hartley.errors import HartleyError, InputError, OptionError
+from hartley.files import parse_toml
 from hartley.ranges.schema import Schema
 from hartley.ranges.transcript import FAR, Transcript
 
@@ -122,7 +122,7 @@ def _dataset(ledger: Ledger, dataset: str | None) -> str:
 def _schema(dataset: str, recorded: object) -> Schema:
     """Return the schema that an agent recorded, as the text of a TOML file."""
     try:
-        return Schema.read(tomllib.loads(recorded))  # type: ignore[arg-type]  # refused below
+        return Schema.read(parse_toml(recorded, what="recorded schema"))  # type: ignore[arg-type]  # refused below
     except (*STRANGE, HartleyError):
         raise _no_agents(dataset) from None
 

@@ -14,6 +14,7 @@ from hartley.cli.options import (
     Names,
     Null,
     Out,
+    SpreadsheetSafe,
     Tables,
     open_tables,
     read_hierarchies,
@@ -139,6 +140,7 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         str,
         typer.Option("--suppress", metavar="SHARE", help="Share of records that may be left out."),
     ] = "0",
+    spreadsheet_safe: SpreadsheetSafe = False,
     html: Html = None,
     null: Null = None,
     names: Names = None,
@@ -151,13 +153,13 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     [dim]Example: hartley anonymize people.parquet --keys age,sex --confidential diagnosis
     --bins age=5,10,20 -k 5 --suppress 0.02 -o released.parquet[/dim]
     """
-    from hartley.policies.arrow_file import check_ending
+    from hartley.engines.writing import check_form
     from hartley.policies.generalisation import k_anonymize
     from hartley.reports import write_html
     from hartley.reports.anonymity_page import print_anonymized
     from hartley.studies.microdata import check_release
 
-    check_ending(out)
+    check_form(out, spreadsheet_safe=spreadsheet_safe)
     files = [text.rpartition("=")[2] for text in hierarchy or []]
     check_files({"release": out, "report": html}, {"table": table, "hierarchy": files})
     opened = open_tables(table, null, names)
@@ -180,7 +182,7 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     )
     again = check_release(found)
     with written_together():
-        found.write(out)
+        found.write(out, spreadsheet_safe=spreadsheet_safe)
         written = {"html": str(write_html(found, html))} if html else {}
     if wants_json(json):
         print_json(found.to_dict() | {"check": again.to_dict(), "file": str(out)} | written)

@@ -157,9 +157,12 @@ def _run() -> tuple[int, str | None]:
             return int(error.exit_code), None
         if os.environ.get("HARTLEY_DEBUG"):
             raise
-        return 1, (
+        message = (
             f"Something went wrong inside Hartley ({type(error).__name__}); "
             "hint: run again with HARTLEY_DEBUG=1 to see where, and report it"
         )
+        if isinstance(error, MemoryError):
+            message = "There is not enough memory; hint: raise its limit, or name fewer columns"
+        return 1, message
     code = code if isinstance(code, int) else 0
     return code, STOPPED if code == INTERRUPTED else None  # what typer makes of an interruption

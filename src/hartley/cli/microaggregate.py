@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from hartley.cli.options import Html, Keep, Names, Null, Out, Tables, open_tables, split_columns
+from hartley.cli.options import (
+    Html,
+    Keep,
+    Names,
+    Null,
+    Out,
+    SpreadsheetSafe,
+    Tables,
+    open_tables,
+    split_columns,
+)
 from hartley.cli.output import Format, check_files, console, print_json, say, wants_json
 from hartley.errors import OptionError
 from hartley.files import written_together
@@ -38,6 +48,7 @@ def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         bool,
         typer.Option("--raw", help="Measure distances in the units of the columns as they are."),
     ] = False,
+    spreadsheet_safe: SpreadsheetSafe = False,
     html: Html = None,
     null: Null = None,
     names: Names = None,
@@ -48,7 +59,7 @@ def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     [dim]Example: hartley microaggregate people.parquet --k 5 --columns age,height,weight
     --keep diagnosis -o averages.parquet[/dim]
     """
-    from hartley.policies.arrow_file import check_ending
+    from hartley.engines.writing import check_form
     from hartley.policies.microaggregation import METHODS
     from hartley.reports import write_html
     from hartley.reports.microaggregation_page import print_microaggregation
@@ -62,7 +73,7 @@ def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         raise OptionError(
             "The option --raw makes no difference to the univariate optimum", hint="leave it out"
         )
-    check_ending(out)
+    check_form(out, spreadsheet_safe=spreadsheet_safe)
     check_files({"release": out, "report": html}, {"table": table})
     opened = open_tables(table, null, names)
     asked = split_columns(columns, opened.columns) if columns else None
@@ -72,7 +83,7 @@ def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     )
     again = check_release(found)
     with written_together():
-        released = found.write(out)
+        released = found.write(out, spreadsheet_safe=spreadsheet_safe)
         written = {"html": str(write_html(found, html))} if html else {}
     if wants_json(json):
         print_json(found.to_dict() | {"check": again.to_dict(), "out": str(released)} | written)

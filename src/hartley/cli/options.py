@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hartley.errors import OptionError
+from hartley.files import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +31,13 @@ Keys = Annotated[
 Out = Annotated[
     Path,
     typer.Option("--out", "-o", metavar="FILE", help="The .parquet or .csv file to write."),
+]
+SpreadsheetSafe = Annotated[
+    bool,
+    typer.Option(
+        "--spreadsheet-safe",
+        help="Put a single quote before texts of a CSV file that a spreadsheet would compute.",
+    ),
 ]
 Bins = Annotated[
     list[str] | None,
@@ -128,7 +136,7 @@ def split_settings(texts: list[str], option: str, form: str) -> dict[str, str]:
         column, equals, value = text.rpartition("=")
         if not (column.strip() and equals and value.strip()):
             raise OptionError(
-                f"The option {option} {text} is not of the form {form}",
+                f"The option {option} {one_line(text)} is not of the form {form}",
                 hint=f"write {option} {form}",
             )
         if column.strip() in found:

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hartley.cli.options import Html, Keep, Names, Null, Out, Tables, open_tables, split_columns
+from hartley.cli.options import (
+    Html,
+    Keep,
+    Names,
+    Null,
+    Out,
+    SpreadsheetSafe,
+    Tables,
+    open_tables,
+    split_columns,
+)
 from hartley.cli.output import (
     Format,
     check_files,
@@ -126,6 +136,7 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         bool,
         typer.Option("--estimate", help="Also print the frequencies as readers can estimate them."),
     ] = False,
+    spreadsheet_safe: SpreadsheetSafe = False,
     html: Html = None,
     null: Null = None,
     names: Names = None,
@@ -183,6 +194,7 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             confidential=about or None,
             notes=notes,
             progress=progress,
+            spreadsheet_safe=spreadsheet_safe,
         )
         if policy_out is not None:
             report.policy.save(policy_out)

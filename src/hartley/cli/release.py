@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hartley.cli.options import Names, Null, Out, Tables, open_tables
+from hartley.cli.options import Names, Null, Out, SpreadsheetSafe, Tables, open_tables
 from hartley.cli.output import (
     Format,
     check_files,
@@ -42,6 +42,7 @@ def release_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             help="Refuse a table with values that are missing or outside the declared ranges.",
         ),
     ] = False,
+    spreadsheet_safe: SpreadsheetSafe = False,
     null: Null = None,
     names: Names = None,
     json: Format = None,
@@ -64,7 +65,14 @@ def release_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         progress_bar({"count": "Counting rows", "release": "Releasing rows"}) as progress,
         written_together(),
     ):
-        report = release(opened, document, out, strict=strict, progress=progress)
+        report = release(
+            opened,
+            document,
+            out,
+            strict=strict,
+            progress=progress,
+            spreadsheet_safe=spreadsheet_safe,
+        )
         if certificate is not None and promised is not None:
             promised.save(certificate)
     files = {"certificate": str(certificate)} if certificate is not None else {}

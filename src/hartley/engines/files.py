@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.embedded import connect
+from hartley.engines.failures import lack_of_room, refuse_encodings
 from hartley.engines.table import Span, Table, refuse_doubled
 from hartley.errors import ColumnError, InputError, TableError
 
@@ -56,6 +57,11 @@ def open_files(
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
+        shortage = lack_of_room(error, "The engine duckdb", f"over {name}")
+        if shortage is not None:
+            raise shortage from None
+        if not is_parquet:
+            refuse_encodings(paths)
         raise _unreadable(name, type(error).__name__, is_parquet=is_parquet) from None
     typed = texts.select(
         **{
@@ -293,5 +299,5 @@ def _unreadable(name: str, error: str, *, is_parquet: bool) -> TableError:
         )
     return TableError(
         f"The file {name} is not a readable CSV file ({error})",
-        hint="check that every line has the same number of fields and that the text is UTF-8",
+        hint="check that every line has the same number of fields",
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.embedded import stop
+from hartley.engines.failures import lack_of_room, refuse_encodings
 from hartley.engines.table import Kind, Table
 from hartley.errors import ColumnError, EngineError, HartleyError, OptionError, TableError
 
@@ -201,15 +202,14 @@ def run(table: Table, action: Callable[[], Any]) -> Any:
         if "interrupt" in str(error).lower():
             stop(table.backend)
             raise KeyboardInterrupt from None
-        if "OutOfMemory" in type(error).__name__:
-            raise EngineError(
-                f"The engine {table.engine} ran out of memory over {table.name}",
-                hint="give a larger memory limit, or bin a column",
-            ) from None
+        shortage = lack_of_room(error, f"The engine {table.engine}", f"over {table.name}")
+        if shortage is not None:
+            raise shortage from None
         if table.texts is not None:
+            refuse_encodings(table.paths)
             raise TableError(
                 f"The file {table.name} cannot be read to its end ({type(error).__name__})",
-                hint="check that all lines have the same number of fields and are UTF-8 text",
+                hint="check that all lines have the same number of fields",
             ) from None
         # What the engine says may hold private values, so only its kind is told.
         raise EngineError(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.embedded import stop
+from hartley.engines.failures import lack_of_room
 from hartley.engines.met import MapCounts, refuse_met
 from hartley.engines.rules import Formula, Quantized
 from hartley.engines.streams import batches, declared_types
@@ -30,6 +31,8 @@ PARQUET_ENDINGS = (".parquet", ".pq", ".parq")
 CSV_ENDINGS = (".csv",)
 BATCH = 100_000
 """Rows that are fetched and written at a time where the engine does not write itself."""
+FORMULA = r"\A('*[=+\-@\t\n\r])"
+"""How a text begins that a spreadsheet computes, or that is quoted already."""
 CHUNK = 1_000_000
 """Rows that are fetched, changed and written at a time."""
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -37,13 +40,14 @@ BYTES_PER_THREAD = 400_000_000
 """What the embedded engine may use of memory to write, a thread."""
 
 
-def write_table(
+def write_table(  # noqa: PLR0913 - each is one choice of the caller's
     mapped: MappedTable,
     path: str | os.PathLike[str],
     *,
     progress: Progress | None = None,
     change: Change | None = None,
     accept: Callable[[MapCounts], None] | None = None,
+    spreadsheet_safe: bool = False,
 ) -> MapCounts:
     """Write a mapped table as Parquet or CSV, by the ending of the path, and say what it met.
 
@@ -59,6 +63,7 @@ def write_table(
         change: what becomes of the rows on their way, such as a random draw; what was met is
             counted before it.
         accept: told what was met before the file appears, and may refuse it by raising.
+        spreadsheet_safe: whether texts of a CSV file are quoted as ``quote_formulas`` does.
 
     Example:
         >>> from hartley.engines.column_map import UniformCells, apply_map
@@ -71,7 +76,9 @@ def write_table(
         2 ['"age"', '15', '35']
     """
     target = Path(path)
-    form = _form(target)
+    form = check_form(target, spreadsheet_safe=spreadsheet_safe)
+    if spreadsheet_safe:
+        change = _then_quoted(change)
     counts = mapped.counts
     with whole_file(target) as half:
         try:
@@ -83,6 +90,10 @@ def write_table(
         except HartleyError:
             raise
         except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
+            engine = f"The engine {mapped.table.engine}"
+            shortage = lack_of_room(error, engine, f"while it wrote {target.name}")
+            if shortage is not None:
+                raise shortage from None
             if str(error) == "Query interrupted":  # how DuckDB passes Ctrl-C on
                 stop(mapped.table.backend)
                 raise KeyboardInterrupt from None
@@ -90,9 +101,9 @@ def write_table(
             if full is not None:
                 raise full from None  # whoever gave the place knows what to say
             raise EngineError(
-                f"The engine {mapped.table.engine} could not write {target.name} "
-                f"({type(error).__name__})",
-                hint="check that the disk has room and that the engine answers (hartley doctor)",
+                f"{engine} could not write {target.name} ({type(error).__name__})",
+                hint="check that the table can be read and that the engine answers "
+                "(hartley doctor)",
             ) from None
         found = _settle(mapped, counts, rows, nulls)
         if accept is not None:
@@ -110,7 +121,9 @@ def _no_room(error: Exception) -> OSError | None:
     return None
 
 
-def write_record(record: Mapping[str, float], path: str | os.PathLike[str]) -> None:
+def write_record(
+    record: Mapping[str, float], path: str | os.PathLike[str], *, spreadsheet_safe: bool = False
+) -> None:
     """Write one row of numbers as Parquet or CSV, by the ending of the path, whole or not at all.
 
     Example:
@@ -123,22 +136,68 @@ def write_record(record: Mapping[str, float], path: str | os.PathLike[str]) -> N
     import pyarrow as pa
 
     target = Path(path)
-    form = _form(target)
+    form = check_form(target, spreadsheet_safe=spreadsheet_safe)
     row = pa.table({name: pa.array([value], pa.float64()) for name, value in record.items()})
+    if spreadsheet_safe:
+        row = quote_formulas(row)
     with whole_file(target) as half, _writer(half, form, row.schema) as writer:
         writer.write_table(row)
 
 
-def _form(target: Path) -> str:
-    name = target.name.lower()
-    if name.endswith(PARQUET_ENDINGS):
-        return "parquet"
-    if name.endswith(CSV_ENDINGS):
+def check_form(path: str | os.PathLike[str], *, spreadsheet_safe: bool = False) -> str:
+    """Return what a file to write is, "parquet" or "csv", by its ending; refuse any other.
+
+    Example:
+        >>> check_form("released.CSV", spreadsheet_safe=True)
+        'csv'
+    """
+    name = Path(path).name
+    if name.lower().endswith(CSV_ENDINGS):
         return "csv"
-    raise OptionError(
-        f"The ending of {target.name} names no format that can be written",
-        hint="end the name with .parquet or .csv",
-    )
+    if not name.lower().endswith(PARQUET_ENDINGS):
+        raise OptionError(
+            f"The ending of {name} names no format that can be written",
+            hint="end the name with .parquet or .csv",
+        )
+    if spreadsheet_safe:
+        raise OptionError(
+            f"{name} is no CSV file, and only the texts of those can be taken for formulas",
+            hint="leave out --spreadsheet-safe (spreadsheet_safe=True), or end the name with .csv",
+        )
+    return "parquet"
+
+
+def quote_formulas(table: Any) -> Any:
+    """Put a single quote before every text that a spreadsheet would take for a formula.
+
+    Those begin with = + - @ or with a tab, a line feed or a carriage return. Only columns of text
+    change, and names of columns; numbers, dates and truth values are none. A text that has such a
+    quote already gets one more, so that different texts stay different.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> quote_formulas(pa.table({"a": ["=1+1", "fine", "'-3"], "b": [-1, 2, 3]})).to_pydict()
+        {'a': ["'=1+1", 'fine', "''-3"], 'b': [-1, 2, 3]}
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def quoted(texts: Any) -> Any:
+        return pc.replace_substring_regex(texts, pattern=FORMULA, replacement=r"'\1")
+
+    for place, field in enumerate(table.schema):
+        column = table.column(place)
+        if pa.types.is_dictionary(field.type):
+            column = column.cast(field.type.value_type)
+        if pa.types.is_string_view(column.type):
+            column = column.cast(pa.large_string())
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            table = table.set_column(place, field.name, quoted(column))
+    return table.rename_columns(quoted(pa.array(table.column_names, pa.string())).to_pylist())
+
+
+def _then_quoted(change: Change | None) -> Change:
+    return quote_formulas if change is None else lambda table: quote_formulas(change(table))
 
 
 def _settle(mapped: MappedTable, counts: MapCounts, rows: int, nulls: list[int]) -> MapCounts:

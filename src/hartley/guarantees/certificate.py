@@ -149,7 +149,7 @@ class Certificate(Promise):
     def _recompute(self, content: bytes, path: str | os.PathLike[str]) -> Promise:
         try:
             document = PolicyDocument.from_toml(
-                content.decode("utf-8"), name=f"the policy file {path}"
+                content.decode("utf-8-sig"), name=f"the policy file {path}"
             )
             return promise_document(document, self.parameters.get("budget"))
         except (HartleyError, UnicodeDecodeError) as error:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from hartley.errors import CertificateError
+from hartley.errors import CertificateError, InputError
+from hartley.files import parse_json
 from hartley.guarantees.promise import Consequence
 
 if TYPE_CHECKING:
@@ -24,32 +24,43 @@ RULES, CERTAINTIES = ("corrected", "printed"), ("exact", "bound")
 
 def read_certificate(text: str, name: str) -> dict[str, Any]:
     """Return the fields of a certificate, each of the right type, or refuse it in one sentence."""
-    try:
-        if len(text) > LARGEST:
-            raise ValueError  # noqa: TRY301 - one place turns everything bad into one sentence
-        content = json.loads(
-            text, object_pairs_hook=_pairs, parse_constant=_refuse, parse_float=_float
-        )
-        if not isinstance(content, dict):
-            raise TypeError  # noqa: TRY301 - likewise
-        form = repr(content.pop("format", None))  # neither true nor 1.0
-        if form == "1":
-            raise CertificateError(
-                f"{name[0].upper()}{name[1:]} was written by an earlier version, whose "
-                "certificates left out that people must be unrelated",
-                hint="certify the policy again, with hartley release --certificate",
-            )
-        if form != repr(FORMAT):
-            raise CertificateError(
-                f"{name[0].upper()}{name[1:]} has a format that this version does not know",
-                hint="use the version of Hartley that wrote it, or a newer one",
-            )
-        return _read(content, FIELDS)
-    except (ValueError, TypeError, KeyError, RecursionError):
+    place = f"{name[0].upper()}{name[1:]}"
+    content = _parse(text, place)
+    form = repr(content.pop("format", None))  # neither true nor 1.0
+    if form == "1":
         raise CertificateError(
-            f"{name[0].upper()}{name[1:]} is not a certificate",
-            hint="pass a file that hartley has written, as it was written",
-        ) from None
+            f"{place} was written by an earlier version, whose certificates left out that people "
+            "must be unrelated",
+            hint="certify the policy again, with hartley release --certificate",
+        )
+    if form != repr(FORMAT):
+        raise CertificateError(
+            f"{place} has a format that this version does not know",
+            hint="use the version of Hartley that wrote it, or a newer one",
+        )
+    try:
+        return _read(content, FIELDS)
+    except (ValueError, TypeError, KeyError):
+        raise _no_certificate(place) from None
+
+
+def _parse(text: str, place: str) -> dict[str, Any]:
+    if len(text) > LARGEST:
+        raise _no_certificate(place)
+    try:
+        content = parse_json(text, what="certificate", kind=InputError)
+    except InputError:
+        raise _no_certificate(place) from None
+    if not isinstance(content, dict):
+        raise _no_certificate(place)
+    return content
+
+
+def _no_certificate(place: str) -> CertificateError:
+    return CertificateError(
+        f"{place} is not a certificate",
+        hint="pass a file that hartley has written, as it was written",
+    )
 
 
 def _read(content: object, readers: dict[str, Callable[[Any], Any]]) -> dict[str, Any]:
@@ -57,28 +68,6 @@ def _read(content: object, readers: dict[str, Callable[[Any], Any]]) -> dict[str
     if not isinstance(content, dict) or content.keys() != readers.keys():
         raise TypeError
     return {key: reader(content[key]) for key, reader in readers.items()}
-
-
-# --- JSON without its loopholes -----------------------------------------------------------------
-
-
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse an object that names a field twice: readers disagree about which one counts."""
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        raise ValueError
-    return content
-
-
-def _refuse(_constant: str) -> NoReturn:
-    raise ValueError
-
-
-def _float(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError
-    return number
 
 
 # --- types --------------------------------------------------------------------------------------

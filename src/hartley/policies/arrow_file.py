@@ -5,32 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.writing import CSV_ENDINGS, PARQUET_ENDINGS
-from hartley.errors import OptionError
+from hartley.engines.writing import check_form, quote_formulas
 from hartley.files import whole_file
 
 if TYPE_CHECKING:
     import os
 
 
-def check_ending(path: str | os.PathLike[str]) -> str:
-    """Return the ending of a file to write, and refuse one that names no format.
-
-    Example:
-        >>> check_ending("released.CSV")
-        '.csv'
-    """
-    ending = Path(path).suffix.lower()
-    if ending not in (*PARQUET_ENDINGS, *CSV_ENDINGS):
-        raise OptionError(
-            f"The ending of {Path(path).name} names no format that can be written",
-            hint="end the name with .parquet or .csv",
-        )
-    return ending
-
-
-def write_arrow(table: Any, path: str | os.PathLike[str]) -> Path:  # noqa: ANN401 - Arrow carries no types
+def write_arrow(
+    table: Any,  # noqa: ANN401 - Arrow carries no types
+    path: str | os.PathLike[str],
+    *,
+    spreadsheet_safe: bool = False,
+) -> Path:
     """Write an Arrow table as Parquet or CSV, by the ending of the path.
+
+    Texts of a CSV file are quoted as ``quote_formulas`` does where that is wanted.
 
     Example:
         >>> import tempfile
@@ -42,9 +32,8 @@ def write_arrow(table: Any, path: str | os.PathLike[str]) -> Path:  # noqa: ANN4
     import pyarrow.csv
     import pyarrow.parquet
 
-    write = (
-        pyarrow.csv.write_csv if check_ending(path) in CSV_ENDINGS else pyarrow.parquet.write_table
-    )
+    is_csv = check_form(path, spreadsheet_safe=spreadsheet_safe) == "csv"
+    write = pyarrow.csv.write_csv if is_csv else pyarrow.parquet.write_table
     with whole_file(path) as half:
-        write(table, half)
+        write(quote_formulas(table) if spreadsheet_safe else table, half)
     return Path(path)

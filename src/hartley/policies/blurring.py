@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from hartley.errors import OptionError
 from hartley.exact import parse_number
+from hartley.files import one_line
 from hartley.ranges.box import Interval
 from hartley.ranges.expression import Expression, maximum, parse_expression, variables
 from hartley.ranges.volume import volume
@@ -44,7 +45,7 @@ class Threshold:
             if column.operation == "var" and column.arguments[0] not in line.names:
                 return cls(column.arguments[0], line)
         raise OptionError(
-            f"The hypothesis '{hypothesis}' does not compare one column with others",
+            f"The hypothesis '{one_line(hypothesis)}' does not compare one column with others",
             hint="write it as column >= expression, for example weight >= 30*(height/100)**2",
         )
 

@@ -117,9 +117,9 @@ class AnonymizedTable:
             "losses": dict(zip(self.keys, map(float, self.losses), strict=True)),
         }
 
-    def write(self, path: str | os.PathLike[str]) -> Path:
+    def write(self, path: str | os.PathLike[str], *, spreadsheet_safe: bool = False) -> Path:
         """Write the released rows as Parquet or CSV, by the ending of the path."""
-        return write_arrow(self.table, path)
+        return write_arrow(self.table, path, spreadsheet_safe=spreadsheet_safe)
 
 
 def k_anonymize(  # noqa: PLR0913 - each is one choice of the user's

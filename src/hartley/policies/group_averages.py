@@ -168,9 +168,9 @@ class Microaggregation:
             "singled_out": self.singling.to_dict(),
         }
 
-    def write(self, path: str | os.PathLike[str]) -> Path:
+    def write(self, path: str | os.PathLike[str], *, spreadsheet_safe: bool = False) -> Path:
         """Write the released table as Parquet or CSV, by the ending of the path, whole or not."""
-        return write_arrow(self.released, path)
+        return write_arrow(self.released, path, spreadsheet_safe=spreadsheet_safe)
 
 
 def released_groups(

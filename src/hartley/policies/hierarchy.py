@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
+import io
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from hartley.engines.sources import open_table
 from hartley.engines.view import LARGEST_BIN, bin_numbers
 from hartley.errors import ColumnError, OptionError
 from hartley.exact import parse_step, shown_exactly
+from hartley.files import read_text_file
 
 if TYPE_CHECKING:
     import os
@@ -207,6 +208,7 @@ def read_hierarchy(
 
     Example:
         >>> import tempfile
+        >>> from pathlib import Path
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     file = Path(folder, "ages.csv")
         ...     _ = file.write_text("31,thirties\n45,forties\n")
@@ -218,11 +220,11 @@ def read_hierarchy(
     opened = open_table(table)
     opened.require([column])
     kind = opened.expression.schema().to_pyarrow().field(column).type
+    text = read_text_file(path, what="hierarchy")
     try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file)
-            lines = [(reader.line_num, line) for line in reader if line]
-    except (OSError, ValueError, csv.Error):
+        reader = csv.reader(io.StringIO(text, newline=""))
+        lines = [(reader.line_num, line) for line in reader if line]
+    except csv.Error:
         lines = []
     if not lines:
         raise OptionError(

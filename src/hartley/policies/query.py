@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from hartley.errors import OptionError
+from hartley.files import one_line
 from hartley.ranges.expression import Expression, parse_expression
 
 Function = Literal["mean", "total"]
@@ -79,6 +80,6 @@ def _refuse_parts(text: str) -> None:
         if node.func.id in (*get_args(Function), "sum") and len(node.args) == 1:
             called = "total" if node.func.id == "sum" else node.func.id
             raise OptionError(
-                f"The query '{text}' uses the {called} of a column as a part",
+                f"The query '{one_line(text)}' uses the {called} of a column as a part",
                 hint=f"ask for {called}(COLUMN) alone, and reckon with what is released",
             )

@@ -303,14 +303,14 @@ class _Reader:
         if name in FUNCTIONS[:4] and len(arguments) == 1:
             return Expression(name, (arguments[0],))
         raise OptionError(
-            f"The query '{self._text}' uses {name} in a way that is not known",
+            f"The query '{one_line(self._text)}' uses {one_line(name)} in a way that is not known",
             hint="known are abs, exp, log and sqrt of one, and min, max, mean and sum of several",
         )
 
     def _refused(self, node: ast.expr) -> OptionError:
         place = ast.get_source_segment(self._text.strip(), node) or "something"
         return OptionError(
-            f"The query '{self._text}' holds '{place}', which is not known",
+            f"The query '{one_line(self._text)}' holds '{one_line(place)}', which is not known",
             hint="use numbers, variables, + - * / **, abs, exp, log, sqrt, min, max, mean and sum",
         )
 

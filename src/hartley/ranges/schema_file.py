@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import InputError, OptionError
-from hartley.exact import parse_number
+from hartley.exact import MOST_DIGITS, parse_number
 from hartley.files import parse_toml, read_text_file
 
 if TYPE_CHECKING:
@@ -237,6 +237,8 @@ def decimal_text(number: Fraction) -> str:
 
 def _written(number: Fraction) -> str:
     text = decimal_text(number)
+    if len(text) > MOST_DIGITS:  # which would not be read again
+        text = str(number)
     return _text(text) if "/" in text else text
 
 

@@ -44,13 +44,14 @@ class ReleasedAnswer:
     """The power of two to a multiple of which every value was rounded down."""
 
 
-def release_answers(
+def release_answers(  # noqa: PLR0913 - what ``release`` takes
     table: Table,
     document: PolicyDocument,
     out: str | os.PathLike[str],
     *,
     people: int,
     strict: bool,
+    spreadsheet_safe: bool = False,
 ) -> tuple[ReleasedAnswer, ...]:
     """Write one row: for every query of a policy its released value and the ends of its cell.
 
@@ -78,7 +79,7 @@ def release_answers(
                 hint=f"design the release again, for people = {total.present}",
             )
         answers.append(_answer(column, asked, total))  # type: ignore[arg-type]  # a column with a query
-    write_record(_record(answers), out)
+    write_record(_record(answers), out, spreadsheet_safe=spreadsheet_safe)
     return tuple(answers)
 
 

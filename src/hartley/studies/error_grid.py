@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hartley.errors import OptionError
 from hartley.exact import log_ratio, parse_number
+from hartley.files import one_line
 from hartley.policies.allocation import Column
 from hartley.policies.columns import MergedColumn
 from hartley.studies.drafting import draft
@@ -40,7 +41,7 @@ def read_errors(wish: str | Sequence[object]) -> list[Fraction]:
     parts = wish.split(":")
     if len(parts) not in (2, 3):
         raise OptionError(
-            f"The errors {wish} are not of the form LOW:HIGH",
+            f"The errors '{one_line(str(wish))}' are not of the form LOW:HIGH",
             hint="write for example 0.1:10, or 0.1:10:20 for twenty of them",
         )
     low, high = (read_error(part.strip()) for part in parts[:2])

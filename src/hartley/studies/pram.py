@@ -11,6 +11,7 @@ import numpy as np
 from hartley.engines.counting import distinct_counts
 from hartley.engines.sources import open_table
 from hartley.engines.view import prepare
+from hartley.engines.writing import check_form
 from hartley.errors import ColumnError, OptionError
 from hartley.policies.columns import KeptColumn
 from hartley.policies.document import PolicyDocument
@@ -162,6 +163,7 @@ def perturb(  # noqa: PLR0913 - each is one choice of the user's
     confidential: str | Sequence[str] | None = None,
     notes: Sequence[str] = (),
     progress: Progress | None = None,
+    spreadsheet_safe: bool = False,
 ) -> PramReport:
     """Write a table with columns perturbed at random; a column that is not named is not released.
 
@@ -179,6 +181,7 @@ def perturb(  # noqa: PLR0913 - each is one choice of the user's
         confidential: columns about which it is worked out what the perturbed ones tell.
         notes: what else a reader should know.
         progress: told what is being done and which share of it.
+        spreadsheet_safe: quote texts of a CSV file that a spreadsheet would take for formulas.
 
     Example:
         >>> import tempfile
@@ -198,13 +201,16 @@ def perturb(  # noqa: PLR0913 - each is one choice of the user's
             "The policy perturbs no column at random",
             hint='add a column of kind "pram", or use hartley.release',
         )
+    check_form(out, spreadsheet_safe=spreadsheet_safe)  # before anything is counted
     opened = open_table(table)
     paths = () if isinstance(rules, (Pram, PolicyDocument, Sequence)) else (str(rules),)
     paths = (rules,) if isinstance(rules, str) else paths
     refuse_overwriting({"table": opened.paths, "policy": paths}, out)
     draw = TableDraw(policy.prams, seed=seed)
     joints = [joint_frequencies(opened, pram, confidential) for pram in policy.prams]
-    released = release_drawn(opened, policy, out, draw, progress=progress)
+    released = release_drawn(
+        opened, policy, out, draw, progress=progress, spreadsheet_safe=spreadsheet_safe
+    )
     about = () if confidential is None else _listed(confidential)
     columns = tuple(
         _perturbed(draw, place, pram_leakage(pram, joint, about=about))

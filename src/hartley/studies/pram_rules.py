@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
 import itertools
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from hartley.engines.counting import distinct_counts
 from hartley.engines.table import Kind
 from hartley.engines.view import prepare
 from hartley.errors import ColumnError, InputError, OptionError
+from hartley.files import read_text_file
 from hartley.policies.perturbation.matrix import MOST_VALUES, ExactMatrix
 from hartley.policies.perturbation.optimal import least_leaking
 from hartley.policies.perturbation.pram import Pram
@@ -197,13 +198,12 @@ def matrix_rule(table: Table, columns: Sequence[str], path: str | os.PathLike[st
             hint="write several columns in a policy file",
         )
     kind = prepare(table, columns, missing="value").table.kind(columns[0])
+    text = read_text_file(path, what="matrix", kind=InputError)
     try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            lines = [[cell.strip() for cell in line] for line in csv.reader(file) if line]
-    except (OSError, UnicodeDecodeError, csv.Error):
-        raise InputError(
-            f"The matrix {path} cannot be read", hint="check that it is there and is CSV text"
-        ) from None
+        rows = csv.reader(io.StringIO(text, newline=""))
+        lines = [[cell.strip() for cell in line] for line in rows if line]
+    except csv.Error:
+        raise InputError(f"The matrix {path} cannot be read", hint="write it as CSV") from None
     if len(lines) < 2 or any(len(line) != len(lines[0]) for line in lines) or len(lines[0]) < 2:
         raise InputError(
             f"The file {path} holds no matrix",

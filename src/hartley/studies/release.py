@@ -18,7 +18,7 @@ from hartley.engines.stepped import (
     look_for_step,
 )
 from hartley.engines.view import as_texts
-from hartley.engines.writing import write_table
+from hartley.engines.writing import check_form, write_table
 from hartley.errors import ColumnError, OptionError
 from hartley.guarantees.documents import conditions_of
 from hartley.policies.columns import CutColumn, Pram, QuantizedColumn, columns_of, query_of
@@ -183,6 +183,7 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
     strict: bool = False,
     seed: Seed = None,
     progress: Progress | None = None,
+    spreadsheet_safe: bool = False,
 ) -> ReleaseReport:
     r"""Write a table as a policy releases it: only the columns that it names, nothing half done.
 
@@ -201,6 +202,8 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
             group or without a value of a formula, instead of clamping and counting.
         seed: of what is drawn at random, to draw the same again; fresh random bytes if left out.
         progress: told what is being done and which share of it.
+        spreadsheet_safe: put a single quote before texts of a CSV file that a spreadsheet would
+            take for formulas: those that begin with = + - @, a tab or the end of a line.
 
     Example:
         >>> import tempfile
@@ -221,7 +224,15 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
     opened = open_table(table)
     refuse_overwriting({"table": opened.paths, "policy": _paths(policy)}, out)
     draw = TableDraw(document.prams, seed=seed) if document.prams else None
-    return release_drawn(opened, document, out, draw, strict=strict, progress=progress)
+    return release_drawn(
+        opened,
+        document,
+        out,
+        draw,
+        strict=strict,
+        progress=progress,
+        spreadsheet_safe=spreadsheet_safe,
+    )
 
 
 def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
@@ -232,15 +243,24 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
     *,
     strict: bool = False,
     progress: Progress | None = None,
+    spreadsheet_safe: bool = False,
 ) -> ReleaseReport:
     """Write an open table by a policy; who draws keeps the counts of what was there and came."""
+    check_form(out, spreadsheet_safe=spreadsheet_safe)  # before the rows are counted
     opened = as_matrices_say(table, document)
     tell = progress or (lambda _what, _share: None)
     conditions = conditions_of(document)
     tell("count", 0.0)
     if document.aggregates:
         assert conditions.people is not None  # the promise of an answer is about so many
-        answers = release_answers(opened, document, out, people=conditions.people, strict=strict)
+        answers = release_answers(
+            opened,
+            document,
+            out,
+            people=conditions.people,
+            strict=strict,
+            spreadsheet_safe=spreadsheet_safe,
+        )
         rows, columns = 1, tuple(map(_released_answer, answers))
         tell("count", 1.0)
         tell("release", 1.0)
@@ -260,6 +280,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
             progress=lambda share: tell("release", share),
             change=draw,
             accept=accept,  # where a formula has no value is known once all is written
+            spreadsheet_safe=spreadsheet_safe,
         )
         named = [(name, column) for column in document.columns for name in columns_of(column)]
         rows, columns = (

@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import InputError, OptionError
+from hartley.files import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,7 +83,7 @@ class Head:
             Head(sequence=3, hash='ab', format=2)
         """
         try:
-            content = json.loads(text)
+            content = parse_json(text, what="saved head", kind=InputError)
             return cls(content["sequence"], content["hash"], content["format"])
         except (*STRANGE, InputError):
             raise InputError(

@@ -427,6 +427,11 @@ def only_read(name: str) -> Refused:
 
 def lasting(error: Exception, name: str) -> HartleyError:
     """Return the error for a store that does not do what it should, without its own words."""
+    if "disk is full" in str(error).lower() or "no space left" in str(error).lower():
+        return EngineError(
+            f"The disk of the ledger {name} is full",
+            hint="make room and try again; nothing is lost",
+        )
     return EngineError(
         f"The ledger {name} does not answer ({type(error).__name__})",
         hint="look whether the disk is full, the file writable or the server up; nothing is lost",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -52,8 +53,9 @@ def terms_of(schema: object) -> Terms:
 @lru_cache(maxsize=64)
 def _read(text: str) -> Terms:
     try:
-        return _terms(tomllib.loads(text))
-    except (tomllib.TOMLDecodeError, RecursionError):
+        # Not as floats: steps that differ in the twentieth digit are different steps.
+        return _terms(tomllib.loads(text, parse_float=Decimal))
+    except (ValueError, ArithmeticError, RecursionError):  # of which TOMLDecodeError is one
         return Terms()
 
 

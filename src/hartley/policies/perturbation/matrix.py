@@ -162,14 +162,15 @@ def _of_doubles(matrix: NDArray[np.float64]) -> ExactMatrix:
 def _check_row(row: Sequence[Any], total: Fraction | float, number: int, slack: Fraction) -> None:
     """Refuse a row that is no probability distribution, and say why."""
     wrong = None
-    if any(not math.isfinite(entry) for entry in row):
+    if any(isinstance(entry, float) and not math.isfinite(entry) for entry in row):
         wrong = "holds something that is no number", "write probabilities from 0 to 1"
     elif any(entry < 0 for entry in row):
         wrong = "holds a negative probability", "write probabilities from 0 to 1"
     elif not any(row):
         wrong = "is all zeros, so nothing could be released", "write 1 for the value to release"
     elif abs(Fraction(total) - 1) > slack:
-        wrong = f"adds up to {float(total):.12g}, not to 1", "divide the row by its sum"
+        shown = f"{float(total):.12g}" if total < 1000 else "more than 1,000"
+        wrong = f"adds up to {shown}, not to 1", "divide the row by its sum"
     if wrong is not None:
         raise OptionError(f"Row {number} of the matrix {wrong[0]}", hint=wrong[1])
 

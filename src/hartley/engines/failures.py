@@ -1,0 +1,63 @@
+"""Why an engine failed, said without its own words: those may hold private values."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import errno
+import gzip
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hartley.errors import EngineError, TableError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def lack_of_room(error: BaseException, who: str, place: str) -> EngineError | None:
+    """Return the sentence for a failure by a full disk or a lack of memory, None of any other.
+
+    Engines tell these in texts and types of their own, which may hold private values too.
+
+    Example:
+        >>> print(lack_of_room(MemoryError(), "The engine duckdb", "over people.csv"))
+        The engine duckdb ran out of memory over people.csv; hint: raise the memory limit, ...
+    """
+    text, kind = str(error).lower(), type(error).__name__
+    if getattr(error, "errno", None) == errno.ENOSPC or "no space left" in text:
+        return EngineError(
+            f"{who} found the disk full {place}",
+            hint="make room where it writes and in the temporary folder (TMPDIR)",
+        )
+    if isinstance(error, MemoryError) or "OutOfMemory" in kind or "bad_alloc" in text:
+        return EngineError(
+            f"{who} ran out of memory {place}",
+            hint="raise the memory limit, name fewer columns, or bin a column",
+        )
+    return None
+
+
+def refuse_encodings(paths: Sequence[str]) -> None:
+    """Refuse CSV files that are no UTF-8 text, by the first line that is none."""
+    for path in paths:
+        opener: Any = gzip.open if path.endswith(".gz") else open
+        decoder, line = codecs.getincrementaldecoder("utf-8")(), 1
+        with contextlib.suppress(OSError), opener(path, "rb") as file:
+            while chunk := file.read(1 << 20):
+                if chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or 0 in chunk[:100]:
+                    raise _not_utf8(path, "is UTF-16 text or no text, not UTF-8")
+                try:
+                    decoder.decode(chunk)
+                except UnicodeDecodeError as error:
+                    # It counts from what was left over of the chunk before.
+                    line += error.object[: error.start].count(b"\n")
+                    raise _not_utf8(path, f"is not UTF-8 text in line {line:,}") from None
+                line += chunk.count(b"\n")
+
+
+def _not_utf8(path: str, why: str) -> TableError:
+    return TableError(
+        f"The file {Path(path).name} {why}",
+        hint="convert it, for example with iconv -f LATIN1 -t UTF-8, or save it as CSV UTF-8",
+    )

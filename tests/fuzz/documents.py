@@ -1,0 +1,224 @@
+"""Valid documents of every kind that Hartley reads, each small enough to be read in no time."""
+
+PRIVATE = "zq17private"
+"""Stands in cells of the table; no message may show it."""
+
+TABLE = f"""person,age,sex,region,height,income,seen
+1,34,F,north,170.5,2000,2001-05-06
+2,51,M,south,181,,1999-12-31
+3,29,F,{PRIVATE},162.25,1500,2010-01-01
+4,78,M,south,175,3100,1970-01-01
+5,34,F,north,168,900,2020-02-29
+6,51,M,west,190.125,1200,2011-11-11
+"""
+
+SCHEMAS = (
+    """[table]
+name = "people"
+rows = "public"
+default_bits = 1
+
+[columns.sex]
+kind = "open"
+values = ["F", "M"]
+
+[columns.age]
+kind = "private"
+range = [18, 95]
+step = 1
+unit = "years"
+
+[columns.height]
+kind = "private"
+range = [120, 220]
+step = 0.5
+nullable = true
+""",
+    """[table]
+name = "visits"
+unit = "person"
+rows_per_unit = 3
+rows = "private"
+max_rows = 50
+population = "town"
+
+[columns.region]
+kind = "public"
+values = ["north", "south", "west"]
+other = true
+
+[columns.seen]
+kind = "private"
+range = [1970-01-01, 1970-12-31]
+step = 7
+""",
+)
+DESIGNS = (
+    """title = "Weight without obesity"
+objective = "hypothesis"
+hypothesis = "height >= 2*age + 100"
+error = 5
+policy = "blur"
+
+[columns.height]
+range = [100, 250]
+
+[columns.age]
+range = [0, 50]
+""",
+    """objective = "maximin"
+query = "age**2 + 2*height"
+error = 2000
+
+[columns.age]
+range = [0, 100]
+
+[columns.height]
+range = [100, 250]
+""",
+    """objective = "leakage"
+query = "mean(height)"
+error = 0.5
+people = 6
+name = "mean_height"
+
+[columns.height]
+range = [100, 250]
+""",
+    """objective = "bits"
+bits = 4
+weights = { age = 2 }
+
+[columns.age]
+range = [18, 95]
+step = 1
+
+[columns.sex]
+values = ["F", "M"]
+
+[columns.region]
+values = ["north", "south", "west"]
+groups = { coast = ["north", "west"], inland = ["south"] }
+other = true
+""",
+)
+POLICIES = (
+    """format = 1
+title = "Mean height"
+
+[design]
+objective = "maximin"
+query = "mean(height)"
+people = 6
+error = "0.5"
+columns = {height = ["100", "250"]}
+
+[[columns]]
+name = "height"
+kind = "quantizer"
+low = "100"
+high = "250"
+levels = 150
+rule = "corrected"
+of = "mean(height)"
+""",
+    """format = 1
+
+[design]
+objective = "bits"
+bits = "4"
+columns = {age = ["18", "95"]}
+
+[[columns]]
+name = "age"
+kind = "cuts"
+edges = ["18", "75/2", "115/2", "155/2", "95"]
+values = ["55/2", "95/2", "135/2", "173/2"]
+spans = [["18", "37"], ["38", "57"], ["58", "77"], ["78", "95"]]
+
+[[columns]]
+name = "sex"
+kind = "merging"
+labels = ["F", "M"]
+groups = [["F"], ["M"]]
+""",
+    """format = 1
+
+[[columns]]
+name = "height"
+kind = "blur"
+line = "2*age + 100"
+reach = "5"
+low = "100"
+high = "250"
+
+[[columns]]
+name = "age"
+kind = "keep"
+low = "0"
+high = "100"
+""",
+    """format = 1
+
+[[columns]]
+name = "score"
+kind = "quantizer"
+low = "0"
+high = "600"
+levels = 12
+rule = "corrected"
+of = "age + 2*height"
+
+[[columns]]
+name = "sex"
+kind = "pram"
+values = ["F", "M"]
+matrix = [["3/4", "1/4"], ["0.25", "0.75"]]
+""",
+)
+HIERARCHIES = ("north,coast\nwest,coast\nsouth,inland\n" + PRIVATE + ",inland\n",)
+MATRICES = (",F,M\nF,0.75,0.25\nM,1/3,2/3\n",)
+CONDITIONS = (
+    "age >= 50 and sex = 'F'",
+    "not (age between 10 and 20 or region in ('north', 'south'))",
+    "abs(income - 100) / 2 < 4.5 and income is not null",
+    "seen >= '2001-01-01'",
+)
+QUERIES = (
+    "age**2 + 2*height",
+    "max(age, height) - mean(age, height)/3",
+    "sqrt(abs(age - 3.5)) + log(height) + exp(-age)",
+    "mean(height)",
+    "height >= 30*(age/100)**2",
+)
+QUESTIONS = (
+    "SELECT AVG(age), COUNT(*) FROM people WHERE height >= 150 AND sex = 'F'",
+    "SELECT sex, SUM(2*age + height) FROM people GROUP BY sex",
+    "SELECT MEDIAN(age) FROM people WHERE NOT (age BETWEEN 20 AND 30 OR height IS NULL)",
+    "SELECT BIN(age, 10), COUNT(*) AS n FROM people WHERE sex IN ('F', 'M') GROUP BY BIN(age, 10)",
+    "SELECT COUNT(*), STDDEV(age) FROM people WHERE seen < DATE '2001-02-03' AND seen > '1999-01-01'",
+    "SELECT QUANTILE(height, 0.9) FROM people WHERE age = 40",
+)
+ASKED = """[table]
+name = "people"
+
+[columns.sex]
+kind = "open"
+values = ["F", "M"]
+
+[columns.age]
+kind = "private"
+range = [18, 95]
+step = 1
+
+[columns.height]
+kind = "private"
+range = [120, 220]
+step = 0.5
+nullable = true
+
+[columns.seen]
+kind = "private"
+range = [1970-01-01, 2030-12-31]
+"""
+NUMBERS = ("10", "0.5", "1/3", "2.5e2", "1:20", "1:20:2", "5,10,20", "0.25")
