@@ -346,7 +346,6 @@ class Run:
         failing: Any = nullcontext()
         if broken:
             self.used["engine fails"] += 1
-            self._quote(asked)  # counts of public columns are read then, and remembered
             failing = mock.patch.object(holding, "totals", side_effect=RuntimeError("no engine"))
         with failing:
             if alone:
@@ -400,7 +399,7 @@ class Run:
     def _check_charge(self, asked: Asked, quote: Any, bits: float) -> None:
         if quote is None:
             return
-        if quote.due and not quote.affordable:
+        if not quote.affordable:
             self._problem("answered although not affordable", asked.wishes)
         if quote.due != bits:
             self._problem("charged otherwise than quoted", f"{asked.wishes} {quote.due} {bits}")

@@ -4,6 +4,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -312,3 +313,98 @@ module.main()
 def test_a_thread_that_waits_for_ever_does_not_keep_an_interrupted_command():
     ended = subprocess.run([sys.executable, "-c", STUCK], timeout=60, check=False)
     assert ended.returncode == 128 + signal.SIGTERM
+
+
+# --- another user ---------------------------------------------------------------------------------
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that every user may enter, unlike those of pytest."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def seen_by_another(folder):
+    """Return every byte that another user finds in a folder and below."""
+    found = subprocess.run(
+        ["find", str(folder), "-type", "f", "-exec", "cat", "{}", "+"],
+        user=NOBODY,
+        group=NOBODY,
+        extra_groups=[],
+        capture_output=True,
+        check=False,
+        cwd="/",
+    )
+    return found.stdout
+
+
+as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can act as another user")
+
+
+@as_root
+def test_another_user_can_look_where_we_look(open_folder):
+    (open_folder / "open").write_text("public")
+    assert seen_by_another(open_folder) == b"public"  # so that the tests below can fail
+
+
+@as_root
+def test_another_user_reads_nothing_that_is_staged_or_spilled(open_folder):
+    with PrivateFolder(open_folder, "spill") as folder, whole_file(open_folder / "out") as half:
+        (folder.path / "rows").write_text("private")
+        half.write_text("private")
+        assert seen_by_another(open_folder) == b""
+    script = (
+        "from hartley.engines.embedded import connect\n"
+        "engine = connect()\n"
+        "con = engine.con\n"
+        "con.execute(\"SET memory_limit = '60MB'\")\n"
+        "con.execute('SET threads = 1')\n"
+        "con.execute('SET enable_progress_bar = false')\n"
+        "con.execute('CREATE TEMP TABLE t AS SELECT range AS a, md5(range::VARCHAR) AS b "
+        "FROM range(2000000)')\n"
+        "print('ready', flush=True)\n"
+        "input()\n"
+    )
+    environment = os.environ | {"TMPDIR": str(open_folder)}
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as engine:
+        assert engine.stdout.readline() == "ready\n"
+        spilled = [path for path in open_folder.rglob("*") if path.stat().st_size > 10**6]
+        assert spilled  # there is something to see
+        assert seen_by_another(open_folder) == b""
+        engine.communicate("\n")
+    assert list(open_folder.glob(".hartley-spill*")) == []
+
+
+@as_root
+def test_another_user_reads_nothing_of_a_copy_while_it_is_made_and_after(open_folder, monkeypatch):
+    from fractions import Fraction
+
+    from hartley.engines import stores
+    from hartley.engines.coding import ColumnCoding
+    from hartley.engines.copying import code_table
+    from hartley.engines.sources import open_table
+
+    fill, looks = stores._fill, []
+
+    def look(connection, job):
+        note = fill(connection, job)
+        held = [path for path in open_folder.rglob("*") if path.is_file()]
+        looks.append((seen_by_another(open_folder), any(".wal" in path.name for path in held)))
+        return note
+
+    monkeypatch.setattr(stores, "_fill", look)
+    age = ColumnCoding("age", 101, low=Fraction(0), step=Fraction(1))
+    table = open_table({"age": [20, 30, 70] * 1000})
+    code_table(table, [age], place=open_folder / "people.duckdb").close()
+    assert looks == [(b"", True)]  # the write-ahead file was there, and nobody saw it
+    assert seen_by_another(open_folder) == b""

@@ -13,7 +13,7 @@ from hartley.agent.pricing.price import price
 from hartley.agent.quoting import Desk
 from hartley.agent.statistics.statistics import totals
 from hartley.engines.coded import Stopped
-from hartley.errors import Pending
+from hartley.errors import EngineError, HartleyError, Pending
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +63,16 @@ class Holding:
         found = self._counts.get(condition)
         if found is None:
             count = Question(Statistic.COUNT, condition, None, None, 0, self.coded.rows)
-            (found,) = totals(self.coded, [count])
+            try:
+                (found,) = totals(self.coded, [count])
+            except HartleyError:
+                raise
+            except Exception as error:  # noqa: BLE001 - what it says may hold private values
+                raise EngineError(
+                    f"The engine {self.coded.engine} could not count public columns "
+                    f"({type(error).__name__})",
+                    hint="ask again later; nothing was charged",
+                ) from None
             assert found is not None
             _remember(self._counts, condition, found)
         return found

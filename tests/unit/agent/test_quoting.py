@@ -3,6 +3,7 @@ from decimal import Decimal
 import pytest
 
 from hartley.agent import quoting
+from hartley.agent.agent import Agent
 from hartley.agent.ledger.ledger import open_ledger
 from hartley.agent.quoting import Desk, Wish, questions_of, quote
 from hartley.errors import OptionError, Refused
@@ -86,3 +87,18 @@ def test_what_is_due_is_the_price_of_what_was_not_paid_for(tmp_path):
 def test_a_number_of_rows_that_is_not_positive_is_refused(rows):
     with pytest.raises(OptionError, match=f"The number of rows {rows} is not positive"):
         quote(MEAN, PEOPLE, rows=rows)
+
+
+def test_a_free_repeat_is_affordable_whatever_is_left(tmp_path):
+    schema = {
+        "table": {"name": "t"},
+        "columns": {"c": {"kind": "private", "range": [0, 9], "step": 1}},
+    }
+    ledger = tmp_path / "ledger.db"
+    with Agent({"c": [1, 2, 3]}, schema, budget=8, ledger=ledger) as agent:
+        agent.ask("SELECT SUM(c) FROM t", bits=3)
+        agent.allow("ann", 6)  # more than is left for the others
+        quote = agent.price("SELECT SUM(c) FROM t", bits=3)
+        assert quote.due == 0
+        assert quote.affordable
+        assert agent.ask("SELECT SUM(c) FROM t", bits=3).bits == 0

@@ -295,8 +295,11 @@ class Ledger:
     ) -> Refused | None:
         """Return why ``reserve`` would refuse the same just now, with the budget; None if not."""
         batch = read_batch(dataset, analyst, questions)
+        planned = self._store.read(lambda t: plan(t, batch))
+        if not planned.unpaid:  # a repeat is free, whatever is left
+            return None
         try:
-            check_charge(self._store.read(lambda t: plan(t, batch)), Prices(price))
+            check_charge(planned, Prices(price))
         except Refused as refused:
             return refused
         return None
