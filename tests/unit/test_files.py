@@ -357,6 +357,7 @@ def test_another_user_reads_nothing_that_is_staged_or_spilled(open_folder):
         (folder.path / "rows").write_text("private")
         half.write_text("private")
         assert seen_by_another(open_folder) == b""
+    (open_folder / "out").unlink()  # which is done, and for everybody
     script = (
         "from hartley.engines.embedded import connect\n"
         "engine = connect()\n"
