@@ -54,7 +54,9 @@ class TookTooLong(BaseException):
     """Passes through every `except Exception`."""
 
 
-def run_cases(cases: int, seed: int, only: list[str] | None = None) -> tuple[list[Finding], Counter]:
+def run_cases(
+    cases: int, seed: int, only: list[str] | None = None
+) -> tuple[list[Finding], Counter]:
     """Run some cases of every reader in turn; return what went wrong and how the cases ended."""
     findings, ends = [], Counter()
     folder = Path(tempfile.mkdtemp(prefix="hartley-fuzz-"))
@@ -70,13 +72,17 @@ def run_cases(cases: int, seed: int, only: list[str] | None = None) -> tuple[lis
             ends[f"{name}: {end}"] += 1
             if problem is not None:
                 findings.append(Finding(name, f"{seed} {number}", problem, document))
-                print(f"--- {name}, case {seed} {number}\n{problem}\n{document[:300]!r}", flush=True)
+                print(
+                    f"--- {name}, case {seed} {number}\n{problem}\n{document[:300]!r}", flush=True
+                )
     finally:
         shutil.rmtree(folder)
     return findings, ends
 
 
-def run_case(name: str, document: bytes, stage: object, luck: random.Random) -> tuple[str | None, str]:
+def run_case(
+    name: str, document: bytes, stage: object, luck: random.Random
+) -> tuple[str | None, str]:
     """Give a document to a reader; return what is wrong, if anything, and how it ended."""
     before, start = _peak(), time.monotonic()
     problem, end = None, "read"

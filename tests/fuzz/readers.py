@@ -7,7 +7,7 @@ import os
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import documents as valid
 
@@ -32,6 +32,8 @@ from hartley.policies.query import parse_query
 from hartley.ranges.schema import Schema
 from hartley.studies.specification import Specification
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SLOW_AT_FIRST = {
     "microaggregate": ("--columns", "age,height"),
@@ -243,7 +245,7 @@ def _condition(document, stage, luck):
     )[luck.choice((0, 0, 0, 1, 2))]()
 
 
-def _query(document, stage, luck):
+def _query(document, _stage, luck):
     text = document.decode("utf-8", "surrogateescape")
     ranges = {"age": {"range": [0, 100]}, "height": {"range": [100, 250]}}
     query = {"objective": "maximin", "query": text, "error": 50, "columns": ranges}
@@ -305,7 +307,9 @@ def _number(document, stage, luck):
 def _table(document, stage, luck):
     path = _file(stage, "changed.table.csv", document)
     schema, out = stage.folder / "schema.toml", stage.folder / "out.csv"
-    columns = luck.choice((("sex", "age"), ("region", "sex,age"), ("ROW", "seen"), ("age", "height")))
+    columns = luck.choice(
+        (("sex", "age"), ("region", "sex,age"), ("ROW", "seen"), ("age", "height"))
+    )
     (
         lambda: command("audit", path, "--secret", columns[0], "--released", columns[1], "--text"),
         lambda: command("audit", path, "--secret", "sex", "--released", "age", "--bins", "age=10"),
@@ -314,7 +318,9 @@ def _table(document, stage, luck):
         lambda: command("release", path, stage.folder / "policy1.toml", "-o", out, "--text"),
         lambda: command("release", path, stage.folder / "policy3.toml", "-o", out, "--text"),
         lambda: command("anonymize", path, "--keys", "age,sex", "-k", 2, "-o", out, "--text"),
-        lambda: command("anonymity", path, "--keys", "age,sex", "--confidential", "region", "--text"),
+        lambda: command(
+            "anonymity", path, "--keys", "age,sex", "--confidential", "region", "--text"
+        ),
         lambda: command("pram", path, "--column", "sex", "--retain", "0.8", "-o", out, "--text"),
         lambda: command("microaggregate", path, "--columns", "age,height", "-k", 2, "-o", out),
     )[luck.randrange(10)]()

@@ -278,3 +278,8 @@ module.main()
 def test_a_thread_that_waits_for_ever_does_not_keep_an_interrupted_command():
     ended = subprocess.run([sys.executable, "-c", STUCK], timeout=60, check=False)
     assert ended.returncode == 128 + signal.SIGTERM
+
+
+def test_json_that_names_a_field_twice_is_refused():
+    with pytest.raises(OptionError, match="not valid JSON"):
+        parse_json('{"budget": 1, "budget": 2}', what="certificate")
