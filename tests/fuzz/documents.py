@@ -196,7 +196,7 @@ QUESTIONS = (
     "SELECT sex, SUM(2*age + height) FROM people GROUP BY sex",
     "SELECT MEDIAN(age) FROM people WHERE NOT (age BETWEEN 20 AND 30 OR height IS NULL)",
     "SELECT BIN(age, 10), COUNT(*) AS n FROM people WHERE sex IN ('F', 'M') GROUP BY BIN(age, 10)",
-    "SELECT COUNT(*), STDDEV(age) FROM people WHERE seen < DATE '2001-02-03' AND seen > '1999-01-01'",
+    "SELECT COUNT(*), STDDEV(age) FROM people WHERE seen < DATE '2001-02-03' AND seen > '1999'",
     "SELECT QUANTILE(height, 0.9) FROM people WHERE age = 40",
 )
 ASKED = """[table]

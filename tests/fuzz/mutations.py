@@ -20,7 +20,7 @@ NUMBERS = (
         "٣",
         "½",
         "Ⅷ",
-        "１",
+        "\uff11",
     ),
     *("18446744073709551616", "-9223372036854775809", "9007199254740993", "0.1", "1e17", "1e5"),
     *("true", "null", '"5"', "2**9", "1e3/2", "+4", "--4", "4 4", "0b1", "1j", "10**10**10"),
@@ -32,10 +32,33 @@ DATES = (
 )
 TEXTS = (
     *("", " ", "\t", "x" * 300, "x" * 5000, "Ω" * 300, "a\nb", "a\r\nb", "a\x00b", "\x1b[31m", "'"),
-    *('"', "\\", "`", "‮", "\u2028", "\ufeff", "\ud800", "é", "e\u0301", "ſ", "İ", "[/]", "[bold]"),
+    *(
+        '"',
+        "\\",
+        "`",
+        "\u202e",
+        "\u2028",
+        "\ufeff",
+        "\ud800",
+        "é",
+        "e\u0301",
+        "\u017f",
+        "İ",
+        "[/]",
+        "[bold]",
+    ),
     *("%s%n", "{0}", "{{7*7}}", "../../etc", "-", "--", "=1+1", "@x", "*", "ROW", "rows", "NULL"),
     *("None", "__import__", "lambda: 0", "x" + " x" * 200, "age,sex", "a.b", "a b", "1", "true"),
-    *("SELECT", "' OR 1=1 --", "; DROP TABLE t", "x-y", "class", "sum", "mean(height)", "ａｇｅ"),
+    *(
+        "SELECT",
+        "' OR 1=1 --",
+        "; DROP TABLE t",
+        "x-y",
+        "class",
+        "sum",
+        "mean(height)",
+        "\uff41\uff47\uff45",
+    ),
 )
 VALUES = (
     *("[]", "{}", "[[]]", '""', '"a"', "true", "false", "null", "[1]", "[1, 2, 3]", '["a", "a"]'),
@@ -98,6 +121,8 @@ def mutate(document: str, luck) -> bytes:
 
 class Raw(str):
     """A value as it is to be written."""
+
+    __slots__ = ()
 
 
 def rebuild(document, luck) -> str | None:

@@ -7,7 +7,7 @@ import os
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import documents as valid
 
@@ -31,6 +31,9 @@ from hartley.policies.hierarchy import read_hierarchy
 from hartley.policies.query import parse_query
 from hartley.ranges.schema import Schema
 from hartley.studies.specification import Specification
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SLOW_AT_FIRST = {
     "microaggregate": ("--columns", "age,height"),
@@ -242,7 +245,7 @@ def _condition(document, stage, luck):
     )[luck.choice((0, 0, 0, 1, 2))]()
 
 
-def _query(document, stage, luck):
+def _query(document, _stage, luck):
     text = document.decode("utf-8", "surrogateescape")
     ranges = {"age": {"range": [0, 100]}, "height": {"range": [100, 250]}}
     query = {"objective": "maximin", "query": text, "error": 50, "columns": ranges}

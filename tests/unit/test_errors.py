@@ -75,3 +75,12 @@ def test_the_users_mistakes_are_input_errors(kind):
 def test_what_is_not_the_users_mistake_is_no_input_error(kind):
     assert issubclass(kind, HartleyError)
     assert not issubclass(kind, InputError)
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "two words " * 300, "é" * 500])
+def test_a_message_repeats_no_more_than_a_line_of_what_somebody_wrote(name):
+    error = InputError(f"Column '{name}' is not in people.csv", hint=f"did you mean '{name}'?")
+    assert len(error.problem) < 160
+    assert len(error.hint) < 160
+    assert error.problem.startswith("Column '")
+    assert error.problem.endswith("' is not in people.csv")

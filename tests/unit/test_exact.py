@@ -18,6 +18,7 @@ from hartley.exact import (
     floor_power,
     in_base,
     log_ratio,
+    parse_number,
     parse_step,
     round_up,
 )
@@ -210,3 +211,48 @@ def test_bits_of_a_power_of_two_are_exact(power, common):
 
 def test_no_cells_have_no_bits():
     assert (bits_at_least(0), bits_at_most(0)) == (-math.inf, 0.0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "nan",
+            "inf",
+            "-inf",
+            "1_000",
+            "٣",
+            "\uff11",
+            "½",
+            "0x10",
+            "1e400000",
+            "1e999999999",
+            "",
+            ".",
+        ),
+        *(
+            "1e401",
+            "1/0",
+            "1/3/5",
+            "1 /3",
+            "1e3/2",
+            "9" * 401,
+            "1/" + "7" * 5000,
+            "0." + "1" * 5000,
+        ),
+    ],
+)
+def test_what_nobody_means_by_a_number_is_refused_at_once(text):
+    with pytest.raises(OptionError, match="is not a number"):
+        parse_number(text, name="the error")
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        *((" 10 ", 10), ("+.5", Fraction(1, 2)), ("3.", 3), ("-2/4", Fraction(-1, 2))),
+        *(("1E2", 100), ("9" * 400, 10**400 - 1), ("1e-400", Fraction(1, 10**400))),
+    ],
+)
+def test_numbers_are_read_as_they_are_written(text, number):
+    assert parse_number(text, name="the error") == number

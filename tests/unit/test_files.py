@@ -315,6 +315,11 @@ def test_a_thread_that_waits_for_ever_does_not_keep_an_interrupted_command():
     assert ended.returncode == 128 + signal.SIGTERM
 
 
+def test_json_that_names_a_field_twice_is_refused():
+    with pytest.raises(OptionError, match="not valid JSON"):
+        parse_json('{"budget": 1, "budget": 2}', what="certificate")
+
+
 # --- another user ---------------------------------------------------------------------------------
 
 NOBODY = 65534

@@ -38,22 +38,23 @@ def lack_of_room(error: BaseException, who: str, place: str) -> EngineError | No
     return None
 
 
-def refuse_encodings(paths: Sequence[str]) -> None:
-    """Refuse CSV files that are no UTF-8 text, by the first line that is none."""
+def wrong_encoding(paths: Sequence[str]) -> TableError | None:
+    """Return the sentence for the first CSV file that is no UTF-8 text, None where all are."""
     for path in paths:
         opener: Any = gzip.open if path.endswith(".gz") else open
         decoder, line = codecs.getincrementaldecoder("utf-8")(), 1
         with contextlib.suppress(OSError), opener(path, "rb") as file:
             while chunk := file.read(1 << 20):
                 if chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or 0 in chunk[:100]:
-                    raise _not_utf8(path, "is UTF-16 text or no text, not UTF-8")
+                    return _not_utf8(path, "is UTF-16 text or no text, not UTF-8")
                 try:
                     decoder.decode(chunk)
                 except UnicodeDecodeError as error:
                     # It counts from what was left over of the chunk before.
                     line += error.object[: error.start].count(b"\n")
-                    raise _not_utf8(path, f"is not UTF-8 text in line {line:,}") from None
+                    return _not_utf8(path, f"is not UTF-8 text in line {line:,}")
                 line += chunk.count(b"\n")
+    return None
 
 
 def _not_utf8(path: str, why: str) -> TableError:

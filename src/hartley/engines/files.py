@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.embedded import connect
-from hartley.engines.failures import lack_of_room, refuse_encodings
+from hartley.engines.failures import lack_of_room, wrong_encoding
 from hartley.engines.table import Span, Table, refuse_doubled
 from hartley.errors import ColumnError, InputError, TableError
 
@@ -57,12 +57,10 @@ def open_files(
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
-        shortage = lack_of_room(error, "The engine duckdb", f"over {name}")
-        if shortage is not None:
-            raise shortage from None
-        if not is_parquet:
-            refuse_encodings(paths)
-        raise _unreadable(name, type(error).__name__, is_parquet=is_parquet) from None
+        cause = lack_of_room(error, "The engine duckdb", f"over {name}")
+        if cause is None and not is_parquet:
+            cause = wrong_encoding(paths)
+        raise cause or _unreadable(name, type(error).__name__, is_parquet=is_parquet) from None
     typed = texts.select(
         **{
             column: texts[column] if kind == "VARCHAR" else texts[column].try_cast(_KINDS[kind])

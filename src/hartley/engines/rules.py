@@ -165,8 +165,10 @@ class Lookup:
 
     def __post_init__(self) -> None:
         keys = [key for key, _ in self.groups]
-        for what, found in (("values", keys), ("labels", list(self.labels))):
-            if len({type(item) for item in found}) != 1 or type(found[0]) not in (str, int, bool):
+        others = [] if self.other is None else [self.other]
+        labels = [*(label for _, label in self.groups), *others]  # not self.labels: of any type
+        for what, items in (("values", keys), ("labels", labels)):
+            if len({type(item) for item in items}) != 1 or type(items[0]) not in (str, int, bool):
                 raise OptionError(
                     f"The {what} of the groups for column '{self.column}' are not all text, all "
                     "whole numbers or all truth values",

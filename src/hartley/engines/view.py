@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.embedded import stop
-from hartley.engines.failures import lack_of_room, refuse_encodings
+from hartley.engines.failures import lack_of_room, wrong_encoding
 from hartley.engines.table import Kind, Table
 from hartley.errors import ColumnError, EngineError, HartleyError, OptionError, TableError
 
@@ -206,8 +206,7 @@ def run(table: Table, action: Callable[[], Any]) -> Any:
         if shortage is not None:
             raise shortage from None
         if table.texts is not None:
-            refuse_encodings(table.paths)
-            raise TableError(
+            raise wrong_encoding(table.paths) or TableError(
                 f"The file {table.name} cannot be read to its end ({type(error).__name__})",
                 hint="check that all lines have the same number of fields",
             ) from None

@@ -354,3 +354,25 @@ def test_a_side_without_columns_or_with_one_twice_is_refused(side, refused):
         relate(GOOD, **{side: []})
     with refused(OptionError, "'age'", side):
         relate(GOOD, **{side: ["age", "age"]})
+
+
+@pytest.mark.parametrize(
+    ("encoding", "why"),
+    [
+        ("latin-1", "is not UTF-8 text in line 3"),
+        ("utf-16", "is UTF-16 text"),
+        ("utf-16-be", "is UTF-16 text"),
+    ],
+)
+def test_a_csv_file_in_another_encoding_is_named_as_such(tmp_path, encoding, why):
+    (tmp_path / "t.csv").write_bytes("job,n\nnurse,1\nSECRETé,2\n".encode(encoding))
+    with pytest.raises(TableError, match=why) as refused:
+        Relation.from_table(tmp_path / "t.csv", secret="job", released="n")
+    assert "SECRET" not in str(refused.value)
+
+
+def test_the_line_of_a_wrong_encoding_is_counted_over_all_of_a_large_file(tmp_path):
+    lines = b"job,n\n" + "é,1\n".encode() * 400_000 + b"\xe9,2\n"
+    (tmp_path / "t.csv").write_bytes(lines)
+    with pytest.raises(TableError, match=r"not UTF-8 text in line 400,002;"):
+        open_table(tmp_path / "t.csv")

@@ -17,6 +17,7 @@ import pytest
 
 from hartley.engines import writing
 from hartley.engines.column_map import CutCells, Formula, Keep, UniformCells, apply_map
+from hartley.engines.failures import lack_of_room
 from hartley.engines.sources import connect, open_table
 from hartley.engines.table import Table
 from hartley.engines.writing import write_table
@@ -316,3 +317,82 @@ def test_a_map_with_long_lists_is_written_too(tmp_path):
     write_table(apply_map(table, [rule]), tmp_path / "out.parquet")
     found = pq.read_table(tmp_path / "out.parquet")["x"].to_pylist()
     assert found == [k // 2 + 0.5 for k in range(400)]
+
+
+# --- texts that a spreadsheet would compute -----------------------------------------------------
+
+RISKY = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "\nx", "'=1", "''@x"]
+PLAIN = ["a=b", "", "1", "'quoted", " =1", "é", None]
+
+
+def test_texts_that_a_spreadsheet_would_compute_are_quoted_on_request(tmp_path):
+    source = {"w": RISKY + PLAIN, "n": [-1.5] * len(RISKY + PLAIN), "=name": RISKY + PLAIN}
+    mapped = apply_map(open_table(source), [Keep("w"), Keep("n"), Keep("=name")])
+    write_table(mapped, tmp_path / "out.csv", spreadsheet_safe=True)
+    options = pc.ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False)
+    lines = pc.ParseOptions(newlines_in_values=True)
+    found = pc.read_csv(tmp_path / "out.csv", convert_options=options, parse_options=lines)
+    safe = ["'" + text for text in RISKY] + PLAIN
+    assert found.column_names == ["w", "n", "'=name"]
+    assert [found["w"].to_pylist(), found["'=name"].to_pylist()] == [safe, safe]
+    assert set(found["n"].to_pylist()) == {-1.5}
+    assert len(set(safe)) == len(safe)  # different texts stay different
+
+
+def test_texts_stay_as_they_are_if_nobody_asks(tmp_path):
+    write_table(apply_map(open_table({"w": RISKY[:4]}), [Keep("w")]), tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text() == '"w"\n"=1+1"\n"+1"\n"-1"\n"@SUM(A1)"\n'
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())]
+)
+def test_every_kind_of_text_column_is_quoted(kind):
+    table = pa.table({"w": pa.array(["=1", None, "a"], pa.string()).cast(kind), "n": [1, 2, 3]})
+    assert writing.quote_formulas(table).to_pydict() == {"w": ["'=1", None, "a"], "n": [1, 2, 3]}
+
+
+def test_a_parquet_file_is_refused_where_texts_should_be_quoted(table, tmp_path):
+    with pytest.raises(OptionError, match="no CSV file"):
+        write_table(apply_map(table, [CELLS]), tmp_path / "out.parquet", spreadsheet_safe=True)
+    assert names(tmp_path) == []
+
+
+# --- disks and memory ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A folder on a disk with no room; skipped where none can be made."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount a disk")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_full_disk_is_named_and_nothing_is_left_on_it(small_disk, ending):
+    numbers = [math.sin(number) for number in range(50_000)]
+    mapped = apply_map(open_table({"x": numbers}), [Keep("x")])
+    with pytest.raises(EngineError, match="disk full while it wrote out"):
+        write_table(mapped, small_disk / f"out.{ending}")
+    assert names(small_disk) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (OSError(28, "Error writing bytes"), "found the disk full"),
+        (RuntimeError("IO Error: No space left on device"), "found the disk full"),
+        (MemoryError(), "ran out of memory"),
+        (type("OutOfMemoryException", (Exception,), {})("SECRET"), "ran out of memory"),
+    ],
+)
+def test_a_lack_of_room_is_named_without_the_words_of_the_engine(error, sentence):
+    said = str(lack_of_room(error, "The engine", "over t.csv"))
+    assert sentence in said
+    assert "SECRET" not in said
+    assert lack_of_room(ValueError("SECRET"), "The engine", "over t.csv") is None

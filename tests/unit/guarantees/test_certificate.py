@@ -323,3 +323,9 @@ def test_a_newer_or_unreadable_file_is_refused(tmp_path):
         Certificate.load(path)
     with pytest.raises(InputError, match="cannot be written"):
         certify(KINDS["records"]).save(tmp_path / "absent" / "certificate.json")
+
+
+def test_a_policy_file_that_begins_with_a_byte_order_mark_is_verified_too(tmp_path):
+    path = tmp_path / "policy.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + POLICY.encode())
+    certify(PolicyDocument.load(path)).bind(path).check(path)

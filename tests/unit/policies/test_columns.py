@@ -197,3 +197,14 @@ def test_a_design_may_hold_tables_and_long_ones_become_sections():
     assert again == policy
     assert again.digest == policy.digest
     assert again.design["columns"]["height"] == ["100", "250"]
+
+
+@pytest.mark.parametrize("strange", ["[]", "{a = 1}", '["a"]', "0.5", "[[1]]"])
+@pytest.mark.parametrize("field", ["other", "labels"])
+def test_labels_that_are_no_plain_values_are_refused_in_a_sentence(strange, field):
+    fields = {"labels": '["F", "M"]', "groups": '[["F"], ["M"]]', "other": '"X"'}
+    fields[field] = strange if field == "other" else f'["F", {strange}]'
+    lines = [f"{name} = {value}" for name, value in fields.items()]
+    text = "\n".join(["format = 1", "[[columns]]", 'name = "sex"', 'kind = "merging"', *lines])
+    with pytest.raises(InputError, match="are not all text"):
+        PolicyDocument.from_toml(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import tomllib
 from fractions import Fraction
 
 import pyarrow.compute as pc
@@ -293,3 +294,11 @@ def test_invented_rows_keep_what_the_schema_promises():
     assert table["region"].null_count > 0
     with pytest.raises(OptionError, match="negative"):
         made.dummy_data(-1)
+
+
+def test_a_step_with_a_long_decimal_is_written_so_that_it_is_read_again():
+    fine = Fraction(1, 2**1000)
+    column = {"kind": "private", "range": ["0", str(fine * 3)], "step": str(fine)}
+    schema = Schema.read({"table": {"name": "t"}, "columns": {"x": column}})
+    again = Schema.read(tomllib.loads(schema.to_toml()))
+    assert again.columns["x"].step == fine

@@ -8,6 +8,7 @@ from hartley import Agent, Schema
 from hartley.agent.ledger import open_ledger
 from hartley.agent.ledger.entries import BEFORE_THE_FIRST
 from hartley.agent.ledger.replay import replay
+from hartley.agent.ledger.terms import Terms, terms_of
 from hartley.errors import EngineError, Refused
 
 DATA = {"id": [1, 1, 2, 3], "age": [30, 40, 50, 60], "sex": ["F", "F", "M", "F"]}
@@ -218,3 +219,16 @@ def test_a_promise_that_was_broken_does_not_hide_a_row_that_was_changed(broken):
         _, report = replay(rows)
         assert (report.holds, report.intact, report.first_bad) == (False, False, at + 1)
     assert entries[0].previous == BEFORE_THE_FIRST
+
+
+@pytest.mark.parametrize("rows", ["9" * 5000, "[" * 5000, "1e999999999"])
+def test_a_recorded_schema_with_what_nobody_reads_says_nothing(rows):
+    assert terms_of(f"[table]\nrows = {rows}\n") == Terms()
+
+
+def test_steps_that_differ_far_behind_the_point_are_different_steps():
+    one, other = (
+        terms_of(f'[columns.x]\nkind = "private"\nstep = 0.1{"0" * 20}{digit}\n').columns["x"]
+        for digit in "12"
+    )
+    assert one != other

@@ -395,3 +395,9 @@ def test_a_rule_for_no_column_stands_in_no_policy():
 def test_odds_are_unbounded_where_a_released_value_excludes_one():
     assert odds_factor(RULE.matrix) is None
     assert odds_factor(Pram.retaining("0.9", range(3)).matrix) == 18
+
+
+@pytest.mark.parametrize("entry", ["9" * 400, "1e400", "-1e399"])
+def test_an_entry_beyond_every_double_is_refused_in_a_sentence(entry):
+    with pytest.raises(OptionError, match="Row 1 of the matrix"):
+        ExactMatrix.of([[entry, "0.5"], ["0.5", "0.5"]])
