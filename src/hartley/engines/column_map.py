@@ -152,7 +152,11 @@ def _source(table: Table, rule: Rule) -> Any:
     if range_of(rule) is not None:
         return as_doubles(table, rule.column)
     column = table.expression[rule.column]
-    return null_unless(~column.isnan(), column) if column.type().is_floating() else column
+    if not column.type().is_floating():
+        return column
+    # Minus zero is zero: records that are counted as alike must not differ in the file.
+    zero = number(0.0).cast(column.type())
+    return null_unless(~column.isnan(), (column == zero).ifelse(zero, column))
 
 
 def _clamped(table: Table, value: Any, rule: Rule) -> Any:

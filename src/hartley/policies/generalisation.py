@@ -16,7 +16,13 @@ from hartley.kernels.mondrian import mondrian_boxes
 from hartley.policies.arrow_file import write_arrow
 from hartley.policies.hierarchy import key_levels
 from hartley.policies.lattice import KeyPoints, search_lattice
-from hartley.ranges.classes import Singling, combine_codes, encode_column, single_out
+from hartley.ranges.classes import (
+    Singling,
+    combine_codes,
+    encode_column,
+    rows_as_counted,
+    single_out,
+)
 
 if TYPE_CHECKING:
     import os
@@ -173,7 +179,8 @@ def k_anonymize(  # noqa: PLR0913 - each is one choice of the user's
     share = _check(opened, named, kept, k, hierarchies or {}, method, suppress)
     ordered = named if method == "mondrian" else hierarchies or ()
     opened = keep_texts(opened, [name for name in (*named, *kept) if name not in ordered])
-    rows, k = run(opened, opened.expression.select(*named, *kept).to_pyarrow), int(k)
+    rows = rows_as_counted(run(opened, opened.expression.select(*named, *kept).to_pyarrow))
+    k = int(k)
     if rows.num_rows < k:
         raise OptionError(
             f"k = {k:,} is larger than the {rows.num_rows:,} row{'s' * (rows.num_rows != 1)} of "

@@ -11,6 +11,7 @@ from hartley.engines.sources import open_table
 from hartley.engines.table import Kind
 from hartley.engines.view import keep_texts, run
 from hartley.errors import ColumnError, OptionError, TableError
+from hartley.ranges.classes import rows_as_counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,7 +89,8 @@ def read_records(
             hint="take a smaller k, or more records",
         )
     numbers = [_numbers(found.column(i), name, opened.name) for i, name in enumerate(asked)]
-    return Records(opened.name, tuple(asked), np.column_stack(numbers), found.select(kept))
+    beside = rows_as_counted(found.select(kept))
+    return Records(opened.name, tuple(asked), np.column_stack(numbers), beside)
 
 
 def _refuse_empty(table: Table, rows: int | None = None) -> None:

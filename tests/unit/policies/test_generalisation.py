@@ -315,3 +315,13 @@ def test_a_lattice_that_is_too_large_is_refused(monkeypatch):
     monkeypatch.setattr(lattice, "MOST_NODES", 3)
     with pytest.raises(OptionError, match="allow 4 combinations of levels"):
         k_anonymize(TEXTS, ["age", "job"], 2)
+
+
+@pytest.mark.parametrize("method", ["full-domain", "mondrian"])
+def test_records_that_count_as_alike_are_alike_in_the_file_too(tmp_path, method):
+    key = pa.array([float("nan"), None, 0.0, -0.0, 1.5, 1.5], from_pandas=False)
+    found = k_anonymize(pa.table({"key": key, "kept": key}), "key", 2, keep="kept", method=method)
+    assert found.levels in (None, ((0, 1),))  # as it is
+    lines = found.write(tmp_path / "out.csv").read_text().splitlines()[1:]
+    assert sorted(Counter(lines).values()) == [2, 2, 2]
+    assert found.singling.together == 0

@@ -250,3 +250,10 @@ def test_a_table_that_is_open_and_a_file_are_read_alike(tmp_path):
         mdav(source, 2).groups.tolist() for source in (table, open_table(table), tmp_path / "t.csv")
     ]
     assert groups[0] == groups[1] == groups[2]
+
+
+def test_kept_values_that_count_as_alike_are_alike_in_the_release():
+    kept = pa.array([float("nan"), None, 0.0, -0.0], from_pandas=False)
+    found = mdav(pa.table({"w": [1.0, 2.0, 3.0, 4.0], "s": kept}), 2, "w", keep="s")
+    assert [repr(value) for value in found.released["s"].to_pylist()] == ["None"] * 2 + ["0.0"] * 2
+    assert found.singling.together == 0
