@@ -26,7 +26,7 @@ from hartley.engines.copying import code_table, holds_rows_of, open_coded
 from hartley.engines.leftovers import MARK, ledger_of, marks_at, place_of, unfinished_folders
 from hartley.engines.sources import open_table
 from hartley.engines.stores import drop_copy, holds_copy
-from hartley.errors import InputError, OptionError, Refused
+from hartley.errors import EngineError, InputError, OptionError, Refused
 from hartley.exact import bits_at_least, floor_power, parse_number
 
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ def _owner(ledger: Ledger) -> Owner | None:
     """
     try:
         secret = ledger.secret()
-    except Refused:
+    except (EngineError, Refused):
         if not ledger.only_reads:
             raise
         return None
@@ -262,7 +262,7 @@ def _check_digest(coded: CodedTable, table: Table | None, ledger: Ledger) -> Non
     if expected is None:
         if not ledger.only_reads:  # else nothing new is asked
             _adopt(coded, table, ledger)
-    elif coded.digest is None or not hmac.compare_digest(coded.digest, expected):
+    elif coded.digest is None or not hmac.compare_digest(coded.digest.encode(), expected.encode()):
         raise InputError(
             "The coded copy was changed after it was made, so it would answer falsely",
             hint="record the table as a new version with update=True (--update): what was answered "

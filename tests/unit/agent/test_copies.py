@@ -18,7 +18,7 @@ from hartley.agent import loading
 from hartley.agent.agent import Agent
 from hartley.agent.ledger import Head, open_ledger
 from hartley.engines import seals
-from hartley.errors import InputError, Pending
+from hartley.errors import EngineError, InputError, Pending
 
 SCHEMA = {
     "table": {"name": "people"},
@@ -72,6 +72,17 @@ def test_a_changed_copy_is_refused_also_in_the_process_that_knew_it(ledger, chan
         ):
             Agent(data, SCHEMA, ledger=ledger)
     assert ask(ledger, data=DATA, update=True) == 20
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"), [("key", "\u00e9", EngineError), ("copy %", "\u00e9", InputError)]
+)
+def test_a_key_or_digest_that_was_changed_is_refused_in_words(ledger, name, value, error):
+    with open_ledger(ledger) as opened, opened._store.pool.lend() as connection:
+        changed = (value, name)
+        connection.execute("UPDATE hartley_private SET value = ? WHERE name LIKE ?", changed)
+    with pytest.raises(error, match="; hint: "):
+        Agent(None, SCHEMA, ledger=ledger)
 
 
 MANY = {"age": [20, 60] * 100_000, "area": ["north", "south"] * 100_000}

@@ -10,6 +10,8 @@ import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hartley.agent.ledger.rows import broken
+
 if TYPE_CHECKING:
     from hartley.agent.ledger.store import Store, Transaction
 
@@ -44,7 +46,12 @@ def keep_digest(store: Store, transaction: Transaction, version: str, digest: st
 
 def _secret(store: Store, transaction: Transaction) -> Secret | None:
     name, key = (_value(store, transaction, what) for what in (LEDGER, KEY))
-    return None if name is None or key is None else Secret(name, bytes.fromhex(key))
+    if name is None or key is None:
+        return None
+    try:
+        return Secret(name, bytes.fromhex(key))
+    except ValueError:
+        raise broken("the key of its copies is not one that a ledger draws") from None
 
 
 def _draw(store: Store, transaction: Transaction) -> Secret:

@@ -113,11 +113,25 @@ def test_repeats_need_no_key(folder, monkeypatch, lost):
             agent.ask("SELECT COUNT(*) FROM people WHERE age > 50")
 
 
-@pytest.mark.parametrize(
+WITHOUT_KEY = pytest.mark.parametrize(
     "error",
     [EngineError("does not answer", hint="-"), Refused("may not write its key", hint="-")],
     ids=["no answer", "no right to the key"],
 )
+
+
+@WITHOUT_KEY
+def test_repeats_need_no_right_to_the_key(folder, monkeypatch, error):
+    def secret(_):
+        raise error
+
+    monkeypatch.setattr("hartley.agent.ledger.ledger.read_secret", secret)
+    monkeypatch.setattr("hartley.agent.ledger.sqlite.os.access", lambda *_: False)
+    with Agent(None, SCHEMA, ledger=folder / "l.db") as agent:
+        assert agent.ask("SELECT COUNT(*) FROM people WHERE age > 40").value == 2
+
+
+@WITHOUT_KEY
 def test_no_copy_is_opened_unchecked_where_charges_are_possible(folder, monkeypatch, error):
     def secret(_):
         raise error
