@@ -24,7 +24,12 @@ from hartley.engines.column_map import (
     apply_map,
 )
 from hartley.engines.sources import open_table
-from hartley.engines.stepped import least_distance, look_for_step
+from hartley.engines.stepped import (
+    count_at_ends,
+    least_distance,
+    lie_on_lattice,
+    look_for_step,
+)
 from hartley.engines.writing import write_table
 from hartley.errors import ColumnError
 from hartley.policies.columns import KeptColumn, LineColumn
@@ -221,10 +226,10 @@ def shown(table: Any) -> dict[str, list[Any]]:
 
 
 def clean(value: Any) -> Any:
-    """Turn NaN into a missing value and every number into a double."""
+    """Turn NaN into a missing value, every number into a double and minus zero into zero."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
-    return float(value) if isinstance(value, (int, float, Decimal)) else value
+    return float(value) + 0.0 if isinstance(value, (int, float, Decimal)) else value
 
 
 def computed(tree: Any, record: dict[str, Any], ranges: dict[str, Any]) -> float | None:
@@ -343,6 +348,7 @@ STEPS = {
     "eighths": [k / 8 for k in range(480, 560)] * 2,
     "fine": [60 + 20 * math.sin(k) ** 2 for k in range(1, 400)],
     "holes": [None, math.nan, 60.5, -3.0, 0.0, 200.0, 1e300],
+    "pounds": [pounds / 2.2046226218 for pounds in (90, 113, 157, 158, 201, 333)],
 }
 
 
@@ -360,6 +366,8 @@ def test_a_step_is_seen_on_every_engine(engine, name):
     assert evidence.inside == len(inside)
     assert evidence.rounded == sum(short)
     assert evidence.repeated == len(inside) - len(set(inside))
-    assert evidence.shows_step == (name != "fine")
+    assert evidence.shows_step == (name not in ("fine", "pounds"))
+    assert lie_on_lattice(table, "x", *ends) == (name in ("tenths", "eighths", "pounds"))
+    assert count_at_ends(table, "x", *ends) == ((2, 2) if name == "holes" else (0, 0))
     gaps = [later - sooner for sooner, later in pairwise(sorted(set(inside)))]
     assert least_distance(table, "x", *ends) == min(gaps, default=None)

@@ -152,11 +152,7 @@ def _source(table: Table, rule: Rule) -> Any:
     if range_of(rule) is not None:
         return as_doubles(table, rule.column)
     column = table.expression[rule.column]
-    if not column.type().is_floating():
-        return column
-    # Minus zero is zero: records that are counted as alike must not differ in the file.
-    zero = number(0.0).cast(column.type())
-    return null_unless(~column.isnan(), (column == zero).ifelse(zero, column))
+    return null_unless(~column.isnan(), column) if column.type().is_floating() else column
 
 
 def _clamped(table: Table, value: Any, rule: Rule) -> Any:
@@ -225,5 +221,10 @@ def _query_steps(table: Table, i: int, rule: Quantized, held: Mapping[str, str])
 
 
 def _keep(value: str, result: str) -> Steps:
+    """Release a column as it is, and minus zero as zero: what counts as alike must be alike."""
     rows = yield {}
-    yield {result: rows[value]}
+    column = rows[value]
+    if column.type().is_floating():
+        zero = number(0.0).cast(column.type())
+        column = (column == zero).ifelse(zero, column)
+    yield {result: column}

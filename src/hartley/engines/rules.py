@@ -4,8 +4,8 @@ A map is a list of rules, one a released column. A column that no rule names is 
 Every engine computes the same doubles, bit for bit: a rule uses comparisons and IEEE sums,
 products, quotients and square roots in a fixed order, and its numbers reach the engine as text.
 
-NULL stays NULL, and NaN is released as NULL; both are counted as missing. Infinite values lie
-outside every range. Rows keep the order in which the engine gives them.
+NULL stays NULL, and NaN is released as NULL; both are counted as missing. Minus zero is released as
+zero. Infinite values lie outside every range. Rows keep the order in which the engine gives them.
 """
 
 from __future__ import annotations
