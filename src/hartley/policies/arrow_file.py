@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.writing import CSV_ENDINGS, PARQUET_ENDINGS
+from hartley.engines.writing import CSV_ENDINGS, PARQUET_ENDINGS, refuse_overwriting
 from hartley.errors import OptionError
 from hartley.files import whole_file
 
@@ -29,8 +29,12 @@ def check_ending(path: str | os.PathLike[str]) -> str:
     return ending
 
 
-def write_arrow(table: Any, path: str | os.PathLike[str]) -> Path:  # noqa: ANN401 - Arrow carries no types
-    """Write an Arrow table as Parquet or CSV, by the ending of the path.
+def write_arrow(
+    table: Any,  # noqa: ANN401 - Arrow carries no types
+    path: str | os.PathLike[str],
+    sources: tuple[str, ...] = (),
+) -> Path:
+    """Write an Arrow table as Parquet or CSV, by the ending of the path; never over its sources.
 
     Example:
         >>> import tempfile
@@ -45,6 +49,7 @@ def write_arrow(table: Any, path: str | os.PathLike[str]) -> Path:  # noqa: ANN4
     write = (
         pyarrow.csv.write_csv if check_ending(path) in CSV_ENDINGS else pyarrow.parquet.write_table
     )
+    refuse_overwriting({"table": sources}, path)
     with whole_file(path) as half:
         write(table, half)
     return Path(path)
