@@ -18,7 +18,7 @@ from hartley.errors import EngineError, HartleyError, OptionError
 from hartley.files import whole_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from hartley.engines.column_map import MappedTable
 
@@ -111,6 +111,17 @@ def write_table(  # noqa: PLR0913 - each is one choice of the caller's
     if progress is not None:
         progress(1.0)
     return found
+
+
+def refuse_overwriting(files: Mapping[str, Iterable[str]], out: str | os.PathLike[str]) -> None:
+    """Refuse to replace the table by its release: the only copy of the truth would be lost."""
+    for what, paths in files.items():
+        for path in paths:
+            if Path(path).exists() and Path(out).exists() and Path(path).samefile(out):
+                raise OptionError(
+                    f"The release would overwrite the {what} {Path(path).name} itself",
+                    hint="write it to another file",
+                )
 
 
 def _no_room(error: Exception) -> OSError | None:

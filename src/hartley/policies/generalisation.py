@@ -64,6 +64,8 @@ class AnonymizedTable:
     classes: int
     losses: tuple[Fraction, ...]
     """For every key the average over all records of (values possible - 1) / (all values - 1)."""
+    sources: tuple[str, ...] = ()
+    """The files of the table, which nothing may overwrite."""
 
     @property
     def loss(self) -> Fraction:
@@ -125,7 +127,7 @@ class AnonymizedTable:
 
     def write(self, path: str | os.PathLike[str], *, spreadsheet_safe: bool = False) -> Path:
         """Write the released rows as Parquet or CSV, by the ending of the path."""
-        return write_arrow(self.table, path, spreadsheet_safe=spreadsheet_safe)
+        return write_arrow(self.table, path, self.sources, spreadsheet_safe=spreadsheet_safe)
 
 
 def k_anonymize(  # noqa: PLR0913 - each is one choice of the user's
@@ -188,7 +190,7 @@ def k_anonymize(  # noqa: PLR0913 - each is one choice of the user's
             hint="choose a smaller k",
         )
     points = _points(rows, named)
-    source = _Source(opened.name, len(opened.columns), named, kept, hidden)
+    source = _Source(opened.name, len(opened.columns), named, kept, hidden, opened.paths)
     if method == "mondrian":
         return _release_boxes(source, rows, points, k)
     levels = [
@@ -224,6 +226,7 @@ class _Source:
     keys: tuple[str, ...]
     kept: tuple[str, ...]
     confidential: tuple[str, ...]
+    paths: tuple[str, ...]
 
     def release(self, released: Any, **made: Any) -> AnonymizedTable:  # noqa: ANN401 - an Arrow table, and fields
         """Return what was made of it, and count whom the kept columns single out."""
@@ -235,6 +238,7 @@ class _Source:
             confidential=self.confidential,
             withheld=self.columns - len(self.keys) - len(self.kept),
             singling=single_out(released, self.keys, self.kept, self.confidential),
+            sources=self.paths,
             **made,
         )
 

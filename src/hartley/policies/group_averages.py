@@ -71,6 +71,8 @@ class Microaggregation:
     """Records in groups whose members were all alike, so that the average tells their values."""
     singling: Singling
     """How many records the columns that are kept single out."""
+    sources: tuple[str, ...] = ()
+    """The files of the table, which nothing may overwrite."""
 
     @property
     def rows(self) -> int:
@@ -170,7 +172,7 @@ class Microaggregation:
 
     def write(self, path: str | os.PathLike[str], *, spreadsheet_safe: bool = False) -> Path:
         """Write the released table as Parquet or CSV, by the ending of the path, whole or not."""
-        return write_arrow(self.released, path, spreadsheet_safe=spreadsheet_safe)
+        return write_arrow(self.released, path, self.sources, spreadsheet_safe=spreadsheet_safe)
 
 
 def released_groups(
@@ -215,6 +217,7 @@ def released_groups(
         losses=_losses(records, labels, averages),
         unchanged=int(alike[labels].sum()),
         singling=single_out(released, records.columns, kept),
+        sources=records.paths,
     )
 
 
@@ -276,7 +279,7 @@ def _averages(
     low = np.minimum.reduceat(grouped, start, axis=0)
     high = np.maximum.reduceat(grouped, start, axis=0)
     average = np.add.reduceat(grouped, start, axis=0) / sizes[:, None]
-    return np.clip(average, low, high), np.asarray((low == high).all(axis=1))
+    return np.clip(average, low, high) + 0.0, np.asarray((low == high).all(axis=1))
 
 
 def _between(sizes: NDArray[np.int64]) -> str:

@@ -39,6 +39,8 @@ class Records:
     values: NDArray[np.float64]
     kept: Any
     """An Arrow table of the columns that are released as they are."""
+    paths: tuple[str, ...] = ()
+    """The files that they were read from."""
 
     @property
     def rows(self) -> int:
@@ -90,7 +92,7 @@ def read_records(
         )
     numbers = [_numbers(found.column(i), name, opened.name) for i, name in enumerate(asked)]
     beside = rows_as_counted(found.select(kept))
-    return Records(opened.name, tuple(asked), np.column_stack(numbers), beside)
+    return Records(opened.name, tuple(asked), np.column_stack(numbers), beside, opened.paths)
 
 
 def _refuse_empty(table: Table, rows: int | None = None) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from hartley.engines.counting import distinct_counts
 from hartley.engines.sources import open_table
 from hartley.engines.view import prepare
-from hartley.engines.writing import check_form
+from hartley.engines.writing import check_form, refuse_overwriting
 from hartley.errors import ColumnError, OptionError
 from hartley.policies.columns import KeptColumn
 from hartley.policies.document import PolicyDocument
@@ -25,7 +25,7 @@ from hartley.policies.perturbation.leakage import PramLeakage, pram_leakage
 from hartley.policies.perturbation.pram import Pram
 from hartley.ranges.classes import Singling, single_out
 from hartley.ranges.relation import Relation
-from hartley.studies.release import as_matrices_say, refuse_overwriting, release_drawn
+from hartley.studies.release import as_matrices_say, release_drawn
 
 if TYPE_CHECKING:
     import os

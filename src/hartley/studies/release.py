@@ -18,8 +18,8 @@ from hartley.engines.stepped import (
     look_for_step,
 )
 from hartley.engines.view import as_texts
-from hartley.engines.writing import check_form, write_table
-from hartley.errors import ColumnError, OptionError
+from hartley.engines.writing import check_form, refuse_overwriting, write_table
+from hartley.errors import ColumnError
 from hartley.guarantees.documents import conditions_of
 from hartley.policies.columns import CutColumn, Pram, QuantizedColumn, columns_of, query_of
 from hartley.policies.document import PolicyDocument
@@ -31,7 +31,7 @@ from hartley.studies.answer import refuse_missing, release_answers
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable
 
     from hartley.engines.column_map import ColumnCounts, MapCounts
     from hartley.engines.table import Table
@@ -403,17 +403,6 @@ def _released_answer(answer: ReleasedAnswer) -> ReleasedColumn:
 
 def _paths(policy: object) -> tuple[str, ...]:
     return () if isinstance(policy, PolicyDocument) else (str(policy),)
-
-
-def refuse_overwriting(files: Mapping[str, Iterable[str]], out: str | os.PathLike[str]) -> None:
-    """Refuse to replace the table by its release: the only copy of the truth would be lost."""
-    for what, paths in files.items():
-        for path in paths:
-            if Path(path).exists() and Path(out).exists() and Path(path).samefile(out):
-                raise OptionError(
-                    f"The release would overwrite the {what} {Path(path).name} itself",
-                    hint="write it to another file",
-                )
 
 
 def _values(rows: int) -> str:

@@ -325,3 +325,16 @@ def test_records_that_count_as_alike_are_alike_in_the_file_too(tmp_path, method)
     lines = found.write(tmp_path / "out.csv").read_text().splitlines()[1:]
     assert sorted(Counter(lines).values()) == [2, 2, 2]
     assert found.singling.together == 0
+
+
+def test_the_table_is_not_overwritten_by_its_release(tmp_path):
+    source, link = tmp_path / "people.csv", tmp_path / "link.csv"
+    source.write_text("age,pay\n31,1\n38,2\n45,3\n46,4\n")
+    link.symlink_to(source)
+    before = source.read_text()
+    found = k_anonymize(source, "age", 2)
+    for path in (source, link):
+        with pytest.raises(OptionError, match=r"would overwrite the table people\.csv"):
+            found.write(path)
+    assert source.read_text() == before
+    assert found.write(tmp_path / "other.csv").exists()

@@ -257,3 +257,16 @@ def test_kept_values_that_count_as_alike_are_alike_in_the_release():
     found = mdav(pa.table({"w": [1.0, 2.0, 3.0, 4.0], "s": kept}), 2, "w", keep="s")
     assert [repr(value) for value in found.released["s"].to_pylist()] == ["None"] * 2 + ["0.0"] * 2
     assert found.singling.together == 0
+
+
+def test_the_table_is_not_overwritten_by_its_release(tmp_path):
+    source, link = tmp_path / "people.csv", tmp_path / "link.csv"
+    source.write_text("age,pay\n31,1\n38,2\n45,3\n46,4\n")
+    link.symlink_to(source)
+    before = source.read_text()
+    found = mdav(source, 2, "age")
+    for path in (source, link):
+        with pytest.raises(OptionError, match=r"would overwrite the table people\.csv"):
+            found.write(path)
+    assert source.read_text() == before
+    assert found.write(tmp_path / "other.csv").exists()
