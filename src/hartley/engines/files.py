@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.engines.embedded import connect
 from hartley.engines.failures import lack_of_room, wrong_encoding
 from hartley.engines.table import Span, Table, refuse_doubled
-from hartley.errors import ColumnError, InputError, TableError
+from hartley.errors import ColumnError, EngineError, InputError, TableError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,9 @@ def open_files(
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
-        cause = lack_of_room(error, "The engine duckdb", f"over {name}")
+        cause: InputError | EngineError | None = lack_of_room(
+            error, "The engine duckdb", f"over {name}"
+        )
         if cause is None and not is_parquet:
             cause = wrong_encoding(paths)
         raise cause or _unreadable(name, type(error).__name__, is_parquet=is_parquet) from None
