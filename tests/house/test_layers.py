@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parents[2] / "src" / "hartley"
 MAY_IMPORT = {
     "errors": set(),
     "exact": {"errors"},
-    "files": {"errors"},
+    "files": {"errors", "exact"},
     "chart": set(),
     "kernels": {"errors", "exact", "files"},
     "engines": {"errors", "exact", "files"},

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.table import Kind
-from hartley.engines.view import LARGEST_DOUBLE, run
+from hartley.engines.view import LARGEST_DOUBLE, out_of_calendar, run
 
 if TYPE_CHECKING:
     from hartley.engines.table import Table
@@ -66,6 +66,9 @@ def _asked(table: Table, name: str, i: int) -> dict[str, Any]:
         asked |= {f"low{i}": inside.min(), f"high{i}": inside.max()}
         small = inside.between(-LARGEST_WHOLE, LARGEST_WHOLE).ifelse(inside, None)
         asked[f"broken{i}"] = (small.isnull() | (small != small.floor())).sum()
+    elif column.type().is_date() or column.type().is_timestamp():
+        shown = out_of_calendar(column).ifelse(None, column)
+        asked |= {f"low{i}": shown.min(), f"high{i}": shown.max()}
     elif kind in (Kind.INTEGER, Kind.TIME):
         asked |= {f"low{i}": column.min(), f"high{i}": column.max()}
     return asked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import functools
 import operator
 from dataclasses import dataclass, replace
@@ -315,9 +316,14 @@ def _profile(table: Table, columns: Sequence[str], needed: Collection[str]) -> d
         asked[f"present{i}"] = value.count()
         if table.kind(name).numeric:
             asked |= {f"low{i}": value.min(), f"high{i}": value.max()}
+        elif value.type().is_date() or value.type().is_timestamp():
+            asked[f"far{i}"] = out_of_calendar(value).any()
     if asked or not found:
         query = expression.aggregate(rows=expression.count(), **asked)
         found |= run(table, query.to_pyarrow).to_pylist()[0]
+    for i, name in enumerate(columns):
+        if found.get(f"far{i}"):
+            raise far_dates(name, table.name)
     missing = [found["rows"] - found[f"present{i}"] for i in range(len(columns))]
     found |= {f"missing{i}": count for i, count in enumerate(missing)}
     found["kept"] = found["rows"]
@@ -328,6 +334,20 @@ def _profile(table: Table, columns: Sequence[str], needed: Collection[str]) -> d
         )
         found["kept"] = run(table, expression.filter(present).count().to_pyarrow).as_py()
     return found
+
+
+def out_of_calendar(value: Any) -> Any:
+    """Tell where a date or a time is infinite or in a year that Python's calendar lacks."""
+    day = value.cast("date") if value.type().is_timestamp() else value
+    return (day < dt.date.min) | (day > dt.date.max)
+
+
+def far_dates(column: str, table: str) -> ColumnError:
+    """Return the sentence for a column with such a date."""
+    return ColumnError(
+        f"Column '{column}' of {table} holds a date before the year 1 or after the year 9999",
+        hint="mark it as missing with --null or open_table(..., null=), or convert it to text",
+    )
 
 
 def _check_bins(table: Table, name: str) -> None:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hartley import ColumnError, EngineError, OptionError, Relation, TableError, open_table
+from hartley.engines.profile import profile
 
 MARKER = "SECRET-7741"
 NUMBER = 987_654_321
@@ -376,3 +377,20 @@ def test_the_line_of_a_wrong_encoding_is_counted_over_all_of_a_large_file(tmp_pa
     (tmp_path / "t.csv").write_bytes(lines)
     with pytest.raises(TableError, match=r"not UTF-8 text in line 400,002;"):
         open_table(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("day", ["-infinity", "infinity", "10000-01-01", "0000-01-01"])
+def test_a_date_that_no_calendar_has_is_refused_by_its_column(tmp_path, day):
+    (tmp_path / "t.csv").write_text(f"sex,seen\nF,2001-01-01\nM,{day}\nF,1999-12-31\n")
+    with pytest.raises(
+        ColumnError, match=r"Column .seen. of t\.csv holds a date before the year 1"
+    ):
+        Relation.from_table(tmp_path / "t.csv", secret="sex", released="seen")
+    marked = open_table(tmp_path / "t.csv", null=[day])
+    assert Relation.from_table(marked, secret="sex", released="seen").rows == 3
+
+
+def test_a_date_that_no_calendar_has_is_left_out_of_a_draft(tmp_path):
+    (tmp_path / "t.csv").write_text("seen\n2001-01-01\n10000-01-01\n1999-12-31\n")
+    (seen,) = profile(open_table(tmp_path / "t.csv"))
+    assert [str(end) for end in (seen.low, seen.high)] == ["1999-12-31", "2001-01-01"]
