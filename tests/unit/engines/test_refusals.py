@@ -302,7 +302,7 @@ def test_a_column_of_missing_values_is_refused_by_name(hole, bins, missing, refu
 
 def test_columns_without_a_common_row_are_refused_together(refused):
     with refused(ColumnError, "'age'", "'job'", "missing='value'"):
-        relate({"age": [NUMBER, None], "job": [None, MARKER]})
+        relate({"age": [NUMBER, None], "job": [None, MARKER]}, missing="drop")
 
 
 @pytest.mark.parametrize("infinity", [math.inf, -math.inf])
@@ -339,7 +339,7 @@ def test_a_step_too_fine_for_the_range_is_refused(refused):
 
 @pytest.mark.parametrize("missing", ["keep", "", None, "Drop"])
 def test_an_unknown_treatment_of_missing_values_is_refused(missing, refused):
-    with refused(OptionError, "'drop' or 'value'"):
+    with refused(OptionError, "'released', 'value' or 'drop'"):
         relate(GOOD, missing=missing)
 
 
