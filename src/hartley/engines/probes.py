@@ -156,6 +156,7 @@ def _questions(engine: str) -> list[tuple[str, str, int]]:
         ("sums of small numbers", "CAST(SUM(n) FILTER (WHERE n <= 0) AS BIGINT)", -7),
         ("-7 shifted right", "MIN(n >> 1)", -4),
         ("-7 divided by 2 and rounded down", f"CAST(MIN({half}) AS BIGINT)", -4),
+        ("-7 modulo 2", "MIN(n % 2)", -1),
         ("remainders", f"MAX({residue})", 1),
         ("large doubles as whole numbers", _whole_double(), 2**53 - 1),
         ("doubles read from text", _count(f"{third} = CAST('0.30000000000000004' AS DOUBLE)"), 4),
