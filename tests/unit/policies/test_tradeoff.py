@@ -142,7 +142,7 @@ def test_other_released_values_than_the_keys_are_allowed():
 
 
 def test_a_table_is_its_relative_frequencies():
-    model = PrivacyDistortion.from_table(TABLE, confidential="sick", key="age")
+    model = PrivacyDistortion.from_table(TABLE, confidential="sick", key="age", missing="drop")
     assert model.values == (30, 40, 50)
     assert model.rows == 7
     ordered = sorted(model.joint.matrix.tolist())
@@ -152,7 +152,11 @@ def test_a_table_is_its_relative_frequencies():
 
 def test_several_columns_on_each_side_are_their_combinations():
     model = PrivacyDistortion.from_table(
-        TABLE, confidential=["sick", "ward"], key=["age", "ward"], distortion="absolute"
+        TABLE,
+        confidential=["sick", "ward"],
+        key=["age", "ward"],
+        distortion="absolute",
+        missing="drop",
     )
     assert model.values[0] == (30, 1)
     assert model.joint.matrix.shape == (4, 5)

@@ -149,8 +149,8 @@ def daily_readings(half_hours: NDArray[np.float64]) -> NDArray[np.float64]:
     Refuses the mean profile of one day: it is no reading of many days.
 
     Example:
-        >>> daily_readings(np.full((1, 2, 48), 0.5)).tolist()
-        [[24.0, 24.0]]
+        >>> daily_readings(np.full((1, 3, 48), 0.5)).tolist()
+        [[24.0, 24.0, 24.0]]
     """
     if half_hours.shape[1] < 3:
         raise TableError(

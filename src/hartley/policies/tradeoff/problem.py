@@ -250,7 +250,7 @@ class Progress:
     Example:
         >>> progress = Progress(patience=2)
         >>> [progress.stalled(gap) for gap in (1.0, 0.9, 0.75, 0.74, 0.73)]
-        [False, False, False, False, True]
+        [False, False, False, True, True]
     """
 
     LEAST = 0.2

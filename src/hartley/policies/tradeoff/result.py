@@ -131,8 +131,8 @@ def wanted_gap(tolerance: float, scale: float) -> float:
     """Return the gap that a tolerance asks for; where all rules distort alike, any will do.
 
     Example:
-        >>> wanted_gap(1e-6, 365.4), wanted_gap(1e-6, 0.0)
-        (0.0003654, inf)
+        >>> wanted_gap(1e-6, 512.0), wanted_gap(1e-6, 0.0)
+        (0.000512, inf)
     """
     return tolerance * scale if scale > 0 else math.inf
 
