@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -88,6 +89,9 @@ def test_a_changed_copy_is_refused(engine, held, place, tmp_path):
     with Agent(held, SCHEMA, ledger=ledger, budget=9, place=place) as agent:
         version = agent._held.coded.version
         assert agent.ask(COUNT).value == 4
+    copy = Path(place_of(place, version, near))
+    if copy.exists():  # a file or a folder, which only its owner may enter
+        assert copy.stat().st_mode & 0o077 == 0
     Agent(held, SCHEMA, ledger=ledger, place=place).close()
     seals._digests.clear()  # as in a process that was started anew
     tamper(engine, near, place_of(place, version, near))
