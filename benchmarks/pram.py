@@ -169,7 +169,7 @@ def _problem(values: int) -> tuple[list[float], float]:
 
 def least(values: int) -> Job:
     """Solve by the product."""
-    from hartley.policies.perturbation.optimal import least_leaking
+    from hartley.policies.perturbation.best_matrix import least_leaking
 
     prior, limit = _problem(values)
     least_leaking(prior[:5], "absolute", 1.0, knows="frequencies")
@@ -197,7 +197,7 @@ def plain(values: int) -> Job:
     """Solve the whole programme by HiGHS, all pairs at once."""
     import numpy as np
 
-    from hartley.policies.perturbation.optimal import solve_live
+    from hartley.policies.perturbation.best_matrix import solve_live
 
     prior, limit = _problem(values)
     pi, places = np.array(prior), np.arange(values)

@@ -58,8 +58,8 @@ def texts(size: int) -> list[str]:
 def resolved(size: int) -> Job:
     """Price questions that are resolved already."""
     from hartley.agent.pricing.price import price
-    from hartley.agent.quoting import Desk, questions_of
-    from hartley.ranges.schema import Schema
+    from hartley.agent.quotes import Desk, questions_of
+    from hartley.ranges.schema.schema import Schema
 
     schema = Schema.read(SCHEMA)
     questions = questions_of(Desk(schema, PUBLIC_ROWS).plan(texts(size), None, 2))
@@ -69,8 +69,8 @@ def resolved(size: int) -> Job:
 
 def from_sql(size: int) -> Job:
     """Price texts, with a desk that never read them before."""
-    from hartley.agent.quoting import quote
-    from hartley.ranges.schema import Schema
+    from hartley.agent.quotes import quote
+    from hartley.ranges.schema.schema import Schema
 
     schema, asked = Schema.read(SCHEMA), texts(size)
 

@@ -79,7 +79,7 @@ def certified(points: int, tolerance: float, coarse: bool) -> Job:  # noqa: FBT0
 
     import numpy as np
 
-    from hartley.policies.tradeoff.model import PrivacyDistortion
+    from hartley.policies.distortion.model import PrivacyDistortion
 
     joint, d = _problem(points)
     grid = np.linspace(-REACH, REACH, points).tolist()
@@ -143,7 +143,7 @@ def worst_case(points: int, objective: Any) -> Job:  # noqa: ANN401 - one of WOR
     """Find the least distortion within a worst-case risk with the product, certified to 1e-6."""
     import math
 
-    from hartley.policies.tradeoff.model import PrivacyDistortion
+    from hartley.policies.distortion.model import PrivacyDistortion
 
     joint, d = _problem(points)
 

@@ -52,15 +52,15 @@ def policy(kind: str) -> Any:  # noqa: ANN401 - a policy, imported on use
     """Return a policy for the four columns."""
     from fractions import Fraction
 
-    from hartley.policies.columns import (
+    from hartley.policies.document import PolicyDocument
+    from hartley.policies.kinds import (
         CutColumn,
         KeptColumn,
         LineColumn,
         MergedColumn,
         QuantizedColumn,
     )
-    from hartley.policies.document import PolicyDocument
-    from hartley.policies.quantizer import UniformQuantizer
+    from hartley.policies.quantizers.quantizer import UniformQuantizer
 
     ranges = {"height": (100, 250), "weight": (30, 200), "age": (0, 100), "income": (0, 200_000)}
     levels = {"height": 150, "weight": 34, "age": 20, "income": 100}

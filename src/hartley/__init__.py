@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 _HOMES = {
-    "hartley.ranges.relation": ("ROW", "Relation"),
-    "hartley.ranges.partition": ("OverlapPartition", "overlap_partition"),
-    "hartley.ranges.relatedness": ("are_unrelated", "is_markov_chain"),
-    "hartley.ranges.distribution": ("Channel", "JointDistribution"),
+    "hartley.ranges.relations.relation": ("ROW", "Relation"),
+    "hartley.ranges.relations.partition": ("OverlapPartition", "overlap_partition"),
+    "hartley.ranges.relations.relatedness": ("are_unrelated", "is_markov_chain"),
+    "hartley.ranges.relations.distribution": ("Channel", "JointDistribution"),
     "hartley.measures.entropy": ("conditional_entropy", "hartley_entropy", "relative_disarray"),
     "hartley.measures.leakage": (
         "information_transmission",
@@ -40,35 +40,39 @@ _HOMES = {
         "ordered_closeness",
         "t_closeness",
     ),
-    "hartley.ranges.dynamics": ("FiniteSystem",),
+    "hartley.ranges.relations.dynamics": ("FiniteSystem",),
     "hartley.measures.over_time": ("LeakageAt", "leakage_over_time"),
     "hartley.measures.hypothesis": ("HypothesisAnalysis", "analyse_hypothesis"),
-    "hartley.ranges.box": ("Box", "Interval", "IntervalUnion"),
-    "hartley.ranges.cells": ("CutBox",),
-    "hartley.ranges.expression": ("parse_expression", "variables"),
-    "hartley.ranges.volume": ("Volume", "volume"),
-    "hartley.policies.allocation": ("Allocation", "allocate_bits"),
-    "hartley.policies.blurring": ("BlurringPolicy", "StretchPolicy", "Threshold"),
-    "hartley.policies.merging": ("CategoryMerging",),
-    "hartley.policies.optimal": ("CutQuantizer", "optimal_quantizer"),
-    "hartley.policies.quantizer": ("UniformQuantizer",),
+    "hartley.ranges.boxes.box": ("Box", "Interval", "IntervalUnion"),
+    "hartley.ranges.boxes.cut_box": ("CutBox",),
+    "hartley.ranges.boxes.expression": ("parse_expression", "variables"),
+    "hartley.ranges.boxes.volume": ("Volume", "volume"),
+    "hartley.policies.quantizers.allocation": ("Allocation", "allocate_bits"),
+    "hartley.policies.hypotheses.blurring": ("BlurringPolicy", "StretchPolicy", "Threshold"),
+    "hartley.policies.categories.merging": ("CategoryMerging",),
+    "hartley.policies.quantizers.optimal": ("CutQuantizer", "optimal_quantizer"),
+    "hartley.policies.quantizers.quantizer": ("UniformQuantizer",),
     "hartley.guarantees.certificate": ("Certificate",),
     "hartley.guarantees.certify": ("certify", "verify_exhaustively"),
     "hartley.policies.document": ("PolicyDocument",),
     "hartley.studies.release": ("ReleaseReport", "release"),
-    "hartley.ranges.schema": ("Column", "Schema"),
+    "hartley.ranges.schema.schema": ("Column", "Schema"),
     "hartley.guarantees.accountant": ("Accountant",),
     "hartley.agent.agent": ("Agent",),
-    "hartley.agent.quoting": ("Wish", "quote"),
-    "hartley.agent.reply": ("Answer", "BatchAnswer", "Quote"),
-    "hartley.agent.estimate": ("Estimate", "Reading"),
+    "hartley.agent.quotes": ("Wish", "quote"),
+    "hartley.agent.answers.reply": ("Answer", "BatchAnswer", "Quote"),
+    "hartley.agent.answers.estimate": ("Estimate", "Reading"),
     "hartley.agent.ledger.ledger": ("Ledger", "open_ledger"),
     "hartley.studies.tradeoff": ("Tradeoff", "tradeoff"),
-    "hartley.policies.group_averages": ("Microaggregation",),
-    "hartley.policies.microaggregation": ("mdav", "mu_approx", "univariate_microaggregation"),
-    "hartley.policies.tradeoff.model": ("PrivacyDistortion",),
-    "hartley.policies.tradeoff.curve": ("TradeoffCurve",),
-    "hartley.policies.tradeoff.result": ("TradeoffResult",),
+    "hartley.policies.records.group_averages": ("Microaggregation",),
+    "hartley.policies.records.microaggregation": (
+        "mdav",
+        "mu_approx",
+        "univariate_microaggregation",
+    ),
+    "hartley.policies.distortion.model": ("PrivacyDistortion",),
+    "hartley.policies.distortion.curve": ("TradeoffCurve",),
+    "hartley.policies.distortion.result": ("TradeoffResult",),
     "hartley.studies.curve": ("CurveReport", "privacy_curve"),
     "hartley.policies.gaussian.bound": ("GaussianBound", "quadratic_gaussian_bound"),
     "hartley.policies.gaussian.closed_form": ("WaterFilling", "water_filling_bound"),
@@ -77,13 +81,13 @@ _HOMES = {
     "hartley.policies.perturbation.pram": ("Pram",),
     "hartley.policies.perturbation.leakage": ("PramLeakage", "pram_leakage"),
     "hartley.policies.perturbation.frequencies": ("FrequencyEstimate", "estimable"),
-    "hartley.policies.perturbation.optimal": ("LeastLeaking", "least_leaking"),
+    "hartley.policies.perturbation.best_matrix": ("LeastLeaking", "least_leaking"),
     "hartley.studies.pram": ("PramReport", "estimate_frequencies", "perturb"),
-    "hartley.policies.generalisation": ("AnonymizedTable", "k_anonymize"),
-    "hartley.policies.hierarchy": ("read_hierarchy",),
+    "hartley.policies.records.generalisation": ("AnonymizedTable", "k_anonymize"),
+    "hartley.policies.records.hierarchy": ("read_hierarchy",),
     "hartley.studies.anonymity": ("anonymity_report", "leaking_release"),
     "hartley.studies.anonymity_findings": ("AnonymityReport",),
-    "hartley.engines.sources": ("open_table",),
+    "hartley.engines.tables.sources": ("open_table",),
     "hartley.datasets.catalogue": ("dataset",),
     "hartley.datasets.dataset": ("Dataset",),
     "hartley.datasets.people": ("people",),
@@ -95,7 +99,7 @@ _HOMES = {
     "hartley.adversaries.membership": ("MembershipGame",),
     "hartley.adversaries.load_monitoring": ("LoadMonitoring",),
     "hartley.adversaries.uniqueness": ("Uniqueness", "grid_policy"),
-    "hartley.ranges.transcript": ("Transcript",),
+    "hartley.ranges.transcripts.transcript": ("Transcript",),
     "hartley.agent.transcript": ("transcripts_of",),
     "hartley.studies.audit": ("AuditReport", "audit"),
     "hartley.studies.design": ("Design", "design"),
@@ -147,19 +151,19 @@ if TYPE_CHECKING:
     from hartley.adversaries.testing import HypothesisTesting as HypothesisTesting
     from hartley.adversaries.uniqueness import Uniqueness as Uniqueness, grid_policy as grid_policy
     from hartley.agent.agent import Agent as Agent
-    from hartley.agent.estimate import Estimate as Estimate, Reading as Reading
-    from hartley.agent.ledger.ledger import Ledger as Ledger, open_ledger as open_ledger
-    from hartley.agent.quoting import Wish as Wish, quote as quote
-    from hartley.agent.reply import (
+    from hartley.agent.answers.estimate import Estimate as Estimate, Reading as Reading
+    from hartley.agent.answers.reply import (
         Answer as Answer,
         BatchAnswer as BatchAnswer,
         Quote as Quote,
     )
+    from hartley.agent.ledger.ledger import Ledger as Ledger, open_ledger as open_ledger
+    from hartley.agent.quotes import Wish as Wish, quote as quote
     from hartley.agent.transcript import transcripts_of as transcripts_of
     from hartley.datasets.catalogue import dataset as dataset
     from hartley.datasets.dataset import Dataset as Dataset
     from hartley.datasets.people import people as people
-    from hartley.engines.sources import open_table as open_table
+    from hartley.engines.tables.sources import open_table as open_table
     from hartley.errors import (
         CertificateError as CertificateError,
         ColumnError as ColumnError,
@@ -219,12 +223,10 @@ if TYPE_CHECKING:
         LeakageAt as LeakageAt,
         leakage_over_time as leakage_over_time,
     )
-    from hartley.policies.allocation import Allocation as Allocation, allocate_bits as allocate_bits
-    from hartley.policies.blurring import (
-        BlurringPolicy as BlurringPolicy,
-        StretchPolicy as StretchPolicy,
-        Threshold as Threshold,
-    )
+    from hartley.policies.categories.merging import CategoryMerging as CategoryMerging
+    from hartley.policies.distortion.curve import TradeoffCurve as TradeoffCurve
+    from hartley.policies.distortion.model import PrivacyDistortion as PrivacyDistortion
+    from hartley.policies.distortion.result import TradeoffResult as TradeoffResult
     from hartley.policies.document import PolicyDocument as PolicyDocument
     from hartley.policies.gaussian.bound import (
         GaussianBound as GaussianBound,
@@ -238,21 +240,14 @@ if TYPE_CHECKING:
         mutual_information_bound as mutual_information_bound,
     )
     from hartley.policies.gaussian.rule import GaussianRule as GaussianRule
-    from hartley.policies.generalisation import (
-        AnonymizedTable as AnonymizedTable,
-        k_anonymize as k_anonymize,
+    from hartley.policies.hypotheses.blurring import (
+        BlurringPolicy as BlurringPolicy,
+        StretchPolicy as StretchPolicy,
+        Threshold as Threshold,
     )
-    from hartley.policies.group_averages import Microaggregation as Microaggregation
-    from hartley.policies.hierarchy import read_hierarchy as read_hierarchy
-    from hartley.policies.merging import CategoryMerging as CategoryMerging
-    from hartley.policies.microaggregation import (
-        mdav as mdav,
-        mu_approx as mu_approx,
-        univariate_microaggregation as univariate_microaggregation,
-    )
-    from hartley.policies.optimal import (
-        CutQuantizer as CutQuantizer,
-        optimal_quantizer as optimal_quantizer,
+    from hartley.policies.perturbation.best_matrix import (
+        LeastLeaking as LeastLeaking,
+        least_leaking as least_leaking,
     )
     from hartley.policies.perturbation.frequencies import (
         FrequencyEstimate as FrequencyEstimate,
@@ -262,38 +257,54 @@ if TYPE_CHECKING:
         PramLeakage as PramLeakage,
         pram_leakage as pram_leakage,
     )
-    from hartley.policies.perturbation.optimal import (
-        LeastLeaking as LeastLeaking,
-        least_leaking as least_leaking,
-    )
     from hartley.policies.perturbation.pram import Pram as Pram
-    from hartley.policies.quantizer import UniformQuantizer as UniformQuantizer
-    from hartley.policies.tradeoff.curve import TradeoffCurve as TradeoffCurve
-    from hartley.policies.tradeoff.model import PrivacyDistortion as PrivacyDistortion
-    from hartley.policies.tradeoff.result import TradeoffResult as TradeoffResult
-    from hartley.ranges.box import Box as Box, Interval as Interval, IntervalUnion as IntervalUnion
-    from hartley.ranges.cells import CutBox as CutBox
-    from hartley.ranges.distribution import (
-        Channel as Channel,
-        JointDistribution as JointDistribution,
+    from hartley.policies.quantizers.allocation import (
+        Allocation as Allocation,
+        allocate_bits as allocate_bits,
     )
-    from hartley.ranges.dynamics import FiniteSystem as FiniteSystem
-    from hartley.ranges.expression import (
+    from hartley.policies.quantizers.optimal import (
+        CutQuantizer as CutQuantizer,
+        optimal_quantizer as optimal_quantizer,
+    )
+    from hartley.policies.quantizers.quantizer import UniformQuantizer as UniformQuantizer
+    from hartley.policies.records.generalisation import (
+        AnonymizedTable as AnonymizedTable,
+        k_anonymize as k_anonymize,
+    )
+    from hartley.policies.records.group_averages import Microaggregation as Microaggregation
+    from hartley.policies.records.hierarchy import read_hierarchy as read_hierarchy
+    from hartley.policies.records.microaggregation import (
+        mdav as mdav,
+        mu_approx as mu_approx,
+        univariate_microaggregation as univariate_microaggregation,
+    )
+    from hartley.ranges.boxes.box import (
+        Box as Box,
+        Interval as Interval,
+        IntervalUnion as IntervalUnion,
+    )
+    from hartley.ranges.boxes.cut_box import CutBox as CutBox
+    from hartley.ranges.boxes.expression import (
         parse_expression as parse_expression,
         variables as variables,
     )
-    from hartley.ranges.partition import (
+    from hartley.ranges.boxes.volume import Volume as Volume, volume as volume
+    from hartley.ranges.relations.distribution import (
+        Channel as Channel,
+        JointDistribution as JointDistribution,
+    )
+    from hartley.ranges.relations.dynamics import FiniteSystem as FiniteSystem
+    from hartley.ranges.relations.partition import (
         OverlapPartition as OverlapPartition,
         overlap_partition as overlap_partition,
     )
-    from hartley.ranges.relatedness import (
+    from hartley.ranges.relations.relatedness import (
         are_unrelated as are_unrelated,
         is_markov_chain as is_markov_chain,
     )
-    from hartley.ranges.relation import ROW as ROW, Relation as Relation
-    from hartley.ranges.schema import Column as Column, Schema as Schema
-    from hartley.ranges.transcript import Transcript as Transcript
-    from hartley.ranges.volume import Volume as Volume, volume as volume
+    from hartley.ranges.relations.relation import ROW as ROW, Relation as Relation
+    from hartley.ranges.schema.schema import Column as Column, Schema as Schema
+    from hartley.ranges.transcripts.transcript import Transcript as Transcript
     from hartley.reports import plot as plot, write_html as write_html
     from hartley.studies.anonymity import (
         anonymity_report as anonymity_report,

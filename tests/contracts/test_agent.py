@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 
 from hartley.agent.agent import Agent
-from hartley.agent.loading import place_of
-from hartley.agent.quoting import Wish
+from hartley.agent.data import place_of
+from hartley.agent.quotes import Wish
 from hartley.agent.repricing import verify_prices
-from hartley.engines.sources import open_table
-from hartley.engines.stores import holds_copy
+from hartley.engines.coded.stores import holds_copy
+from hartley.engines.tables.sources import open_table
 from hartley.errors import InputError, Refused
 
 SCHEMA = {

@@ -14,15 +14,15 @@ import pytest
 
 from hartley.agent.agent import Agent
 from hartley.agent.ledger import open_ledger
-from hartley.engines import copy_jobs, seals
-from hartley.engines.coded import Owner
-from hartley.engines.copying import code_table, holds_rows_of
-from hartley.engines.leftovers import ledger_of, marks_at, place_of
-from hartley.engines.probes import probe_engine
-from hartley.engines.sources import open_table
-from hartley.engines.stores import drop_copy, holds_copy, spark_frame
+from hartley.engines.coded import copy_jobs, seals
+from hartley.engines.coded.coded_copy import Owner
+from hartley.engines.coded.copying import code_table, holds_rows_of
+from hartley.engines.coded.leftovers import ledger_of, marks_at, place_of
+from hartley.engines.coded.stores import drop_copy, holds_copy, spark_frame
+from hartley.engines.dialects.probes import probe_engine
+from hartley.engines.tables.sources import open_table
 from hartley.errors import EngineError, InputError
-from hartley.ranges.schema import Schema
+from hartley.ranges.schema.schema import Schema
 
 SCHEMA = Schema.read(
     {

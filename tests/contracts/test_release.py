@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hartley.engines.column_map import (
+from hartley.engines.maps.column_map import (
     CutCells,
     Formula,
     Keep,
@@ -23,18 +23,13 @@ from hartley.engines.column_map import (
     UniformCells,
     apply_map,
 )
-from hartley.engines.sources import open_table
-from hartley.engines.stepped import (
-    count_at_ends,
-    least_distance,
-    lie_on_lattice,
-    look_for_step,
-)
-from hartley.engines.writing import write_table
+from hartley.engines.maps.steps import count_at_ends, least_distance, lie_on_lattice, look_for_step
+from hartley.engines.maps.writing import write_table
+from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError
-from hartley.policies.columns import KeptColumn, LineColumn
 from hartley.policies.document import PolicyDocument
-from hartley.ranges.expression import parse_expression
+from hartley.policies.kinds import KeptColumn, LineColumn
+from hartley.ranges.boxes.expression import parse_expression
 
 if TYPE_CHECKING:
     from collections.abc import Callable

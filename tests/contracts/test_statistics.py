@@ -14,18 +14,18 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from hartley.agent.batch import All, Either, Form, Question, Statistic, Test as Leaf
+from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
 from hartley.agent.statistics.statements import number, select
 from hartley.agent.statistics.statistics import fits, totals
-from hartley.engines.coding import ColumnCoding
-from hartley.engines.copying import code_table, open_coded
-from hartley.engines.sources import open_table
-from hartley.engines.stores import holds_copy
+from hartley.engines.coded.coding import ColumnCoding
+from hartley.engines.coded.copying import code_table, open_coded
+from hartley.engines.coded.stores import holds_copy
+from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, InputError
-from hartley.ranges.schema import Schema
+from hartley.ranges.schema.schema import Schema
 
 if TYPE_CHECKING:
-    from hartley.engines.coded import CodedTable
+    from hartley.engines.coded.coded_copy import CodedTable
 
 MANY = [*map(chr, range(32, 300)), "Zürich", "日本", "😀"]
 SCHEMAS = {

@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 
-from hartley.engines.sources import open_table
-from hartley.engines.totals import Grid, exact_totals
+from hartley.engines.counting.totals import Grid, exact_totals
+from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError
-from hartley.policies.columns import QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.quantizer import UniformQuantizer
+from hartley.policies.kinds import QuantizedColumn
+from hartley.policies.quantizers.quantizer import UniformQuantizer
 from hartley.studies.release import release
 
 RANGES = {

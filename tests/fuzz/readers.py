@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING
 import documents as valid
 
 import hartley
-from hartley.agent.certifying import RULES
+from hartley.agent.answers.promise import RULES
 from hartley.agent.ledger import open_ledger
 from hartley.agent.ledger.entries import Head
 from hartley.agent.ledger.terms import terms_of
-from hartley.agent.quoting import quote
+from hartley.agent.quotes import quote
 from hartley.agent.repricing import reprice
 from hartley.agent.transcript import transcripts_of
 from hartley.cli.main import main
-from hartley.engines.condition import evaluate_condition
-from hartley.engines.sources import open_table
+from hartley.engines.tables.condition import evaluate_condition
+from hartley.engines.tables.sources import open_table
 from hartley.exact import floor_power, parse_number, parse_step
 from hartley.guarantees.certificate import Certificate
 from hartley.guarantees.certify import certify
-from hartley.policies.blurring import Threshold
 from hartley.policies.document import PolicyDocument
-from hartley.policies.hierarchy import read_hierarchy
-from hartley.policies.query import parse_query
-from hartley.ranges.schema import Schema
+from hartley.policies.hypotheses.blurring import Threshold
+from hartley.policies.quantizers.query import parse_query
+from hartley.policies.records.hierarchy import read_hierarchy
+from hartley.ranges.schema.schema import Schema
 from hartley.studies.specification import Specification
 
 if TYPE_CHECKING:

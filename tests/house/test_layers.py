@@ -114,7 +114,7 @@ def test_a_heavy_package_is_imported_in_its_own_room(path):
 
 @pytest.mark.parametrize("name", ["to_pyarrow_batches", "RecordBatchReader.from_batches"])
 def test_only_one_module_makes_streams_of_batches(name):
-    """Such a stream declares types without a look; engines/streams.py looks."""
+    """Such a stream declares types without a look; engines/tables/streams.py looks."""
     callers = {path.name for path in MODULES if name in path.read_text()}
     assert callers == {"streams.py"}
 

@@ -15,9 +15,9 @@ from hartley.measures.continuous import (
 )
 from hartley.measures.leakage import nonstochastic_information, nonstochastic_leakage
 from hartley.measures.maximin import maximin_information
-from hartley.ranges.box import Box, Interval, IntervalUnion
-from hartley.ranges.cells import CutBox
-from hartley.ranges.expression import mean, variables
+from hartley.ranges.boxes.box import Box, Interval, IntervalUnion
+from hartley.ranges.boxes.cut_box import CutBox
+from hartley.ranges.boxes.expression import mean, variables
 
 
 def equal_cells(low, high, levels):

@@ -14,9 +14,9 @@ from unittest import mock
 
 import duckdb
 
-from hartley.agent import agent as agent_module, loading
-from hartley.agent.ledger import appending, standing
-from hartley.engines.copying import open_coded
+from hartley.agent import agent as agent_module, data as loading
+from hartley.agent.ledger import chain as appending, state as standing
+from hartley.engines.coded.copying import open_coded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

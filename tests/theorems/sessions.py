@@ -21,9 +21,9 @@ from copies import Coded
 from drawing import draw_select
 from plain_sql import features, reword, spell_select
 
-from hartley.agent import holding, loading
+from hartley.agent import data as holding, data as loading
 from hartley.agent.agent import Agent
-from hartley.agent.quoting import Wish
+from hartley.agent.quotes import Wish
 from hartley.agent.repricing import verify_prices
 from hartley.errors import HartleyError, Pending, Refused
 

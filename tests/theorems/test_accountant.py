@@ -17,11 +17,16 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from hartley.agent.batch import All, Form, Question, Statistic, Test as Leaf
-from hartley.agent.pricing import atoms, multisets, several_rows, worst
+from hartley.agent.pricing import (
+    atoms,
+    several_rows,
+    several_rows as multisets,
+    worst_case as worst,
+)
 from hartley.agent.pricing.price import open_factor, price, refined_cells
+from hartley.agent.questions.batch import All, Form, Question, Statistic, Test as Leaf
 from hartley.guarantees.accountant import Accountant
-from hartley.ranges.schema import Column, Schema
+from hartley.ranges.schema.schema import Column, Schema
 
 pytestmark = pytest.mark.xdist_group("accountant")  # the last test adds up what all of them did
 
@@ -108,8 +113,8 @@ def test_prices_beyond_the_caps_are_sound_too(seed, monkeypatch):
     monkeypatch.setattr(atoms, "MOST_TERMS", 2)
     monkeypatch.setattr(several_rows, "MOST_MULTISETS", 3)
     monkeypatch.setattr(worst, "MOST_TYPES", 2)
-    monkeypatch.setattr("hartley.agent.pricing.known.MOST_CODES", 3)
-    monkeypatch.setattr("hartley.agent.pricing.known.MOST_STATES", 3)
+    monkeypatch.setattr("hartley.agent.pricing.worst_case.MOST_CODES", 3)
+    monkeypatch.setattr("hartley.agent.pricing.worst_case.MOST_STATES", 3)
     rng = np.random.default_rng(seed)
     for _ in range(60):
         rows = ("public", "private")[rng.integers(2)]

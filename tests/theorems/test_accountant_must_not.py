@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from hartley.agent.batch import All, Either, Form, Question, Statistic, Test as Leaf
 from hartley.agent.pricing.price import open_factor, price
-from hartley.ranges.schema import Column, Schema
+from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
+from hartley.ranges.schema.schema import Column, Schema
 
 ROWS = 60
 

@@ -16,10 +16,10 @@ from hypothesis import Phase, given, settings, strategies as st
 from hartley.adversaries import differencing
 from hartley.adversaries.differencing import Differencing
 from hartley.agent.agent import Agent
-from hartley.agent.batch import from_plain
+from hartley.agent.questions.batch import from_plain
 from hartley.agent.transcript import transcripts_of
 from hartley.errors import Refused
-from hartley.ranges.schema import Schema
+from hartley.ranges.schema.schema import Schema
 
 spec = importlib.util.spec_from_file_location(
     "enumerator", Path(__file__).with_name("enumerator.py")

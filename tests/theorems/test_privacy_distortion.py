@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from hartley.policies.tradeoff.first_order import solve_first
-from hartley.policies.tradeoff.model import PrivacyDistortion
-from hartley.policies.tradeoff.problem import (
+from hartley.policies.distortion.first_order import solve_first
+from hartley.policies.distortion.model import PrivacyDistortion
+from hartley.policies.distortion.problem import (
     Problem,
     evaluate,
     lower_bound,
     normalised,
     riskless_bound,
 )
-from hartley.policies.tradeoff.second_order import solve_second
+from hartley.policies.distortion.second_order import solve_second
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -19,14 +19,13 @@ from hypothesis import given, settings, strategies as st
 from hartley.adversaries.differencing import Differencing
 from hartley.adversaries.reconstruction import Reconstruction
 from hartley.agent.agent import Agent
-from hartley.agent.batch import from_plain
+from hartley.agent.questions.batch import from_plain
 from hartley.agent.transcript import transcripts_of
 from hartley.errors import Refused
-from hartley.ranges.consistent import possible_records
-from hartley.ranges.neighbour import one_row_left
-from hartley.ranges.relaxation import Relaxation
-from hartley.ranges.schema import Schema
-from hartley.ranges.transcript import Told
+from hartley.ranges.schema.schema import Schema
+from hartley.ranges.transcripts.inference import Relaxation
+from hartley.ranges.transcripts.possible_records import one_row_left, possible_records
+from hartley.ranges.transcripts.transcript import Told
 
 
 def beside(name):

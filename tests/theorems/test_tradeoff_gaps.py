@@ -10,10 +10,10 @@ import cvxpy
 import numpy as np
 import pytest
 
-from hartley.policies.tradeoff import search
-from hartley.policies.tradeoff.model import PrivacyDistortion
-from hartley.policies.tradeoff.problem import Progress
-from hartley.policies.tradeoff.second_order import solve_second
+from hartley.policies.distortion import search
+from hartley.policies.distortion.model import PrivacyDistortion
+from hartley.policies.distortion.problem import Progress
+from hartley.policies.distortion.second_order import solve_second
 from hartley.studies.curve import privacy_curve
 
 TOLERANCE = 1e-6

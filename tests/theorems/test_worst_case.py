@@ -9,12 +9,16 @@ from hypothesis import assume, given, settings, strategies as st
 
 from hartley.measures.closeness import delta_disclosure, t_closeness
 from hartley.measures.maximal import maximal_leakage
-from hartley.policies.tradeoff.interior import distortion_of, repaired, solve_inside
-from hartley.policies.tradeoff.limits import LIMITS, Multipliers, joint_of
-from hartley.policies.tradeoff.model import PrivacyDistortion
-from hartley.policies.tradeoff.prices import floor_between
-from hartley.policies.tradeoff.problem import Problem, normalised
-from hartley.ranges.distribution import JointDistribution
+from hartley.policies.distortion.interior_points import distortion_of, repaired, solve_inside
+from hartley.policies.distortion.model import PrivacyDistortion
+from hartley.policies.distortion.problem import Problem, normalised
+from hartley.policies.distortion.worst_case_limits import (
+    LIMITS,
+    Multipliers,
+    floor_between,
+    joint_of,
+)
+from hartley.ranges.relations.distribution import JointDistribution
 
 SEEDS = st.integers(0, 2**32 - 1)
 OBJECTIVES = st.sampled_from(sorted(LIMITS))

@@ -364,7 +364,7 @@ def test_another_user_reads_nothing_that_is_staged_or_spilled(open_folder):
         assert seen_by_another(open_folder) == b""
     (open_folder / "out").unlink()  # which is done, and for everybody
     script = (
-        "from hartley.engines.embedded import connect\n"
+        "from hartley.engines.dialects.embedded import connect\n"
         "engine = connect()\n"
         "con = engine.con\n"
         "con.execute(\"SET memory_limit = '60MB'\")\n"
@@ -395,10 +395,10 @@ def test_another_user_reads_nothing_that_is_staged_or_spilled(open_folder):
 def test_another_user_reads_nothing_of_a_copy_while_it_is_made_and_after(open_folder, monkeypatch):
     from fractions import Fraction
 
-    from hartley.engines import stores
-    from hartley.engines.coding import ColumnCoding
-    from hartley.engines.copying import code_table
-    from hartley.engines.sources import open_table
+    from hartley.engines.coded import stores
+    from hartley.engines.coded.coding import ColumnCoding
+    from hartley.engines.coded.copying import code_table
+    from hartley.engines.tables.sources import open_table
 
     fill, looks = stores._fill, []
 

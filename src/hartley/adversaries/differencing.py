@@ -14,18 +14,17 @@ import numpy as np
 from hartley.adversaries.differencing_finding import Difference, DifferencingFinding, Term
 from hartley.adversaries.finding import no_answer
 from hartley.errors import InputError, OptionError
-from hartley.ranges.consistent import MOST_STEPS
-from hartley.ranges.inference import Reach
-from hartley.ranges.relaxation import Relaxation
-from hartley.ranges.transcript import ABSENT
+from hartley.ranges.transcripts.inference import Reach, Relaxation
+from hartley.ranges.transcripts.possible_records import MOST_STEPS
+from hartley.ranges.transcripts.transcript import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from hartley.ranges.inference import Statements
-    from hartley.ranges.transcript import Transcript
+    from hartley.ranges.transcripts.inference import Statements
+    from hartley.ranges.transcripts.transcript import Transcript
 
 MOST_TARGETS = 400
 """For so many totals, those of fewest rows first, all combinations are tried."""
@@ -59,7 +58,7 @@ class Differencing:
         rows: how many rows a total may be about to be called isolating.
 
     Example:
-        >>> from hartley.ranges.transcript import Group, Told, Transcript
+        >>> from hartley.ranges.transcripts.transcript import Group, Told, Transcript
         >>> pay, who = np.tile(np.arange(51), 3), np.repeat([0, 1, 2], 51)
         >>> def told(total, inside):
         ...     return Told("SUM", inside, pay * inside, total, (total, total), least=0,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from hartley.adversaries.finding import Estimate
 from hartley.chart import Chart, Panel, Series
-from hartley.engines.view import OF_COLUMN, left_out_sentence
+from hartley.engines.tables.view import OF_COLUMN, left_out_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.measures.guessing import Attribute
-    from hartley.ranges.relation import Relation
+    from hartley.ranges.relations.relation import Relation
 
 SHOWN_POINTS = 120
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.adversaries.disclosure import Disclosure, Guess, TableFinding
-from hartley.engines.sources import open_table
-from hartley.engines.view import missing_note, prepare
+from hartley.engines.tables.sources import open_table
+from hartley.engines.tables.view import missing_note, prepare
 from hartley.errors import ColumnError, OptionError
 from hartley.exact import parse_number
 from hartley.measures.anonymity import skewed_classes
 from hartley.measures.reidentification import k_anonymity
-from hartley.policies.hierarchy import nested_levels
-from hartley.ranges.classes import count_classes
+from hartley.policies.records.hierarchy import nested_levels
+from hartley.ranges.relations.classes import count_classes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.adversaries.disclosure import Attack
-    from hartley.engines.view import Column
+    from hartley.engines.tables.view import Column
     from hartley.kernels.cube import ClassCounts
-    from hartley.ranges.classes import KeyClasses
+    from hartley.ranges.relations.classes import KeyClasses
 
     Judge = Callable[[Column, KeyClasses], Iterable[Disclosure]]
     """What an attack learns about one confidential column."""

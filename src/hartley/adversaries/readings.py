@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from hartley.engines.sources import open_table
-from hartley.engines.view import run
+from hartley.engines.tables.sources import open_table
+from hartley.engines.tables.view import run
 from hartley.errors import ColumnError, OptionError, TableError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.engines.table import Table
+    from hartley.engines.tables.table import Table
 
 Drop: TypeAlias = Literal["people", "times"]
 MOST_DECIMALS = 9
@@ -199,7 +199,7 @@ def _check_columns(
 
 def _codes(column: Any) -> tuple[NDArray[np.int64], int]:  # noqa: ANN401 - Arrow carries no types
     """Number the values of a column in their order."""
-    from hartley.ranges.classes import encode_column
+    from hartley.ranges.relations.classes import encode_column
 
     codes, values = encode_column(column)
     return codes, len(values)

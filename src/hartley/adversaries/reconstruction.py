@@ -11,18 +11,17 @@ import numpy as np
 from hartley.adversaries.finding import Estimate, no_answer
 from hartley.chart import Chart, Panel, Series
 from hartley.exact import bits_at_least, bits_at_most
-from hartley.ranges.consistent import MOST_STEPS, possible_records
-from hartley.ranges.neighbour import one_row_left
-from hartley.ranges.relaxation import Relaxation
-from hartley.ranges.transcript import ANY_TYPE
+from hartley.ranges.transcripts.inference import Relaxation
+from hartley.ranges.transcripts.possible_records import MOST_STEPS, one_row_left, possible_records
+from hartley.ranges.transcripts.transcript import ANY_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
-    from hartley.ranges.neighbour import OneRow
-    from hartley.ranges.transcript import Transcript
+    from hartley.ranges.transcripts.possible_records import OneRow
+    from hartley.ranges.transcripts.transcript import Transcript
 
 MOST_GROUPS = 40
 """So many groups of rows are looked at, the smallest first."""
@@ -49,7 +48,7 @@ class Reconstruction:
     Example:
         >>> from fractions import Fraction
         >>> import numpy as np
-        >>> from hartley.ranges.transcript import Group, Told, Transcript
+        >>> from hartley.ranges.transcripts.transcript import Group, Told, Transcript
         >>> age = np.arange(4)
         >>> total = Told("SUM(age)", age >= 0, age, 5, (5, 5), least=0, step=Fraction(1))
         >>> pair = Transcript(("age",), age[:, None], (total,), (Group(2, age),), 4)

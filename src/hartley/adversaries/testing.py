@@ -15,7 +15,7 @@ from hartley.measures.hypothesis import analyse_hypothesis
 
 if TYPE_CHECKING:
     from hartley.measures.hypothesis import Hypothesis
-    from hartley.ranges.relation import Relation
+    from hartley.ranges.relations.relation import Relation
 
 
 @dataclass(frozen=True)

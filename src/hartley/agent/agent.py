@@ -7,33 +7,32 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
-from hartley.agent.answer import read_cells
-from hartley.agent.batch import from_plain, to_plain
-from hartley.agent.certifying import RULES, certificate_of
-from hartley.agent.holding import Holding
+from hartley.agent.answers.cells import read_cells
+from hartley.agent.answers.promise import RULES, certificate_of
+from hartley.agent.answers.reply import Answer, BatchAnswer
+from hartley.agent.data import Holding, head_note, lasting_place, load, remove_copy, replace_copy
 from hartley.agent.ledger.entries import NULL, digest
 from hartley.agent.ledger.ledger import open_ledger
-from hartley.agent.loading import head_note, lasting_place, load, remove_copy, replace_copy
 from hartley.agent.pricing.price import price as price_of
-from hartley.agent.quoting import Wish, questions_of
-from hartley.agent.reply import Answer, BatchAnswer
-from hartley.engines.sources import open_table
+from hartley.agent.questions.batch import from_plain, to_plain
+from hartley.agent.quotes import Wish, questions_of
+from hartley.engines.tables.sources import open_table
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least
 from hartley.guarantees.accountant import Accountant
 from hartley.guarantees.promise import counted, down_bits, exactly, up_bits
-from hartley.ranges.schema import Schema
+from hartley.ranges.schema.schema import Schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Literal
 
-    from hartley.agent.batch import Question
+    from hartley.agent.answers.reply import Quote
     from hartley.agent.ledger.charging import Reservation
     from hartley.agent.ledger.ledger import Charge, Ledger, State
     from hartley.agent.ledger.reading import Overview
-    from hartley.agent.reply import Quote
-    from hartley.agent.selection import Selection
+    from hartley.agent.questions.batch import Question
+    from hartley.agent.questions.selection import Selection
 
 
 class Agent:

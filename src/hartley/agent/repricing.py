@@ -5,18 +5,18 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.batch import from_plain
-from hartley.agent.certifying import RULES
+from hartley.agent.answers.promise import RULES
 from hartley.agent.pricing.price import open_factor, price
+from hartley.agent.questions.batch import from_plain
 from hartley.errors import HartleyError
 from hartley.files import parse_toml
-from hartley.ranges.schema import Schema
+from hartley.ranges.schema.schema import Schema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hartley.agent.ledger.ledger import Ledger
-    from hartley.agent.ledger.replay import Report
+    from hartley.agent.ledger.verification import Report
 
 
 def reprice(schema: object, questions: Sequence[dict[str, Any]], rules: str) -> int | None:
@@ -31,7 +31,7 @@ def reprice(schema: object, questions: Sequence[dict[str, Any]], rules: str) -> 
         the cells, or None where the schema is no agent's or the rules are not these.
 
     Example:
-        >>> from hartley.agent.batch import Question, Statistic, Test, to_plain
+        >>> from hartley.agent.questions.batch import Question, Statistic, Test, to_plain
         >>> sex = {"sex": {"kind": "private", "values": ["F", "M"]}}
         >>> people = Schema.read({"table": {"name": "people"}, "columns": sex}).to_toml()
         >>> women = Question(Statistic.COUNT, Test("sex", ((0, 0),)), None, None, 0, 50)

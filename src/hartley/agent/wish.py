@@ -6,21 +6,21 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from hartley.agent.answer import ROOT_GRID, root_up
-from hartley.agent.batch import Statistic
-from hartley.agent.display import rounded
-from hartley.agent.pricing.scale import size_of
+from hartley.agent.answers.cells import ROOT_GRID, root_up
+from hartley.agent.answers.estimate import rounded
+from hartley.agent.pricing.finest_steps import size_of
+from hartley.agent.questions.batch import Statistic
+from hartley.agent.questions.selection import Item, Kind
 from hartley.agent.questions.values import decimal
-from hartley.agent.selection import Item, Kind
 from hartley.errors import OptionError, Refused
 from hartley.exact import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from hartley.agent.batch import Condition, Question
-    from hartley.agent.selection import Selection
-    from hartley.ranges.schema import Schema
+    from hartley.agent.questions.batch import Condition, Question
+    from hartley.agent.questions.selection import Selection
+    from hartley.ranges.schema.schema import Schema
 
     Steps = list[Fraction | None]
 
@@ -44,7 +44,7 @@ def worst_errors(
 
     Example:
         >>> from hartley.agent.questions.question import parse
-        >>> from hartley.ranges.schema import Column, Schema
+        >>> from hartley.ranges.schema.schema import Column, Schema
         >>> age = Column("age", "private", low=Fraction(0), high=Fraction(120), step=Fraction(1))
         >>> found = parse("SELECT AVG(age) FROM people", Schema("people", {"age": age}), 1000)
         >>> worst_errors(found.with_steps([1001]))  # a sum to within 500, of 1000 people
@@ -63,7 +63,7 @@ def steps_for_error(
 
     Example:
         >>> from hartley.agent.questions.question import parse
-        >>> from hartley.ranges.schema import Column, Schema
+        >>> from hartley.ranges.schema.schema import Column, Schema
         >>> age = Column("age", "private", low=Fraction(0), high=Fraction(120), step=Fraction(1))
         >>> found = parse("SELECT AVG(age) FROM people", Schema("people", {"age": age}), 1000)
         >>> steps_for_error(found, "0.5")
@@ -181,7 +181,7 @@ def vacuous_labels(
 
     Example:
         >>> from hartley.agent.questions.question import parse
-        >>> from hartley.ranges.schema import Column, Schema
+        >>> from hartley.ranges.schema.schema import Column, Schema
         >>> age = Column("age", "private", low=Fraction(0), high=Fraction(120), step=Fraction(1))
         >>> median = parse("SELECT MEDIAN(age) FROM people", Schema("people", {"age": age}), 1000)
         >>> vacuous_labels(median.with_steps([121])), vacuous_labels(median.with_steps([60]))

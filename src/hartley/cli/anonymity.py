@@ -153,8 +153,8 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     [dim]Example: hartley anonymize people.parquet --keys age,sex --confidential diagnosis
     --bins age=5,10,20 -k 5 --suppress 0.02 -o released.parquet[/dim]
     """
-    from hartley.engines.writing import check_form
-    from hartley.policies.generalisation import k_anonymize
+    from hartley.engines.maps.writing import check_form
+    from hartley.policies.records.generalisation import k_anonymize
     from hartley.reports import write_html
     from hartley.reports.anonymity_page import print_anonymized
     from hartley.studies.microdata import check_release

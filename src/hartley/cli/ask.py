@@ -12,7 +12,7 @@ from hartley.cli.output import Format, console, print_json, wants_json
 from hartley.cli.refusals import telling_refusals
 
 if TYPE_CHECKING:
-    from hartley.engines.table import Table
+    from hartley.engines.tables.table import Table
 
 Questions = Annotated[
     list[str],
@@ -152,7 +152,7 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     [dim]Example: hartley price "SELECT AVG(age) FROM people" --schema people.toml
     --rows 5000 --error 0.5[/dim]
     """
-    from hartley.agent.quoting import quote
+    from hartley.agent.quotes import quote
 
     if table is not None and rows is None and ledger is None:
         rows = _count_rows(open_tables([table], null, names))
@@ -178,7 +178,7 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter an option
 
 
 def _count_rows(table: Table) -> int:
-    from hartley.engines.view import run
+    from hartley.engines.tables.view import run
 
     rows: int = run(table, table.expression.count().to_pyarrow).as_py()
     return rows

@@ -26,9 +26,9 @@ from hartley.cli.output import Format  # noqa: TC001 - typer reads the annotatio
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:
-    from hartley.engines.table import Table
-    from hartley.ranges.relation import Relation
-    from hartley.ranges.transcript import Transcript
+    from hartley.engines.tables.table import Table
+    from hartley.ranges.relations.relation import Relation
+    from hartley.ranges.transcripts.transcript import Transcript
 
 attack_app = typer.Typer(
     name="attack",
@@ -258,8 +258,8 @@ def _transcripts(
 ) -> tuple[Transcript, ...]:
     from hartley.agent.ledger.ledger import open_ledger
     from hartley.agent.transcript import transcripts_of
-    from hartley.engines.sources import open_table
-    from hartley.ranges.schema import Schema
+    from hartley.engines.tables.sources import open_table
+    from hartley.ranges.schema.schema import Schema
 
     read: list[str | Path] = [*(data or []), *([schema] if schema else []), ledger]
     check_page(html, read)
@@ -273,7 +273,7 @@ def _transcripts(
 def _relation(
     table: Table, secret: list[str], released: list[str], bins: list[str] | None, missing: str
 ) -> Relation:
-    from hartley.ranges.relation import ROW, Relation
+    from hartley.ranges.relations.relation import ROW, Relation
 
     hidden = split_columns(secret, table.columns)
     record = hidden == ["ROW"] and "ROW" not in table.columns

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from hartley.adversaries.stairs import Quantizer
+    from hartley.adversaries.group_releases import Quantizer
     from hartley.policies.document import PolicyDocument
 
 PolicyFile = Annotated[
@@ -304,7 +304,7 @@ class _Wish(NamedTuple):
 
     def _equal_cells(self, *, times: int, share: int) -> Quantizer | None:
         """Return equal cells over so many times the range, of which one moves a share."""
-        from hartley.policies.quantizer import UniformQuantizer
+        from hartley.policies.quantizers.quantizer import UniformQuantizer
 
         if self.bits is None and self.levels is None:
             return None
@@ -329,8 +329,8 @@ class _Wish(NamedTuple):
 
 def _quantizers(path: Path) -> dict[str, Quantizer]:
     """Return the quantizers of a policy file by column."""
-    from hartley.policies.columns import CutColumn, QuantizedColumn
     from hartley.policies.document import PolicyDocument
+    from hartley.policies.kinds import CutColumn, QuantizedColumn
 
     found: dict[str, Quantizer] = {}
     for column in PolicyDocument.load(path).columns:

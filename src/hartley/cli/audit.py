@@ -76,7 +76,7 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     [dim]Example: hartley audit people.parquet --secret diagnosis --released age,sex
     --bins age=10 --sweep age=1:50 --html audit.html[/dim]
     """
-    from hartley.ranges.relation import ROW
+    from hartley.ranges.relations.relation import ROW
     from hartley.reports import write_html
     from hartley.reports.terminal import print_audit
     from hartley.studies.audit import audit

@@ -29,7 +29,7 @@ from hartley.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from hartley.policies.tradeoff.result import Objective
+    from hartley.policies.distortion.result import Objective
 
 
 def curve_command(  # noqa: PLR0913, PLR0917 - one parameter an option

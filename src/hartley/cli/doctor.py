@@ -72,7 +72,7 @@ def _package(name: str, *, required: bool, extra: str) -> Check:
 
 def _duckdb() -> Check:
     """Look whether the embedded engine is one that was tried, and answers."""
-    from hartley.engines.probes import require_tried_library, tried_duckdb
+    from hartley.engines.dialects.probes import require_tried_library, tried_duckdb
     from hartley.errors import EngineError
 
     try:
@@ -91,8 +91,8 @@ def _duckdb() -> Check:
 
 def probe(address: str | None) -> list[Check]:
     """Put the probes to an engine; one line each."""
-    from hartley.engines.databases import connect_address
-    from hartley.engines.probes import describe_engine, probe_engine
+    from hartley.engines.dialects.probes import describe_engine, probe_engine
+    from hartley.engines.tables.databases import connect_address
 
     try:
         backend = connect_address(address)

@@ -59,8 +59,8 @@ def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     [dim]Example: hartley microaggregate people.parquet --k 5 --columns age,height,weight
     --keep diagnosis -o averages.parquet[/dim]
     """
-    from hartley.engines.writing import check_form
-    from hartley.policies.microaggregation import METHODS
+    from hartley.engines.maps.writing import check_form
+    from hartley.policies.records.microaggregation import METHODS
     from hartley.reports import write_html
     from hartley.reports.microaggregation_page import print_microaggregation
     from hartley.studies.microdata import check_release

@@ -13,7 +13,7 @@ from hartley.files import one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hartley.engines.table import Table
+    from hartley.engines.tables.table import Table
 
 Tables = Annotated[
     list[str],
@@ -95,7 +95,7 @@ def open_tables(
     tables: list[str], null: list[str] | None = None, names: str | None = None
 ) -> Table:
     """Open the files that a command names, as one table."""
-    from hartley.engines.sources import open_table
+    from hartley.engines.tables.sources import open_table
 
     return open_table(
         tables[0] if len(tables) == 1 else tables,
@@ -149,7 +149,7 @@ def split_settings(texts: list[str], option: str, form: str) -> dict[str, str]:
 
 def read_hierarchies(texts: list[str], table: Table) -> dict[str, dict[object, tuple[str, ...]]]:
     """Read the hierarchies of columns; values are read as what the column holds."""
-    from hartley.policies.hierarchy import read_hierarchy
+    from hartley.policies.records.hierarchy import read_hierarchy
 
     settings = split_settings(texts, "--hierarchy", "COL=FILE")
     return {column: read_hierarchy(name, column, table) for column, name in settings.items()}

@@ -32,7 +32,7 @@ from hartley.errors import OptionError
 from hartley.files import written_together
 
 if TYPE_CHECKING:
-    from hartley.engines.table import Table
+    from hartley.engines.tables.table import Table
     from hartley.studies.pram_rules import FoundRule, RuleWish
 
 
@@ -263,12 +263,7 @@ def _rules(  # noqa: PLR0913 - what the command line says
     invariant: bool,
 ) -> tuple[Any, list[str]]:
     """Return the policy file, or a rule for each of the columns, and what to note about them."""
-    from hartley.studies.pram_rules import (
-        best_rule,
-        invariant_rule,
-        matrix_rule,
-        retaining_rule,
-    )
+    from hartley.studies.pram_rules import best_rule, invariant_rule, matrix_rule, retaining_rule
 
     given = [name for name, source in sources.items() if source is not None]
     given += [f"--{name}" for name in wish.given]

@@ -13,8 +13,8 @@ from hartley.cli.output import Format, console, print_json, say, wants_json
 from hartley.errors import InputError, OptionError, printable
 
 if TYPE_CHECKING:
-    from hartley.engines.table import Table
-    from hartley.ranges.schema import Column, Schema
+    from hartley.engines.tables.table import Table
+    from hartley.ranges.schema.schema import Column, Schema
 
 schema_app = typer.Typer(
     name="schema",
@@ -56,7 +56,7 @@ def draft_command(  # noqa: PLR0913, PLR0917 - one parameter an option
 
     [dim]Example: hartley schema draft people.parquet --out people.toml[/dim]
     """
-    from hartley.ranges.draft import draft_schema
+    from hartley.ranges.schema.draft import draft_schema
 
     text = draft_schema(open_tables([table], null, names), name)
     if out is not None:
@@ -84,7 +84,7 @@ def check_command(
 
     [dim]Example: hartley schema check people.toml --table people.parquet[/dim]
     """
-    from hartley.ranges.schema import Schema
+    from hartley.ranges.schema.schema import Schema
 
     described = Schema.read(schema)
     rows = None if table is None else _coded_rows(described, open_tables([table], null, names))
@@ -106,8 +106,8 @@ def describe_command(schema: SchemaFile, json: Format = None) -> None:
 
     [dim]Example: hartley schema describe people.toml[/dim]
     """
-    from hartley.ranges.schema import Schema
-    from hartley.ranges.schema_text import describe_values
+    from hartley.ranges.schema.description import describe_values
+    from hartley.ranges.schema.schema import Schema
 
     described = Schema.read(schema)
     if wants_json(json):
@@ -147,7 +147,7 @@ def dummy_command(
     import pyarrow.parquet
 
     from hartley.files import write_whole
-    from hartley.ranges.schema import Schema
+    from hartley.ranges.schema.schema import Schema
 
     writers = {".parquet": pyarrow.parquet.write_table, ".csv": pyarrow.csv.write_csv}
     if file.suffix not in writers:
@@ -166,7 +166,7 @@ def dummy_command(
 
 def _coded_rows(schema: Schema, table: Table) -> int:
     """Code a table in memory, which checks all promises of its schema, and forget the codes."""
-    from hartley.engines.copying import code_table
+    from hartley.engines.coded.copying import code_table
 
     coded = code_table(
         table,
@@ -200,7 +200,7 @@ def _bits(column: Column) -> float:
 
 
 def _summary(schema: Schema) -> dict[str, Any]:
-    from hartley.ranges.schema_text import describe_values
+    from hartley.ranges.schema.description import describe_values
 
     return {
         "name": schema.name,

@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.datasets.dataset import Dataset
-from hartley.datasets.drawing import (
-    SEED,
-    choice,
-    random_numbers,
-    shares,
-    synthetic_source,
-    whole,
-)
+from hartley.datasets.drawing import SEED, choice, random_numbers, shares, synthetic_source, whole
 from hartley.datasets.reading import read_csv, typed
 from hartley.datasets.source import Source, locate
 

@@ -27,21 +27,21 @@ from hartley.guarantees.promise import (
     within,
 )
 from hartley.guarantees.records import INSIDE, budget_text, compare_budget
-from hartley.policies.calibration import cells_met, cells_reached, outputs_telling
-from hartley.policies.quantizer import UniformQuantizer
-from hartley.ranges.box import Box, Interval
-from hartley.ranges.cells import CutBox
-from hartley.ranges.enclosure import check_defined, range_of
-from hartley.ranges.expression import mean, total, variables
-from hartley.ranges.rational import natural_range
+from hartley.policies.quantizers.calibration import cells_met, cells_reached, outputs_telling
+from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.ranges.boxes.box import Box, Interval
+from hartley.ranges.boxes.cut_box import CutBox
+from hartley.ranges.boxes.enclosure import check_defined, range_of
+from hartley.ranges.boxes.exact_intervals import natural_range
+from hartley.ranges.boxes.expression import mean, total, variables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hartley.guarantees.promise import Consequence
-    from hartley.policies.optimal import CutQuantizer
-    from hartley.policies.query import Aggregate
-    from hartley.ranges.expression import Expression
+    from hartley.policies.quantizers.optimal import CutQuantizer
+    from hartley.policies.quantizers.query import Aggregate
+    from hartley.ranges.boxes.expression import Expression
 
     Quantizer = UniformQuantizer | CutQuantizer
 

@@ -12,30 +12,30 @@ from hartley.guarantees.answers import (
     promise_answers,
     promise_indistinguishability,
 )
+from hartley.guarantees.categories import promise_leakage
 from hartley.guarantees.certificate import Certificate
 from hartley.guarantees.documents import promise_document
 from hartley.guarantees.exhaustive import verify_exhaustively
-from hartley.guarantees.leakage import promise_leakage
-from hartley.guarantees.lines import plain_box, promise_line
+from hartley.guarantees.hypotheses import plain_box, promise_line
 from hartley.guarantees.reach import reach_of
 from hartley.guarantees.records import Output, promise_records
-from hartley.policies.allocation import Allocation
-from hartley.policies.blurring import LinePolicy
+from hartley.policies.categories.merging import CategoryMerging
 from hartley.policies.document import PolicyDocument
-from hartley.policies.merging import CategoryMerging
-from hartley.policies.optimal import CutQuantizer
+from hartley.policies.hypotheses.blurring import LinePolicy
 from hartley.policies.perturbation.pram import Pram
-from hartley.policies.quantizer import UniformQuantizer
-from hartley.ranges.enclosure import shown
-from hartley.ranges.expression import Expression, as_expression
+from hartley.policies.quantizers.allocation import Allocation
+from hartley.policies.quantizers.optimal import CutQuantizer
+from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.ranges.boxes.enclosure import shown
+from hartley.ranges.boxes.expression import Expression, as_expression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from fractions import Fraction
 
     from hartley.guarantees.promise import Promise
-    from hartley.ranges.box import Box
-    from hartley.ranges.relation import Relation
+    from hartley.ranges.boxes.box import Box
+    from hartley.ranges.relations.relation import Relation
 
     Query = Expression | str | Callable[..., Any]
     Policy = (
@@ -82,7 +82,7 @@ def certify(  # noqa: PLR0913 - what is given beside each kind of policy
             it (indistinguishability, of a linear query).
 
     Example:
-        >>> from hartley.ranges.box import Box
+        >>> from hartley.ranges.boxes.box import Box
         >>> quantizer = UniformQuantizer.for_bits(low=0, high=1, sensitivity="0.5", bits=1)
         >>> certify(quantizer, query="(x1 + x2)/2", box=Box.cube(0, 1, size=2)).value
         1.0

@@ -17,7 +17,7 @@ from hartley.measures.continuous import (
 )
 
 if TYPE_CHECKING:
-    from hartley.ranges.cells import CutBox
+    from hartley.ranges.boxes.cut_box import CutBox
 
 MOST_BALLS, MOST_CORNERED = 10_000, 3
 """Up to so many cells, in so many dimensions, are measured one by one."""
@@ -132,8 +132,8 @@ def of_cells(cut: CutBox) -> tuple[Consequence, ...]:
     """Return what the cells of a quantized query tell about all its data together.
 
     Example:
-        >>> from hartley.ranges.box import Box
-        >>> from hartley.ranges.cells import CutBox
+        >>> from hartley.ranges.boxes.box import Box
+        >>> from hartley.ranges.boxes.cut_box import CutBox
         >>> cut = CutBox(Box.cube(-2, 2, size=2), "(x1 + x2)/2", (-2, -1, 0, 1, 2))
         >>> [round(found.value, 6) for found in of_cells(cut)]
         [2.0, 3.0, 1.414214]

@@ -8,36 +8,24 @@ from typing import TYPE_CHECKING
 
 from hartley.errors import InputError
 from hartley.exact import floor_power, parse_number
-from hartley.guarantees.answers import (
-    OTHERS,
-    Answer,
-    answer_aggregate,
-    of_query,
-    promise_answers,
-)
-from hartley.guarantees.hidden import promise_lines
-from hartley.guarantees.perturbations import promise_perturbation
+from hartley.guarantees.answers import OTHERS, Answer, answer_aggregate, of_query, promise_answers
+from hartley.guarantees.categories import promise_perturbation
+from hartley.guarantees.hypotheses import promise_lines
 from hartley.guarantees.promise import UNRELATED, counted, exactly
 from hartley.guarantees.reach import raised, reach_bounds
-from hartley.guarantees.records import (
-    INSIDE,
-    MISSING,
-    count_outputs,
-    outputs_of,
-    promise_records,
-)
-from hartley.policies.columns import CutColumn, LineColumn, columns_of, query_of
-from hartley.policies.query import Aggregate
-from hartley.ranges.box import Box, Interval
-from hartley.ranges.expression import Expression
+from hartley.guarantees.records import INSIDE, MISSING, count_outputs, outputs_of, promise_records
+from hartley.policies.kinds import CutColumn, LineColumn, columns_of, query_of
+from hartley.policies.quantizers.query import Aggregate
+from hartley.ranges.boxes.box import Box, Interval
+from hartley.ranges.boxes.expression import Expression
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hartley.guarantees.promise import Consequence, Promise
     from hartley.guarantees.records import Missing, Output
-    from hartley.policies.columns import QuantizedColumn
     from hartley.policies.document import PolicyDocument
+    from hartley.policies.kinds import QuantizedColumn
 
     Quantizing = QuantizedColumn | CutColumn
 

@@ -9,22 +9,22 @@ from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.column_map import apply_map
-from hartley.engines.sources import open_table
+from hartley.engines.maps.column_map import apply_map
+from hartley.engines.tables.sources import open_table
 from hartley.errors import InputError, OptionError
 from hartley.exact import parse_number
-from hartley.policies.columns import LineColumn, query_of
 from hartley.policies.document import PolicyDocument
-from hartley.policies.query import Aggregate
-from hartley.ranges.expression import as_expression
+from hartley.policies.kinds import LineColumn, query_of
+from hartley.policies.quantizers.query import Aggregate
+from hartley.ranges.boxes.expression import as_expression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hartley.policies.columns import ColumnPolicy
-    from hartley.policies.optimal import CutQuantizer
-    from hartley.policies.quantizer import UniformQuantizer
-    from hartley.ranges.expression import Expression
+    from hartley.policies.kinds import ColumnPolicy
+    from hartley.policies.quantizers.optimal import CutQuantizer
+    from hartley.policies.quantizers.quantizer import UniformQuantizer
+    from hartley.ranges.boxes.expression import Expression
 
     Query = Expression | str | Callable[..., Any]
 
@@ -52,12 +52,12 @@ def verify_exhaustively(
 
     Example:
         >>> from fractions import Fraction
-        >>> from hartley.policies.quantizer import UniformQuantizer
+        >>> from hartley.policies.quantizers.quantizer import UniformQuantizer
         >>> quarters = UniformQuantizer(0, 1, 4)
         >>> halves = [Fraction(k, 8) for k in range(9)]
         >>> verify_exhaustively(quarters, "(x1 + x2)/2", {"x1": halves, "x2": halves})
         3
-        >>> from hartley.policies.columns import QuantizedColumn
+        >>> from hartley.policies.kinds import QuantizedColumn
         >>> ages = PolicyDocument((QuantizedColumn("age", UniformQuantizer(0, 100, 4)),))
         >>> verify_exhaustively(ages, people={"age": [*range(101), None]})
         5

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from hartley.errors import OptionError
 from hartley.exact import parse_number
-from hartley.ranges.box import Box
-from hartley.ranges.enclosure import range_bounds
-from hartley.ranges.expression import Expression
+from hartley.ranges.boxes.box import Box
+from hartley.ranges.boxes.enclosure import range_bounds
+from hartley.ranges.boxes.expression import Expression
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ def reach_of(query: Expression, box: Box, declared: object = None) -> Fraction:
         declared: what somebody says that it is, where they know it better.
 
     Example:
-        >>> from hartley.ranges.expression import parse_expression
+        >>> from hartley.ranges.boxes.expression import parse_expression
         >>> square = Box({"x": (0, 1), "y": (0, 2)})
         >>> reach_of(parse_expression("x + y/4"), square)
         Fraction(1, 1)

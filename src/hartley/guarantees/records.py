@@ -10,20 +10,15 @@ from hartley.errors import printable
 from hartley.exact import bits_at_least, floor_power, parse_number
 from hartley.guarantees.consequences import estimation_error, of_noiseless_privacy
 from hartley.guarantees.promise import UNRELATED, B, Promise, counted, exactly, up_bits
-from hartley.policies.columns import (
-    CutColumn,
-    LineColumn,
-    MergedColumn,
-    QuantizedColumn,
-)
-from hartley.ranges.expression import Expression
+from hartley.policies.kinds import CutColumn, LineColumn, MergedColumn, QuantizedColumn
+from hartley.ranges.boxes.expression import Expression
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from fractions import Fraction
 
     from hartley.guarantees.promise import Consequence
-    from hartley.policies.columns import ColumnPolicy
+    from hartley.policies.kinds import ColumnPolicy
 
 Missing = Literal["counted", "refused", "ruled out"]
 """What becomes of a missing value: it is released as missing, which is one more output a column;
@@ -64,7 +59,7 @@ def outputs_of(column: ColumnPolicy) -> Output:
     take any value; one whose range is a single number cannot.
 
     Example:
-        >>> from hartley.policies.columns import MergedColumn
+        >>> from hartley.policies.kinds import MergedColumn
         >>> outputs_of(MergedColumn("job", (("nurse", "doctor"), ("smith",)), ("a", "b"))).count
         2
     """

@@ -12,8 +12,8 @@ from hartley.exact import log_ratio, round_up
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hartley.ranges.relation import Relation
-    from hartley.ranges.summary import Pairs
+    from hartley.ranges.relations.counting import Pairs
+    from hartley.ranges.relations.relation import Relation
 
 LARGEST_PROGRAMME = 100_000
 """With more distinct pairs than this the linear programme gives way to a simple cover."""

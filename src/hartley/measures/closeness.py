@@ -16,8 +16,8 @@ from hartley.errors import OptionError
 from hartley.exact import check_base
 from hartley.kernels.cube import ClassCounts
 from hartley.measures import anonymity
-from hartley.ranges.distribution import JointDistribution
-from hartley.ranges.relation import Relation
+from hartley.ranges.relations.distribution import JointDistribution
+from hartley.ranges.relations.relation import Relation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

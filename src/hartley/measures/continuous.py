@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from hartley.errors import OptionError, UndefinedMeasure
 from hartley.exact import log_ratio, round_up
-from hartley.ranges.ball import even_slab_ball, slab_corners, smallest_ball
-from hartley.ranges.box import Interval, IntervalUnion
+from hartley.ranges.boxes.box import Interval, IntervalUnion
+from hartley.ranges.boxes.enclosing_ball import even_slab_ball, slab_corners, smallest_ball
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hartley.ranges.cells import CutBox
-    from hartley.ranges.volume import Volume
+    from hartley.ranges.boxes.cut_box import CutBox
+    from hartley.ranges.boxes.volume import Volume
 
 MOST_SIDES = 6
 """The corners of a cell, and the balls through some of them, are listed up to this dimension."""
@@ -30,8 +30,8 @@ def hartley_entropy(cut: CutBox, *, base: float = 2) -> float:
     Farokhi 2019, eq. 1. Exact. Constant time.
 
     Example:
-        >>> from hartley.ranges.box import Box
-        >>> from hartley.ranges.cells import CutBox
+        >>> from hartley.ranges.boxes.box import Box
+        >>> from hartley.ranges.boxes.cut_box import CutBox
         >>> hartley_entropy(CutBox(Box.cube(-2, 2, size=2), "(x1 + x2) / 2", [-2, 0, 2]))
         4.0
     """
@@ -47,8 +47,8 @@ def conditional_entropy(cut: CutBox, *, base: float = 2) -> float:
     are, else a bound: never above the truth. Costs the volumes of the cells.
 
     Example:
-        >>> from hartley.ranges.box import Box
-        >>> from hartley.ranges.cells import CutBox
+        >>> from hartley.ranges.boxes.box import Box
+        >>> from hartley.ranges.boxes.cut_box import CutBox
         >>> conditional_entropy(CutBox(Box.cube(-2, 2, size=2), "(x1 + x2) / 2", [-2, 0, 2]))
         3.0
     """
@@ -64,8 +64,8 @@ def relative_disarray(cut: CutBox, *, base: float = 2) -> float:
     volumes are, else a bound: never above the truth. Costs the volumes of the cells.
 
     Example:
-        >>> from hartley.ranges.box import Box
-        >>> from hartley.ranges.cells import CutBox
+        >>> from hartley.ranges.boxes.box import Box
+        >>> from hartley.ranges.boxes.cut_box import CutBox
         >>> relative_disarray(CutBox(Box.cube(-2, 2, size=2), "(x1 + x2) / 2", [-2, -1, 0, 1, 2]))
         1.0
     """
@@ -81,8 +81,8 @@ def nonstochastic_information(cut: CutBox, *, base: float = 2) -> float:
     the volumes of the cells.
 
     Example:
-        >>> from hartley.ranges.box import Box
-        >>> from hartley.ranges.cells import CutBox
+        >>> from hartley.ranges.boxes.box import Box
+        >>> from hartley.ranges.boxes.cut_box import CutBox
         >>> nonstochastic_information(CutBox(Box.cube(-2, 2, size=2), "(x1 + x2) / 2", [-2, 0, 2]))
         1.0
     """
@@ -98,8 +98,8 @@ def nonstochastic_leakage(cut: CutBox, *, base: float = 2) -> float:
     are, else a bound: never below the truth. Costs the volumes of the cells.
 
     Example:
-        >>> from hartley.ranges.box import Box
-        >>> from hartley.ranges.cells import CutBox
+        >>> from hartley.ranges.boxes.box import Box
+        >>> from hartley.ranges.boxes.cut_box import CutBox
         >>> quarters = CutBox(Box.cube(-2, 2, size=2), "(x1 + x2) / 2", [-2, -1, 0, 1, 2])
         >>> nonstochastic_leakage(quarters)
         3.0
@@ -117,8 +117,8 @@ def maximin_information(cut: CutBox, *, base: float = 2) -> float:
     query reaches a cell. Linear in the number of cells.
 
     Example:
-        >>> from hartley.ranges.box import Box
-        >>> from hartley.ranges.cells import CutBox
+        >>> from hartley.ranges.boxes.box import Box
+        >>> from hartley.ranges.boxes.cut_box import CutBox
         >>> maximin_information(CutBox(Box.cube(-2, 2, size=2), "(x1 + x2) / 2", [-2, -1, 0, 1, 2]))
         2.0
     """
@@ -161,8 +161,8 @@ def largest_error_bound(cut: CutBox) -> float:
     rounded down. Costs the volumes of the cells.
 
     Example:
-        >>> from hartley.ranges.box import Box
-        >>> from hartley.ranges.cells import CutBox
+        >>> from hartley.ranges.boxes.box import Box
+        >>> from hartley.ranges.boxes.cut_box import CutBox
         >>> round(largest_error_bound(CutBox(Box.cube(0, 1, size=1), "x1", [0, "0.5", 1])), 9)
         0.25
     """
@@ -179,8 +179,8 @@ def smallest_error_bound(cut: CutBox) -> float:
     rounded down. Costs the volumes of the cells.
 
     Example:
-        >>> from hartley.ranges.box import Box
-        >>> from hartley.ranges.cells import CutBox
+        >>> from hartley.ranges.boxes.box import Box
+        >>> from hartley.ranges.boxes.cut_box import CutBox
         >>> round(smallest_error_bound(CutBox(Box.cube(0, 1, size=1), "x1", [0, "0.2", 1])), 9)
         0.1
     """
@@ -220,8 +220,8 @@ def best_estimator(cut: CutBox, cell: int) -> Estimate:
     ranges has it in closed form, linear in the number of people.
 
     Example:
-        >>> from hartley.ranges.box import Box
-        >>> from hartley.ranges.cells import CutBox
+        >>> from hartley.ranges.boxes.box import Box
+        >>> from hartley.ranges.boxes.cut_box import CutBox
         >>> mean_of_two = CutBox(Box.cube(-2, 2, size=2), "(x1 + x2) / 2", [-2, -1, 0, 1, 2])
         >>> guess = best_estimator(mean_of_two, 0)
         >>> {name: str(value) for name, value in guess.centre.items()}, str(guess.squared_error)
@@ -304,8 +304,8 @@ def largest_error(cut: CutBox) -> float:
     count alike; else bound it by ``largest_error_bound``. Costs one smallest ball an output.
 
     Example:
-        >>> from hartley.ranges.box import Box
-        >>> from hartley.ranges.cells import CutBox
+        >>> from hartley.ranges.boxes.box import Box
+        >>> from hartley.ranges.boxes.cut_box import CutBox
         >>> largest_error(CutBox(Box.cube(0, 1, size=1), "x1", [0, "0.2", 1]))
         0.4
     """
@@ -322,8 +322,8 @@ def smallest_error(cut: CutBox) -> float:
     ``smallest_error_bound``. Costs one smallest ball an output.
 
     Example:
-        >>> from hartley.ranges.box import Box
-        >>> from hartley.ranges.cells import CutBox
+        >>> from hartley.ranges.boxes.box import Box
+        >>> from hartley.ranges.boxes.cut_box import CutBox
         >>> smallest_error(CutBox(Box.cube(0, 1, size=1), "x1", [0, "0.2", 1]))
         0.1
     """

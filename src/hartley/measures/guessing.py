@@ -10,12 +10,12 @@ import numpy as np
 
 from hartley.errors import OptionError
 from hartley.exact import log_ratio
-from hartley.ranges.values import encode_list
+from hartley.ranges.relations.values import encode_list
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hartley.ranges.relation import Relation
+    from hartley.ranges.relations.relation import Relation
 
     Attribute = str | Mapping[Any, Any] | Callable[[Any], Any]
     """A column of the secret side, a table of values, or a function of the secret."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.ranges.relation import Relation
+    from hartley.ranges.relations.relation import Relation
 
     Hypothesis = str | Callable[[Any], bool] | Iterable[Any]
     """A condition over the secret columns, a function of the secret, or the secrets themselves."""
@@ -120,7 +120,7 @@ def _truth(relation: Relation, hypothesis: Hypothesis) -> NDArray[np.bool_]:
     """Return for every secret code whether the hypothesis holds."""
     secrets = relation.secret_range
     if isinstance(hypothesis, str):
-        from hartley.engines.condition import evaluate_condition
+        from hartley.engines.tables.condition import evaluate_condition
 
         names = relation.secret_names
         binned = relation.binned_secrets

@@ -12,7 +12,7 @@ from hartley.measures.guessing import guessing_leakage
 
 if TYPE_CHECKING:
     from hartley.measures.guessing import Attribute
-    from hartley.ranges.relation import Relation
+    from hartley.ranges.relations.relation import Relation
 
 
 def identifiability(

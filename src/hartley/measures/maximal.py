@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from hartley.exact import in_base
-from hartley.ranges.distribution import Channel, JointDistribution
-from hartley.ranges.relation import Relation
+from hartley.ranges.relations.distribution import Channel, JointDistribution
+from hartley.ranges.relations.relation import Relation
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

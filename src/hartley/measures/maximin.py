@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from hartley.exact import log_ratio
 from hartley.measures import continuous
-from hartley.ranges.cells import CutBox
+from hartley.ranges.boxes.cut_box import CutBox
 
 if TYPE_CHECKING:
-    from hartley.ranges.relation import Relation
+    from hartley.ranges.relations.relation import Relation
 
 
 def maximin_information(relation: Relation | CutBox, *, base: float = 2) -> float:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hartley.exact import in_base
-from hartley.ranges.distribution import JointDistribution
-from hartley.ranges.relation import Relation
+from hartley.ranges.relations.distribution import JointDistribution
+from hartley.ranges.relations.relation import Relation
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from hartley.errors import OptionError
 from hartley.exact import log_ratio
-from hartley.ranges.dynamics import (
+from hartley.ranges.relations.dynamics import (
     count_trajectories,
     fewest_trajectories,
     possible_starts,
@@ -21,7 +21,7 @@ from hartley.ranges.dynamics import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from hartley.ranges.dynamics import FiniteSystem, States
+    from hartley.ranges.relations.dynamics import FiniteSystem, States
 
 SECRETS = ("current", "initial", "trajectory")
 
@@ -80,7 +80,7 @@ def leakage_over_time(
         base: of the logarithms.
 
     Example:
-        >>> from hartley.ranges.dynamics import FiniteSystem
+        >>> from hartley.ranges.relations.dynamics import FiniteSystem
         >>> clock = FiniteSystem.of(range(4), lambda x, _: (x + 1) % 4, lambda x, _: x == 0)
         >>> [at.leakage for at in leakage_over_time(clock, 3, secret="initial")]
         [2.0, 2.0, 2.0, 2.0]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.errors import HartleyError, InputError
 from hartley.files import content_of, parse_toml, read_text_file, whole_file
-from hartley.policies.columns import (
+from hartley.policies.kinds import (
     CutColumn,
     KeptColumn,
     LineColumn,
@@ -23,17 +23,17 @@ from hartley.policies.columns import (
     query_of,
     rules_of,
 )
-from hartley.policies.query import Aggregate
+from hartley.policies.quantizers.query import Aggregate
 from hartley.policies.toml import is_long, toml_fields, toml_key
-from hartley.ranges.box import Interval
+from hartley.ranges.boxes.box import Interval
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping
     from fractions import Fraction
 
-    from hartley.engines.rules import Rule
-    from hartley.policies.columns import ColumnPolicy
+    from hartley.engines.maps.rules import Rule
+    from hartley.policies.kinds import ColumnPolicy
 
 FORMAT = 1
 FIELDS = {
@@ -53,7 +53,7 @@ class PolicyDocument:
     """How the columns of a table are released; a column that is not named is not released.
 
     Example:
-        >>> from hartley.policies.quantizer import UniformQuantizer
+        >>> from hartley.policies.quantizers.quantizer import UniformQuantizer
         >>> heights = QuantizedColumn("height", UniformQuantizer(100, 250, 150))
         >>> policy = PolicyDocument((heights, KeptColumn("sex")), title="Heights by sex")
         >>> print(policy.to_toml())  # doctest: +ELLIPSIS

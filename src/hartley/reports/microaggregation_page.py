@@ -9,12 +9,7 @@ from hartley.reports.page import render_page
 from hartley.reports.plots import figure_svg
 from hartley.reports.release_plots import plot_release
 from hartley.reports.terminal import plain_table, print_points
-from hartley.studies.anonymity_measures import (
-    attacks,
-    percent_of,
-    risk_measures,
-    table_measures,
-)
+from hartley.studies.anonymity_measures import attacks, percent_of, risk_measures, table_measures
 from hartley.studies.microdata import check_release
 
 if TYPE_CHECKING:

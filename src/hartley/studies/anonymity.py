@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.engines.sources import open_table
-from hartley.engines.table import Kind
-from hartley.engines.view import missing_note, prepare
+from hartley.engines.tables.sources import open_table
+from hartley.engines.tables.table import Kind
+from hartley.engines.tables.view import missing_note, prepare
 from hartley.errors import OptionError
 from hartley.exact import check_base
 from hartley.kernels.cube import ClassCounts
 from hartley.measures import anonymity as measures, reidentification as risks
-from hartley.policies.hierarchy import nested_levels
-from hartley.ranges.classes import count_classes
-from hartley.ranges.population import population_sizes
+from hartley.policies.records.hierarchy import nested_levels
+from hartley.ranges.relations.classes import count_classes, population_sizes
 from hartley.studies.anonymity_findings import (
     SKEWED,
     AnonymityReport,
@@ -31,9 +30,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.engines.view import Column, View
-    from hartley.policies.hierarchy import Level
-    from hartley.ranges.classes import KeyClasses
+    from hartley.engines.tables.view import Column, View
+    from hartley.policies.records.hierarchy import Level
+    from hartley.ranges.relations.classes import KeyClasses
 
     Progress = Callable[[str, float], None]
     """Told what is being done and which share of it is done."""
@@ -143,7 +142,7 @@ def leaking_release(records: Sequence[object], k: int) -> list[object]:
         >>> leaking_release([7, 7, 1, 2], 2)
         [7, 7, '*', '*']
         >>> from hartley.measures.leakage import nonstochastic_leakage
-        >>> from hartley.ranges.relation import Relation
+        >>> from hartley.ranges.relations.relation import Relation
         >>> worlds = [[x, x, y, z] for x in range(8) for y in range(8) for z in range(8)]
         >>> told = Relation.from_pairs((w[0], tuple(leaking_release(w, 2))) for w in worlds)
         >>> nonstochastic_leakage(told)

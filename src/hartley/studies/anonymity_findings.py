@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.view import OF_COLUMN, left_out_sentence
+from hartley.engines.tables.view import OF_COLUMN, left_out_sentence
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:

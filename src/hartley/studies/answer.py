@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from hartley.engines.totals import exact_totals
-from hartley.engines.writing import write_record
+from hartley.engines.counting.totals import exact_totals
+from hartley.engines.maps.writing import write_record
 from hartley.errors import ColumnError, InputError
-from hartley.policies.quantizer import UniformQuantizer
+from hartley.policies.quantizers.quantizer import UniformQuantizer
 
 if TYPE_CHECKING:
     import os
 
-    from hartley.engines.met import ColumnCounts
-    from hartley.engines.table import Table
-    from hartley.engines.totals import ColumnTotal
-    from hartley.policies.columns import CutColumn, QuantizedColumn
+    from hartley.engines.counting.totals import ColumnTotal
+    from hartley.engines.maps.unfit_values import ColumnCounts
+    from hartley.engines.tables.table import Table
     from hartley.policies.document import PolicyDocument
-    from hartley.policies.query import Aggregate
+    from hartley.policies.kinds import CutColumn, QuantizedColumn
+    from hartley.policies.quantizers.query import Aggregate
 
     Answering = QuantizedColumn | CutColumn
 

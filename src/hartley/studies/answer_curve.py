@@ -20,21 +20,21 @@ from hartley.measures.continuous import (
     smallest_error,
     smallest_error_bound,
 )
-from hartley.policies.calibration import cells_met, levels_for_error
-from hartley.policies.columns import QuantizedColumn
-from hartley.policies.optimal import optimal_quantizer
-from hartley.ranges.ball import even_slab_ball
-from hartley.ranges.box import Box
-from hartley.ranges.cells import CutBox
-from hartley.ranges.expression import mean, total, variables
+from hartley.policies.kinds import QuantizedColumn
+from hartley.policies.quantizers.calibration import cells_met, levels_for_error
+from hartley.policies.quantizers.optimal import optimal_quantizer
+from hartley.ranges.boxes.box import Box
+from hartley.ranges.boxes.cut_box import CutBox
+from hartley.ranges.boxes.enclosing_ball import even_slab_ball
+from hartley.ranges.boxes.expression import mean, total, variables
 from hartley.studies.drafting import answered, draft
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hartley.policies.optimal import CutQuantizer
-    from hartley.ranges.box import Interval
-    from hartley.ranges.expression import Expression
+    from hartley.policies.quantizers.optimal import CutQuantizer
+    from hartley.ranges.boxes.box import Interval
+    from hartley.ranges.boxes.expression import Expression
     from hartley.studies.specification import Specification
 
     Kind = Literal["equal", "least leakage"]

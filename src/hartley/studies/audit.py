@@ -14,7 +14,7 @@ from hartley.errors import ColumnError, OptionError, printable
 from hartley.exact import log_ratio
 from hartley.measures.guessing import worst_attribute
 from hartley.measures.hypothesis import analyse_hypothesis
-from hartley.ranges.relation import ROW, Relation, RowType
+from hartley.ranges.relations.relation import ROW, Relation, RowType
 from hartley.studies.findings import Finding, find_all
 from hartley.studies.sweep import Sweep, SweepPoint, sweep_steps
 
@@ -172,7 +172,7 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         >>> report["maximin_information"].value
         1.0
     """
-    from hartley.engines.sources import open_table
+    from hartley.engines.tables.sources import open_table
 
     opened = open_table(table)
     wish = Sweep.parse(sweep)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.guarantees.certify import certify
 from hartley.guarantees.promise import counted, down, exactly, plain, up_bits
-from hartley.policies.calibration import levels_for_error
-from hartley.policies.columns import CutColumn, LineColumn, MergedColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.ranges.enclosure import attained_range
+from hartley.policies.kinds import CutColumn, LineColumn, MergedColumn, QuantizedColumn
+from hartley.policies.quantizers.calibration import levels_for_error
+from hartley.ranges.boxes.enclosure import attained_range
 from hartley.studies.curve_words import MISSING_COUNTS
 from hartley.studies.drafting import draft
 from hartley.studies.picture import draw
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hartley.guarantees.certificate import Certificate
-    from hartley.policies.columns import ColumnPolicy
+    from hartley.policies.kinds import ColumnPolicy
     from hartley.studies.picture import Picture
 
 

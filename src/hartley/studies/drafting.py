@@ -10,24 +10,18 @@ from typing import TYPE_CHECKING
 from hartley.errors import OptionError
 from hartley.exact import floor_power
 from hartley.guarantees.promise import exactly
-from hartley.policies.allocation import allocate_bits
-from hartley.policies.columns import (
-    CutColumn,
-    KeptColumn,
-    LineColumn,
-    MergedColumn,
-    QuantizedColumn,
-)
-from hartley.policies.merging import CategoryMerging
-from hartley.policies.optimal import optimal_quantizer
-from hartley.policies.quantizer import UniformQuantizer
-from hartley.ranges.box import Box
-from hartley.ranges.expression import mean, total, variables
+from hartley.policies.categories.merging import CategoryMerging
+from hartley.policies.kinds import CutColumn, KeptColumn, LineColumn, MergedColumn, QuantizedColumn
+from hartley.policies.quantizers.allocation import allocate_bits
+from hartley.policies.quantizers.optimal import optimal_quantizer
+from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.ranges.boxes.box import Box
+from hartley.ranges.boxes.expression import mean, total, variables
 
 if TYPE_CHECKING:
-    from hartley.policies.columns import ColumnPolicy
-    from hartley.policies.optimal import CutQuantizer
-    from hartley.ranges.expression import Expression
+    from hartley.policies.kinds import ColumnPolicy
+    from hartley.policies.quantizers.optimal import CutQuantizer
+    from hartley.ranges.boxes.expression import Expression
     from hartley.studies.declared import DeclaredColumn
     from hartley.studies.specification import Specification
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from hartley.errors import OptionError
 from hartley.exact import log_ratio, parse_number
 from hartley.files import one_line
-from hartley.policies.allocation import Column
-from hartley.policies.columns import MergedColumn
+from hartley.policies.kinds import MergedColumn
+from hartley.policies.quantizers.allocation import Column
 from hartley.studies.drafting import draft
-from hartley.studies.fields import read_error
+from hartley.studies.specification_fields import read_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

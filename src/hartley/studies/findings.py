@@ -15,7 +15,7 @@ from hartley.measures.mutual import mutual_information
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hartley.ranges.relation import Relation
+    from hartley.ranges.relations.relation import Relation
 
 Certainty = Literal["exact", "bound", "estimate"]
 

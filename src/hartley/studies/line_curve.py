@@ -8,16 +8,16 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 from hartley.exact import bits_at_most
-from hartley.policies.blurring import StretchPolicy
-from hartley.ranges.box import Interval
-from hartley.ranges.enclosure import range_bounds
-from hartley.ranges.expression import variables
-from hartley.ranges.volume import volume
+from hartley.policies.hypotheses.blurring import StretchPolicy
+from hartley.ranges.boxes.box import Interval
+from hartley.ranges.boxes.enclosure import range_bounds
+from hartley.ranges.boxes.expression import variables
+from hartley.ranges.boxes.volume import volume
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hartley.ranges.volume import Volume
+    from hartley.ranges.boxes.volume import Volume
     from hartley.studies.specification import Specification
 
 

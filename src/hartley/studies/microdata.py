@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hartley.policies.generalisation import AnonymizedTable
-from hartley.policies.group_averages import ColumnLoss, Microaggregation
+from hartley.policies.records.generalisation import AnonymizedTable
+from hartley.policies.records.group_averages import ColumnLoss, Microaggregation
 from hartley.studies.anonymity import anonymity_report
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def check_release(
             of a microaggregation all that were kept.
 
     Example:
-        >>> from hartley.policies.microaggregation import mdav
+        >>> from hartley.policies.records.microaggregation import mdav
         >>> people = {"age": [20, 61, 22, 65, 63], "ill": ["flu", "flu", "flu", "hiv", "flu"]}
         >>> report = check_release(mdav(people, 2, "age", keep="ill"))
         >>> report.k, report["ill"].homogeneous_rows

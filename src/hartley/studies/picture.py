@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from hartley.policies.columns import CutColumn, MergedColumn, QuantizedColumn
-from hartley.ranges.enclosure import enclose
+from hartley.policies.kinds import CutColumn, MergedColumn, QuantizedColumn
+from hartley.ranges.boxes.enclosure import enclose
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.policies.document import PolicyDocument
-    from hartley.ranges.box import Box
-    from hartley.ranges.expression import Expression
+    from hartley.ranges.boxes.box import Box
+    from hartley.ranges.boxes.expression import Expression
     from hartley.studies.specification import Specification
 
 MOST_DRAWN = 2_000

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.engines.counting import distinct_counts
-from hartley.engines.sources import open_table
-from hartley.engines.view import prepare
-from hartley.engines.writing import check_form, refuse_overwriting
+from hartley.engines.counting.pairs import distinct_counts
+from hartley.engines.maps.writing import check_form, refuse_overwriting
+from hartley.engines.tables.sources import open_table
+from hartley.engines.tables.view import prepare
 from hartley.errors import ColumnError, OptionError
-from hartley.policies.columns import KeptColumn
 from hartley.policies.document import PolicyDocument
+from hartley.policies.kinds import KeptColumn
 from hartley.policies.perturbation.drawing import TableDraw
 from hartley.policies.perturbation.frequencies import (
     MOST_CELLS,
@@ -23,8 +23,8 @@ from hartley.policies.perturbation.frequencies import (
 )
 from hartley.policies.perturbation.leakage import PramLeakage, pram_leakage
 from hartley.policies.perturbation.pram import Pram
-from hartley.ranges.classes import Singling, single_out
-from hartley.ranges.relation import Relation
+from hartley.ranges.relations.classes import Singling, single_out
+from hartley.ranges.relations.relation import Relation
 from hartley.studies.release import as_matrices_say, release_drawn
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.engines.table import Table
+    from hartley.engines.tables.table import Table
     from hartley.policies.perturbation.pram import Seed
     from hartley.studies.release import ReleaseReport
 

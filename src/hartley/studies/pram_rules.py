@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.engines.counting import distinct_counts
-from hartley.engines.table import Kind
-from hartley.engines.view import prepare
+from hartley.engines.counting.pairs import distinct_counts
+from hartley.engines.tables.table import Kind
+from hartley.engines.tables.view import prepare
 from hartley.errors import ColumnError, InputError, OptionError
 from hartley.files import read_text_file
+from hartley.policies.distortion.model import PrivacyDistortion
+from hartley.policies.perturbation.best_matrix import least_leaking
 from hartley.policies.perturbation.matrix import MOST_VALUES, ExactMatrix
-from hartley.policies.perturbation.optimal import least_leaking
 from hartley.policies.perturbation.pram import Pram
-from hartley.policies.tradeoff.model import PrivacyDistortion
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-    from hartley.engines.table import Table
+    from hartley.engines.tables.table import Table
 
 FROM_TABLE = (
     "The values beside the matrix were found in the table: whoever sees the policy file learns "
@@ -73,7 +73,7 @@ def retaining_rule(
     Over several columns the values are all combinations of those that each column has.
 
     Example:
-        >>> from hartley.engines.sources import open_table
+        >>> from hartley.engines.tables.sources import open_table
         >>> table = open_table({"sex": ["F", "M", "F"]})
         >>> retaining_rule(table, ["sex"], "0.8").pram.values
         ('F', 'M')
@@ -99,7 +99,7 @@ def best_rule(
     Without any it is the one of least stochastic maximal leakage, whatever a guess is about.
 
     Example:
-        >>> from hartley.engines.sources import open_table
+        >>> from hartley.engines.tables.sources import open_table
         >>> table = open_table({"age": [30, 30, 40, 40], "sick": ["yes", "no", "no", "no"]})
         >>> found = best_rule(table, ["age"], RuleWish(distortion=0.5, confidential=("sick",)))
         >>> found.pram.matrix.shape

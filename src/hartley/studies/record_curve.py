@@ -11,8 +11,8 @@ from hartley.errors import OptionError
 from hartley.exact import bits_at_least
 from hartley.guarantees.documents import missing_of
 from hartley.guarantees.records import Output, count_outputs, outputs_of
-from hartley.policies.allocation import allocate_bits
-from hartley.policies.columns import CutColumn, QuantizedColumn
+from hartley.policies.kinds import CutColumn, QuantizedColumn
+from hartley.policies.quantizers.allocation import allocate_bits
 from hartley.studies.drafting import draft
 
 if TYPE_CHECKING:

@@ -9,33 +9,28 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.column_map import apply_map
-from hartley.engines.sources import open_table
-from hartley.engines.stepped import (
-    count_at_ends,
-    least_distance,
-    lie_on_lattice,
-    look_for_step,
-)
-from hartley.engines.view import as_texts
-from hartley.engines.writing import check_form, refuse_overwriting, write_table
+from hartley.engines.maps.column_map import apply_map
+from hartley.engines.maps.steps import count_at_ends, least_distance, lie_on_lattice, look_for_step
+from hartley.engines.maps.writing import check_form, refuse_overwriting, write_table
+from hartley.engines.tables.sources import open_table
+from hartley.engines.tables.view import as_texts
 from hartley.errors import ColumnError
 from hartley.guarantees.documents import conditions_of
-from hartley.policies.columns import CutColumn, Pram, QuantizedColumn, columns_of, query_of
 from hartley.policies.document import PolicyDocument
+from hartley.policies.kinds import CutColumn, Pram, QuantizedColumn, columns_of, query_of
 from hartley.policies.perturbation.drawing import TableDraw
-from hartley.policies.query import Aggregate, parse_query
-from hartley.ranges.box import Box, Interval
-from hartley.ranges.enclosure import range_bounds
+from hartley.policies.quantizers.query import Aggregate, parse_query
+from hartley.ranges.boxes.box import Box, Interval
+from hartley.ranges.boxes.enclosure import range_bounds
 from hartley.studies.answer import refuse_missing, release_answers
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
-    from hartley.engines.column_map import ColumnCounts, MapCounts
-    from hartley.engines.table import Table
-    from hartley.policies.columns import ColumnPolicy, LineColumn
+    from hartley.engines.maps.column_map import ColumnCounts, MapCounts
+    from hartley.engines.tables.table import Table
+    from hartley.policies.kinds import ColumnPolicy, LineColumn
     from hartley.policies.perturbation.pram import Seed
     from hartley.studies.answer import ReleasedAnswer
 
@@ -207,8 +202,8 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
 
     Example:
         >>> import tempfile
-        >>> from hartley.policies.columns import QuantizedColumn
-        >>> from hartley.policies.quantizer import UniformQuantizer
+        >>> from hartley.policies.kinds import QuantizedColumn
+        >>> from hartley.policies.quantizers.quantizer import UniformQuantizer
         >>> ages = PolicyDocument((QuantizedColumn("age", UniformQuantizer(0, 100, 10)),))
         >>> people = {"age": [17, 30, 120], "name": ["Ann", "Ben", "Cem"]}
         >>> with tempfile.TemporaryDirectory() as folder:

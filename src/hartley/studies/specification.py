@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from hartley.errors import ColumnError, InputError
 from hartley.files import parse_toml, read_text_file
 from hartley.guarantees.reach import raised, reach_bounds
-from hartley.policies.blurring import Threshold
-from hartley.policies.query import Aggregate, parse_query
-from hartley.ranges.box import Box, Interval
-from hartley.ranges.enclosure import check_defined, range_bounds
-from hartley.ranges.expression import Expression, variables
+from hartley.policies.hypotheses.blurring import Threshold
+from hartley.policies.quantizers.query import Aggregate, parse_query
+from hartley.ranges.boxes.box import Box, Interval
+from hartley.ranges.boxes.enclosure import check_defined, range_bounds
+from hartley.ranges.boxes.expression import Expression, variables
 from hartley.studies.declared import DeclaredColumn
-from hartley.studies.fields import (
+from hartley.studies.specification_fields import (
     read_bits,
     read_choice,
     read_error,
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from hartley.policies.slots import QueryRange
-    from hartley.studies.fields import Objective
+    from hartley.policies.quantizers.candidate_edges import QueryRange
+    from hartley.studies.specification_fields import Objective
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Specification:
 
     @cached_property
     def _reached(self) -> QueryRange:
-        from hartley.policies.slots import QueryRange
+        from hartley.policies.quantizers.candidate_edges import QueryRange
 
         assert self.expression is not None  # a design with a query
         return QueryRange.of(self.expression, self.box)

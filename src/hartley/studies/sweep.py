@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.engines.view import bin_numbers
+from hartley.engines.tables.view import bin_numbers
 from hartley.errors import OptionError
 from hartley.exact import parse_step
 from hartley.measures.guessing import maximal_guessing_leakage
@@ -15,7 +15,7 @@ from hartley.measures.leakage import nonstochastic_leakage
 from hartley.measures.maximal import maximal_leakage
 from hartley.measures.maximin import maximin_information
 from hartley.measures.mutual import mutual_information
-from hartley.ranges.values import ListedValues, encode_list
+from hartley.ranges.relations.values import ListedValues, encode_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.ranges.relation import Relation
+    from hartley.ranges.relations.relation import Relation
 
     Progress = Callable[[str, float], None]
 

@@ -23,7 +23,7 @@ from hartley.papers.beyond.homes import (
     play,
 )
 from hartley.papers.beyond.places import in_boxes, linked
-from hartley.policies.quantizer import UniformQuantizer
+from hartley.policies.quantizers.quantizer import UniformQuantizer
 
 REAL = Path(__file__).parents[3].parent / "shared" / "data"
 HERE = pytest.mark.skipif(

@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from hartley.adversaries.guessing import BruteForceGuessing
 from hartley.adversaries.testing import HypothesisTesting
 from hartley.measures.guessing import guessing_leakage, maximal_guessing_leakage
-from hartley.ranges.relation import ROW, Relation
+from hartley.ranges.relations.relation import ROW, Relation
 
 PAIRS = st.lists(st.tuples(st.integers(0, 5), st.sampled_from("wxyz")), min_size=1, max_size=16)
 

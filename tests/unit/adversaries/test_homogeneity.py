@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from hartley.adversaries.disclosure import join_findings
 from hartley.adversaries.homogeneity import Homogeneity, Similarity, Skewness
-from hartley.engines.sources import open_table
+from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, OptionError
 
 ROWS = st.lists(

@@ -6,7 +6,7 @@ import pytest
 
 from hartley.adversaries.load_monitoring import LoadMonitoring
 from hartley.errors import ColumnError, OptionError, TableError
-from hartley.policies.quantizer import UniformQuantizer
+from hartley.policies.quantizers.quantizer import UniformQuantizer
 
 
 def switched(random, size, *, on, off):

@@ -4,12 +4,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from hartley.adversaries.group_releases import released
 from hartley.adversaries.membership import STRATEGIES, MembershipGame
 from hartley.adversaries.readings import Grid, readings_of
-from hartley.adversaries.stairs import released
 from hartley.errors import ColumnError, OptionError, TableError
-from hartley.policies.optimal import CutQuantizer
-from hartley.policies.quantizer import UniformQuantizer
+from hartley.policies.quantizers.optimal import CutQuantizer
+from hartley.policies.quantizers.quantizer import UniformQuantizer
 
 RANDOM = np.random.default_rng(0)
 SURE = 1 - 1e-9

@@ -10,9 +10,9 @@ from hypothesis import given, settings, strategies as st
 
 from hartley.adversaries.uniqueness import Uniqueness, grid_policy
 from hartley.errors import ColumnError, OptionError
-from hartley.policies.columns import KeptColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.quantizer import UniformQuantizer
+from hartley.policies.kinds import KeptColumn, QuantizedColumn
+from hartley.policies.quantizers.quantizer import UniformQuantizer
 
 SURE = 1 - 1e-9
 """With this confidence a test about chance fails wrongly less than once in 10^8 runs."""

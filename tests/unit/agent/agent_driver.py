@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from hartley.agent.agent import Agent
 from hartley.agent.ledger import open_ledger
-from hartley.agent.quoting import Wish, quote
+from hartley.agent.quotes import Wish, quote
 from hartley.agent.repricing import open_cells, reprice
 from hartley.errors import Refused
 

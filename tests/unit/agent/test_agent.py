@@ -15,16 +15,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hartley.agent import holding, loading
+from hartley.agent import data as holding, data as loading
 from hartley.agent.agent import Agent
+from hartley.agent.answers.reply import Answer, BatchAnswer
 from hartley.agent.ledger import open_ledger
-from hartley.agent.quoting import Wish, quote
-from hartley.agent.reply import Answer, BatchAnswer
+from hartley.agent.quotes import Wish, quote
 from hartley.agent.repricing import verify_prices
-from hartley.engines import copying
+from hartley.engines.coded import copying
 from hartley.errors import EngineError, InputError, OptionError, Pending, Refused, Stale
 from hartley.guarantees.promise import down_bits
-from hartley.ranges.schema import Schema
+from hartley.ranges.schema.schema import Schema
 
 AGES = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90]
 DATA = {
@@ -919,7 +919,7 @@ def test_a_quote_needs_the_schema_alone_and_is_the_agents(agent, ledger):
 
 
 def test_verifying_finds_a_price_that_was_too_low(agent):
-    from hartley.agent.batch import to_plain
+    from hartley.agent.questions.batch import to_plain
 
     plan = agent._held.desk.plan("SELECT AVG(age) FROM people", None, 3)
     agent.ask(OLD)
@@ -959,7 +959,7 @@ def test_a_broken_engine_is_told_to_the_owner_when_prices_need_a_public_count(ag
 def test_the_command_verifies_every_price(agent, ledger):
     from typer.testing import CliRunner
 
-    from hartley.agent.batch import to_plain
+    from hartley.agent.questions.batch import to_plain
     from hartley.cli.ledger import ledger_app
 
     def verify(*words):

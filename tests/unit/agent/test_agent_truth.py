@@ -20,17 +20,17 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from hartley.agent import holding, loading
+from hartley.agent import data as holding, data as loading
 from hartley.agent.agent import Agent
 from hartley.agent.ledger import Ledger, open_ledger
 from hartley.agent.pricing.price import open_factor, price
 from hartley.agent.repricing import verify_prices
-from hartley.engines.coded import CodedTable
-from hartley.engines.sources import open_table
-from hartley.engines.stores import EmbeddedStore
+from hartley.engines.coded.coded_copy import CodedTable
+from hartley.engines.coded.stores import EmbeddedStore
+from hartley.engines.tables.sources import open_table
 from hartley.errors import Refused
 from hartley.exact import floor_power
-from hartley.ranges.schema import Column, Schema
+from hartley.ranges.schema.schema import Column, Schema
 
 
 @pytest.fixture(scope="module")

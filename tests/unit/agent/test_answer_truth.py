@@ -18,12 +18,12 @@ import duckdb
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.agent.answer import cell_bounds, cell_of, read, read_cells, root_down, root_up
-from hartley.agent.batch import All, Either, Statistic, Test as Leaf
+from hartley.agent.answers.cells import cell_bounds, cell_of, read, read_cells, root_down, root_up
+from hartley.agent.questions.batch import All, Either, Statistic, Test as Leaf
 from hartley.agent.questions.question import parse
 from hartley.agent.wish import steps_for_error, worst_errors
 from hartley.errors import Refused
-from hartley.ranges.schema import Column, Schema
+from hartley.ranges.schema.schema import Column, Schema
 
 EPOCH = dt.date(1970, 1, 1)
 SIGNS = {
@@ -512,7 +512,7 @@ def test_a_sum_or_order_statistic_is_told_no_finer_than_wished(seed, wish):
     step=st.fractions(Fraction(1, 5), 70, max_denominator=9),
 )
 def test_cells_cover_every_total_once(least, span, step):
-    from hartley.agent.batch import Question
+    from hartley.agent.questions.batch import Question
 
     question = Question(Statistic.SUM, All(), None, None, least, least + span, step)
     for total in range(least, least + span + 1):

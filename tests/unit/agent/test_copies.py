@@ -14,10 +14,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from hartley.agent import loading
+from hartley.agent import data as loading
 from hartley.agent.agent import Agent
 from hartley.agent.ledger import Head, open_ledger
-from hartley.engines import seals
+from hartley.engines.coded import seals
 from hartley.errors import EngineError, InputError, Pending
 
 SCHEMA = {

@@ -16,16 +16,16 @@ import numpy as np
 import pytest
 
 from hartley.agent.agent import Agent
-from hartley.agent.answer import cell_of
-from hartley.agent.batch import Statistic
+from hartley.agent.answers.cells import cell_of
 from hartley.agent.pricing import atoms
 from hartley.agent.pricing.price import price
-from hartley.agent.quoting import Desk, questions_of
+from hartley.agent.questions.batch import Statistic
+from hartley.agent.quotes import Desk, questions_of
 from hartley.agent.statistics.statistics import totals
-from hartley.engines.coded import CodedTable
-from hartley.engines.stores import EmbeddedStore
+from hartley.engines.coded.coded_copy import CodedTable
+from hartley.engines.coded.stores import EmbeddedStore
 from hartley.errors import Refused
-from hartley.ranges.schema import Column, Schema
+from hartley.ranges.schema.schema import Column, Schema
 
 THEOREMS = Path(__file__).parents[2] / "theorems"
 

@@ -2,12 +2,12 @@ from decimal import Decimal
 
 import pytest
 
-from hartley.agent import quoting
+from hartley.agent import quotes as quoting
 from hartley.agent.agent import Agent
 from hartley.agent.ledger.ledger import open_ledger
-from hartley.agent.quoting import Desk, Wish, questions_of, quote
+from hartley.agent.quotes import Desk, Wish, questions_of, quote
 from hartley.errors import OptionError, Refused
-from hartley.ranges.schema import Schema
+from hartley.ranges.schema.schema import Schema
 
 PEOPLE = Schema.read(
     {

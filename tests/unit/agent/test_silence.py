@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from hartley.agent.agent import Agent
-from hartley.agent.quoting import Wish
+from hartley.agent.quotes import Wish
 from hartley.errors import HartleyError, Refused
 
 PUBLIC = {

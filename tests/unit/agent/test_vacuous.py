@@ -9,13 +9,13 @@ from fractions import Fraction
 import pytest
 
 from hartley.agent.agent import Agent
-from hartley.agent.answer import read_cells
-from hartley.agent.quoting import Desk, Wish, quote
-from hartley.agent.selection import Kind
+from hartley.agent.answers.cells import read_cells
+from hartley.agent.questions.selection import Kind
+from hartley.agent.quotes import Desk, Wish, quote
 from hartley.agent.wish import vacuous_labels
 from hartley.errors import Refused
 from hartley.exact import floor_power
-from hartley.ranges.schema import Schema
+from hartley.ranges.schema.schema import Schema
 
 SCHEMA = Schema.read(
     {

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.agent.pricing.price import price
-from hartley.agent.quoting import Desk, Wish, questions_of
-from hartley.ranges.schema import Schema
+from hartley.agent.quotes import Desk, Wish, questions_of
+from hartley.ranges.schema.schema import Schema
 
 PEOPLE = Schema.read(
     {

@@ -6,11 +6,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from hartley.agent import holding
+from hartley.agent import data as holding
 from hartley.cli import main
 from hartley.cli.refusals import WIDTH, marked, pointed_at
 from hartley.datasets.people import people
-from hartley.engines.sources import open_table
+from hartley.engines.tables.sources import open_table
 from hartley.errors import EngineError, OptionError, Refused
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -12,9 +12,9 @@ from hartley.adversaries.membership import MembershipGame
 from hartley.adversaries.uniqueness import Uniqueness, grid_policy
 from hartley.cli.attack_signals import load_command, membership_command, uniqueness_command
 from hartley.errors import InputError
-from hartley.policies.columns import CutColumn, KeptColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.quantizer import UniformQuantizer
+from hartley.policies.kinds import CutColumn, KeptColumn, QuantizedColumn
+from hartley.policies.quantizers.quantizer import UniformQuantizer
 
 app = typer.Typer()
 app.command("membership")(membership_command)

@@ -199,7 +199,7 @@ def test_doctor_names_every_engine():
 def test_doctor_shows_every_probe_of_an_engine(tmp_path):
     import duckdb
 
-    from hartley.engines import probes
+    from hartley.engines.dialects import probes
 
     duckdb.connect(str(tmp_path / "some.duckdb")).close()
     found = run("doctor", "--engine", str(tmp_path / "some.duckdb"))
@@ -216,7 +216,7 @@ def test_doctor_shows_every_probe_of_an_engine(tmp_path):
 
 def test_doctor_says_which_probe_fails_and_what_version_is_untried(monkeypatch):
     from hartley.cli import doctor
-    from hartley.engines import probes
+    from hartley.engines.dialects import probes
 
     wrong = [probes.Probe("sums", 4, 0), probes.Probe("NaN", 1, 1)]
     with monkeypatch.context() as lying:

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 import pyarrow as pa
 import pytest
 
-from hartley.engines.column_map import apply_map
-from hartley.engines.embedded import connect
-from hartley.engines.table import Table
+from hartley.engines.dialects.embedded import connect
+from hartley.engines.maps.column_map import apply_map
+from hartley.engines.tables.table import Table
 
 NUMBER = 987_654_321
 

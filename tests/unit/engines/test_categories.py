@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from hartley.engines.column_map import Lookup, apply_map
-from hartley.engines.sources import open_table
+from hartley.engines.maps.column_map import Lookup, apply_map
+from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError
 
 WORDS = ["", " ", "a", "A", "ä", "Zürich", "日本", "😀", "it's", '"', "\\", "%", "NULL", "None"]

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from hartley.engines.cells import Grid
-from hartley.engines.column_map import CutCells, Keep, UniformCells
+from hartley.engines.maps.cells import Grid
+from hartley.engines.maps.column_map import CutCells, Keep, UniformCells
 from hartley.errors import OptionError
 
 SPECIALS = [math.nan, math.inf, -math.inf, None, 0.0, -0.0, 5e-324, 1e308, -1e308]

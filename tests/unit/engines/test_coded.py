@@ -9,9 +9,9 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from hartley.engines.coding import ColumnCoding
-from hartley.engines.copying import code_table
-from hartley.engines.sources import open_table
+from hartley.engines.coded.coding import ColumnCoding
+from hartley.engines.coded.copying import code_table
+from hartley.engines.tables.sources import open_table
 from hartley.errors import EngineError
 
 

@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hartley.engines.coding import ColumnCoding
-from hartley.engines.copying import code_table, open_coded
-from hartley.engines.sources import open_source, open_table
-from hartley.engines.stores import holds_copy
+from hartley.engines.coded.coding import ColumnCoding
+from hartley.engines.coded.copying import code_table, open_coded
+from hartley.engines.coded.stores import holds_copy
+from hartley.engines.tables.sources import open_source, open_table
 from hartley.errors import ColumnError, InputError, TableError
 
 

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.column_map import (
+from hartley.engines.maps.column_map import (
     ColumnCounts,
     CutCells,
     Formula,
@@ -17,7 +17,7 @@ from hartley.engines.column_map import (
     UniformCells,
     apply_map,
 )
-from hartley.engines.sources import open_table
+from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, HartleyError, OptionError, TableError
 
 

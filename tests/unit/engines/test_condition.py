@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.condition import evaluate_condition
+from hartley.engines.tables.condition import evaluate_condition
 from hartley.errors import OptionError
 
 COLUMNS = {
@@ -116,7 +116,7 @@ def test_whatever_is_not_allowed_is_refused_before_it_runs(text, refused, monkey
     def opened(*_: object) -> None:
         pytest.fail("the condition reached the engine")
 
-    monkeypatch.setattr("hartley.engines.sources.open_table", opened)
+    monkeypatch.setattr("hartley.engines.tables.sources.open_table", opened)
     with refused(OptionError, "condition"):
         evaluate_condition(text, COLUMNS)
 

@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.counting import distinct_counts, parse_memory
-from hartley.engines.sources import open_table
-from hartley.engines.view import prepare
+from hartley.engines.counting.pairs import distinct_counts, parse_memory
+from hartley.engines.tables.sources import open_table
+from hartley.engines.tables.view import prepare
 from hartley.errors import OptionError
 
 cells = st.tuples(st.sampled_from(["x", "y", None]), st.one_of(st.none(), st.integers(-2, 2)))

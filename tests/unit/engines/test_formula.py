@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.column_map import Formula, UniformCells
+from hartley.engines.maps.column_map import Formula, UniformCells
 from hartley.errors import OptionError
 
 

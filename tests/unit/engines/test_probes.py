@@ -10,10 +10,10 @@ import duckdb
 import ibis
 import pytest
 
-from hartley.engines import probes
-from hartley.engines.databases import connect_address
-from hartley.engines.embedded import connect
-from hartley.engines.sources import open_table
+from hartley.engines.dialects import probes
+from hartley.engines.dialects.embedded import connect
+from hartley.engines.tables.databases import connect_address
+from hartley.engines.tables.sources import open_table
 from hartley.errors import EngineError
 
 ROOT = Path(__file__).parents[3]

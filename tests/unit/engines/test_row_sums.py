@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given, strategies as st
 
-from hartley.engines import stores
-from hartley.engines.coding import ColumnCoding
-from hartley.engines.copying import code_table, holds_rows_of
-from hartley.engines.row_sums import PRIME, draw_seeds, read_sums, row_sums_query, seeds_from
-from hartley.engines.sources import open_table
+from hartley.engines.coded import stores
+from hartley.engines.coded.coding import ColumnCoding
+from hartley.engines.coded.copying import code_table, holds_rows_of
+from hartley.engines.coded.row_sums import PRIME, draw_seeds, read_sums, row_sums_query, seeds_from
+from hartley.engines.tables.sources import open_table
 from hartley.errors import EngineError
 
 CODINGS = [ColumnCoding("a", 3), ColumnCoding("b", 2**40), ColumnCoding("c", 100)]

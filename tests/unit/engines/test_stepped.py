@@ -9,13 +9,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.sources import open_table
-from hartley.engines.stepped import (
-    count_at_ends,
-    least_distance,
-    lie_on_lattice,
-    look_for_step,
-)
+from hartley.engines.maps.steps import count_at_ends, least_distance, lie_on_lattice, look_for_step
+from hartley.engines.tables.sources import open_table
 
 
 def looked(values, low=0, high=200):

@@ -6,13 +6,13 @@ import ibis
 import pyarrow as pa
 import pytest
 
-from hartley.engines.classes import mixed_radix
-from hartley.engines.coding import ColumnCoding
-from hartley.engines.copying import code_table
-from hartley.engines.counting import coded_rows
-from hartley.engines.sources import open_table
-from hartley.engines.streams import batches, reader
-from hartley.engines.view import prepare
+from hartley.engines.coded.coding import ColumnCoding
+from hartley.engines.coded.copying import code_table
+from hartley.engines.counting.classes import mixed_radix
+from hartley.engines.counting.pairs import coded_rows
+from hartley.engines.tables.sources import open_table
+from hartley.engines.tables.streams import batches, reader
+from hartley.engines.tables.view import prepare
 from hartley.errors import EngineError, TableError
 
 NUMBERS = [1, 2, 3, 4, 5, 6, 7, 8]

@@ -8,8 +8,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from hartley.engines.sources import open_table
-from hartley.engines.table import Kind
+from hartley.engines.tables.sources import open_table
+from hartley.engines.tables.table import Kind
 from hartley.errors import ColumnError
 
 

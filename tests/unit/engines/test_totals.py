@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.column_map import ColumnCounts
-from hartley.engines.totals import Grid, exact_totals
+from hartley.engines.counting.totals import Grid, exact_totals
+from hartley.engines.maps.column_map import ColumnCounts
 from hartley.errors import ColumnError, OptionError, TableError
 
 fractions = st.one_of(

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from hartley.engines.sources import open_table
-from hartley.engines.table import Kind
-from hartley.engines.view import LARGEST_BIN, Column, bin_numbers, prepare, run
+from hartley.engines.tables.sources import open_table
+from hartley.engines.tables.table import Kind
+from hartley.engines.tables.view import LARGEST_BIN, Column, bin_numbers, prepare, run
 from hartley.errors import EngineError, OptionError
 
 STEPS = [

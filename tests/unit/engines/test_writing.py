@@ -15,12 +15,12 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
-from hartley.engines import writing
-from hartley.engines.column_map import CutCells, Formula, Keep, UniformCells, apply_map
-from hartley.engines.failures import lack_of_room
-from hartley.engines.sources import connect, open_table
-from hartley.engines.table import Table
-from hartley.engines.writing import write_table
+from hartley.engines.maps import writing
+from hartley.engines.maps.column_map import CutCells, Formula, Keep, UniformCells, apply_map
+from hartley.engines.maps.writing import write_table
+from hartley.engines.tables.failures import lack_of_room
+from hartley.engines.tables.sources import connect, open_table
+from hartley.engines.tables.table import Table
 from hartley.errors import ColumnError, EngineError, InputError, OptionError
 from hartley.files import whole_file
 
@@ -237,11 +237,11 @@ def test_an_interruption_while_the_engine_writes_leaves_nothing_and_ends_its_oth
 
 KILLED = """
 import sys
-from hartley.engines.column_map import UniformCells, apply_map
-from hartley.engines.embedded import connect
-from hartley.engines.sources import open_table
-from hartley.engines.table import Table
-from hartley.engines.writing import write_table
+from hartley.engines.maps.column_map import UniformCells, apply_map
+from hartley.engines.dialects.embedded import connect
+from hartley.engines.tables.sources import open_table
+from hartley.engines.tables.table import Table
+from hartley.engines.maps.writing import write_table
 
 rows = connect().sql("SELECT sin(i::DOUBLE) AS x FROM range(2000000000) t(i)")
 mapped = apply_map(Table(rows, "many"), [UniformCells("x", -1, 1, 9)])

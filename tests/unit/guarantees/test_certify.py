@@ -12,14 +12,14 @@ from hartley.errors import OptionError
 from hartley.exact import bits_at_least, floor_power
 from hartley.guarantees.certify import certify, verify_exhaustively
 from hartley.guarantees.reach import reach_of
-from hartley.policies.allocation import allocate_bits
-from hartley.policies.blurring import BlurringPolicy, StretchPolicy, Threshold
-from hartley.policies.calibration import cells_met, cells_reached
-from hartley.policies.merging import CategoryMerging
-from hartley.policies.optimal import CutQuantizer
-from hartley.policies.quantizer import UniformQuantizer
-from hartley.ranges.box import Box
-from hartley.ranges.expression import mean, parse_expression, variables
+from hartley.policies.categories.merging import CategoryMerging
+from hartley.policies.hypotheses.blurring import BlurringPolicy, StretchPolicy, Threshold
+from hartley.policies.quantizers.allocation import allocate_bits
+from hartley.policies.quantizers.calibration import cells_met, cells_reached
+from hartley.policies.quantizers.optimal import CutQuantizer
+from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.ranges.boxes.box import Box
+from hartley.ranges.boxes.expression import mean, parse_expression, variables
 
 TWO = Box.cube(0, 1, size=2)
 MEAN = "(x1 + x2)/2"

@@ -20,9 +20,9 @@ from hartley import (
 from hartley.guarantees.certify import certify
 from hartley.guarantees.consequences import estimation_error, of_hypothesis_privacy
 from hartley.guarantees.promise import down, exactly, up_bits
-from hartley.policies.columns import QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.quantizer import UniformQuantizer
+from hartley.policies.kinds import QuantizedColumn
+from hartley.policies.quantizers.quantizer import UniformQuantizer
 
 POINTS = 7
 

@@ -8,20 +8,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley import Relation, maximal_leakage, maximin_information, symmetric_leakage
-from hartley.engines.column_map import apply_map
-from hartley.engines.sources import open_table
+from hartley.engines.maps.column_map import apply_map
+from hartley.engines.tables.sources import open_table
 from hartley.errors import InputError, OptionError
 from hartley.guarantees.certify import certify, verify_exhaustively
 from hartley.guarantees.promise import UNRELATED
-from hartley.policies.columns import (
-    CutColumn,
-    KeptColumn,
-    LineColumn,
-    MergedColumn,
-    QuantizedColumn,
-)
 from hartley.policies.document import PolicyDocument
-from hartley.policies.quantizer import UniformQuantizer
+from hartley.policies.kinds import CutColumn, KeptColumn, LineColumn, MergedColumn, QuantizedColumn
+from hartley.policies.quantizers.quantizer import UniformQuantizer
 
 HEIGHT = QuantizedColumn("height", UniformQuantizer(100, 250, 64))
 WEIGHT = QuantizedColumn("weight", UniformQuantizer(30, 200, 64))

@@ -11,8 +11,8 @@ from hartley.adversaries.membership import MembershipGame
 from hartley.kernels import games as kernel, releasing
 from hartley.kernels.clusters import line_clusters
 from hartley.kernels.games import Rules, drawn_games
-from hartley.policies.optimal import CutQuantizer
-from hartley.policies.quantizer import UniformQuantizer
+from hartley.policies.quantizers.optimal import CutQuantizer
+from hartley.policies.quantizers.quantizer import UniformQuantizer
 
 SEED = 5
 

@@ -15,8 +15,8 @@ from hartley.measures.closeness import (
     t_closeness,
 )
 from hartley.measures.mutual import mutual_information
-from hartley.ranges.distribution import JointDistribution
-from hartley.ranges.relation import Relation
+from hartley.ranges.relations.distribution import JointDistribution
+from hartley.ranges.relations.relation import Relation
 
 COUNTS = st.integers(2, 5).flatmap(
     lambda rows: st.lists(

@@ -23,10 +23,10 @@ from hartley.measures.leakage import (
     nonstochastic_leakage,
 )
 from hartley.measures.maximin import maximin_information
-from hartley.ranges.ball import slab_corners, smallest_ball
-from hartley.ranges.box import Box, Interval, IntervalUnion
-from hartley.ranges.cells import CutBox
-from hartley.ranges.expression import variables
+from hartley.ranges.boxes.box import Box, Interval, IntervalUnion
+from hartley.ranges.boxes.cut_box import CutBox
+from hartley.ranges.boxes.enclosing_ball import slab_corners, smallest_ball
+from hartley.ranges.boxes.expression import variables
 
 SQUARE = Box.cube(-2, 2, size=2)
 QUARTERS = CutBox(SQUARE, "(x1 + x2) / 2", [-2, -1, 0, 1, 2])

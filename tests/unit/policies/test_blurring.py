@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hartley.errors import OptionError
-from hartley.policies.blurring import BlurringPolicy, StretchPolicy, Threshold
-from hartley.ranges.box import Box
+from hartley.policies.hypotheses.blurring import BlurringPolicy, StretchPolicy, Threshold
+from hartley.ranges.boxes.box import Box
 
 PEOPLE = Box({"weight": (0, 200), "height": (0, 250)})
 OBESE = Threshold.parse("weight >= 30 * (height/100)**2")

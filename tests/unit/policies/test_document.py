@@ -8,16 +8,11 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.column_map import CutCells, Keep, Lookup, UniformCells
+from hartley.engines.maps.column_map import CutCells, Keep, Lookup, UniformCells
 from hartley.errors import InputError
-from hartley.policies.columns import (
-    CutColumn,
-    KeptColumn,
-    MergedColumn,
-    QuantizedColumn,
-)
 from hartley.policies.document import PolicyDocument, file_digest
-from hartley.policies.quantizer import UniformQuantizer
+from hartley.policies.kinds import CutColumn, KeptColumn, MergedColumn, QuantizedColumn
+from hartley.policies.quantizers.quantizer import UniformQuantizer
 
 # --- what is said --------------------------------------------------------------------------------
 

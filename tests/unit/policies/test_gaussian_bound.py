@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from hartley.errors import OptionError
-from hartley.policies.gaussian.bound import GaussianFrontier, quadratic_gaussian_bound
+from hartley.policies.gaussian.bound import GaussianFrontier, Programme, quadratic_gaussian_bound
 from hartley.policies.gaussian.certificate import in_unit
 from hartley.policies.gaussian.closed_form import water_filling_bound
 from hartley.policies.gaussian.mixture import mutual_information_bound
 from hartley.policies.gaussian.model import read_gaussian
-from hartley.policies.gaussian.programme import Programme
 
 KEY = np.array([[2.0, 0.9], [0.9, 1.0]])
 SIDES = {"confidential": 1.0, "key": KEY, "cross": [0.9, 0.1]}

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.datasets.people import people
-from hartley.engines.sources import open_table
+from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, OptionError
-from hartley.policies import lattice
-from hartley.policies.generalisation import k_anonymize
+from hartley.policies.records import generalisation as lattice
+from hartley.policies.records.generalisation import k_anonymize
 from hartley.studies.anonymity import anonymity_report
 
 JOBS = {

@@ -3,10 +3,10 @@
 import pytest
 
 from hartley.adversaries.homogeneity import Similarity
-from hartley.engines.sources import open_table
+from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, HartleyError, OptionError
-from hartley.policies.generalisation import k_anonymize
-from hartley.policies.hierarchy import nested_levels, read_hierarchy
+from hartley.policies.records.generalisation import k_anonymize
+from hartley.policies.records.hierarchy import nested_levels, read_hierarchy
 from hartley.studies.anonymity import anonymity_report
 
 TABLE = open_table({"job": ["SECRET-cook", "SECRET-nurse", None, "SECRET-smith"]})

@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.engines.column_map import apply_map
-from hartley.engines.sources import open_table
+from hartley.engines.maps.column_map import apply_map
+from hartley.engines.tables.sources import open_table
 from hartley.errors import OptionError
-from hartley.policies.columns import KeptColumn, LineColumn
 from hartley.policies.document import PolicyDocument
+from hartley.policies.kinds import KeptColumn, LineColumn
 
 
 def moved(kind, x, g):

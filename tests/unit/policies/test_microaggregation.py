@@ -11,11 +11,11 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.sources import open_table
+from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, InputError, OptionError, TableError
-from hartley.policies.group_averages import released_groups
-from hartley.policies.microaggregation import mdav, mu_approx, univariate_microaggregation
-from hartley.policies.records import read_records
+from hartley.policies.records.group_averages import released_groups
+from hartley.policies.records.microaggregation import mdav, mu_approx, univariate_microaggregation
+from hartley.policies.records.points import read_records
 
 METHODS = [
     mdav,

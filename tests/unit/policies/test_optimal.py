@@ -9,12 +9,11 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from hartley.errors import OptionError
-from hartley.policies.finite import SortedValues
-from hartley.policies.optimal import CutQuantizer, optimal_quantizer
-from hartley.policies.slots import QueryRange
-from hartley.ranges.box import Box, Interval
-from hartley.ranges.expression import as_expression, mean, parse_expression, variables
-from hartley.ranges.volume import volume
+from hartley.policies.quantizers.candidate_edges import QueryRange
+from hartley.policies.quantizers.optimal import CutQuantizer, SortedValues, optimal_quantizer
+from hartley.ranges.boxes.box import Box, Interval
+from hartley.ranges.boxes.expression import as_expression, mean, parse_expression, variables
+from hartley.ranges.boxes.volume import volume
 
 SQUARE = Box.cube(-2, 2, size=2)
 MEAN = "(x1 + x2) / 2"

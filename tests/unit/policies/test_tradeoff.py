@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from hartley.errors import ColumnError, HartleyError, InputError, OptionError
-from hartley.policies.tradeoff import search
-from hartley.policies.tradeoff.first_order import solve_first
-from hartley.policies.tradeoff.grids import start_coarse
-from hartley.policies.tradeoff.model import PrivacyDistortion
-from hartley.policies.tradeoff.problem import Found, Problem, evaluate, lower_bound, namespace
-from hartley.policies.tradeoff.second_order import solve_second
-from hartley.policies.tradeoff.threads import _settings, one_blas_thread
-from hartley.ranges.distribution import JointDistribution
+from hartley.policies.distortion import search
+from hartley.policies.distortion.first_order import solve_first
+from hartley.policies.distortion.model import PrivacyDistortion
+from hartley.policies.distortion.newton_blocks import _settings, one_blas_thread
+from hartley.policies.distortion.problem import Found, Problem, evaluate, lower_bound, namespace
+from hartley.policies.distortion.search import start_coarse
+from hartley.policies.distortion.second_order import solve_second
+from hartley.ranges.relations.distribution import JointDistribution
 
 JOINT = np.array([[0.30, 0.10, 0.05], [0.10, 0.15, 0.30]])
 TABLE = {

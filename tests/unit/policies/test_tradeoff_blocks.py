@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley import PrivacyDistortion
-from hartley.policies.tradeoff import search, second_order
-from hartley.policies.tradeoff.blocks import Blocks, ThinBlocks
-from hartley.policies.tradeoff.problem import Problem
-from hartley.policies.tradeoff.second_order import solve_second
+from hartley.policies.distortion import search, second_order
+from hartley.policies.distortion.newton_blocks import Blocks, ThinBlocks
+from hartley.policies.distortion.problem import Problem
+from hartley.policies.distortion.second_order import solve_second
 
 
 @given(st.integers(0, 2**32), st.integers(1, 3), st.integers(4, 12), st.integers(1, 5))

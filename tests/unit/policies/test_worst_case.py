@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from hartley.errors import OptionError
-from hartley.policies.tradeoff.blocks import Blocks
-from hartley.policies.tradeoff.limits import LIMITS
-from hartley.policies.tradeoff.model import PrivacyDistortion
-from hartley.policies.tradeoff.prices import Prices
+from hartley.policies.distortion.model import PrivacyDistortion
+from hartley.policies.distortion.newton_blocks import Blocks
+from hartley.policies.distortion.worst_case_limits import LIMITS, Prices
 
 JOINT = np.array([[0.30, 0.10, 0.05], [0.10, 0.15, 0.30]])
 OBJECTIVES = sorted(LIMITS)

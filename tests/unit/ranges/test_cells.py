@@ -8,11 +8,11 @@ from hypothesis import given, settings, strategies as st
 
 from hartley.errors import OptionError, UndefinedMeasure
 from hartley.measures.guessing import guessing_leakage
-from hartley.ranges import cells
-from hartley.ranges.box import Box
-from hartley.ranges.cells import CutBox
-from hartley.ranges.expression import variables
-from hartley.ranges.volume import Volume
+from hartley.ranges.boxes import cut_box as cells
+from hartley.ranges.boxes.box import Box
+from hartley.ranges.boxes.cut_box import CutBox
+from hartley.ranges.boxes.expression import variables
+from hartley.ranges.boxes.volume import Volume
 
 SQUARE = Box.cube(-2, 2, size=2)
 MEAN = "(x1 + x2) / 2"

@@ -8,18 +8,20 @@ import pytest
 from hypothesis import given, reject, settings, strategies as st
 
 from hartley.errors import OptionError
-from hartley.ranges import outward
-from hartley.ranges.box import Box, Interval
-from hartley.ranges.enclosure import (
+from hartley.ranges.boxes import array_intervals as outward
+from hartley.ranges.boxes.box import Box, Interval
+from hartley.ranges.boxes.enclosure import (
+    Frame,
     attained_range,
     check_defined,
     enclose,
+    halve,
+    linearise,
     natural_range,
     range_bounds,
     range_of,
 )
-from hartley.ranges.expression import Expression, parse_expression, variables
-from hartley.ranges.slopes import Frame, halve, linearise
+from hartley.ranges.boxes.expression import Expression, parse_expression, variables
 
 NAMES = ("x", "y")
 numbers = st.fractions(min_value=-4, max_value=4, max_denominator=16)

@@ -5,11 +5,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.ranges import inference
-from hartley.ranges.consistent import possible_records
-from hartley.ranges.neighbour import one_row_left
-from hartley.ranges.relaxation import Relaxation
-from hartley.ranges.transcript import Group, Told, Transcript
+from hartley.ranges.transcripts import inference
+from hartley.ranges.transcripts.inference import Relaxation
+from hartley.ranges.transcripts.possible_records import one_row_left, possible_records
+from hartley.ranges.transcripts.transcript import Group, Told, Transcript
 
 RECORDS = 5
 AGES = np.arange(RECORDS)

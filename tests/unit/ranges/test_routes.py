@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from hartley import OptionError, Relation, overlap_partition, worst_attribute
-from hartley.engines import counting
-from hartley.ranges import origin
-from hartley.ranges.summary import Summary
+from hartley.engines.counting import pairs as counting
+from hartley.ranges.relations import counting as origin
+from hartley.ranges.relations.counting import Summary
 
 ROWS = 240
 POOLS = {

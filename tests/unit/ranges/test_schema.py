@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.copying import code_table
-from hartley.engines.sources import open_table
+from hartley.engines.coded.copying import code_table
+from hartley.engines.tables.sources import open_table
 from hartley.errors import InputError, OptionError, printable
-from hartley.ranges.schema import Column, Schema
+from hartley.ranges.schema.schema import Column, Schema
 
 PEOPLE = """
 [table]

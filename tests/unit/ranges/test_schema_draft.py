@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hartley.datasets.people import people
-from hartley.engines.copying import code_table
-from hartley.engines.sources import open_table
+from hartley.engines.coded.copying import code_table
+from hartley.engines.tables.sources import open_table
 from hartley.errors import InputError, TableError
-from hartley.ranges.draft import draft_schema, rounded_range
-from hartley.ranges.schema import Schema
+from hartley.ranges.schema.draft import draft_schema, rounded_range
+from hartley.ranges.schema.schema import Schema
 
 
 def read(text: str) -> Schema:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hartley.engines import counting
-from hartley.engines.sources import open_table
-from hartley.engines.view import prepare
+from hartley.engines.counting import pairs as counting
+from hartley.engines.tables.sources import open_table
+from hartley.engines.tables.view import prepare
 from hartley.errors import EngineError
-from hartley.ranges.tally import tally_pairs
+from hartley.ranges.relations.counting import tally_pairs
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 
 from hartley.errors import OptionError
-from hartley.ranges.box import Box, Interval
-from hartley.ranges.expression import Expression, parse_expression, variables
-from hartley.ranges.volume import Volume, volume
+from hartley.ranges.boxes.box import Box, Interval
+from hartley.ranges.boxes.expression import Expression, parse_expression, variables
+from hartley.ranges.boxes.volume import Volume, volume
 
 SQUARE = Box.cube(0, 1, size=2)
 parts = st.fractions(min_value=-3, max_value=3, max_denominator=6)

@@ -6,7 +6,7 @@ import pytest
 
 from hartley.datasets.people import people
 from hartley.errors import InputError, OptionError
-from hartley.policies.tradeoff.model import PrivacyDistortion
+from hartley.policies.distortion.model import PrivacyDistortion
 from hartley.studies.curve import CSV_COLUMNS, privacy_curve
 
 PEOPLE = people(600)

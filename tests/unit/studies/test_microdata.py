@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 
 from hartley.datasets.people import people
-from hartley.policies.generalisation import k_anonymize
-from hartley.policies.microaggregation import mdav, mu_approx, univariate_microaggregation
+from hartley.policies.records.generalisation import k_anonymize
+from hartley.policies.records.microaggregation import mdav, mu_approx, univariate_microaggregation
 from hartley.studies.microdata import check_release
 
 

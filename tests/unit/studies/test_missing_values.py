@@ -10,8 +10,8 @@ from hartley.adversaries.homogeneity import Homogeneity
 from hartley.adversaries.testing import HypothesisTesting
 from hartley.adversaries.uniqueness import Uniqueness
 from hartley.errors import ColumnError
-from hartley.policies.tradeoff.model import PrivacyDistortion
-from hartley.ranges.relation import ROW, Relation
+from hartley.policies.distortion.model import PrivacyDistortion
+from hartley.ranges.relations.relation import ROW, Relation
 from hartley.studies.anonymity import anonymity_report
 from hartley.studies.audit import audit
 from hartley.studies.curve import privacy_curve

@@ -10,17 +10,17 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from hartley.engines import writing
-from hartley.engines.sources import open_table
+from hartley.engines.maps import writing
+from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, InputError, OptionError
 from hartley.guarantees.certificate import Certificate
 from hartley.guarantees.certify import certify
 from hartley.guarantees.exhaustive import verify_exhaustively
-from hartley.policies.columns import KeptColumn, LineColumn, MergedColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
+from hartley.policies.kinds import KeptColumn, LineColumn, MergedColumn, QuantizedColumn
 from hartley.policies.perturbation.leakage import pram_leakage
 from hartley.policies.perturbation.pram import Pram
-from hartley.policies.quantizer import UniformQuantizer
+from hartley.policies.quantizers.quantizer import UniformQuantizer
 from hartley.reports.pram_page import render_pram
 from hartley.studies.design import design
 from hartley.studies.pram import estimate_frequencies, joint_frequencies, perturb

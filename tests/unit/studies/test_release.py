@@ -11,20 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hartley.engines.column_map import apply_map
-from hartley.engines.sources import open_table
+from hartley.engines.maps.column_map import apply_map
+from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, InputError, OptionError
 from hartley.guarantees.certify import certify
-from hartley.policies.columns import (
-    CutColumn,
-    KeptColumn,
-    LineColumn,
-    MergedColumn,
-    QuantizedColumn,
-)
 from hartley.policies.document import PolicyDocument
-from hartley.policies.optimal import optimal_quantizer
-from hartley.policies.quantizer import UniformQuantizer
+from hartley.policies.kinds import CutColumn, KeptColumn, LineColumn, MergedColumn, QuantizedColumn
+from hartley.policies.quantizers.optimal import optimal_quantizer
+from hartley.policies.quantizers.quantizer import UniformQuantizer
 from hartley.studies.design import design
 from hartley.studies.release import release
 

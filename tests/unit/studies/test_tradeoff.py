@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.errors import InputError, OptionError
-from hartley.policies.allocation import allocate_bits
-from hartley.policies.blurring import StretchPolicy, Threshold
-from hartley.ranges.box import Box
+from hartley.policies.hypotheses.blurring import StretchPolicy, Threshold
+from hartley.policies.quantizers.allocation import allocate_bits
+from hartley.ranges.boxes.box import Box
 from hartley.studies.answer_curve import Answer, query_point
 from hartley.studies.design import design
 from hartley.studies.error_grid import errors_for, read_errors, thinned

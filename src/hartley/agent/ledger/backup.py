@@ -2,27 +2,97 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TextIO
 
-from hartley.agent.ledger.entries import Head
-from hartley.agent.ledger.lines import read_lines, write_lines
-from hartley.agent.ledger.replay import replay
-from hartley.agent.ledger.rows import broken
-from hartley.agent.ledger.store import FIRST, PAGE
+from hartley.agent.ledger.entries import FIELDS, FORMAT, STRANGE, Entry, Head, broken, canonical
+from hartley.agent.ledger.store import FIRST, PAGE, check_format
+from hartley.agent.ledger.verification import replay
 from hartley.errors import EngineError, InputError, OptionError
 from hartley.files import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from hartley.agent.ledger.entries import Entry
-    from hartley.agent.ledger.replay import Replay
     from hartley.agent.ledger.store import Store, Transaction
+    from hartley.agent.ledger.verification import Replay
+
+
+LONGEST_LINE = 2**28
+"""Characters; a row holds a batch of questions and a few numbers of a budget's size."""
+
+
+def write_lines(transaction: Transaction, path: Path) -> int:
+    """Write every row to a file; return how many."""
+    rows = 0
+    last = transaction.last()
+    end = {"sequence": 0, "hash": ""} if last is None else vars(Head(last.sequence, last.hash))
+    with path.open("x", encoding="ascii", newline="\n") as file:
+        file.write(canonical({"ledger": "hartley", "format": FORMAT, **end}) + "\n")
+        for entry in transaction.entries():
+            file.write(canonical(dict(zip(FIELDS, entry.fields, strict=True))) + "\n")
+            rows += 1
+    return rows
+
+
+def read_lines(path: Path) -> Iterator[Entry]:
+    """Read the rows that were written."""
+    with path.open(encoding="ascii", errors="replace") as file:  # no row holds what is replaced
+        first = _parsed(_line(file, path), path)
+        try:
+            if first["ledger"] != "hartley" or type(first["format"]) is not int:
+                raise _unreadable(path)
+            end = Head(first["sequence"], first["hash"]) if first["sequence"] != 0 else None
+        except (*STRANGE, InputError):
+            raise _unreadable(path) from None
+        if not check_format(first["format"], f"'{path}'"):
+            raise _unreadable(path)
+        last = None
+        while line := _line(file, path):
+            last = _entry(line, path)
+            yield last
+        if (last and (last.sequence, last.hash)) != (end and (end.sequence, end.hash)):
+            raise InputError(
+                f"The file '{path}' does not end with the row that it says",
+                hint="it was cut off or changed; give another copy",
+            )
+
+
+def _line(file: TextIO, path: Path) -> str:
+    line = file.readline(LONGEST_LINE)
+    if len(line) == LONGEST_LINE:
+        raise _unreadable(path)
+    return line
+
+
+def _parsed(line: str, path: Path) -> Any:  # noqa: ANN401 - whatever JSON holds
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        raise _unreadable(path) from None
+
+
+def _entry(line: str, path: Path) -> Entry:
+    try:
+        entry = Entry(**_parsed(line, path))
+    except TypeError:
+        raise _unreadable(path) from None
+    if type(entry.sequence) is not int or not all(isinstance(v, str) for v in entry.fields[1:]):
+        raise _unreadable(path)
+    return entry
+
+
+def _unreadable(path: Path) -> InputError:
+    return InputError(
+        f"The file '{path}' is not an exported ledger",
+        hint="give a file that 'hartley ledger export' or 'hartley ledger backup' wrote",
+    )
+
 
 SQLITE = b"SQLite format 3\0"
 

@@ -7,14 +7,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.ledger.appending import Place, add_row, check_current, find
-from hartley.agent.ledger.entries import (
-    NULL,
-    canonical,
-    check_name,
-    multiply,
-    question_digest,
-)
+from hartley.agent.ledger.chain import Place, add_row, check_current, find
+from hartley.agent.ledger.entries import NULL, canonical, check_name, multiply, question_digest
 from hartley.errors import EngineError, OptionError, Refused
 from hartley.exact import bits_at_least
 from hartley.guarantees.promise import down_bits, up_bits
@@ -23,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hartley.agent.ledger.entries import Entry
-    from hartley.agent.ledger.standing import Balance
+    from hartley.agent.ledger.state import Balance
     from hartley.agent.ledger.store import Transaction
 
 CELL_INDEX = re.compile(rf"0|[1-9][0-9]*|{NULL}")

@@ -7,8 +7,8 @@ import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from hartley.agent.ledger.appending import add_event, find
 from hartley.agent.ledger.backup import back_up, export, restore, save_head
+from hartley.agent.ledger.chain import add_event, find
 from hartley.agent.ledger.charging import (
     Prices,
     Reservation,
@@ -19,7 +19,6 @@ from hartley.agent.ledger.charging import (
     read_batch,
 )
 from hartley.agent.ledger.entries import canonical, check_name
-from hartley.agent.ledger.populations import add_population
 from hartley.agent.ledger.private import keep_digest, read_digest, read_secret
 from hartley.agent.ledger.reading import (
     Charge,
@@ -33,8 +32,8 @@ from hartley.agent.ledger.reading import (
     read_overview,
     read_state,
 )
-from hartley.agent.ledger.standing import MAY_SAY
-from hartley.agent.ledger.verifying import hash_at, verify
+from hartley.agent.ledger.state import MAY_SAY, add_population
+from hartley.agent.ledger.verification import hash_at, verify
 from hartley.errors import OptionError, Refused
 
 if TYPE_CHECKING:
@@ -44,11 +43,10 @@ if TYPE_CHECKING:
 
     from hartley.agent.ledger.backup import Restored
     from hartley.agent.ledger.entries import Entry, Head
-    from hartley.agent.ledger.populations import Population
     from hartley.agent.ledger.private import Secret
-    from hartley.agent.ledger.replay import OpenFactor, Report, Reprice
-    from hartley.agent.ledger.standing import Balance
+    from hartley.agent.ledger.state import Balance, Population
     from hartley.agent.ledger.store import Store, Transaction
+    from hartley.agent.ledger.verification import OpenFactor, Report, Reprice
 
 __all__ = ["Charge", "Ledger", "Reservation", "State", "open_ledger"]
 

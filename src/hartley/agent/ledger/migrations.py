@@ -12,17 +12,17 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.ledger.appending import add_row, add_settled, find
+from hartley.agent.ledger.chain import add_row, add_settled, find
 from hartley.agent.ledger.entries import (
     BEFORE_THE_FIRST,
     NULL,
+    broken,
     canonical,
     digest,
     question_digest,
     read_integer,
 )
-from hartley.agent.ledger.rows import broken
-from hartley.agent.ledger.standing import Account, promise
+from hartley.agent.ledger.state import Account, promise
 from hartley.exact import parse_number
 
 if TYPE_CHECKING:

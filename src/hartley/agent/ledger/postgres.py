@@ -152,7 +152,7 @@ class PostgresStore(Store):
 
     def copy_to(self, path: Path) -> None:
         """Write the rows as JSON lines."""
-        from hartley.agent.ledger.lines import write_lines
+        from hartley.agent.ledger.backup import write_lines
 
         self.read(lambda transaction: write_lines(transaction, path))
 

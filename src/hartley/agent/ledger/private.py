@@ -10,7 +10,7 @@ import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hartley.agent.ledger.rows import broken
+from hartley.agent.ledger.entries import broken
 
 if TYPE_CHECKING:
     from hartley.agent.ledger.store import Store, Transaction

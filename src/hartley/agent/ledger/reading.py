@@ -6,12 +6,17 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.ledger.appending import find, schema_of
+from hartley.agent.ledger.chain import find, schema_of
 from hartley.agent.ledger.charging import plan, read_batch
-from hartley.agent.ledger.entries import STRANGE, canonical, question_digest, read_integer
-from hartley.agent.ledger.populations import find_population, read_fund
-from hartley.agent.ledger.rows import committed_answers, unreadable
-from hartley.agent.ledger.standing import Balance, read_standing
+from hartley.agent.ledger.entries import (
+    STRANGE,
+    canonical,
+    committed_answers,
+    question_digest,
+    read_integer,
+    unreadable,
+)
+from hartley.agent.ledger.state import Balance, find_population, read_fund, read_standing
 from hartley.agent.ledger.terms import problem_of_schema, terms_of
 
 if TYPE_CHECKING:
@@ -19,7 +24,7 @@ if TYPE_CHECKING:
 
     from hartley.agent.ledger.charging import Reservation
     from hartley.agent.ledger.entries import Entry, Head
-    from hartley.agent.ledger.populations import Population
+    from hartley.agent.ledger.state import Population
     from hartley.agent.ledger.store import Transaction
     from hartley.agent.ledger.terms import Terms
 

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hartley.agent.ledger.connections import Pool
-from hartley.agent.ledger.entries import FORMAT
+from hartley.agent.ledger.entries import FORMAT, broken
 from hartley.agent.ledger.migrations import migrate
 from hartley.agent.ledger.private import TABLE
-from hartley.agent.ledger.rows import broken
 from hartley.agent.ledger.store import (
     ATTEMPTS,
     Store,

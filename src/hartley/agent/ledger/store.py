@@ -13,9 +13,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hartley.agent.ledger.entries import FIELDS, FORMAT, LARGEST_SEQUENCE, Entry, Head
-from hartley.agent.ledger.rows import (
+from hartley.agent.ledger.entries import (
+    FIELDS,
+    FORMAT,
+    LARGEST_SEQUENCE,
     NO_NOTE,
+    Entry,
+    Head,
     broken,
     charged_digests,
     check_hash,

@@ -12,13 +12,13 @@ from itertools import pairwise, product
 from math import gcd, prod
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
-from hartley.agent.batch import All, Statistic, Test
+from hartley.agent.questions.batch import All, Statistic, Test
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from hartley.agent.batch import Condition, Form
-    from hartley.ranges.schema import Column, Schema
+    from hartley.agent.questions.batch import Condition, Form
+    from hartley.ranges.schema.schema import Column, Schema
 
 MOST_TERMS = 64
 """A filter that is an OR of more conjunctions than this is priced without looking into it."""
@@ -105,7 +105,7 @@ def conjunctions(condition: Condition) -> tuple[Term, ...] | None:
     """Write a condition as an OR of conjunctions; None where there are too many.
 
     Example:
-        >>> from hartley.agent.batch import Either
+        >>> from hartley.agent.questions.batch import Either
         >>> adult, north = Test("age", ((18, 99),)), Test("region", ((0, 0),))
         >>> [len(term) for term in conjunctions(All((adult, Either((north, adult)))))]
         [2, 1]
@@ -196,8 +196,8 @@ def about_nobody(condition: Condition, form: Form | None, columns: Mapping[str, 
     it is not decided: the engine is asked, and the price covers every answer.
 
     Example:
-        >>> from hartley.agent.batch import Either
-        >>> from hartley.ranges.schema import Column
+        >>> from hartley.agent.questions.batch import Either
+        >>> from hartley.ranges.schema.schema import Column
         >>> sex = {"sex": Column("sex", "private", ("F", "M"))}
         >>> female, male = Test("sex", ((0, 0),)), Test("sex", ((1, 1),))
         >>> about_nobody(All((female, male)), None, sex)
@@ -229,7 +229,7 @@ def classes(column: Column, leaves: Mapping[Leaf, int], free: int) -> list[Class
     Grows with the number of thresholds, not with the number of codes.
 
     Example:
-        >>> from hartley.ranges.schema import Column
+        >>> from hartley.ranges.schema.schema import Column
         >>> sex = Column("sex", "private", ("F", "M"), nullable=True)
         >>> [(c.mask, c.size) for c in classes(sex, {(((0, 0),), False): 1}, 0)]
         [(1, 1), (0, 2)]

@@ -9,7 +9,6 @@ from math import prod
 from operator import or_
 from typing import TYPE_CHECKING
 
-from hartley.agent.batch import Statistic
 from hartley.agent.pricing.atoms import Atom
 from hartley.agent.pricing.regions import (
     crossings,
@@ -18,6 +17,7 @@ from hartley.agent.pricing.regions import (
     product_within,
     regions,
 )
+from hartley.agent.questions.batch import Statistic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -7,19 +7,73 @@ from fractions import Fraction
 from math import comb, prod
 from typing import TYPE_CHECKING
 
-from hartley.agent.batch import Statistic
-from hartley.agent.pricing.explanation import explain
+from hartley.agent.pricing.finest_steps import finest_steps
 from hartley.agent.pricing.regions import Grid
-from hartley.agent.pricing.scale import finest_steps
-from hartley.agent.pricing.worst import Case, Pricer
+from hartley.agent.pricing.worst_case import Case, Pricer
+from hartley.agent.questions.batch import Statistic
 from hartley.errors import Refused
 from hartley.exact import bits_at_least, floor_power
+from hartley.guarantees.promise import up_bits
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
-    from hartley.agent.batch import Question
-    from hartley.ranges.schema import Schema
+    from hartley.agent.pricing.one_row import Part
+    from hartley.agent.questions.batch import Question
+    from hartley.ranges.schema.schema import Schema
+
+
+MOST_LISTED = 12
+"""Atoms beyond this many are counted, not listed."""
+
+
+def explain(cells: int, bits: float, questions: int, case: Case) -> str:
+    """Say in words which atoms and factors a price is made of."""
+    asked, answers = _number(questions, "question"), _number(cells, "different answer")
+    lines = [f"{asked}: one person's data can lead to at most {answers}, {up_bits(bits)}."]
+    for part in case.parts:
+        lines += _part(part)
+    if case.absence:
+        lines.append("Being absent from the table adds one output.")
+    lines += [f"Further questions, bounded apart: {_number(f, 'output')}." for f in case.factors]
+    factors = [*(part.cells for part in case.parts), *case.factors]
+    if len(factors) > 1:
+        lines.append(f"Parts without a common private column multiply to {cells}.")
+    return "\n".join(lines)
+
+
+def _part(part: Part) -> Iterator[str]:
+    columns = ", ".join(part.columns) or "no private column"
+    yield f"{_questions(part.questions)} ({columns}): {_number(part.cells, 'output')}."
+    bounds = {
+        "the records of these columns": part.points,
+        "the questions one by one, multiplied": part.singles,
+        "all kinds of records together": part.joint,
+    }
+    for words, bound in bounds.items():
+        if bound is not None:
+            won = ", the smallest" if bound == part.cells else ""
+            yield f"  {words}: {bound}{won}"
+    if part.atoms is None:
+        return
+    for alive, outputs in part.atoms[:MOST_LISTED]:
+        numbers = [part.questions[place] for place in alive]
+        whom = f"counted by {_questions(numbers).lower()}" if alive else "counted by no question"
+        yield f"  records {whom}: {_number(outputs, 'output')}"
+    if len(part.atoms) > MOST_LISTED:
+        yield f"  and {len(part.atoms) - MOST_LISTED} more kinds of records"
+
+
+def _questions(numbers: Sequence[int]) -> str:
+    shown = ", ".join(str(number + 1) for number in numbers[:MOST_LISTED])
+    rest = len(numbers) - MOST_LISTED
+    word = "Question" if len(numbers) == 1 else "Questions"
+    return f"{word} {shown}" + (f" and {rest} more" if rest > 0 else "")
+
+
+def _number(amount: int, noun: str) -> str:
+    return f"{amount} {noun}" + ("" if amount == 1 else "s")
+
 
 RULE_VERSION = 1
 """Of the rules of pricing; a ledger keeps it beside every charge."""
@@ -58,8 +112,8 @@ def price(questions: Sequence[Question], schema: Schema) -> Price:
 
     Example:
         >>> from fractions import Fraction
-        >>> from hartley.agent.batch import Question, Statistic, Test
-        >>> from hartley.ranges.schema import Column, Schema
+        >>> from hartley.agent.questions.batch import Question, Statistic, Test
+        >>> from hartley.ranges.schema.schema import Column, Schema
         >>> age = Column("age", "private", low=Fraction(0), high=Fraction(99), step=Fraction(1))
         >>> people = Schema("people", {"age": age})
         >>> adults = Test("age", ((18, 99),))
@@ -94,7 +148,7 @@ def open_factor(schema: Schema) -> int:
     each column alone would be fewer than there are. Without an open column nothing is paid.
 
     Example:
-        >>> from hartley.ranges.schema import Column, Schema
+        >>> from hartley.ranges.schema.schema import Column, Schema
         >>> sex = Column("sex", "open", ("F", "M"), other=True)
         >>> open_factor(Schema("people", {"sex": sex}))
         3
@@ -119,8 +173,8 @@ def refined_cells(
 
     Example:
         >>> from fractions import Fraction
-        >>> from hartley.agent.batch import All, Form, Question, Statistic
-        >>> from hartley.ranges.schema import Column, Schema
+        >>> from hartley.agent.questions.batch import All, Form, Question, Statistic
+        >>> from hartley.ranges.schema.schema import Column, Schema
         >>> age = Column("age", "private", low=Fraction(0), high=Fraction(90), step=Fraction(1))
         >>> form = Form((("age", 1),), 0, Fraction(1))
         >>> coarse = Question(Statistic.SUM, All(), form, None, 0, 900, Fraction(30))
@@ -156,8 +210,8 @@ def steps_for_bits(
 
     Example:
         >>> from fractions import Fraction
-        >>> from hartley.agent.batch import All, Form, Question, Statistic
-        >>> from hartley.ranges.schema import Column, Schema
+        >>> from hartley.agent.questions.batch import All, Form, Question, Statistic
+        >>> from hartley.ranges.schema.schema import Column, Schema
         >>> age = Column("age", "private", low=Fraction(0), high=Fraction(90), step=Fraction(1))
         >>> form = Form((("age", 1),), 0, Fraction(1))
         >>> total = Question(Statistic.SUM, All(), form, None, 0, 900)

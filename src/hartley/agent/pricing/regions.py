@@ -17,13 +17,13 @@ from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from hartley.agent.batch import Statistic
+from hartley.agent.questions.batch import Statistic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
 
-    from hartley.agent.batch import Question
     from hartley.agent.pricing.atoms import Asked, Range
+    from hartley.agent.questions.batch import Question
 
 T = TypeVar("T")
 Vector: TypeAlias = tuple[tuple[str, int | Fraction], ...]

@@ -3,30 +3,229 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
-from math import prod
-from typing import TYPE_CHECKING
+from itertools import combinations_with_replacement, product
+from math import comb, prod
+from typing import TYPE_CHECKING, TypeAlias
 
-from hartley.agent.batch import Statistic
 from hartley.agent.pricing.atoms import form_atoms
-from hartley.agent.pricing.multisets import (
-    Kind,
-    Seen,
-    choices,
-    crossed_by,
-    levels_of,
-    seen_by,
-    sum_over_multisets,
-)
 from hartley.agent.pricing.one_row import Part
-from hartley.agent.pricing.regions import apart, contribution_range, value_range
+from hartley.agent.pricing.regions import (
+    apart,
+    contribution_range,
+    regions,
+    square_length,
+    value_range,
+)
+from hartley.agent.questions.batch import Statistic
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from hartley.agent.pricing.atoms import Asked, Atoms, Range
-    from hartley.agent.pricing.regions import Grid
-    from hartley.ranges.schema import Schema
+    from hartley.agent.pricing.atoms import Asked, Atom, Atoms, Range
+    from hartley.agent.pricing.regions import Grid, Vector
+    from hartley.ranges.schema.schema import Schema
+
+
+FEW_MULTISETS = 1024
+"""So many are listed even where they could be multiplied."""
+
+Counted: TypeAlias = "Sequence[tuple[Kind, int]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A question where it counts the records of an atom: its form differs from type to type."""
+
+    asked: Asked
+    span: Range
+    """The range of the direction over the atom."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """An atom of one type of rows, seen from the questions by number."""
+
+    name: str
+    points: int
+    seen: Mapping[int, Seen]
+    """The questions that count its records."""
+
+
+def choices(points: int, amount: int) -> int:
+    """Return how many multisets of records there are."""
+    return comb(points + amount - 1, amount)
+
+
+def seen_by(atom: Atom, atoms: Atoms, numbers: Sequence[int]) -> dict[int, Seen]:
+    """Return the questions that count the records of an atom, by number."""
+    return {numbers[k]: Seen(atoms.asked[k], atom.ranges[atoms.places[k]]) for k in atom.alive}
+
+
+def crossed_by(inside: Sequence[tuple[Seen, int]], grid: Grid) -> int:
+    """Return how many boundaries the sum over rows of some atoms can cross."""
+    if not inside:
+        return 0
+    if inside[0][0].asked.statistic is Statistic.SQUARES:
+        return grid.crossed(sum(n * square_length(s.asked, s.span) for s, n in inside))
+    gaps = sum(n * (s.span[1] - s.span[0]) for s, n in inside)
+    return min(grid.crossed(abs(inside[0][0].asked.scale) * gaps), gaps)
+
+
+def levels_of(ranges: Sequence[Range], grid: Grid) -> int:
+    """Return how many cells an order statistic of rows within ranges can take.
+
+    Either it lies within their hull, or the rows do not move it at all.
+    """
+    if not ranges or grid.constant:
+        return 1
+    low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
+    return 1 + grid.between(low, high)
+
+
+def sum_over_multisets(
+    kinds: Sequence[Sequence[Kind]], amounts: Sequence[int], grids: Sequence[Grid], most: int
+) -> int | None:
+    """Add up the outputs of all multisets of atoms, so many of each type; None beyond a cap.
+
+    Where there are few they are listed, and those without freedom that add the same are one.
+    Otherwise atoms that no sum, square or order statistic has in common are multiplied like
+    polynomials: the outputs of a multiset are then a product over such clusters.
+    """
+    whole = prod(choices(len(k), n) for k, n in zip(kinds, amounts, strict=True))
+    if whole > min(most, FEW_MULTISETS):
+        found = _by_clusters(kinds, amounts, grids, most)
+        if found is not None or whole > most:
+            return found
+    total, points = 0, set()
+    for counted in _multisets(kinds, amounts):
+        outputs, key = _outputs(counted, grids)
+        if key is None:
+            total += outputs
+        else:
+            points.add(key)
+    return total + len(points)
+
+
+def _by_clusters(
+    kinds: Sequence[Sequence[Kind]], amounts: Sequence[int], grids: Sequence[Grid], most: int
+) -> int | None:
+    clusters = _clusters(kinds, grids)
+    listed = sum(
+        prod(comb(len(k) + n, n) for k, n in zip(cluster, amounts, strict=True))
+        for cluster in clusters
+    )
+    if listed > most + 4 * sum(map(len, kinds)):
+        return None
+    sums = {(0,) * len(amounts): 1}
+    for cluster in clusters:
+        own: dict[tuple[int, ...], int] = {}
+        for some in product(*(range(n + 1) for n in amounts)):
+            if all(k or not n for k, n in zip(cluster, some, strict=True)):
+                own[some] = sum(_outputs(c, grids)[0] for c in _multisets(cluster, some))
+        joined: dict[tuple[int, ...], int] = {}
+        for (one, many), (other, more) in product(sums.items(), own.items()):
+            key = tuple(a + b for a, b in zip(one, other, strict=True))
+            if all(a <= n for a, n in zip(key, amounts, strict=True)):
+                joined[key] = joined.get(key, 0) + many * more
+        sums = joined
+    return sums[tuple(amounts)]
+
+
+def _clusters(kinds: Sequence[Sequence[Kind]], grids: Sequence[Grid]) -> list[list[list[Kind]]]:
+    """Split atoms of all types so that only counts look at several parts."""
+    home: dict[int, int] = {}
+    found: dict[int, list[tuple[int, Kind]]] = {}
+    pairs = [(place, kind) for place, some in enumerate(kinds) for kind in some]
+    for number, pair in enumerate(pairs):
+        linking = [
+            k
+            for k, seen in pair[1].seen.items()
+            if seen.asked.statistic is not Statistic.COUNT
+            and (seen.asked.statistic is Statistic.ORDER or not grids[k].constant)
+        ]
+        touched = sorted({home[k] for k in linking if k in home})
+        goal = touched[0] if touched else number
+        found.setdefault(goal, []).append(pair)
+        for other in touched[1:]:
+            found[goal] += found.pop(other)
+        for k, where in list(home.items()) if len(touched) > 1 else ():
+            home[k] = goal if where in touched else where
+        home.update(dict.fromkeys(linking, goal))
+    return [
+        [[kind for place, kind in cluster if place == k] for k in range(len(kinds))]
+        for cluster in found.values()
+    ]
+
+
+def _multisets(kinds: Sequence[Sequence[Kind]], amounts: Iterable[int]) -> Iterator[Counted]:
+    for chosen in product(
+        *(combinations_with_replacement(k, n) for k, n in zip(kinds, amounts, strict=True))
+    ):
+        found: dict[str, tuple[Kind, int]] = {}
+        for part in chosen:
+            for kind in part:
+                found[kind.name] = (kind, found.get(kind.name, (kind, 0))[1] + 1)
+        yield list(found.values())
+
+
+_UNTOLD = object()
+
+
+def _outputs(counted: Counted, grids: Sequence[Grid]) -> tuple[int, frozenset[object] | None]:
+    """Return the outputs of one multiset of atoms, and what it is told by where that is one.
+
+    Two multisets that are told by the same have the same output.
+    """
+    crossed: dict[Vector, int] = {}
+    factor = 1
+    key: list[object] = []
+    inside: dict[int, list[tuple[Seen, int]]] = {}
+    for kind, n in counted:
+        for number, seen in kind.seen.items():
+            inside.setdefault(number, []).append((seen, n))
+    for number, here in inside.items():
+        grid, statistic = grids[number], here[0][0].asked.statistic
+        if statistic is Statistic.ORDER:
+            factor *= levels_of([value_range(s.asked, s.span) for s, _ in here], grid)
+        elif grid.constant:
+            continue
+        elif statistic is Statistic.SQUARES:
+            factor *= 1 + crossed_by(here, grid)
+        elif statistic is Statistic.SUM and (amount := crossed_by(here, grid)):
+            vector = _vector(number, counted)
+            crossed[vector] = crossed.get(vector, 0) + amount
+        told = _told(statistic, here)
+        if told is _UNTOLD or told != 0:  # adding nothing is the same as not being there
+            key.append(told if told is _UNTOLD else (number, told))
+    most = prod(choices(kind.points, n) for kind, n in counted)
+    outputs = min(most, factor * regions(crossed))
+    return outputs, None if outputs > 1 or _UNTOLD in key else frozenset(key)
+
+
+def _told(statistic: Statistic, inside: Sequence[tuple[Seen, int]]) -> object:
+    """Return what a statistic is of rows without freedom; _UNTOLD where they have some."""
+    if statistic is Statistic.COUNT:
+        return sum(n for _, n in inside)
+    if any(s.span[0] != s.span[1] or s.asked.shift[0] != s.asked.shift[1] for s, _ in inside):
+        return _UNTOLD
+    if statistic is not Statistic.ORDER:
+        return sum(n * contribution_range(s.asked, s.span)[0] for s, n in inside)
+    values: dict[int, int] = {}
+    for seen, n in inside:
+        value = value_range(seen.asked, seen.span)[0]
+        values[value] = values.get(value, 0) + n
+    return tuple(sorted(values.items()))
+
+
+def _vector(number: int, counted: Counted) -> Vector:
+    """Return the direction of a sum over rows: a variable for every atom and column."""
+    return tuple(
+        (f"{kind.name}.{column}", times)
+        for kind, _ in counted
+        if number in kind.seen
+        for column, times in kind.seen[number].asked.direction
+    )
+
 
 MOST_MULTISETS = 16_384
 """How many multisets of atoms a price may list, over all multisets of types together."""

@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.questions.linear import Linear, read_linear
+from hartley.agent.questions.selection import Kind
 from hartley.agent.questions.statement import unexpected
 from hartley.agent.questions.values import strip
-from hartley.agent.selection import Kind
 
 if TYPE_CHECKING:
     from hartley.agent.questions.scope import Scope

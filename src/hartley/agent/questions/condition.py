@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.batch import All, Either, Test
+from hartley.agent.questions.batch import All, Either, Test
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from hartley.agent.batch import Condition, Form
-    from hartley.ranges.schema import Column
+    from hartley.agent.questions.batch import Condition, Form
+    from hartley.ranges.schema.schema import Column
 
 Ranges = tuple[tuple[int, int], ...]
 """Closed ranges of codes, in order, neither overlapping nor adjacent."""
@@ -33,7 +33,7 @@ def passing(
     """Return the rows whose code of one column lies in closed ranges, or is missing.
 
     Example:
-        >>> from hartley.ranges.schema import Column
+        >>> from hartley.ranges.schema.schema import Column
         >>> ward = Column("ward", "public", values=("a", "b", "c"), nullable=True)
         >>> passing(ward, [(2, 9), (1, 1)])
         Test(column='ward', codes=((1, 2),), missing=False)
@@ -98,7 +98,7 @@ def complement(codes: Ranges, column: Column) -> Ranges:
     """Return the codes of a column that lie in none of the ranges.
 
     Example:
-        >>> from hartley.ranges.schema import Column
+        >>> from hartley.ranges.schema.schema import Column
         >>> complement(((1, 2),), Column("ward", "public", values=("a", "b", "c", "d")))
         ((0, 0), (3, 3))
     """
@@ -111,7 +111,7 @@ def conjoin(parts: Iterable[Condition], columns: Mapping[str, Column]) -> Condit
     """Return the rows that pass every part, in normal form; the parts are in normal form already.
 
     Example:
-        >>> from hartley.ranges.schema import Column
+        >>> from hartley.ranges.schema.schema import Column
         >>> ward = Column("ward", "public", values=("a", "b", "c"))
         >>> conjoin([passing(ward, [(0, 1)]), passing(ward, [(1, 2)])], {"ward": ward})
         Test(column='ward', codes=((1, 1),), missing=False)
@@ -138,7 +138,7 @@ def disjoin(parts: Iterable[Condition], columns: Mapping[str, Column]) -> Condit
     """Return the rows that pass some part, in normal form; the parts are in normal form already.
 
     Example:
-        >>> from hartley.ranges.schema import Column
+        >>> from hartley.ranges.schema.schema import Column
         >>> ward = Column("ward", "public", values=("a", "b", "c"))
         >>> disjoin([passing(ward, [(0, 1)]), passing(ward, [(1, 2)])], {"ward": ward}) == EVERY
         True
@@ -168,7 +168,7 @@ def reach(condition: Condition, column: Column) -> tuple[int, int] | None:
     Outer bounds: every row of the condition that has a value in the column keeps them.
 
     Example:
-        >>> from hartley.ranges.schema import Column
+        >>> from hartley.ranges.schema.schema import Column
         >>> ward = Column("ward", "public", values=("a", "b", "c", "d"))
         >>> reach(Test("ward", ((0, 0), (2, 2))), ward), reach(EVERY, ward), reach(NONE, ward)
         ((0, 2), (0, 3), None)

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.agent.questions.condition import absent, passing
 from hartley.agent.questions.linear import read_linear
+from hartley.agent.questions.selection import Key
 from hartley.agent.questions.statement import unexpected
 from hartley.agent.questions.values import as_date, decimal, point, strip
-from hartley.agent.selection import Key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from fractions import Fraction
 
-    from hartley.agent.batch import Condition
+    from hartley.agent.questions.batch import Condition
     from hartley.agent.questions.scope import Scope
-    from hartley.ranges.schema import Column
+    from hartley.ranges.schema.schema import Column
 
 MOST_GROUPS = 1000
 """The most groups of one question."""

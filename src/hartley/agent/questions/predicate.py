@@ -12,7 +12,7 @@ import operator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.batch import Test
+from hartley.agent.questions.batch import Test
 from hartley.agent.questions.condition import (
     EVERY,
     NONE,
@@ -32,10 +32,10 @@ from hartley.agent.questions.values import category_codes, numeric_codes, strip
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from hartley.agent.batch import Condition
+    from hartley.agent.questions.batch import Condition
     from hartley.agent.questions.linear import Linear
     from hartley.agent.questions.scope import Scope
-    from hartley.ranges.schema import Column
+    from hartley.ranges.schema.schema import Column
 
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "EQ": operator.eq,

@@ -22,15 +22,15 @@ from hartley.agent.questions.grouping import MOST_GROUPS, is_grouping, read_grou
 from hartley.agent.questions.planning import Plan
 from hartley.agent.questions.predicate import read_predicate
 from hartley.agent.questions.scope import Scope, open_scope
+from hartley.agent.questions.selection import Selection
 from hartley.agent.questions.statement import read_statement, shorten
 from hartley.agent.questions.values import decimal, strip
-from hartley.agent.selection import Selection
 from hartley.errors import Refused
 
 if TYPE_CHECKING:
     from hartley.agent.questions.grouping import Grouping
     from hartley.agent.questions.planning import Wanted
-    from hartley.ranges.schema import Schema
+    from hartley.ranges.schema.schema import Schema
 
 MOST_QUESTIONS = 5000
 """The most integer statistics behind one SELECT."""
@@ -43,7 +43,7 @@ def parse(text: str, schema: Schema, rows: int) -> Selection:
 
     Example:
         >>> from fractions import Fraction
-        >>> from hartley.ranges.schema import Column, Schema
+        >>> from hartley.ranges.schema.schema import Column, Schema
         >>> age = Column("age", "private", low=Fraction(0), high=Fraction(120), step=Fraction(1))
         >>> found = parse("SELECT AVG(age) FROM people", Schema("people", {"age": age}), 1000)
         >>> found.labels, found.questions[0].statistic.value, found.questions[0].most

@@ -10,7 +10,7 @@ from hartley.agent.questions.statement import EXAMPLE, ONE_TABLE, Statement, sho
 
 if TYPE_CHECKING:
     from hartley.errors import Refused
-    from hartley.ranges.schema import Column, Schema
+    from hartley.ranges.schema.schema import Column, Schema
 
 FUNCTION_HINT = (
     "in SELECT: COUNT, SUM, AVG, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP, MIN, MAX, MEDIAN and "

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hartley.agent.questions.scope import Scope
-    from hartley.ranges.schema import Column
+    from hartley.ranges.schema.schema import Column
 
 SHOWN_VALUES = 8
 
@@ -72,7 +72,7 @@ def point(column: Column, code: int) -> str:
     """Write the value that a code of a numeric column means.
 
     Example:
-        >>> from hartley.ranges.schema import Column
+        >>> from hartley.ranges.schema.schema import Column
         >>> low, high, step = Fraction(100), Fraction(250), Fraction(1, 2)
         >>> height = Column("h", "private", low=low, high=high, step=step)
         >>> point(height, 3)

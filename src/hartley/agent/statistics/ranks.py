@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.agent.batch import Condition
+    from hartley.agent.questions.batch import Condition
     from hartley.agent.statistics.scans import Arrow
-    from hartley.engines.coded import CodedTable
+    from hartley.engines.coded.coded_copy import CodedTable
 
     Terms = tuple[tuple[str, int], ...]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from sqlglot import exp
 
-from hartley.agent.batch import All, Test, columns_of
+from hartley.agent.questions.batch import All, Test, columns_of
 from hartley.agent.statistics.statements import aggregate, condition, number, select
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.agent.batch import Condition
+    from hartley.agent.questions.batch import Condition
     from hartley.agent.statistics.statements import Measure
-    from hartley.engines.coded import CodedTable
+    from hartley.engines.coded.coded_copy import CodedTable
 
 Arrow: TypeAlias = Any
 """What an engine gave; Arrow carries no types."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from hartley.agent.batch import All, Test
+from hartley.agent.questions.batch import All, Test
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hartley.agent.batch import Condition
-    from hartley.engines.coded import CodedTable
+    from hartley.agent.questions.batch import Condition
+    from hartley.engines.coded.coded_copy import CodedTable
 
 WHOLE = 2**63
 """Sums below stay whole numbers of 64 bits; larger ones need 128 bits or decimal digits."""

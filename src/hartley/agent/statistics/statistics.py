@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from hartley.agent.batch import All, Statistic, Test
 from hartley.agent.pricing.atoms import about_nobody
+from hartley.agent.questions.batch import All, Statistic, Test
 from hartley.agent.statistics.ranks import select_ranks
 from hartley.agent.statistics.scans import scan
 from hartley.agent.statistics.statements import LARGEST, WHOLE, Measure
@@ -18,10 +18,10 @@ from hartley.agent.statistics.statements import LARGEST, WHOLE, Measure
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from hartley.agent.batch import Condition, Form, Question
+    from hartley.agent.questions.batch import Condition, Form, Question
     from hartley.agent.statistics.scans import Request
-    from hartley.engines.coded import CodedTable
-    from hartley.ranges.schema import Schema
+    from hartley.engines.coded.coded_copy import CodedTable
+    from hartley.ranges.schema.schema import Schema
 
     Recipe: TypeAlias = list[tuple[int, Request]]
     """Measures of conditions, each with a factor."""
@@ -38,10 +38,10 @@ def totals(coded: CodedTable, questions: Sequence[Question]) -> list[int | None]
 
     Example:
         >>> from fractions import Fraction
-        >>> from hartley.agent.batch import Form, Question
-        >>> from hartley.engines.coding import ColumnCoding
-        >>> from hartley.engines.copying import code_table
-        >>> from hartley.engines.sources import open_table
+        >>> from hartley.agent.questions.batch import Form, Question
+        >>> from hartley.engines.coded.coding import ColumnCoding
+        >>> from hartley.engines.coded.copying import code_table
+        >>> from hartley.engines.tables.sources import open_table
         >>> age = ColumnCoding("age", 101, low=Fraction(0), step=Fraction(1))
         >>> coded = code_table(open_table({"age": [20, 30, 70]}), [age])
         >>> old = Test("age", ((30, 100),))
@@ -93,8 +93,8 @@ def fits(question: Question, schema: Schema, rows: int) -> bool:
 
     Example:
         >>> from fractions import Fraction
-        >>> from hartley.agent.batch import Form, Question
-        >>> from hartley.ranges.schema import Schema
+        >>> from hartley.agent.questions.batch import Form, Question
+        >>> from hartley.ranges.schema.schema import Schema
         >>> schema = Schema.read({"table": {"name": "t"}, "columns": {
         ...     "x": {"kind": "private", "range": [0, 1_000_000_000_000], "step": 1}}})
         >>> form = Form((("x", 1),), 0, Fraction(1))

@@ -16,7 +16,7 @@ from hartley.papers.a.regions import (
     shares_panel,
 )
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
-from hartley.policies.optimal import CutQuantizer
+from hartley.policies.quantizers.optimal import CutQuantizer
 
 if TYPE_CHECKING:
     from pathlib import Path

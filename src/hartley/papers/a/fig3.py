@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from hartley.chart import Chart, Panel, Series
 from hartley.measures.continuous import maximin_information, nonstochastic_leakage, smallest_error
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
-from hartley.policies.optimal import optimal_quantizer
-from hartley.policies.quantizer import UniformQuantizer
-from hartley.ranges.box import Box
-from hartley.ranges.cells import CutBox
-from hartley.ranges.expression import mean, variables
+from hartley.policies.quantizers.optimal import optimal_quantizer
+from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.ranges.boxes.box import Box
+from hartley.ranges.boxes.cut_box import CutBox
+from hartley.ranges.boxes.expression import mean, variables
 
 if TYPE_CHECKING:
     from pathlib import Path

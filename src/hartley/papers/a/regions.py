@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from hartley.chart import Heat, Panel, Series
 from hartley.measures.continuous import maximin_information, nonstochastic_leakage
-from hartley.policies.optimal import optimal_quantizer
-from hartley.ranges.box import Box
-from hartley.ranges.cells import CutBox
-from hartley.ranges.expression import parse_expression
+from hartley.policies.quantizers.optimal import optimal_quantizer
+from hartley.ranges.boxes.box import Box
+from hartley.ranges.boxes.cut_box import CutBox
+from hartley.ranges.boxes.expression import parse_expression
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hartley.policies.optimal import CutQuantizer, Objective
+    from hartley.policies.quantizers.optimal import CutQuantizer, Objective
 
 SQUARE = Box.cube(-2, 2, size=2)
 
@@ -95,7 +95,7 @@ def regions_panel(regions: Regions, points: int, *, title: str) -> Panel:
     """Return the square in the colours of what is released where, on a grid of points."""
     import numpy as np
 
-    from hartley.ranges.enclosure import enclose
+    from hartley.ranges.boxes.enclosure import enclose
 
     places = (np.arange(points) + 0.5) * 4 / points - 2
     x2, x1 = np.meshgrid(places, places, indexing="ij")

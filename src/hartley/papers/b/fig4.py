@@ -12,8 +12,8 @@ from hartley.datasets.catalogue import dataset
 from hartley.datasets.redd import TOP_FIVE
 from hartley.errors import TableError
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
-from hartley.policies.calibration import levels_for_bits
-from hartley.policies.quantizer import UniformQuantizer
+from hartley.policies.quantizers.calibration import levels_for_bits
+from hartley.policies.quantizers.quantizer import UniformQuantizer
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,9 +13,9 @@ from hartley.chart import Chart, Panel, Series
 from hartley.exact import floor_power
 from hartley.papers.b.trips import DATA, RANGES, load_trips
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
-from hartley.policies.columns import QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.quantizer import UniformQuantizer
+from hartley.policies.kinds import QuantizedColumn
+from hartley.policies.quantizers.quantizer import UniformQuantizer
 
 if TYPE_CHECKING:
     from pathlib import Path

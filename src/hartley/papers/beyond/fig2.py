@@ -10,7 +10,7 @@ from hartley.chart import Chart, Panel, Series
 from hartley.exact import bits_at_least
 from hartley.measures.over_time import leakage_over_time
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
-from hartley.ranges.dynamics import FiniteSystem
+from hartley.ranges.relations.dynamics import FiniteSystem
 
 if TYPE_CHECKING:
     from pathlib import Path

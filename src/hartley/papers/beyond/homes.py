@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hartley.adversaries.finding import advantage
-from hartley.policies.microaggregation import mdav
-from hartley.policies.quantizer import UniformQuantizer
+from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.policies.records.microaggregation import mdav
 
 if TYPE_CHECKING:
     from collections.abc import Callable

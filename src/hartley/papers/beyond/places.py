@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hartley.adversaries.finding import Estimate, share
-from hartley.policies.microaggregation import mdav
+from hartley.policies.records.microaggregation import mdav
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

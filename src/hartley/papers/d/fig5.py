@@ -138,11 +138,11 @@ def _released(kind: Kind, reach: Fraction, height: Column, weight: Column) -> tu
     import numpy as np
     import pyarrow as pa
 
-    from hartley.engines.column_map import apply_map
-    from hartley.engines.sources import open_table
-    from hartley.policies.columns import KeptColumn
+    from hartley.engines.maps.column_map import apply_map
+    from hartley.engines.tables.sources import open_table
     from hartley.policies.document import PolicyDocument
-    from hartley.policies.line import LineColumn
+    from hartley.policies.hypotheses.line import LineColumn
+    from hartley.policies.kinds import KeptColumn
 
     side = {name: (PEOPLE[name].low, PEOPLE[name].high) for name in PEOPLE.names}
     table = open_table(

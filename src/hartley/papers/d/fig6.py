@@ -10,7 +10,7 @@ from hartley.chart import Chart, Panel, Series
 from hartley.measures.hypothesis import analyse_hypothesis
 from hartley.measures.leakage import nonstochastic_leakage
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
-from hartley.ranges.relation import Relation
+from hartley.ranges.relations.relation import Relation
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hartley.chart import Chart, Panel, Series
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
-from hartley.policies.calibration import levels_for_indistinguishability, outputs_telling
+from hartley.policies.quantizers.calibration import levels_for_indistinguishability, outputs_telling
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 from hartley.chart import Chart, Heat, Panel
 from hartley.measures.continuous import nonstochastic_leakage
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
-from hartley.policies.calibration import levels_for_indistinguishability
-from hartley.policies.quantizer import UniformQuantizer
-from hartley.ranges.box import Box
-from hartley.ranges.cells import CutBox
-from hartley.ranges.expression import mean, variables
+from hartley.policies.quantizers.calibration import levels_for_indistinguishability
+from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.ranges.boxes.box import Box
+from hartley.ranges.boxes.cut_box import CutBox
+from hartley.ranges.boxes.expression import mean, variables
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from hartley.papers.figure import Progress
-    from hartley.policies.quantizer import Rule
+    from hartley.policies.quantizers.quantizer import Rule
 
     Grid = tuple[tuple[float, ...], ...]
 

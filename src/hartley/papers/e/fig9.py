@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hartley.papers.e.groups import SHARES, Numbers, aggregate, draw, shown
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
-from hartley.policies.microaggregation import mu_approx
+from hartley.policies.records.microaggregation import mu_approx
 
 if TYPE_CHECKING:
     from pathlib import Path

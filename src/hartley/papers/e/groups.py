@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.papers.figure import Progress
-    from hartley.policies.group_averages import Microaggregation
+    from hartley.policies.records.group_averages import Microaggregation
 
 SHARES = (2, 3, 4, 6, 8, 16, 32)
 """n/k: into about how many groups the people are divided."""

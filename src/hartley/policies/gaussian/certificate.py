@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hartley.exact import log_ratio
-from hartley.policies.gaussian.dyadic import Dyadic, minors
-from hartley.ranges.outward import float_below
+from hartley.policies.gaussian.exact_matrices import Dyadic, minors
+from hartley.ranges.boxes.array_intervals import float_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

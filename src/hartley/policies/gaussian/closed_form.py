@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hartley.exact import check_base
+from hartley.policies.distortion.result import unit_of
 from hartley.policies.gaussian.certificate import Floor, best_floor, in_unit, information
 from hartley.policies.gaussian.mixture import check_distortion
 from hartley.policies.gaussian.model import read_gaussian
-from hartley.policies.gaussian.water import fill
+from hartley.policies.gaussian.water_filling import fill
 from hartley.policies.gaussian.wording import DISCRETE, shown_below
-from hartley.policies.tradeoff.result import unit_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.policies.gaussian.model import GaussianModel
-    from hartley.policies.gaussian.water import Filling
+    from hartley.policies.gaussian.water_filling import Filling
 
     Floats = NDArray[np.float64]
 

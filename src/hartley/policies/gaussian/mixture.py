@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from hartley.errors import OptionError
-from hartley.policies.tradeoff.input import as_number
+from hartley.policies.distortion.input import as_number
 
 
 def mutual_information_bound(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.errors import OptionError
-from hartley.policies.gaussian.dyadic import Dyadic, minors
+from hartley.policies.gaussian.exact_matrices import Dyadic, minors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from hartley.engines.sources import open_table
-from hartley.engines.view import run
+from hartley.engines.tables.sources import open_table
+from hartley.engines.tables.view import run
 from hartley.errors import ColumnError, OptionError, TableError
 from hartley.exact import check_base
 from hartley.policies.gaussian.bound import GaussianBound, GaussianFrontier
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from hartley.engines.table import Table
+    from hartley.engines.tables.table import Table
     from hartley.policies.gaussian.model import GaussianModel
 
     Floats = NDArray[np.float64]

@@ -15,8 +15,8 @@ from hartley.measures.closeness import delta_disclosure, t_closeness
 from hartley.measures.leakage import nonstochastic_leakage
 from hartley.measures.maximin import maximin_information
 from hartley.measures.mutual import mutual_information
-from hartley.ranges.distribution import JointDistribution
-from hartley.ranges.relation import Relation
+from hartley.ranges.relations.distribution import JointDistribution
+from hartley.ranges.relations.relation import Relation
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hartley.engines.rules import Keep
+from hartley.engines.maps.rules import Keep
 from hartley.errors import OptionError
 from hartley.policies.fields import read_list
 from hartley.policies.perturbation.matrix import ExactMatrix, invariant, retaining, without_dust
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from hartley.policies.distortion.result import TradeoffResult
     from hartley.policies.perturbation.values import Value
-    from hartley.policies.tradeoff.result import TradeoffResult
 
     Seed = int | bytes | None
 
@@ -132,7 +132,7 @@ class Pram:
             column: the key column or columns.
 
         Example:
-            >>> from hartley.policies.tradeoff.model import PrivacyDistortion
+            >>> from hartley.policies.distortion.model import PrivacyDistortion
             >>> model = PrivacyDistortion([[0.5, 0.0], [0.0, 0.5]], "zero_one", values=["a", "b"])
             >>> Pram.of_result(model.solve(distortion=0.25)).matrix.texts()[0]
             ['0.75', '0.25']

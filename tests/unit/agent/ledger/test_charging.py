@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from hartley.agent.ledger import NULL, open_ledger, schema_version
 from hartley.agent.ledger.entries import canonical, digest, read_integer, write_integer
-from hartley.agent.ledger.standing import Balance
+from hartley.agent.ledger.state import Balance
 from hartley.errors import EngineError, OptionError, Refused, Stale
 from hartley.exact import floor_power
 

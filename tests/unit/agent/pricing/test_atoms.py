@@ -7,7 +7,6 @@ from itertools import product
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.agent.batch import All, Either, Form, Question, Statistic, Test as Leaf
 from hartley.agent.pricing import atoms
 from hartley.agent.pricing.atoms import (
     MOST_TERMS,
@@ -17,8 +16,9 @@ from hartley.agent.pricing.atoms import (
     direction_of,
     form_atoms,
 )
-from hartley.agent.pricing.known import Resolved, independent
-from hartley.ranges.schema import Column, Schema
+from hartley.agent.pricing.worst_case import Resolved, independent
+from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
+from hartley.ranges.schema.schema import Column, Schema
 
 POINTS = {"a": 5, "b": 4, "c": 3}
 NULLABLE = {"a": False, "b": True, "c": False}

@@ -7,13 +7,13 @@ from math import ceil, comb, log2, prod
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from hartley.agent.batch import All, Form, Question, Statistic, Test as Leaf
-from hartley.agent.pricing import worst
+from hartley.agent.pricing import worst_case as worst
 from hartley.agent.pricing.price import open_factor, price, refined_cells, steps_for_bits
 from hartley.agent.pricing.regions import elementary, regions
+from hartley.agent.questions.batch import All, Form, Question, Statistic, Test as Leaf
 from hartley.errors import Refused
 from hartley.exact import floor_power
-from hartley.ranges.schema import Column, Schema
+from hartley.ranges.schema.schema import Column, Schema
 
 ROWS = 100
 LENGTHS = st.integers(1, 400)
@@ -185,7 +185,7 @@ def test_many_known_types_are_priced_in_parts(monkeypatch):
     schema = table(column("p", 9, "public"), column("q", 9, "public"), column("x", 100))
     questions = [total("x", at(name, 0, k), step=99) for name in "pq" for k in range(8)]
     assert price(questions, schema).cells == 1 + 16, "a row of the first values counts for all"
-    monkeypatch.setattr("hartley.agent.pricing.known.MOST_STATES", 20)
+    monkeypatch.setattr("hartley.agent.pricing.worst_case.MOST_STATES", 20)
     assert price(questions, schema).cells == 9 * 9
 
 

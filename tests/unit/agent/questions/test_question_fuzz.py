@@ -12,9 +12,9 @@ from fractions import Fraction
 import pytest
 
 from hartley.agent.questions.question import parse
-from hartley.agent.selection import Selection
+from hartley.agent.questions.selection import Selection
 from hartley.errors import Refused
-from hartley.ranges.schema import Column, Schema
+from hartley.ranges.schema.schema import Column, Schema
 
 TEXTS = 20_000
 SHARES = 20  # as many tests, so that one that hangs or fails is found quickly

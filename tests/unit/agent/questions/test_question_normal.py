@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.agent.batch import All, Either, Test as Leaf
+from hartley.agent.questions.batch import All, Either, Test as Leaf
 from hartley.agent.questions.condition import (
     EVERY,
     NONE,
@@ -24,7 +24,7 @@ from hartley.agent.questions.condition import (
     united,
 )
 from hartley.agent.questions.question import parse
-from hartley.ranges.schema import Column, Schema
+from hartley.ranges.schema.schema import Column, Schema
 
 AGE = Column("age", "private", low=Fraction(0), high=Fraction(9), step=Fraction(1), nullable=True)
 PAY = Column("pay", "private", low=Fraction(-2), high=Fraction(2), step=Fraction(1, 2))

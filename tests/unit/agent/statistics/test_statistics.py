@@ -10,15 +10,15 @@ import duckdb
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.agent.batch import All, Either, Form, Question, Statistic, Test as Leaf
 from hartley.agent.pricing.atoms import about_nobody
 from hartley.agent.pricing.price import price
+from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
 from hartley.agent.statistics import ranks, scans
 from hartley.agent.statistics.statistics import fits, totals
-from hartley.engines.coded import CodedTable
-from hartley.engines.coding import ColumnCoding
-from hartley.engines.stores import EmbeddedStore
-from hartley.ranges.schema import Column, Schema
+from hartley.engines.coded.coded_copy import CodedTable
+from hartley.engines.coded.coding import ColumnCoding
+from hartley.engines.coded.stores import EmbeddedStore
+from hartley.ranges.schema.schema import Column, Schema
 
 POINTS = {"a": 3, "b": 7, "c": 12, "wide": 2**40}
 NULLABLE = {"b": True, "c": True}

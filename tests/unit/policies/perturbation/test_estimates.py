@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 
 from hartley.errors import OptionError
 from hartley.measures.maximal import maximal_leakage
+from hartley.policies.perturbation.best_matrix import least_leaking
 from hartley.policies.perturbation.frequencies import (
     estimable,
     estimate_from_counts,
@@ -17,7 +18,6 @@ from hartley.policies.perturbation.frequencies import (
     nearest_frequencies,
 )
 from hartley.policies.perturbation.leakage import pram_leakage
-from hartley.policies.perturbation.optimal import least_leaking
 from hartley.policies.perturbation.pram import Pram
 
 RULE = Pram([[0.7, 0.2, 0.1], [0.2, 0.6, 0.2], [0.05, 0.15, 0.8]], ["a", "b", "c"], column="x")

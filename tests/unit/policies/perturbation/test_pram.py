@@ -9,13 +9,13 @@ from hypothesis import given, strategies as st
 
 from hartley.errors import ColumnError, InputError, OptionError
 from hartley.guarantees.certify import certify
-from hartley.policies.columns import KeptColumn
+from hartley.policies.distortion.model import PrivacyDistortion
 from hartley.policies.document import PolicyDocument
+from hartley.policies.kinds import KeptColumn
 from hartley.policies.perturbation.drawing import TableDraw
 from hartley.policies.perturbation.leakage import guessing_gain, odds_factor
 from hartley.policies.perturbation.matrix import ExactMatrix
 from hartley.policies.perturbation.pram import Pram
-from hartley.policies.tradeoff.model import PrivacyDistortion
 
 RULE = Pram([["0.7", "0.2", "0.1"], ["0.25", "0.5", "0.25"], ["0", "0.1", "0.9"]])
 

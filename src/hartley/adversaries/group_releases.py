@@ -1,0 +1,258 @@
+"""What a policy releases of the sum of a group's readings: step functions over whole numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from hartley.errors import OptionError
+from hartley.kernels.releasing import Steps
+from hartley.policies.quantizers.optimal import CutQuantizer
+from hartley.policies.quantizers.quantizer import UniformQuantizer
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+Quantizer: TypeAlias = UniformQuantizer | CutQuantizer
+Function: TypeAlias = Callable[[Any], Any]
+Policy: TypeAlias = Quantizer | Function | Sequence[Quantizer | Function] | None
+Aggregate: TypeAlias = Literal["mean", "sum"]
+
+MOST_CELLS = 1_000_000
+MOST_SUMS = 4_000_000
+"""A function that is no quantizer is asked for every sum that a group can have."""
+FAR = 2.0**53
+MOST_WHOLE = 2**48
+"""Below, a quotient of whole numbers and a half never rounds over an edge."""
+STRETCHES = 32
+"""So many stretches of the guide a cell: seldom is an edge in one, so the first cell is right."""
+
+
+@dataclass(frozen=True)
+class Sums:
+    """The sums of codes that a group can have, and what one code means."""
+
+    unit: Fraction
+    group: int
+    aggregate: Aggregate
+    low: int
+    high: int
+    others_low: int
+    others_high: int
+    """What the codes of all members but one can sum up to."""
+
+    @property
+    def aggregate_unit(self) -> Fraction:
+        """What a sum of codes of 1 adds to the aggregate."""
+        return self.unit / self.group if self.aggregate == "mean" else self.unit
+
+
+def cells_of(quantizer: Quantizer) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+    """Return the edges between the cells of a quantizer and what is released for each.
+
+    Example:
+        >>> edges, values = cells_of(UniformQuantizer(0, 4, 2))
+        >>> [str(number) for number in (*edges, *values)]
+        ['2', '1', '3']
+    """
+    if quantizer.levels > MOST_CELLS:
+        raise OptionError(
+            f"A policy of {quantizer.levels:,} cells is too fine to attack",
+            hint=f"attack one of at most {MOST_CELLS:,}, or the aggregate without a policy",
+        )
+    if isinstance(quantizer, CutQuantizer):
+        return quantizer.edges[1:-1], quantizer.released
+    if quantizer.width == 0:
+        return (), (quantizer.low,)
+    return quantizer.edges[1:-1], tuple(map(quantizer.middle, range(quantizer.levels)))
+
+
+def released(policy: Policy, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what a policy releases of numbers, an edge being the double nearest to it.
+
+    A decimal thus lies in the cell where it is written to lie: 0.3 in the fourth of ten.
+
+    Example:
+        >>> released(UniformQuantizer(0, 1, 10), np.array([0.3, 0.9999, 7.0])).tolist()
+        [0.35, 0.95, 0.95]
+    """
+    if policy is None:
+        return values
+    if isinstance(policy, (UniformQuantizer, CutQuantizer)):
+        edges, middles = cells_of(policy)
+        at = np.searchsorted([float(edge) for edge in edges], values, side="right")
+        return np.array([float(middle) for middle in middles])[at]
+    if not callable(policy):
+        raise _no_policy(policy)
+    return _asked(policy, values)
+
+
+def policy_words(policy: Policy) -> str:
+    """Say how something is released.
+
+    Example:
+        >>> policy_words(None), policy_words(UniformQuantizer(0, 1, 4))
+        ('as it is', 'in 4 cells')
+    """
+    if policy is None:
+        return "as it is"
+    if isinstance(policy, (list, tuple)):
+        return f"by {len(policy):,} policies in turn"
+    levels = getattr(policy, "levels", None)
+    if levels is None:
+        return "through a function"
+    return f"in {levels:,} cell{'' if levels == 1 else 's'}"
+
+
+def steps_of(policy: Policy, sums: Sums, readings: int) -> Steps:
+    """Return a policy as the kernel executes it.
+
+    A quantizer is exact: a sum is compared with the least whole number that reaches the edge. Of
+    a function every sum is asked once. Where one number is released for several stretches of
+    sums, the adversary is given all between them, so nobody is excluded wrongly.
+
+    Args:
+        policy: None, a quantizer or a function of an array, or several: one a reading, or a
+            number of them that divides the readings and is repeated.
+        sums: what a group can have.
+        readings: how many readings everybody has.
+    """
+    several = list(policy) if isinstance(policy, (list, tuple)) else [policy]
+    check_number(several, readings)
+    distinct = list({id(one): one for one in several}.values())
+    number = {id(one): i for i, one in enumerate(distinct)}
+    which = np.tile([number[id(one)] for one in several], readings // len(several))
+    starts = np.flatnonzero(np.concatenate(([True], which[1:] != which[:-1])))
+    runs = np.column_stack((starts, np.append(starts[1:], readings), which[starts]))
+    if policy is None:
+        runs[:, 2] = -1
+    equal = np.array([_equal_cells(one, sums) for one in distinct])
+    stairs = [
+        (np.zeros(0), np.zeros(1)) if policy is None or factor > 0 else _stairs(one, sums)
+        for one, factor in zip(distinct, equal[:, 0], strict=True)
+    ]
+    return _joined(stairs, sums, runs.astype(np.int64), equal)
+
+
+def check_number(policies: Sequence[object], readings: int) -> None:
+    """Refuse a number of policies that does not go with the readings."""
+    if not policies or readings % len(policies):
+        raise OptionError(
+            f"{len(policies):,} policies do not go with {readings:,} readings",
+            hint="give one, or one a reading, or a number that divides the readings",
+        )
+
+
+def _equal_cells(policy: object, sums: Sums) -> tuple[float, ...]:
+    """Return equal cells in whole numbers, as the kernel takes them; zeros where they do not fit.
+
+    Cell k begins at the sum origin + k width, both rational; times their common denominator all
+    are whole, and exact in doubles while small.
+    """
+    if not isinstance(policy, UniformQuantizer) or policy.width == 0:
+        return (0.0,) * 6
+    origin, width = policy.low / sums.aggregate_unit, policy.width / sums.aggregate_unit
+    factor = math.lcm(origin.denominator, width.denominator)
+    largest = max(abs(sums.low), abs(sums.high), abs(sums.others_low), abs(sums.others_high))
+    if factor * (2 * largest + abs(origin) + (policy.levels + 1) * width) >= MOST_WHOLE:
+        return (0.0,) * 6
+    one_person = sums.aggregate_unit * sums.group
+    first, step = policy.middle(0) / one_person, policy.width / one_person
+    numbers = (factor, origin * factor, width * factor, policy.levels - 1, first, step)
+    return tuple(float(number) for number in numbers)
+
+
+def _stairs(policy: Any, sums: Sums) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # noqa: ANN401 - checked here
+    """Return the first sum of every cell but the first, and what is released for each."""
+    # The adversary compares what is released with one person's readings.
+    one_person = sums.aggregate_unit * sums.group
+    if isinstance(policy, (UniformQuantizer, CutQuantizer)):
+        edges, middles = cells_of(policy)
+        firsts = np.array([float(math.ceil(edge / sums.aggregate_unit)) for edge in edges])
+        values = np.array([float(middle / one_person) for middle in middles])
+        return np.clip(firsts, -FAR, FAR), values
+    if not callable(policy):
+        raise _no_policy(policy)
+    if sums.high - sums.low >= MOST_SUMS:
+        raise OptionError(
+            f"A group has more than {MOST_SUMS:,} possible sums, too many to ask a function for",
+            hint="round the readings first, or pass a quantizer",
+        )
+    every = np.arange(sums.low, sums.high + 1, dtype=np.float64)
+    unit = sums.aggregate_unit
+    values = _asked(policy, every * float(unit.numerator) / float(unit.denominator))
+    changes = np.flatnonzero(values[1:] != values[:-1]) + 1
+    at_start = np.concatenate(([0], changes))
+    return every[changes], values[at_start] / float(one_person)
+
+
+def _asked(policy: Function, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ask a function for numbers, twice, since only what is settled can be attacked this way."""
+    answers = [np.asarray(policy(values.copy()), dtype=np.float64) for _ in range(2)]
+    if answers[0].shape != values.shape or not np.isfinite(answers[0]).all():
+        raise OptionError(
+            "The policy does not give one finite number for every number",
+            hint="pass a function that takes and returns an array of one length",
+        )
+    if not np.array_equal(answers[0], answers[1]):
+        raise OptionError(
+            "The policy gives different answers to the same question",
+            hint="pass a policy without randomness",
+        )
+    return answers[0]
+
+
+def _joined(
+    stairs: list[tuple[NDArray[np.float64], NDArray[np.float64]]],
+    sums: Sums,
+    runs: NDArray[np.int64],
+    equal: NDArray[np.float64],
+) -> Steps:
+    """Lay step functions end to end, each with its guide."""
+    cells = np.cumsum([0, *(values.size for _, values in stairs)])
+    hulls = [_hull(firsts, values) for firsts, values in stairs]
+    guides, scales = [], []
+    for (firsts, values), at in zip(stairs, cells, strict=False):
+        stretches = min(max(STRETCHES * values.size, 64), 2**16)
+        scales.append(stretches / (sums.high - sums.low + 1))
+        bucket = np.floor((firsts - sums.low) * scales[-1])
+        guides.append(at + np.searchsorted(bucket, np.arange(stretches + 1), side="left"))
+    return Steps(
+        runs,
+        equal,
+        np.concatenate([np.append(firsts, np.inf) for firsts, _ in stairs]),
+        np.concatenate([values for _, values in stairs]),
+        np.concatenate([low for low, _ in hulls]) - sums.others_high,
+        np.concatenate([high for _, high in hulls]) - sums.others_low,
+        np.concatenate(guides).astype(np.uint32),
+        np.cumsum([0, *(guide.size for guide in guides)])[:-1].astype(np.int64),
+        float(sums.low),
+        np.array(scales),
+        float(sums.others_low),
+        float(sums.others_high),
+    )
+
+
+def _hull(
+    firsts: NDArray[np.float64], values: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the least and the largest sum for which the number of each cell is released."""
+    lows, highs = np.append(-np.inf, firsts), np.append(firsts - 1, np.inf)
+    distinct, at = np.unique(values, return_inverse=True)
+    least, most = np.full(distinct.size, np.inf), np.full(distinct.size, -np.inf)
+    np.minimum.at(least, at, lows)
+    np.maximum.at(most, at, highs)
+    return least[at], most[at]
+
+
+def _no_policy(policy: object) -> OptionError:
+    return OptionError(
+        f"A {type(policy).__name__} is no policy for numbers",
+        hint="pass a quantizer, a function of an array, or a list of them",
+    )

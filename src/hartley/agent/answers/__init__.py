@@ -1,0 +1,1 @@
+"""Integers to cells, to intervals, to what is shown."""

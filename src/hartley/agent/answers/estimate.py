@@ -1,0 +1,326 @@
+"""Numbers with intervals that certainly contain the truth, tables of them, how both are shown."""
+
+from __future__ import annotations
+
+import datetime as dt
+import html
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from hartley.agent.questions.question import distinct
+from hartley.agent.questions.values import as_date
+from hartley.errors import EngineError
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+    from rich.table import Table
+
+    from hartley.agent.questions.selection import Key
+
+
+SIGNIFICANT, FULL = 6, 12
+"""Digits of a rounded number, and decimals of one that is shown in full where it has no more."""
+
+
+def float_below(number: Fraction) -> float:
+    """Return the largest double that is not above a number.
+
+    Example:
+        >>> float_below(Fraction(1, 3)) < Fraction(1, 3) < float_above(Fraction(1, 3))
+        True
+    """
+    found = float(number)
+    return found if Fraction(found) <= number else math.nextafter(found, -math.inf)
+
+
+def float_above(number: Fraction) -> float:
+    """Return the smallest double that is not below a number."""
+    return 0.0 - float_below(-number)  # so that zero has no sign
+
+
+def rounded(number: Fraction, digits: int | None = None, *, up: bool | None = None) -> str:
+    """Write a number with so many decimals, rounded up, down or to the nearest.
+
+    Without a number of digits, six significant ones, and none more than the number needs.
+
+    Example:
+        >>> rounded(Fraction(2, 3), 2, up=False), rounded(Fraction(2, 3), 2, up=True)
+        ('0.66', '0.67')
+        >>> rounded(Fraction(1, 3)), rounded(Fraction(1234567)), rounded(Fraction(5, 2))
+        ('0.333333', '1,234,567', '2.5')
+    """
+    if digits is None:
+        digits = max(SIGNIFICANT - _magnitude(number), 0)
+        while digits and (number * 10 ** (digits - 1)).denominator == 1:
+            digits -= 1
+    scaled = number * 10**digits
+    whole = round(scaled) if up is None else math.ceil(scaled) if up else math.floor(scaled)
+    text = f"{abs(whole):0{digits + 1}d}"
+    front, back = (text[:-digits], "." + text[-digits:]) if digits else (text, "")
+    return f"{'-' if whole < 0 else ''}{int(front):,}{back}"
+
+
+def _magnitude(number: Fraction) -> int:
+    """Return the number of digits in front of the decimal point, negative for leading zeros."""
+    if not number:
+        return 1
+    size = len(str(abs(number.numerator))) - len(str(number.denominator))
+    return size + (abs(number) >= Fraction(10) ** size)
+
+
+def shown(estimate: Estimate) -> tuple[str, str, str]:
+    """Write the value, the interval and the error of an estimate."""
+    if estimate.value is None or estimate.low is None or estimate.high is None:
+        return "NULL", "NULL", ""
+    assert estimate.error is not None
+    null = " or NULL" if estimate.may_be_null else ""
+    if estimate.date:
+        return _shown_date(estimate, null)
+    value, low, high = estimate.value, estimate.low, estimate.high
+    if not estimate.error and (value * 10**FULL).denominator == 1:
+        return _in_full(value) + null, "exact", "0"
+    finest = 3 - _magnitude(estimate.error) if estimate.error else SIGNIFICANT - _magnitude(value)
+    digits = max(finest, 0)
+    while digits and all((end * 10 ** (digits - 1)).denominator == 1 for end in (value, low, high)):
+        digits -= 1
+    middle = Fraction(round(value * 10**digits), 10**digits)  # as it is shown
+    error = rounded(max(middle - low, high - middle), digits, up=True)
+    ends = f"[{rounded(low, digits, up=False)}, {rounded(high, digits, up=True)}]"
+    return rounded(middle, digits) + null, ends, f"±{error}"
+
+
+def _in_full(number: Fraction) -> str:
+    digits = next(digits for digits in range(FULL + 1) if (number * 10**digits).denominator == 1)
+    return rounded(number, digits)
+
+
+def _shown_date(estimate: Estimate, null: str) -> tuple[str, str, str]:
+    assert estimate.value is not None
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert estimate.error is not None
+    low, high = as_date(estimate.low), as_date(Fraction(math.ceil(estimate.high)))
+    value = as_date(estimate.value)
+    if low == high:
+        return f"{value}{null}", "exact", "0"
+    return f"{value}{null}", f"[{low}, {high}]", f"±{math.ceil(estimate.error)} days"
+
+
+def rich_table(reading: Reading) -> Table:
+    """Return a table for a terminal."""
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name in reading.keys:
+        table.add_column(escape(name), no_wrap=True)
+    for name in () if len(reading.labels) == 1 and not reading.keys else ("",):
+        table.add_column(name)
+    for name in ("value", "certainly within", "error"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for cells in _lines(reading):
+        table.add_row(*map(escape, cells))
+    return table
+
+
+def _lines(reading: Reading) -> list[list[str]]:
+    named = bool(reading.keys) or len(reading.labels) > 1
+    return [
+        [
+            *(key.shown for key in keys),
+            *([label] if named else []),
+            *shown(estimate),
+        ]
+        for keys, row in zip(reading.groups, reading.rows, strict=True)
+        for label, estimate in zip(reading.labels, row, strict=True)
+    ]
+
+
+def plain_table(reading: Reading) -> str:
+    """Return the lines of an answer as plain text."""
+    return "\n".join("  ".join(cell for cell in line if cell) for line in _lines(reading))
+
+
+def html_table(reading: Reading) -> str:
+    """Return a table for a notebook."""
+    named = bool(reading.keys) or len(reading.labels) > 1
+    names = [*reading.keys, *([""] if named else []), "value", "certainly within", "error"]
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>"
+        for line in _lines(reading)
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def records(reading: Reading) -> list[dict[str, object]]:
+    """Return a dictionary a group, of plain values, for JSON."""
+    found = []
+    for keys, row in zip(reading.groups, reading.rows, strict=True):
+        record: dict[str, object] = {
+            name: _plain(key) for name, key in zip(reading.keys, keys, strict=True)
+        }
+        for label, estimate in zip(reading.labels, row, strict=True):
+            value, low, high, error = _numbers(estimate)
+            record[label] = {
+                "value": str(value) if isinstance(value, dt.date) else value,
+                "low": str(low) if isinstance(low, dt.date) else low,
+                "high": str(high) if isinstance(high, dt.date) else high,
+                "error": error,
+                "may_be_null": estimate.may_be_null,
+            }
+        found.append(record)
+    return found
+
+
+def _plain(key: Key) -> object:
+    """Return a key for JSON: rows without a value are null, all undeclared values '(other)'."""
+    value = key.value
+    if value is None:
+        return None if key.shown == "(missing)" else key.shown
+    if isinstance(value, Fraction):
+        return int(value) if value.denominator == 1 else float(value)
+    return str(value) if isinstance(value, dt.date) else value
+
+
+def _numbers(estimate: Estimate) -> tuple[Any, Any, Any, float | None]:
+    if estimate.value is None or estimate.low is None or estimate.high is None:
+        return None, None, None, None
+    assert estimate.error is not None
+    if estimate.date:
+        high = as_date(Fraction(math.ceil(estimate.high)))
+        value, low = as_date(estimate.value), as_date(estimate.low)
+        return value, low, high, float_above(estimate.error)
+    ends = float_below(estimate.low), float_above(estimate.high)
+    return (float(estimate.value), *ends, float_above(estimate.error))
+
+
+def arrow_table(reading: Reading) -> pa.Table:
+    """Return an Arrow table: the keys, then value, low, high, error, may_be_null of each item."""
+    import pyarrow as pa
+
+    names: dict[str, list[object]] = {}
+    for place, name in enumerate(reading.keys):
+        found = [_typed(keys[place]) for keys in reading.groups]
+        kinds = {type(value) for value in found if value is not None}
+        if kinds == {int, float}:
+            found = [None if value is None else float(value) for value in found]  # type: ignore[arg-type]  # numbers
+        elif len(kinds) > 1:
+            found = [
+                None if value is None else keys[place].shown
+                for value, keys in zip(found, reading.groups, strict=True)
+            ]
+        names[name] = found
+    suffixes = ("_low", "_high", "_error", "_may_be_null")
+    more = [label + suffix for label in reading.labels for suffix in suffixes]
+    given = [*reading.keys, *reading.labels]
+    fresh = iter(distinct([*given, *more])[len(given) :])  # a label may end like a suffix
+    for place, label in enumerate(reading.labels):
+        rows = [row[place] for row in reading.rows]
+        columns = [*zip(*map(_numbers, rows), strict=True), [one.may_be_null for one in rows]]
+        for name, values in zip((label, *(next(fresh) for _ in suffixes)), columns, strict=True):
+            names[name] = list(values)
+    return pa.table(names)
+
+
+def _typed(key: Key) -> object:
+    return key.value if isinstance(key.value, dt.date) else _plain(key)
+
+
+def polars_frame(reading: Reading) -> pl.DataFrame:
+    """Return a Polars frame."""
+    try:
+        import polars as pl
+    except ImportError:
+        raise EngineError(
+            "Polars is not installed", hint="install it with: pip install polars"
+        ) from None
+    frame = pl.from_arrow(arrow_table(reading))
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and an interval that certainly contains the truth.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> height = Estimate.within(Fraction(170), Fraction(171))
+        >>> height.value, height.error
+        (Fraction(341, 2), Fraction(1, 2))
+    """
+
+    value: Fraction | None
+    """The middle of the interval; None where the answer is NULL."""
+    low: Fraction | None
+    high: Fraction | None
+    error: Fraction | None
+    """Half the width of the interval."""
+    may_be_null: bool = False
+    """Whether the true answer may be NULL; where it is not, it lies in the interval."""
+    date: bool = False
+    """Whether the numbers are days since 1970-01-01."""
+
+    @classmethod
+    def within(
+        cls, low: Fraction, high: Fraction, *, may_be_null: bool = False, date: bool = False
+    ) -> Estimate:
+        """Return the estimate of an interval."""
+        return cls((low + high) / 2, low, high, (high - low) / 2, may_be_null, date)
+
+    @property
+    def is_null(self) -> bool:
+        """Whether the answer is NULL for certain."""
+        return self.value is None
+
+
+NULL = Estimate(None, None, None, None, may_be_null=True)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The answer as a table: a row a group, an estimate a column."""
+
+    keys: tuple[str, ...]
+    groups: tuple[tuple[Key, ...], ...]
+    labels: tuple[str, ...]
+    rows: tuple[tuple[Estimate, ...], ...]
+
+    @property
+    def only(self) -> Estimate:
+        """The one estimate of an answer that has one."""
+        ((estimate,),) = self.rows
+        return estimate
+
+    def records(self) -> list[dict[str, object]]:
+        """Return a dictionary a group, of plain values; intervals are rounded outward."""
+        return records(self)
+
+    def to_arrow(self) -> pa.Table:
+        """Return an Arrow table: keys, and for each number value, low, high and error."""
+        return arrow_table(self)
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 - pandas carries no types
+        """Return the same as a pandas frame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the same as a Polars frame."""
+        return polars_frame(self)
+
+    def __rich__(self) -> Table:
+
+        return rich_table(self)
+
+    def _repr_html_(self) -> str:
+
+        return html_table(self)
+
+    def __str__(self) -> str:
+
+        return plain_table(self)

@@ -1,0 +1,210 @@
+"""Reading how a dataset stands inside a transaction, and adding a row to the chain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from hartley.agent.ledger.entries import broken, canonical, chained, check_name, now, write_integer
+from hartley.agent.ledger.state import (
+    Account,
+    Balance,
+    Standing,
+    after_event,
+    check_event,
+    check_member,
+    find_population,
+    read_standing,
+    settle,
+)
+from hartley.agent.ledger.terms import problem_of_schema, terms_of
+from hartley.errors import OptionError, Refused, Stale
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hartley.agent.ledger.entries import Entry
+    from hartley.agent.ledger.state import Population
+    from hartley.agent.ledger.store import Transaction
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a row goes: a dataset, who asks, whose account is charged, and how both stand."""
+
+    dataset: str
+    analyst: str
+    holder: str
+    """The analyst, or empty for what no allowance sets aside."""
+    standing: Standing
+    account: Account
+    population: Population | None = None
+    """Whose budget the dataset shares."""
+
+    @property
+    def balance(self) -> Balance:
+        """What the account may spend."""
+        return replace(self.standing.balance_of(self.account), population=self.population)
+
+
+def find(transaction: Transaction, dataset: str, analyst: str = "") -> Place:
+    """Return how a dataset and the account of an analyst stand."""
+    check_name(dataset, what="dataset")
+    check_name(analyst, what="analyst", empty=True)
+    latest = transaction.latest(dataset)
+    if latest is None:
+        raise OptionError(
+            f"The ledger holds no dataset '{dataset}'", hint="record that it was created first"
+        )
+    standing, account = read_standing(latest)
+    own = transaction.latest(dataset, analyst) if analyst else None
+    holder = analyst if own is not None else ""
+    if latest.account != holder:
+        row = own or transaction.latest(dataset, "")
+        if row is None:
+            raise broken(f"the row that created '{dataset}' is missing")
+        account = read_standing(row)[1]
+    return Place(dataset, analyst, holder, standing, account, shared_by(transaction, standing))
+
+
+def shared_by(transaction: Transaction, standing: Standing) -> Population | None:
+    """Return the population of a dataset, if it has one."""
+    if standing.population is None:
+        return None
+    population = find_population(transaction, standing.population)
+    if population is None:
+        raise broken(f"the rows of the population '{standing.population}' are missing")
+    return population
+
+
+def schema_of(transaction: Transaction, dataset: str, standing: Standing) -> Any:  # noqa: ANN401 - any plain value
+    """Return the present schema of a dataset as it was recorded."""
+    declared = transaction.entry(standing.schema_row)
+    if declared is None or declared.dataset != dataset or "schema" not in declared.told:
+        raise broken(f"the row with the schema of '{dataset}' is missing")
+    return declared.told["schema"]
+
+
+def add_row(  # noqa: PLR0913 - the parts of a row, each by name
+    transaction: Transaction,
+    place: Place,
+    kind: str,
+    told: Mapping[str, Any],
+    *,
+    cells: int = 1,
+    account_cells: int = 1,
+    time: str | None = None,
+) -> Entry:
+    """Append a row that leaves the dataset as the place says."""
+    entry = chained(
+        transaction.last(),
+        time=time or now(),
+        dataset=place.dataset,
+        analyst=place.analyst,
+        account=place.holder,
+        kind=kind,
+        content=canonical(told),
+        cells=write_integer(cells),
+        account_cells=write_integer(account_cells),
+        schema=place.standing.schema,
+        rules=place.standing.rules,
+        state=place.standing.written(place.account),
+    )
+    transaction.append(entry)
+    return entry
+
+
+def add_event(
+    transaction: Transaction,
+    dataset: str,
+    kind: str,
+    content: Mapping[str, Any],
+    schema: str | None = None,
+) -> Entry:
+    """Check an event against how the dataset stands, and append it."""
+    analyst = ""
+    if kind == "allowance":
+        analyst = check_name(content.get("analyst"), what="analyst")
+    known = transaction.latest(dataset)
+    if kind == "created":
+        if known is not None:
+            raise OptionError(
+                f"The ledger holds a dataset '{dataset}' already",
+                hint="a changed table is a new version of it; its budget never begins again",
+            )
+        standing, account = None, Account()
+    else:
+        place = find(transaction, dataset, analyst)
+        standing, account = place.standing, place.account
+        check_current(standing, None, schema)
+        if analyst and place.holder != analyst:
+            account = Account()  # begins with nothing spent
+    told = settle(kind, content, standing, account)
+    if told.get("version") in transaction.versions(dataset):
+        raise OptionError(
+            "The version of the data was used before", hint="new data get a new random name"
+        )
+    _check_terms(transaction, dataset, kind, told, standing, account)
+    return add_settled(transaction, dataset, analyst, kind, told, standing, account)
+
+
+def _check_terms(  # noqa: PLR0913, PLR0917 - an event and how things stood before it
+    transaction: Transaction,
+    dataset: str,
+    kind: str,
+    told: Mapping[str, Any],
+    standing: Standing | None,
+    account: Account,
+) -> None:
+    """Refuse a schema under which charges would mean less, and what a population does not hold."""
+    after, charged = after_event(standing, account, kind, told, 0)
+    check_event(standing, after, charged, kind)
+    before = None if standing is None else terms_of(schema_of(transaction, dataset, standing))
+    terms = terms_of(told["schema"]) if "schema" in told else before
+    if standing is not None and before is not None and terms is not None and "schema" in told:
+        problem = problem_of_schema(
+            before, terms, told, charged=standing.charged, rows=standing.rows
+        )
+        if problem:
+            raise Refused(
+                f"The schema of '{dataset}' cannot be changed like that: {problem}",
+                hint="keep the unit; for another one use another name of the dataset, with a "
+                "budget whose bits add up with these"
+                if standing.charged and before.unit != terms.unit
+                else "give the data with it, as a new version",
+            )
+    if terms is not None and kind in {"created", "version", "erasure", "schema"}:
+        check_member(transaction, dataset, standing, after, terms)
+
+
+def add_settled(  # noqa: PLR0913, PLR0917 - an event and how things stood before it
+    transaction: Transaction,
+    dataset: str,
+    analyst: str,
+    kind: str,
+    told: Mapping[str, Any],
+    standing: Standing | None,
+    account: Account,
+    time: str | None = None,
+) -> Entry:
+    """Append an event that was checked."""
+    last = transaction.last()
+    row = 1 if last is None else last.sequence + 1
+    after, charged = after_event(standing, account, kind, told, row)
+    check_event(standing, after, charged, kind)
+    cells = after.open // (1 if standing is None else standing.open)
+    place = Place(dataset, analyst, analyst, after, charged)
+    return add_row(transaction, place, kind, told, cells=cells, account_cells=cells, time=time)
+
+
+def check_current(standing: Standing, version: str | None, schema: str | None) -> None:
+    """Refuse what is about data or a schema that were replaced meanwhile."""
+    for given, present, what in (
+        (version, standing.version, "data have a new version"),
+        (schema, standing.schema, "schema was changed"),
+    ):
+        if given is not None and given != present:
+            raise Stale(
+                f"Nothing was asked, changed or charged, since the {what} meanwhile",
+                hint="open the dataset again and try again",
+            )

@@ -1,0 +1,551 @@
+"""How a dataset and its population stand, and what each kind of event changes."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import secrets
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from hartley.agent.ledger.entries import (
+    LARGEST_SEQUENCE,
+    STRANGE,
+    canonical,
+    chained,
+    check_name,
+    multiply,
+    now,
+    read_integer,
+    schema_version,
+    unreadable,
+    write_integer,
+)
+from hartley.agent.ledger.terms import terms_of
+from hartley.errors import OptionError, Refused
+from hartley.exact import bits_at_least, bits_at_most, floor_power, parse_number
+from hartley.guarantees.promise import up_bits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hartley.agent.ledger.entries import Entry
+    from hartley.agent.ledger.store import Transaction
+    from hartley.agent.ledger.terms import Terms
+
+
+@dataclass(frozen=True)
+class Fund:
+    """The budget of a population after some row, and what was charged to it directly."""
+
+    budget: Fraction
+    spent: int = 1
+
+    def written(self) -> str:
+        """Write it as a row keeps it."""
+        return canonical({"budget": str(self.budget), "spent": write_integer(self.spent)})
+
+
+@dataclass(frozen=True)
+class Population:
+    """Datasets about the same people: what they may tell together, and have told."""
+
+    name: str
+    balance: Balance
+    """Everything that was charged to its datasets, open columns counted, and to itself."""
+    datasets: tuple[str, ...]
+
+    def after(self, cells: int) -> Population:
+        """Return how it stands after one more charge."""
+        spent = self.balance.spent * cells
+        return replace(self, balance=replace(self.balance, spent=spent))
+
+
+def read_fund(entry: Entry) -> Fund:
+    """Read how a population stood after one of its rows."""
+    try:
+        told = json.loads(entry.state)
+        return Fund(Fraction(told["budget"]), read_integer(told["spent"]))
+    except STRANGE:
+        raise unreadable(entry) from None
+
+
+def find_population(
+    transaction: Transaction, name: str, dataset: str = "", standing: Standing | None = None
+) -> Population | None:
+    """Return how a population stands, or None where the ledger does not know it.
+
+    Args:
+        transaction: where to look.
+        name: of the population.
+        dataset: one that counts as it is about to stand; it need not belong to it yet.
+        standing: how that one is about to stand.
+    """
+    row = transaction.latest("", name)
+    if row is None:
+        return None
+    fund = read_fund(row)
+    members = _members(transaction, name)
+    if standing is not None:
+        members[dataset] = standing
+    spent = fund.spent * math.prod(member.open * member.spent for member in members.values())
+    return Population(name, Balance(fund.budget, spent), tuple(sorted(members)))
+
+
+def _members(transaction: Transaction, name: str) -> dict[str, Standing]:
+    mark = f'"population":{canonical(name)}'  # cheaper than to read how all the others stand
+    rows = [row for row in transaction.latest_of_all() if mark in row.state]
+    standings = {row.dataset: read_standing(row)[0] for row in rows}
+    return {dataset: each for dataset, each in standings.items() if each.population == name}
+
+
+# --- what members may do --------------------------------------------------------------------------
+
+
+def check_member(
+    transaction: Transaction, dataset: str, before: Standing | None, after: Standing, terms: Terms
+) -> None:
+    """Refuse an event after which a dataset would break what its population promises.
+
+    Args:
+        transaction: where to look.
+        dataset: which one.
+        before: how it stands; None where it is being created.
+        after: how it would stand.
+        terms: of its schema then.
+    """
+    left = None if before is None else before.population
+    if before is not None and left is not None and after.population != left and before.charged:
+        raise Refused(
+            f"The dataset '{dataset}' cannot leave the population '{left}' any more: what was "
+            "charged to it was charged to all",
+            hint=f'keep population = "{left}" in its schema',
+        )
+    if after.population is None:
+        return
+    name = check_name(after.population, what="population")
+    population = find_population(transaction, name, dataset, after)
+    if population is None:
+        raise OptionError(
+            f"The ledger holds no population '{name}', which the schema of '{dataset}' names",
+            hint=f"record its budget first: hartley ledger population '{name}' --budget BITS "
+            'LEDGER, or ledger.record(name, "population", {"bits": ...})',
+        )
+    for other, its_terms in member_terms(transaction, population.datasets, dataset).items():
+        if its_terms.unit != terms.unit:
+            raise OptionError(
+                f"The dataset '{dataset}' has another unit than '{other}' of the population "
+                f"'{name}': {terms.unit_in_words}, not {its_terms.unit_in_words}",
+                hint="datasets of one population name the same people by the same column",
+            )
+    problem = problem_of_population(name, population.balance)
+    if problem:
+        known = None if before is None else find_population(transaction, name)
+        raise Refused(
+            f"The dataset '{dataset}' does not fit: {problem}",
+            hint="raise the budget of the population first, or open fewer columns",
+            remaining=None if known is None else known.balance.remaining,
+        )
+
+
+def member_terms(
+    transaction: Transaction, datasets: tuple[str, ...], leaving_out: str
+) -> dict[str, Terms]:
+    """Return what the schemas of some datasets say, by their name."""
+    found = {}
+    for row in transaction.latest_of_all():
+        if row.dataset in datasets and row.dataset != leaving_out:
+            declared = transaction.entry(read_standing(row)[0].schema_row)
+            found[row.dataset] = terms_of(declared.told.get("schema") if declared else None)
+    return found
+
+
+def problem_of_population(name: str, balance: Balance) -> str | None:
+    """Say that a population was charged more than its budget, if so."""
+    if balance.holds(1):
+        return None
+    return f"what is charged to the population '{name}' is more than its budget"
+
+
+# --- its own rows ---------------------------------------------------------------------------------
+
+
+def settle_population(content: Mapping[str, Any], before: Fund | None) -> dict[str, Any]:
+    """Return the event of a population as the ledger keeps it."""
+    check_words("population", content)
+    bits = parse_number(needed(content, "bits", "population"), name="the number of bits")
+    cells_within(bits)  # refuses what is out of reach
+    return {
+        **({"note": str(content["note"])} if "note" in content else {}),
+        "before": None if before is None else str(before.budget),
+        "bits": str(bits),
+        "promise": promise(bits, of=" of all its datasets together"),
+    }
+
+
+def add_population(transaction: Transaction, name: str, content: Mapping[str, Any]) -> Entry:
+    """Record a population, or another budget of it; refused where more is spent already."""
+    row = transaction.latest("", name)
+    before = None if row is None else read_fund(row)
+    told = settle_population(content, before)
+    fund = replace(before or Fund(Fraction(0)), budget=Fraction(told["bits"]))
+    known = None if before is None else find_population(transaction, name)
+    spent = 1 if known is None else known.balance.spent
+    if not Balance(fund.budget, spent).holds(1):
+        raise OptionError(
+            f"The budget of the population '{name}' cannot be set: what is charged already is more",
+            hint="give more bits",
+        )
+    entry = chained(
+        transaction.last(),
+        time=now(),
+        dataset="",
+        analyst="",
+        account=name,
+        kind="population",
+        content=canonical(told),
+        cells="1",
+        account_cells="1",
+        schema="",
+        rules="",
+        state=fund.written(),
+    )
+    transaction.append(entry)
+    return entry
+
+
+MAY_SAY: Mapping[str, frozenset[str]] = {
+    "created": frozenset({"bits", "open_factor", "schema", "rules", "rows", "version", "note"}),
+    "version": frozenset({"rows", "open_factor", "rules", "version", "note"}),
+    "erasure": frozenset({"rows", "open_factor", "version"}),  # no note: it could name the person
+    "schema": frozenset(
+        {"schema", "open_factor", "open_charge", "rules", "note", "rows", "version"}
+    ),
+    "budget": frozenset({"bits", "note"}),
+    "allowance": frozenset({"analyst", "bits", "note"}),
+    "population": frozenset({"bits", "note"}),
+}
+"""What an event may be told, public things alone."""
+RANDOM = re.compile(r"[0-9a-f-]{16,64}")
+
+
+@dataclass(frozen=True)
+class Balance:
+    """What may be spent, and what is: of a dataset, of an allowance, or of what none sets aside."""
+
+    bits: Fraction
+    spent: int
+    """The product of what was charged."""
+    population: Population | None = None
+    """Whose budget counts too, where datasets share one."""
+
+    @property
+    def limit(self) -> int:
+        """The largest product allowed: floor(2^bits)."""
+        return cells_within(self.bits)
+
+    def holds(self, cells: int) -> bool:
+        """Tell whether a further charge fits, without the cost of a division."""
+        wider = self.population
+        return self.spent * cells <= self.limit and (wider is None or wider.balance.holds(cells))
+
+    @property
+    def left(self) -> int:
+        """The most cells that a further charge may have; 0 where nothing is left at all."""
+        own = self.limit // self.spent
+        return own if self.population is None else min(own, self.population.balance.left)
+
+    @property
+    def tightest(self) -> str:
+        """Which budget is used up first, in words; empty where it is this one."""
+        wider = self.population
+        if wider is None or wider.balance.left >= self.limit // self.spent:
+            return ""
+        return f"the budget of the population '{wider.name}'"
+
+    @property
+    def spent_bits(self) -> float:
+        """What is spent, in bits, never less."""
+        return bits_at_least(self.spent)
+
+    @property
+    def remaining(self) -> float:
+        """What is left in bits, never more than there is.
+
+        Example:
+            >>> Balance(Fraction(3), 2).remaining, Balance(Fraction(1, 2), 1).remaining
+            (2.0, 0.0)
+        """
+        return bits_at_most(self.left)
+
+
+@dataclass(frozen=True)
+class Account:
+    """The allowance of an analyst, or, without bits of its own, what no allowance sets aside."""
+
+    bits: Fraction | None = None
+    spent: int = 1
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A dataset after some row."""
+
+    budget: Fraction
+    allotted: Fraction
+    """The sum of the allowances."""
+    open: int
+    """The product of the factors of the open columns, over all versions."""
+    factor: int
+    """The factor of the present schema, charged again with every version."""
+    spent: int
+    """The product of the charges of all questions."""
+    version: str
+    rows: int | None
+    """The public number of rows; None where it is private."""
+    schema_row: int
+    """The row that holds the present schema."""
+    schema: str
+    rules: str
+    population: str | None = None
+    """Whose budget it shares with other datasets, by its schema."""
+
+    @property
+    def charged(self) -> bool:
+        """Whether anything was ever charged, open columns included."""
+        return self.open * self.spent > 1
+
+    @property
+    def balance(self) -> Balance:
+        """What all analysts together may spend."""
+        return Balance(self.budget, self.open * self.spent)
+
+    def balance_of(self, account: Account) -> Balance:
+        """What one account may spend."""
+        free = self.budget - self.allotted
+        return Balance(free if account.bits is None else account.bits, account.spent)
+
+    def written(self, account: Account) -> str:
+        """Write both as a row keeps them."""
+        shared = {} if self.population is None else {"population": self.population}
+        return canonical(
+            {
+                **shared,
+                "account": {
+                    "bits": None if account.bits is None else str(account.bits),
+                    "spent": write_integer(account.spent),
+                },
+                "allotted": str(self.allotted),
+                "budget": str(self.budget),
+                "factor": write_integer(self.factor),
+                "open": write_integer(self.open),
+                "rows": self.rows,
+                "schema_row": self.schema_row,
+                "spent": write_integer(self.spent),
+                "version": self.version,
+            }
+        )
+
+
+def read_standing(entry: Entry) -> tuple[Standing, Account]:
+    """Read how the dataset and the account of a row stood after it."""
+    try:
+        told = json.loads(entry.state)
+        bits = told["account"]["bits"]
+        account = Account(
+            None if bits is None else Fraction(bits), read_integer(told["account"]["spent"])
+        )
+        standing = Standing(
+            budget=Fraction(told["budget"]),
+            allotted=Fraction(told["allotted"]),
+            open=read_integer(told["open"]),
+            factor=read_integer(told["factor"]),
+            spent=read_integer(told["spent"]),
+            version=told["version"],
+            rows=told["rows"],
+            schema_row=told["schema_row"],
+            schema=entry.schema,
+            rules=entry.rules,
+            population=told.get("population"),
+        )
+    except STRANGE:
+        raise unreadable(entry) from None
+    if type(standing.schema_row) is not int or not 0 < standing.schema_row <= LARGEST_SEQUENCE:
+        raise unreadable(entry)
+    return standing, account
+
+
+# --- events -------------------------------------------------------------------------------------
+
+
+def settle(
+    kind: str, content: Mapping[str, Any], standing: Standing | None, account: Account | None
+) -> dict[str, Any]:
+    """Return an event as the ledger keeps it: checked, defaults filled in, numbers as text.
+
+    A version that is not given is drawn at random; raising a budget shows the new promise.
+    """
+    check_words(kind, content)
+    told: dict[str, Any] = {name: str(content[name]) for name in ("note",) if name in content}
+    if kind in {"created", "schema"}:
+        told["schema"] = needed(content, "schema", kind)
+    # A schema that comes with a version is of other data: both are charged in one row.
+    if kind in {"created", "version", "erasure"} or (kind == "schema" and "version" in content):
+        told["rows"] = _rows(content.get("rows"))
+        told["version"] = _version(content.get("version"))
+    if kind in {"created", "version", "erasure", "schema"}:
+        factor = _factor(content.get("open_factor", 1 if standing is None else standing.factor))
+        told["open_factor"] = write_integer(factor)
+        told["open_charge"] = write_integer(_factor(content.get("open_charge", factor)))
+        rules = content.get("rules", "1" if standing is None else standing.rules)
+        told["rules"] = check_name(str(rules), what="pricing rules")
+    if kind in {"created", "budget", "allowance"}:
+        bits = parse_number(needed(content, "bits", kind), name="the number of bits")
+        told["bits"] = str(bits)
+        cells_within(bits)  # refuses what is out of reach
+        if kind == "allowance":
+            told["analyst"] = check_name(content.get("analyst"), what="analyst")
+            told["before"] = str(account.bits) if account and account.bits is not None else None
+        else:
+            told["before"] = None if standing is None else str(standing.budget)
+            told["promise"] = promise(bits)
+    return told
+
+
+def check_words(kind: str, content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Refuse what an event of a kind does not say, and return the rest."""
+    strange = sorted(set(map(str, content)) - MAY_SAY[kind])
+    if strange:
+        raise OptionError(
+            f"An event of the kind {kind} says nothing about '{strange[0]}'",
+            hint=f"it may say {', '.join(sorted(MAY_SAY[kind]))}",
+        )
+    return content
+
+
+def after_event(
+    standing: Standing | None, account: Account, kind: str, told: Mapping[str, Any], row: int
+) -> tuple[Standing, Account]:
+    """Return how a dataset and an account stand after an event in a row of the ledger."""
+    bits = Fraction(told["bits"]) if "bits" in told else Fraction(0)
+    if standing is None:
+        standing = Standing(bits, Fraction(0), 1, 1, 1, "", None, row, "", "")
+    elif kind == "migrated":
+        return standing, account
+    elif kind == "budget":
+        return replace(standing, budget=bits), account
+    if kind == "allowance":
+        allotted = standing.allotted - (account.bits or 0) + bits
+        return replace(standing, allotted=allotted), replace(account, bits=bits)
+    charge = read_integer(told["open_charge"])
+    standing = replace(
+        standing,
+        open=multiply(standing.open, charge),
+        factor=read_integer(told["open_factor"]),
+        rules=told["rules"],
+    )
+    if "version" in told:
+        standing = replace(standing, version=told["version"], rows=told["rows"])
+    if "schema" in told:
+        version = schema_version(told["schema"])
+        population = terms_of(told["schema"]).population
+        standing = replace(standing, schema=version, schema_row=row, population=population)
+    return standing, replace(account, spent=multiply(account.spent, charge))
+
+
+def problem_after(standing: Standing, account: Account, kind: str) -> str | None:
+    """Say which promise an event breaks, if one."""
+    if not standing.balance.holds(1):
+        return "what is charged already is more than the budget"
+    if standing.allotted > standing.budget:
+        return "the allowances together are more than the budget"
+    if kind == "allowance" and not standing.balance_of(account).holds(1):
+        return "the analyst has spent more than the allowance already"
+    return None
+
+
+def check_event(before: Standing | None, standing: Standing, account: Account, kind: str) -> None:
+    """Refuse an event after which a promise would not hold."""
+    problem = problem_after(standing, account, kind)
+    if problem is None:
+        return
+    if kind in {"budget", "allowance"}:
+        raise OptionError(
+            f"The {kind} cannot be set: {problem}", hint="give more bits, or lower the allowances"
+        )
+    charge = standing.open // (1 if before is None else before.open)
+    raise Refused(
+        f"The open columns cost {up_bits(bits_at_least(charge))}: {problem}",
+        hint="raise the budget first, or open fewer columns",
+        requested=bits_at_least(charge),
+        remaining=None if before is None else before.balance.remaining,
+    )
+
+
+def promise(bits: Fraction, *, of: str = "") -> str:
+    """Say in words what a budget promises.
+
+    Example:
+        >>> print(promise(Fraction(4)))
+        all analysts together see at most 16 different transcripts as the data of one person varies
+    """
+    limit = cells_within(bits)
+    number = f"{limit:,}" if limit < 10**15 else f"2^{bits}"
+    return (
+        f"all analysts together see at most {number} different transcripts{of} as the data of one "
+        "person varies"
+    )
+
+
+# --- numbers ------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1024)
+def cells_within(bits: Fraction) -> int:
+    """Return floor(2^bits), remembered."""
+    return floor_power(bits)
+
+
+def needed(content: Mapping[str, Any], name: str, kind: str) -> Any:  # noqa: ANN401 - any plain value
+    """Return what an event has to say."""
+    if name not in content:
+        raise OptionError(
+            f"An event of the kind {kind} lacks '{name}'",
+            hint=f"it may say {', '.join(sorted(MAY_SAY[kind]))}",
+        )
+    return content[name]
+
+
+def _version(version: object) -> str:
+    """Return a random name; one that is given must look like one, and be so."""
+    if version is None:
+        return secrets.token_hex(8)
+    if isinstance(version, str) and RANDOM.fullmatch(version):
+        return version
+    raise OptionError(
+        "The version of the data is not a random name",
+        hint="leave it out, or give secrets.token_hex(8); never anything computed from the data",
+    )
+
+
+def _rows(rows: object) -> int | None:
+    if rows is None or (isinstance(rows, int) and not isinstance(rows, bool) and rows >= 0):
+        return rows
+    raise OptionError(
+        "The number of rows is not a whole number",
+        hint="give the public number of rows, or None where it is private",
+    )
+
+
+def _factor(factor: object) -> int:
+    if isinstance(factor, str) and factor.isdecimal():
+        return _factor(read_integer(factor))
+    if isinstance(factor, int) and not isinstance(factor, bool) and factor >= 1:
+        return factor
+    raise OptionError(
+        "The factor of the open columns is not a whole number of at least 1",
+        hint="it is how many values the open columns of one person can have; 1 where none is open",
+    )

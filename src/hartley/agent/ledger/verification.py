@@ -1,0 +1,504 @@
+"""Check a ledger: every row as if it were written again, the tables beside it, a saved head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from hartley.agent.ledger.chain import schema_of
+from hartley.agent.ledger.charging import CELL_INDEX
+from hartley.agent.ledger.entries import (
+    BEFORE_THE_FIRST,
+    EVENTS,
+    FORMAT,
+    KINDS,
+    STRANGE,
+    Head,
+    canonical,
+    multiply,
+    question_digest,
+    read_integer,
+    write_integer,
+)
+from hartley.agent.ledger.state import (
+    MAY_SAY,
+    Account,
+    Balance,
+    Fund,
+    after_event,
+    problem_after,
+    problem_of_population,
+    read_fund,
+    read_standing,
+    settle_population,
+)
+from hartley.agent.ledger.store import FIRST
+from hartley.agent.ledger.terms import problem_of_schema, terms_of
+from hartley.errors import EngineError, HartleyError
+from hartley.guarantees.promise import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    from hartley.agent.ledger.entries import Entry
+    from hartley.agent.ledger.state import Standing
+    from hartley.agent.ledger.store import Transaction
+    from hartley.agent.ledger.terms import Terms
+
+    Reprice: TypeAlias = Callable[[Any, list[dict[str, Any]], str], int | None]
+    """A schema, questions and the version of the rules -> cells; None where it cannot tell."""
+    OpenFactor: TypeAlias = Callable[[Any, str], int | None]
+    """A schema and the version of the rules -> the factor of its open columns, or None."""
+
+
+class Past:
+    """What the rows up to a head lead to.
+
+    The state is in the rows: how a dataset, an account or a population stood is in its last row
+    before the head. Each row that is read this way must be as it was written and continued by
+    the next; which questions were paid for and answered is looked up the same way.
+    """
+
+    def __init__(self, transaction: Transaction, head: Head, last: Entry) -> None:
+        self._transaction, self.head, self.last = transaction, head, last
+        self.standings: dict[str, Standing] = {}
+        self.accounts: dict[tuple[str, str], Account] = {}
+        self.schemas: dict[str, Any] = {}
+        self.funds: dict[str, Fund] = {}
+        for dataset in transaction.datasets():
+            row = transaction.latest(dataset, until=head.sequence)
+            if row is None:
+                continue
+            self.standings[dataset] = read_standing(row)[0]
+            self.schemas[dataset] = schema_of(transaction, dataset, self.standings[dataset])
+            for account in transaction.accounts(dataset):
+                own = transaction.latest(dataset, account, until=head.sequence)
+                if own is not None:
+                    self.accounts[dataset, account] = read_standing(own)[1]
+        for name in transaction.populations():
+            row = transaction.latest("", name, until=head.sequence)
+            if row is not None:
+                self.funds[name] = read_fund(row)
+
+    def had(self, dataset: str, version: str) -> bool:
+        """Tell whether the data of a dataset had a version by then."""
+        return version in self._transaction.versions(dataset, until=self.head.sequence)
+
+    def paid(self, digests: Sequence[str]) -> dict[str, set[str]]:
+        """Return the accounts that were charged for questions by then, by digest."""
+        accounts = self._transaction.paid(digests, until=self.head.sequence).accounts
+        return {digest: set(by) for digest, by in accounts.items()}
+
+    def answered(self, digests: Sequence[str]) -> set[str]:
+        """Return the questions that were answered by then."""
+        return set(self._transaction.paid(digests, until=self.head.sequence).answers)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a check of the whole ledger found."""
+
+    holds: bool
+    rows: int
+    """Rows of the chain as far as it holds, those that were taken from a saved head included."""
+    first_bad: int | None
+    """The first row that does not; None where the rows hold and something else does not."""
+    problem: str | None
+    head: Head | None
+    repriced: int = 0
+    """Charges that were computed again from the questions and the schema."""
+    unpriced: int = 0
+    """Charges that nobody computed again."""
+    intact: bool = True
+    """Whether all is as it was written; where it is and does not hold, a promise was broken."""
+    since: Head | None = None
+    """The saved head that the check went on from: the rows up to it were not checked again."""
+
+    @property
+    def sentence(self) -> str:
+        """The finding in words."""
+        taken = 0 if self.since is None else self.since.sequence
+        trusted = f" Rows 1 to {taken:,} were taken from the saved head." if taken else ""
+        if self.holds:
+            charges = f" and {counted(self.repriced, 'charge')}" if self.repriced else ""
+            rows = f"{self.rows - taken:,} rows{f' after row {taken:,}' if taken else ''}"
+            return f"The chain holds: {rows}, every balance{charges} computed again.{trusted}"
+        if self.intact:
+            return f"The chain holds, and what it promises does not: {self.problem}.{trusted}"
+        return f"The chain does not hold: {self.problem}.{trusted}"
+
+
+class Broken(Exception):  # noqa: N818 - never leaves this package
+    """What is wrong with a row."""
+
+
+class Replay:
+    """Everything that rows lead to, computed anew; from the first row, or from some past on."""
+
+    def __init__(
+        self,
+        reprice: Reprice | None = None,
+        open_factor: OpenFactor | None = None,
+        past: Past | None = None,
+    ) -> None:
+        self._reprice, self._open_factor, self._past = reprice, open_factor, past
+        self.last: Entry | None = None
+        self.standings: dict[str, Standing] = {}
+        self.accounts: dict[tuple[str, str], Account] = {}
+        self.schemas: dict[str, Any] = {}
+        self.funds: dict[str, Fund] = {}
+        self.told: dict[str, int] = {}
+        """The product of everything charged to each population."""
+        self.versions: set[tuple[str, str]] = set()
+        self.asked: dict[tuple[str, str], int] = {}
+        self.charged: set[str] = set()
+        self.answers: dict[str, tuple[str, int]] = {}
+        self.broken_promises: list[tuple[int, str]] = []
+        """Rows that are as they were written, and should never have been."""
+        self.repriced = self.unpriced = 0
+        if past is not None:
+            self.last, self.standings, self.accounts = past.last, past.standings, past.accounts
+            self.schemas, self.funds = past.schemas, past.funds
+            for name, fund in self.funds.items():
+                self.told[name] = fund.spent
+                for member in self._members(name):
+                    self.told[name] *= member.open * member.spent
+
+    def step(self, entry: Entry) -> None:
+        """Check one more row; raise what is wrong with it."""
+        number = 1 if self.last is None else self.last.sequence + 1
+        if entry.sequence != number:
+            raise Broken(f"row {number} is missing")
+        previous = BEFORE_THE_FIRST if self.last is None else self.last.hash
+        if entry.previous != previous:
+            raise Broken(f"row {number} does not follow the row before it")
+        try:
+            if entry.hash != entry.expected_hash:
+                raise Broken(f"row {number} was changed after it was written")
+            if entry.kind not in KINDS or canonical(entry.told) != entry.content:
+                raise Broken(f"row {number} is not one that a ledger writes")
+            if any("\0" in str(value) for value in entry.fields):  # which not every store can hold
+                raise Broken(f"row {number} is not one that a ledger writes")
+            if entry.kind == "population":
+                self._population(entry)
+            else:
+                self._replay(entry)
+        except (*STRANGE, HartleyError):
+            raise Broken(f"row {number} says something that a ledger does not") from None
+        self.last = entry
+
+    def _replay(self, entry: Entry) -> None:
+        if not entry.dataset or (entry.dataset in self.standings) == (entry.kind == "created"):
+            raise Broken(f"row {entry.sequence} is about a dataset at the wrong time")
+        if entry.kind in EVENTS:
+            standing, account = self._event(entry)
+        elif entry.kind == "reserve":
+            standing, account = self._reserve(entry)
+        else:
+            standing, account = self._commit(entry)
+        if entry.state != standing.written(account):
+            raise Broken(f"row {entry.sequence} holds another balance than the rows give")
+        if (entry.schema, entry.rules) != (standing.schema, standing.rules):
+            raise Broken(f"row {entry.sequence} names another schema or rules than it is under")
+        self.standings[entry.dataset] = standing
+        self.accounts[entry.dataset, entry.account] = account
+
+    # --- populations ---
+
+    def _population(self, entry: Entry) -> None:
+        name, told = entry.account, entry.told
+        rest = (entry.dataset, entry.analyst, entry.schema, entry.rules)
+        if not name or rest != ("", "", "", "") or (entry.cells, entry.account_cells) != ("1", "1"):
+            raise Broken(f"row {entry.sequence} is not one that a ledger writes")
+        before = self.funds.get(name)
+        given = {word: value for word, value in told.items() if word in MAY_SAY["population"]}
+        if told != settle_population(given, before):
+            raise Broken(f"row {entry.sequence} says something that a ledger does not")
+        fund = replace(before or Fund(Fraction(0)), budget=Fraction(told["bits"]))
+        if entry.state != fund.written():
+            raise Broken(f"row {entry.sequence} holds another balance than the rows give")
+        self.funds[name] = fund
+        self._charge_population(entry, name, 1)
+
+    def _charge_population(self, entry: Entry, name: str, cells: int) -> None:
+        self.told[name] = self.told.get(name, 1) * cells
+        balance = Balance(self.funds[name].budget, self.told[name])
+        problem = problem_of_population(name, balance)
+        if problem:
+            raise Broken(f"after row {entry.sequence} {problem}")
+
+    def _members(self, name: str) -> list[Standing]:
+        return [one for one in self.standings.values() if one.population == name]
+
+    def _check_member(self, entry: Entry, before: Standing | None, after: Standing) -> None:
+        """Check that a dataset joins, stays in and leaves a population as it may."""
+        left = None if before is None else before.population
+        if before is not None and left not in {None, after.population} and before.charged:
+            raise Broken(f"row {entry.sequence} takes a dataset out of a population")
+        name = after.population
+        if name is None:
+            return
+        if name not in self.funds:
+            raise Broken(f"row {entry.sequence} names a population that there is not")
+        if "schema" in entry.told:
+            units = {
+                self._terms(dataset).unit
+                for dataset, one in self.standings.items()
+                if one.population == name and dataset != entry.dataset
+            }
+            if units - {terms_of(entry.told["schema"]).unit}:
+                raise Broken(f"row {entry.sequence} has another unit than its population")
+        joins = left != name
+        cells = after.open * after.spent if joins else read_integer(entry.cells)
+        self._charge_population(entry, name, cells)
+
+    def _terms(self, dataset: str) -> Terms:
+        return terms_of(self.schemas[dataset])
+
+    # --- datasets ---
+
+    def _event(self, entry: Entry) -> tuple[Standing, Account]:
+        told = entry.told
+        holder = told["analyst"] if entry.kind == "allowance" else ""
+        if (entry.account, entry.analyst) != (holder, holder):
+            raise Broken(f"row {entry.sequence} charges the wrong account")
+        before = self.standings.get(entry.dataset)
+        account = self.accounts.get((entry.dataset, holder), Account())
+        standing, account = after_event(before, account, entry.kind, told, entry.sequence)
+        cells = write_integer(standing.open // (before.open if before else 1))
+        if (entry.cells, entry.account_cells) != (cells, cells):
+            raise Broken(f"row {entry.sequence} charges another factor than it says")
+        problem = problem_after(standing, account, entry.kind)
+        if problem:
+            raise Broken(f"after row {entry.sequence} {problem}")
+        if "version" in told:
+            past = self._past is not None and self._past.had(entry.dataset, told["version"])
+            if past or (entry.dataset, told["version"]) in self.versions:
+                raise Broken(f"row {entry.sequence} names a version that was used before")
+            self.versions.add((entry.dataset, told["version"]))
+        self._check_member(entry, before, standing)
+        if "schema" in told:
+            if before is not None:
+                self._check_schema(entry, before)
+            self.schemas[entry.dataset] = told["schema"]
+        if "open_factor" in told:
+            self._check_factor(entry)
+        return standing, account
+
+    def _check_schema(self, entry: Entry, before: Standing) -> None:
+        terms = terms_of(entry.told["schema"])
+        problem = problem_of_schema(
+            self._terms(entry.dataset),
+            terms,
+            entry.told,
+            charged=before.charged,
+            rows=before.rows,
+        )
+        if problem:
+            text = f"row {entry.sequence} changes the schema of '{entry.dataset}', and {problem}"
+            self.broken_promises.append((entry.sequence, text))
+
+    def _check_factor(self, entry: Entry) -> None:
+        """Compute anew what the open columns cost; a new version charges all of it."""
+        told = entry.told
+        if self._open_factor is None:
+            return
+        right = self._open_factor(self.schemas[entry.dataset], entry.rules)
+        wanted = [told["open_factor"], *([told["open_charge"]] if "version" in told else [])]
+        if right is not None and any(read_integer(factor) != right for factor in wanted):
+            raise Broken(f"row {entry.sequence} charges another price than its open columns have")
+
+    def _holder(self, entry: Entry) -> str:
+        own = bool(entry.analyst) and (entry.dataset, entry.analyst) in self.accounts
+        holder = entry.analyst if own else ""
+        if entry.account != holder:
+            raise Broken(f"row {entry.sequence} charges the wrong account")
+        return holder
+
+    def _reserve(self, entry: Entry) -> tuple[Standing, Account]:
+        holder, told = self._holder(entry), entry.told
+        standing = self.standings[entry.dataset]
+        account = self.accounts[entry.dataset, holder]
+        digests = [
+            question_digest(entry.dataset, standing.version, standing.schema, canonical(question))
+            for question in told["questions"]
+        ]
+        earlier = {} if self._past is None else self._past.paid(digests)
+        fresh = [
+            at
+            for at, digest in enumerate(digests)
+            if digest not in self.charged and digest not in earlier
+        ]
+        paid = any(
+            (digest, holder) in self.asked or holder in earlier.get(digest, ())
+            for digest in digests
+        )
+        if paid or len(set(digests)) != len(digests) or fresh != told["fresh"] or not digests:
+            raise Broken(f"row {entry.sequence} charges for what was paid, or not for what was not")
+        if told["version"] != standing.version:
+            raise Broken(f"row {entry.sequence} is about another version of the data")
+        cells, account_cells = read_integer(entry.cells), read_integer(entry.account_cells)
+        self._check_price(entry, fresh, cells, account_cells)
+        own, whole = standing.balance_of(account), standing.balance
+        if min(cells, account_cells) < 1 or not (whole.holds(cells) and own.holds(account_cells)):
+            raise Broken(f"row {entry.sequence} charges more than was left")
+        if standing.population is not None:
+            self._charge_population(entry, standing.population, cells)
+        self.charged.update(digests)
+        self.asked.update(dict.fromkeys(((digest, holder) for digest in digests), entry.sequence))
+        return (
+            replace(standing, spent=multiply(standing.spent, cells), rules=entry.rules),
+            replace(account, spent=multiply(account.spent, account_cells)),
+        )
+
+    def _check_price(self, entry: Entry, fresh: list[int], cells: int, account_cells: int) -> None:
+        if not fresh and cells != 1:
+            raise Broken(f"row {entry.sequence} charges for what was paid")
+        if self._reprice is None:
+            self.unpriced += 1
+            return
+        questions = entry.told["questions"]
+        schema = self.schemas[entry.dataset]
+        right = self._reprice(schema, questions, entry.rules)
+        some = [questions[at] for at in fresh]
+        less = (
+            right if some == questions else self._reprice(schema, some, entry.rules) if some else 1
+        )
+        if right is None or less is None:
+            self.unpriced += 1
+        elif (less, right) != (cells, account_cells):
+            raise Broken(f"row {entry.sequence} charges another price than its questions have")
+        else:
+            self.repriced += 1
+
+    def _commit(self, entry: Entry) -> tuple[Standing, Account]:
+        holder, told = self._holder(entry), entry.told
+        if (entry.cells, entry.account_cells) != ("1", "1"):
+            raise Broken(f"row {entry.sequence} charges for an answer that was paid for")
+        answered: Collection[str] = ()
+        earlier: Collection[str] = ()
+        if self._past is not None:
+            earlier = self._past.paid(list(told["answers"]))
+            answered = self._past.answered(list(told["answers"]))
+        for digest, answer in told["answers"].items():
+            charged = digest in self.charged or digest in earlier
+            if not charged or digest in self.answers or digest in answered:
+                raise Broken(f"row {entry.sequence} answers what was not asked, or twice")
+            if not CELL_INDEX.fullmatch(answer):
+                raise Broken(f"row {entry.sequence} holds an answer that is none")
+            self.answers[digest] = answer, entry.sequence
+        if not told["answers"]:
+            raise Broken(f"row {entry.sequence} holds no answer")
+        return self.standings[entry.dataset], self.accounts[entry.dataset, holder]
+
+
+def replay(
+    entries: Iterable[Entry],
+    reprice: Reprice | None = None,
+    open_factor: OpenFactor | None = None,
+    past: Past | None = None,
+) -> tuple[Replay, Report]:
+    """Check rows from the first one, or from some past on, up to the first that does not hold."""
+    state = Replay(reprice, open_factor, past)
+    problem = bad = None
+    for entry in entries:
+        try:
+            state.step(entry)
+        except Broken as error:
+            problem, bad = str(error), 1 if state.last is None else state.last.sequence + 1
+            break
+    rows = 0 if state.last is None else state.last.sequence
+    report = Report(
+        holds=problem is None,
+        rows=rows,
+        first_bad=bad,
+        problem=problem,
+        head=None if state.last is None else Head(state.last.sequence, state.last.hash),
+        repriced=state.repriced,
+        unpriced=state.unpriced,
+        intact=problem is None,
+        since=None if past is None else past.head,
+    )
+    if report.holds and state.broken_promises:
+        row, promise = state.broken_promises[0]
+        report = replace(report, holds=False, first_bad=row, problem=promise)
+    return state, report
+
+
+def verify(
+    transaction: Transaction,
+    reprice: Reprice | None = None,
+    head: Head | None = None,
+    open_factor: OpenFactor | None = None,
+    since: Head | None = None,
+) -> Report:
+    """Replay every row, or those after a saved head; then compare what lies beside the rows."""
+    try:
+        past = None if since is None else _past(transaction, since)
+    except (Broken, EngineError) as error:
+        return Report(
+            holds=False,
+            rows=0,
+            first_bad=None,
+            problem=getattr(error, "problem", str(error)),
+            head=None,
+            intact=False,
+            since=since,
+        )
+    start = FIRST if since is None else since.sequence + 1
+    state, report = replay(transaction.entries(start), reprice, open_factor, past)
+    if not report.intact:
+        return report
+    problem = _beside(transaction, state, report)
+    if problem is None and head is not None:
+        problem = _older(transaction, head)
+    if problem is None:
+        return report
+    return replace(report, holds=False, intact=False, first_bad=None, problem=problem)
+
+
+def _past(transaction: Transaction, since: Head) -> Past:
+    """Return how everything stood at a saved head, if its row is in the chain."""
+    problem = _older(transaction, since)
+    if problem is None and since.format != FORMAT:
+        problem = "the saved head is of an older format, whose rows were all written again"
+    row = None if problem else transaction.entry(since.sequence)
+    if row is None:
+        raise Broken(problem)
+    return Past(transaction, since, row)
+
+
+def _beside(transaction: Transaction, state: Replay, report: Report) -> str | None:
+    """Say what lies beside the rows and does not belong to them."""
+    noted = transaction.head()
+    if noted != report.head:
+        at = noted.sequence if noted else 0
+        return f"the store says that it ends with row {at}, and its rows are others"
+    asked, answers = transaction.indexed(0 if report.since is None else report.since.sequence)
+    if {(digest, account): row for digest, account, row in asked} != state.asked:
+        return "the index of the questions that were charged does not belong to the rows"
+    if {digest: (answer, row) for digest, answer, row in answers} != state.answers:
+        return "the index of the answers does not belong to the rows"
+    return None
+
+
+def hash_at(transaction: Transaction, head: Head) -> str | None:
+    """Return the hash of the row that a saved head names; None where there is no such row."""
+    if head.format != FORMAT:
+        return transaction.hash_before_migration(head.format, head.sequence)
+    return transaction.hash_of(head.sequence)
+
+
+def _older(transaction: Transaction, head: Head) -> str | None:
+    """Say whether the chain lacks a row that a saved head names."""
+    known = hash_at(transaction, head)
+    if known == head.hash:
+        return None
+    if known is None:
+        end = transaction.head()
+        return (
+            f"it ends with row {0 if end is None else end.sequence} and the saved head is row "
+            f"{head.sequence}, so an older ledger was put in its place"
+        )
+    return f"row {head.sequence} is another one than the saved head, so the history was replaced"

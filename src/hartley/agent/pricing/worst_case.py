@@ -1,0 +1,463 @@
+"""The worst case of a batch: the type of the public and open columns that costs most."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
+from math import comb, inf, prod
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from hartley.agent.pricing import several_rows
+from hartley.agent.pricing.atoms import Asked, classes, direction_of, form_atoms, possible_terms
+from hartley.agent.pricing.one_row import Part, price_part
+from hartley.agent.pricing.regions import apart, product_within
+from hartley.agent.pricing.several_rows import Pricing, Rows
+from hartley.agent.questions.batch import Statistic
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from hartley.agent.pricing.atoms import Atoms, Class, Direction, Leaf, Range, Term
+    from hartley.agent.pricing.regions import Grid
+    from hartley.agent.questions.batch import Question
+    from hartley.ranges.schema.schema import Schema
+
+
+MOST_STATES = 16_384
+"""A batch that tells more types of rows apart is priced in parts that look at fewer columns."""
+MOST_CODES = 64
+"""An open column of more codes inside a form is not looked into where a person has several rows."""
+
+
+class Type(NamedTuple):
+    """A class of values of the public and open columns."""
+
+    mask: int
+    """The terms of filters that it leaves possible, as bits."""
+    shifts: tuple[Range, ...]
+    """From where to where the known part of each form runs over the class."""
+
+
+class _Term(NamedTuple):
+    owner: int
+    known: Term
+    private: Term
+
+
+class _Measured(NamedTuple):
+    """The form of a question, taken apart."""
+
+    statistic: Statistic
+    direction: Direction
+    scale: int
+    constant: int
+    known: int | None
+    """Which known form is added to it."""
+
+
+class Resolved:
+    """A batch taken apart: terms of filters and parts of forms, by what is known of columns."""
+
+    def __init__(
+        self, questions: Sequence[Question], schema: Schema, silent: Collection[int] = ()
+    ) -> None:
+        """Take a batch apart; silent questions tell nothing and are left out."""
+        self.schema = schema
+        self.opaque: list[int] = []
+        """Questions whose filter has too many parts to look into."""
+        self._terms: list[_Term] = []
+        self._forms: list[_Measured] = []
+        self._known_forms: list[Direction] = []
+        for number, question in enumerate(questions):
+            self._forms.append(self._measure(question))
+            if number not in silent:
+                self._take(number, question)
+        self._owned: dict[int, int] = {}
+        self._asked: dict[tuple[int, Range | None], Asked] = {}
+        self._alike: dict[Asked, Asked] = {}
+        self._asking: dict[str, dict[Leaf, int]] = {}
+        for number, term in enumerate(self._terms):
+            self._owned[term.owner] = self._owned.get(term.owner, 0) | 1 << number
+            for column, leaf in term.known:
+                asking = self._asking.setdefault(column, {})
+                asking[leaf] = asking.get(leaf, 0) | 1 << number
+
+    def _take(self, number: int, question: Question) -> None:
+        terms = possible_terms(question.where, question.form, self.schema.columns)
+        if terms is None or self._wide(question):
+            self.opaque.append(number)
+            return
+        for term in terms:
+            known: list[tuple[str, Leaf]] = []
+            private: list[tuple[str, Leaf]] = []
+            for column, leaf in term:
+                described = self.schema.columns[column]
+                if leaf[0] != ((0, described.points - 1),) or (described.nullable and not leaf[1]):
+                    (private if described.kind == "private" else known).append((column, leaf))
+            self._terms.append(_Term(number, tuple(known), tuple(private)))
+
+    def _wide(self, question: Question) -> bool:
+        """Whether several rows of a person have too many known parts of the form to list."""
+        columns = [self.schema.columns[c] for c, _ in question.form.terms] if question.form else []
+        wide = any(c.kind == "open" and c.points > MOST_CODES for c in columns)
+        return wide and self.schema.rows_per_unit > 1
+
+    def _measure(self, question: Question) -> _Measured:
+        form = question.form
+        if form is None:
+            return _Measured(question.statistic, (), 1, 0, None)
+        columns = self.schema.columns
+        private = tuple(term for term in form.terms if columns[term[0]].kind == "private")
+        direction, scale = direction_of(private)
+        known = None
+        if len(private) < len(form.terms):
+            rest = tuple(term for term in form.terms if columns[term[0]].kind != "private")
+            if rest not in self._known_forms:
+                self._known_forms.append(rest)
+            known = self._known_forms.index(rest)
+        return _Measured(question.statistic, direction, scale, form.constant, known)
+
+    def start(self) -> Type:
+        """Return the type of which nothing is known yet."""
+        return Type((1 << len(self._terms)) - 1, ((0, 0),) * len(self._known_forms))
+
+    def refine(
+        self, start: Type, kinds: Iterable[str], *, apart: bool = False
+    ) -> list[Type] | None:
+        """Split a type by the columns of some kinds that questions look at.
+
+        Types with equal truth values are one, and the known parts of their forms become ranges;
+        ``apart`` keeps different known parts of forms apart instead, as several rows of one person
+        need it: which of them pass a filter then matters. None where there are too many types.
+        """
+        states: dict[tuple[int, tuple[Range, ...] | None], Type] = {(0, None): start}
+        for column in self._used(kinds):
+            parts = self._parts(column, apart=apart)
+            moved = [(k, t) for k, d in enumerate(self._known_forms) for c, t in d if c == column]
+            found: dict[tuple[int, tuple[Range, ...] | None], Type] = {}
+            for state in states.values():
+                for part in parts:
+                    mask, wider = state.mask & part.mask, list(state.shifts)
+                    for k, times in moved:
+                        ends = (times * part.low, times * part.high)
+                        wider[k] = (wider[k][0] + min(ends), wider[k][1] + max(ends))
+                    shifts = tuple(wider)
+                    key = (mask, shifts if apart else None)
+                    old = found.get(key)
+                    found[key] = Type(mask, shifts if old is None else _hull(old.shifts, shifts))
+                if len(found) > MOST_STATES:
+                    return None
+            states = found
+        return list(states.values())
+
+    def _used(self, kinds: Iterable[str]) -> list[str]:
+        used = dict.fromkeys([*self._asking, *(c for d in self._known_forms for c, _ in d)])
+        return [column for column in used if self.schema.columns[column].kind in kinds]
+
+    def _parts(self, column: str, *, apart: bool) -> list[Class]:
+        described = self.schema.columns[column]
+        asking = self._asking.get(column, {})
+        full = self.start().mask
+        free = full & ~sum(asking.values())
+        if apart and any(c == column for d in self._known_forms for c, _ in d):
+            beyond = len(self._terms)
+            single: dict[Leaf, int] = {
+                (((code, code),), False): 1 << beyond + code for code in range(described.points)
+            }
+            for leaf, mask in asking.items():
+                single[leaf] = single.get(leaf, 0) | mask
+            return classes(described, single, free)
+        return classes(described, asking, free)
+
+    def known_columns(self, number: int) -> frozenset[str]:
+        """Return the public and open columns that a question looks at."""
+        form = self._forms[number].known
+        summed = () if form is None else self._known_forms[form]
+        tested = (c for term in self._terms if term.owner == number for c, _ in term.known)
+        return frozenset([*tested, *(c for c, _ in summed)])
+
+    def asked(self, known: Type) -> list[tuple[int, Asked]]:
+        """Return what a type leaves of each question, by number; impossible ones are left out.
+
+        What is equal is the same object, however many types and questions have it.
+        """
+        found = []
+        for number, own in self._owned.items():
+            left = known.mask & own  # the terms of no other question
+            if left:
+                form = self._forms[number].known
+                key = left, None if form is None else known.shifts[form]
+                asked = self._asked.get(key)
+                if asked is None:
+                    new = self._left(number, *key)
+                    asked = self._asked[key] = self._alike.setdefault(new, new)
+                found.append((number, asked))
+        return found
+
+    def _left(self, number: int, terms: int, known: Range | None) -> Asked:
+        """Return what is left of a question where some of its terms are possible."""
+        private: dict[Term, None] = {}
+        while terms:
+            lowest = terms & -terms
+            private[self._terms[lowest.bit_length() - 1].private] = None
+            terms ^= lowest
+        form = self._forms[number]
+        kept = ((),) if () in private else tuple(private)
+        low, high = known or (0, 0)
+        shift = (form.constant + low, form.constant + high)
+        return Asked(form.statistic, kept, form.direction, form.scale, shift)
+
+
+def _hull(one: Sequence[Range], other: Sequence[Range]) -> tuple[Range, ...]:
+    return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))
+
+
+def independent(asked: Sequence[tuple[int, Asked]]) -> list[list[tuple[int, Asked]]]:
+    """Split questions into groups that share no private column."""
+    return [group for group, _ in apart([(one, one[1].columns) for one in asked])]
+
+
+MOST_TYPES = 512
+"""Beyond this many multisets of types of rows, questions are priced type by type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The factors of a price; their product, and one more where absence adds an output."""
+
+    parts: tuple[Part, ...] = ()
+    absence: bool = False
+    """Whether being absent adds one output to the product of the parts."""
+    factors: tuple[int, ...] = ()
+    """Prices of questions that were not looked into, or of further groups of them."""
+
+    @property
+    def cells(self) -> int:
+        """The number of outputs."""
+        return (prod([p.cells for p in self.parts]) + self.absence) * prod(self.factors)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Questions that share private columns with each other, and with no other question."""
+
+    numbers: tuple[int, ...]
+    asked: tuple[Asked, ...]
+    atoms: Atoms | None
+
+    @property
+    def silent(self) -> bool:
+        """Whether a present record can be counted by no question, just as an absent one."""
+        return self.atoms is not None and any(not atom.alive for atom in self.atoms.atoms)
+
+
+_Priced: TypeAlias = dict[tuple[int, bool], Part]
+"""The groups that were priced at some steps, by their names and whether the row may be absent."""
+
+
+class Pricer:
+    """Prices one batch at any steps; atoms are formed once."""
+
+    def __init__(
+        self, questions: Sequence[Question], schema: Schema, silent: Sequence[int] = ()
+    ) -> None:
+        """Take a batch apart; silent questions are those that have one answer at every step."""
+        self.questions, self.schema, self.silent = questions, schema, list(silent)
+        self._resolved = Resolved(questions, schema, silent)
+        ignored = {*silent, *self._resolved.opaque}
+        self._asked = [number for number in range(len(questions)) if number not in ignored]
+        opened = any(column.kind == "open" for column in schema.columns.values())
+        # Where open columns were paid for, the number of rows was paid for with them.
+        self._absent = schema.rows == "private" and not opened
+        self._atoms: dict[tuple[int, ...], Atoms | None] = {}
+        self._groups: dict[tuple[tuple[int, ...], tuple[int, ...]], _Group] = {}
+        self._parts_of: dict[int, list[list[tuple[int, Asked]]]] = {}
+        self._types: list[list[_Group]] | None = None
+
+    def worst(self, grids: Sequence[Grid]) -> Case:
+        """Return the case that costs most at some steps."""
+        several = self.schema.rows_per_unit > 1
+        case = self._several_rows(grids) if several else self._one_row(grids)
+        blind = tuple([self._blind(n, grids[n]) for n in self._resolved.opaque])
+        return replace(case, factors=case.factors + blind) if blind else case
+
+    # --- one row a person ---------------------------------------------------------------------
+
+    def _one_row(self, grids: Sequence[Grid]) -> Case:
+        if self._types is None:
+            found = self._resolved.refine(self._resolved.start(), ("public", "open"))
+            if found is None:
+                return Case(factors=tuple(self._apart(self._asked, grids)))
+            types = [independent(self._resolved.asked(known)) for known in found]
+            self._types = [[self._group(some) for some in groups] for groups in types]
+        worst, most = Case(), 1
+        priced: _Priced = {}
+        for groups in self._distinct(self._types, grids):
+            case = self._of_type(groups, grids, priced)
+            cells = case.cells
+            if cells > most:
+                worst, most = case, cells
+        return worst
+
+    @staticmethod
+    def _distinct(types: list[list[_Group]], grids: Sequence[Grid]) -> Iterable[list[_Group]]:
+        """Return types that ask different things; those that ask the same cost the same."""
+        if len(types) == 1:
+            return types
+        first: dict[Grid, int] = {}
+        names = [first.setdefault(grid, number) for number, grid in enumerate(grids)]
+        found: dict[object, list[_Group]] = {}
+        for groups in types:
+            key = tuple([(*map(id, g.asked), *[names[n] for n in g.numbers]) for g in groups])
+            found.setdefault(key, groups)
+        return found.values()
+
+    def _group(self, pairs: Sequence[tuple[int, Asked]]) -> _Group:
+        """Return questions as a group, which is one object however many types have it."""
+        numbers = tuple([number for number, _ in pairs])
+        names = tuple([id(question) for _, question in pairs])
+        found = self._groups.get((numbers, names))
+        if found is None:
+            asked = tuple([question for _, question in pairs])
+            if names not in self._atoms:
+                self._atoms[names] = form_atoms(asked, self.schema)
+            found = self._groups[numbers, names] = _Group(numbers, asked, self._atoms[names])
+        return found
+
+    def _of_type(self, groups: Sequence[_Group], grids: Sequence[Grid], priced: _Priced) -> Case:
+        present = Case(tuple([self._part(g, grids, priced, absent=False) for g in groups]))
+        if not self._absent or all(group.silent for group in groups):
+            return present
+        apart = Case(present.parts, absence=True)
+        joined = Case(tuple(self._part(g, grids, priced, absent=True) for g in groups))
+        return min(apart, joined, key=lambda case: case.cells)
+
+    def _part(self, group: _Group, grids: Sequence[Grid], priced: _Priced, *, absent: bool) -> Part:
+        """Price a group, once for all types that have it."""
+        key = (id(group), absent)
+        if key not in priced:
+            if group.atoms is not None:
+                here = [grids[number] for number in group.numbers]
+                priced[key] = price_part(group.numbers, group.atoms, here, absent=absent)
+            else:
+                priced[key] = self._unseen(group, grids, priced, absent=absent)
+        return priced[key]
+
+    def _unseen(
+        self, group: _Group, grids: Sequence[Grid], priced: _Priced, *, absent: bool
+    ) -> Part:
+        """Price a group of too many atoms: questions that filter by the same columns together."""
+        numbers = group.numbers
+        if len(numbers) == 1:
+            return Part(numbers, (), None, self._blind(numbers[0], grids[numbers[0]]), None, None)
+        if id(group) not in self._parts_of:
+            self._parts_of[id(group)] = _buckets(list(zip(numbers, group.asked, strict=True)))
+        columns = sorted(frozenset().union(*[asked.columns for asked in group.asked]))
+        points = prod([self.schema.columns[c].size for c in columns]) + absent
+
+        def price(some: Sequence[tuple[int, Asked]]) -> int:
+            return self._part(self._group(some), grids, priced, absent=absent).cells
+
+        # Where lengths are collected, all of them are needed.
+        limit = points if grids[numbers[0]].lengths is None else inf
+        singles = product_within(price, self._parts_of[id(group)], limit)
+        return Part(numbers, tuple(columns), points, singles, None, None)
+
+    # --- several rows a person ----------------------------------------------------------------
+
+    def _several_rows(self, grids: Sequence[Grid]) -> Case:
+        worst = Case()
+        publics = self._resolved.refine(self._resolved.start(), ("public",))
+        for public in publics or ():
+            types = self._resolved.refine(public, ("open",), apart=True)
+            if types is None:
+                publics = None
+                break
+            case = self._of_types(types, grids)
+            worst = max(worst, case, key=lambda found: found.cells)
+        return Case(factors=tuple(self._apart(self._asked, grids))) if publics is None else worst
+
+    def _of_types(self, types: Sequence[Type], grids: Sequence[Grid]) -> Case:
+        r = self.schema.rows_per_unit
+        asked = [dict(self._resolved.asked(known)) for known in types]
+        several = comb(len(types) + r - 1, r)
+        listed = several if several <= MOST_TYPES else r * len(types)
+        pricing = Pricing(
+            self.schema,
+            grids,
+            absent=self._absent,
+            most=max(several_rows.MOST_MULTISETS // listed, 32),
+        )
+        if several <= MOST_TYPES:
+            rows = [
+                [Rows(asked[t], n) for t, n in Counter(chosen).items()]
+                for chosen in combinations_with_replacement(range(len(types)), r)
+            ]
+            return Case(tuple(pricing.parts(max(rows, key=pricing.cells))))
+        homes = Counter(number for some in asked for number in some)
+        local = [{n: q for n, q in some.items() if homes[n] == 1} for some in asked]
+        spanning = sorted(number for number, types_of in homes.items() if types_of > 1)
+        return Case(factors=(self._knapsack(local, pricing), *self._apart(spanning, grids)))
+
+    def _knapsack(self, local: Sequence[dict[int, Asked]], pricing: Pricing) -> int:
+        """Share r rows among types so that the product of their prices is largest."""
+        r = self.schema.rows_per_unit
+        best = [1] * (r + 1)
+        for asked in local:
+            if asked:
+                own = [1] + [pricing.cells([Rows(asked, n)]) for n in range(1, r + 1)]
+                best = [max(best[k - n] * own[n] for n in range(k + 1)) for k in range(r + 1)]
+        return best[r]
+
+    def _apart(self, numbers: Sequence[int], grids: Sequence[Grid]) -> list[int]:
+        """Price questions apart from each other, those that look at the same known columns not."""
+        if not numbers:
+            return []
+        if len(numbers) < len(self._asked):
+            return [self._again(numbers, grids)]
+        if len(numbers) == 1:
+            return [self._blind(numbers[0], grids[numbers[0]])]
+        buckets: dict[frozenset[str], list[int]] = {}
+        for number in numbers:
+            buckets.setdefault(self._resolved.known_columns(number), []).append(number)
+        split = list(buckets.values()) if len(buckets) > 1 else [[number] for number in numbers]
+        return [self._again(some, grids) for some in split]
+
+    def _again(self, numbers: Sequence[int], grids: Sequence[Grid]) -> int:
+        pricer = Pricer([self.questions[n] for n in numbers], self.schema)
+        return pricer.worst([grids[n] for n in numbers]).cells
+
+    def _blind(self, number: int, grid: Grid) -> int:
+        """Return the price of a question without looking into its filter."""
+        question, r = self.questions[number], self.schema.rows_per_unit
+        if question.statistic is Statistic.ORDER:
+            return grid.levels + 1
+        if grid.constant:
+            return 1
+        if question.form is None:
+            return r + 1
+        low, high = contributions(question, self.schema)
+        return 1 + grid.crossed(r * (high - low))
+
+
+def _buckets(asked: Sequence[tuple[int, Asked]]) -> list[list[tuple[int, Asked]]]:
+    """Put questions together that filter by the same columns; each is alone where all do."""
+    buckets: dict[frozenset[str], list[tuple[int, Asked]]] = {}
+    for one in asked:
+        buckets.setdefault(one[1].filtered, []).append(one)
+    if len(buckets) == 1:
+        return [[one] for one in asked]
+    return [*independent(buckets.pop(frozenset(), [])), *buckets.values()]
+
+
+def contributions(question: Question, schema: Schema) -> tuple[int, int]:
+    """Return from where to where one row moves a sum or an order statistic, zero included."""
+    assert question.form is not None
+    low = high = question.form.constant
+    for column, times in question.form.terms:
+        ends = (0, times * (schema.columns[column].points - 1))
+        low, high = low + min(ends), high + max(ends)
+    if question.statistic is Statistic.SQUARES:
+        return 0, max(low * low, high * high)
+    return min(low, 0), max(high, 0)

@@ -1,0 +1,102 @@
+"""What one SELECT asks: groups from the schema, and what to read out of which integer questions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import date
+
+    from hartley.agent.questions.batch import Question
+
+
+class Kind(StrEnum):
+    """What a reader wants to see, made of one to three integer statistics."""
+
+    COUNT = "count"
+    SUM = "sum"
+    AVERAGE = "average"
+    VARIANCE = "variance"
+    DEVIATION = "standard deviation"
+    ORDER = "order statistic"
+
+
+@dataclass(frozen=True)
+class Key:
+    """One value of a column, or one bin, that a group stands for; from the schema alone."""
+
+    value: str | int | bool | Fraction | date | None
+    """None of the rows without a value, and of those with a value that is not declared."""
+    shown: str
+
+
+@dataclass(frozen=True)
+class Item:
+    """One number of the answer: which statistics it is read from, and how.
+
+    A row's value is `scale` times the whole number of its form, plus `shift`. The numbers `sum`,
+    `squares`, `count` and `order` are places in the questions of the selection.
+    """
+
+    label: str
+    group: int
+    kind: Kind
+    place: tuple[int, int]
+    """From where to where it stands in the text."""
+    rows: tuple[int, int]
+    """How many rows it can be about, by the schema alone."""
+    scale: Fraction = Fraction(1)
+    shift: Fraction = Fraction(0)
+    reach: tuple[int, int] | None = None
+    """Bounds of the form among the rows that it is about; None where there is certainly none."""
+    sample: bool = False
+    """Whether n - 1 divides a variance instead of n."""
+    date: bool = False
+    """Whether the number is a day, counted from 1970-01-01."""
+    sum: int | None = None
+    squares: int | None = None
+    count: int | None = None
+    order: int | None = None
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """The places of the questions that it is read from."""
+        found = (self.sum, self.squares, self.count, self.order)
+        return tuple(place for place in found if place is not None)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A resolved SELECT: its table, its groups, its numbers and the integer questions behind them.
+
+    The items of the first group come first, in the order of the text, then those of the next; a
+    SELECT without GROUP BY has one group without keys. Questions that items share are asked once.
+    """
+
+    text: str
+    table: str
+    """The name of the table as the schema spells it."""
+    keys: tuple[str, ...]
+    """What the groups are of."""
+    groups: tuple[tuple[Key, ...], ...]
+    """One key for each of them, a group."""
+    items: tuple[Item, ...]
+    questions: tuple[Question, ...]
+    """With the finest steps, unless told otherwise."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the numbers, in the order of the text."""
+        return tuple(item.label for item in self.items if item.group == 0)
+
+    def with_steps(self, steps: Sequence[Fraction | int]) -> Selection:
+        """Return the same selection, told in other cells: one step a question."""
+        told = [
+            replace(question, step=Fraction(step))
+            for question, step in zip(self.questions, steps, strict=True)
+        ]
+        return replace(self, questions=tuple(told))

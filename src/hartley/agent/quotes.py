@@ -1,0 +1,352 @@
+"""From texts and wishes to plans and quotes: public things alone, before any data is touched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hartley.agent.answers.promise import certificate_of
+from hartley.agent.answers.reply import Quote, Useful, useful_words
+from hartley.agent.ledger.ledger import open_ledger
+from hartley.agent.pricing.finest_steps import cells_within
+from hartley.agent.pricing.price import price, steps_for_bits, steps_within
+from hartley.agent.questions.batch import to_plain
+from hartley.agent.questions.question import parse
+from hartley.agent.statistics.statistics import fits
+from hartley.agent.wish import coarsest_steps, steps_for_error, vacuous_labels, worst_errors
+from hartley.errors import InputError, OptionError, Refused
+from hartley.exact import bits_at_least, floor_power
+from hartley.ranges.schema.schema import Schema
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+    from fractions import Fraction
+
+    from hartley.agent.ledger.ledger import Ledger, State
+    from hartley.agent.questions.batch import Question
+    from hartley.agent.questions.selection import Selection
+    from hartley.agent.wish import PublicCount
+
+MOST_PLANS, MOST_KEPT = 1000, 100
+"""So many plans are remembered, of so many statistics at most; a repeat need not be read again."""
+
+
+MOST_TRIES = 8
+"""So many prices are tried, each twice as far on, until one tells something."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A question and what is wished of its answer: an error, or a price in bits.
+
+    Example:
+        >>> Wish("SELECT AVG(age) FROM people", error=0.5).error
+        0.5
+    """
+
+    text: str
+    error: object = None
+    bits: object = None
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Where questions are read and priced: it knows what everybody may know, and no data."""
+
+    schema: Schema
+    rows: int
+    """The public number of rows, or the most that there can be."""
+    public_count: PublicCount | None = None
+    """Counts rows by public columns alone, where that can be done."""
+    plans: dict[tuple[str, str, str], Selection] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    """What was read before, by text and wish: plans depend on nothing else here."""
+
+    def plan(
+        self, questions: str | Wish | Sequence[str | Wish], error: object, bits: object
+    ) -> list[Selection]:
+        """Parse and validate every question and choose its steps."""
+        listed = [questions] if isinstance(questions, (str, Wish)) else questions
+        if not isinstance(listed, (list, tuple)) or not all(map(_is_asked, listed)):
+            raise OptionError(
+                "The question is neither SQL text nor a Wish, nor a list of them",
+                hint="write for example 'SELECT COUNT(*) FROM people'",
+            )
+        if not listed:
+            raise OptionError("The batch holds no question", hint="ask at least one")
+        plans = []
+        for one in listed:
+            wish = one if isinstance(one, Wish) else Wish(one)
+            if wish.error is None and wish.bits is None:
+                wish = Wish(wish.text, error, bits)
+            plans.append(self._selection(wish))
+        return plans
+
+    def _selection(self, wish: Wish) -> Selection:
+        key = wish.text, repr(wish.error), repr(wish.bits)
+        known = self.plans.get(key)
+        if known is None:
+            known = self._resolved(wish)
+            if len(self.plans) >= MOST_PLANS:
+                self.plans.clear()
+            if len(known.questions) <= MOST_KEPT:
+                self.plans[key] = known
+        return known
+
+    def _resolved(self, wish: Wish) -> Selection:
+        if wish.error is not None and wish.bits is not None:
+            raise OptionError("Both an error and bits are wished", hint="give one of them")
+        selection = parse(wish.text, self.schema, self.rows)
+        if wish.error is not None:
+            steps = steps_for_error(selection, wish.error, public_count=self.public_count)
+            told = self._as_fine_at_that_price(selection.with_steps(steps))
+        else:
+            bits = self.schema.default_bits if wish.bits is None else wish.bits
+            told = self._within(selection, bits)
+        if not all(fits(one, self.schema, self.rows) for one in told.questions):
+            raise Refused(
+                "A total of this question could be too large for an exact sum",
+                hint="use smaller coefficients, or coarser steps in the schema",
+                text=wish.text,
+            )
+        return told
+
+    def _within(self, selection: Selection, bits: object) -> Selection:
+        """Return a selection with the finest steps for so many bits."""
+        try:
+            return selection.with_steps(steps_for_bits(selection.questions, bits, self.schema))
+        except Refused as refused:
+            labels = selection.labels
+            prices = self.useful(selection, labels, floor_power(bits, what="wished price"))
+            raise Refused(
+                refused.problem,
+                hint=f"allow more bits: {useful_words(prices)}" if prices else refused.hint,
+                text=selection.text,
+            ) from None
+
+    # --- answers that would say no more than the schema ---
+
+    def check_useful(self, plans: Sequence[Selection], ledger: Ledger, analyst: str | None) -> None:
+        """Refuse answers that would say no more than the schema, unless they were paid for."""
+        for plan in plans:
+            labels = vacuous_labels(plan, public_count=self.public_count)
+            if not labels or not ledger.unpaid(
+                self.schema.name, analyst, [to_plain(one) for one in plan.questions]
+            ):
+                continue
+            prices = self.useful(plan, labels, price(plan.questions, self.schema).cells)
+            raise Refused(
+                f"The answer to {labels[0]} would be no narrower than the schema",
+                hint=(f"{useful_words(prices)}; " if prices else "")
+                + "ask for it all the same with vacuous=True (--vacuous)",
+                text=plan.text,
+                place=next(item.place for item in plan.items if item.label == labels[0]),
+            )
+
+    def useful(self, plan: Selection, labels: Sequence[str], cells: int) -> tuple[Useful, ...]:
+        """Return the least price at which all is told, and the next whole number of bits.
+
+        Errors are those of some labels, which would be vacuous for less.
+        """
+        coarsest = coarsest_steps(plan, self.schema)
+        limit = max(cells_within(plan.questions, coarsest, self.schema), cells + 1)
+        for more in range(MOST_TRIES):
+            first = self._told_within(plan, limit + 2**more - 1, labels)
+            if first is not None:
+                break
+        else:
+            return ()
+        whole = 1 << (first.cells - 1).bit_length()
+        exact = not any(error for _, error in first.errors)
+        if exact or whole == first.cells or len(plan.questions) > MOST_KEPT:  # a second takes long
+            return (first,)
+        second = self._told_within(plan, whole, labels)
+        better = second is not None and second.errors != first.errors
+        return (first, second) if second is not None and better else (first,)
+
+    def _told_within(self, plan: Selection, limit: int, labels: Sequence[str]) -> Useful | None:
+        """Return how labels are told within a limit of cells; None where something is not told."""
+        try:
+            steps = steps_within(plan.questions, limit, self.schema)
+        except Refused:
+            return None
+        told = plan.with_steps(steps)
+        if vacuous_labels(told, public_count=self.public_count):
+            return None
+        errors, certain = (self._errors(told, fullest=fullest) for fullest in (True, False))
+        named = tuple(error for error in errors if error[0] in labels)
+        rows = None if set(named) <= {*certain} else self.rows
+        return Useful(limit, named, rows)
+
+    def _as_fine_at_that_price(self, told: Selection) -> Selection:
+        """Return a selection with the finest steps that cost no more than its own.
+
+        Wishes that cost the same become the same question, so that the second one is free.
+        """
+        cells = price(told.questions, self.schema).cells
+        try:
+            steps = steps_within(told.questions, cells, self.schema)
+        except Refused:
+            return told
+        finer = all(new <= old.step for new, old in zip(steps, told.questions, strict=True))
+        return told.with_steps(steps) if finer else told
+
+    def quote(
+        self,
+        plans: Sequence[Selection],
+        ledger: Ledger | None = None,
+        analyst: str | None = None,
+        *,
+        vacuous: bool = False,
+    ) -> Quote:
+        """Return the price of plans, with what of it is due now, where a ledger tells it.
+
+        Numbers that would say no more than the schema are named with the next price that tells
+        more, unless ``vacuous`` says that they are wished.
+        """
+        questions = questions_of(plans)
+        found = price(questions, self.schema)
+        due = balance = affordable = refusal = None
+        if ledger is not None:
+            due = self._due(questions, found.cells, ledger, analyst)
+            balance = ledger.balance(self.schema.name, analyst)
+            # The account may hold what the dataset or its population does not.
+            refusal = ledger.refusal(
+                self.schema.name,
+                analyst,
+                [to_plain(one) for one in questions],
+                lambda new: (
+                    found.cells
+                    if len(new) == len(questions)
+                    else price([questions[i] for i in new], self.schema).cells
+                ),
+            )
+            affordable = refusal is None
+        texts = tuple(plan.text for plan in plans)
+        labels = tuple(
+            () if vacuous else vacuous_labels(plan, public_count=self.public_count)
+            for plan in plans
+        )
+        useful = tuple(
+            self.useful(plan, some, self._cells_alone(plan, plans, found.cells)) if some else ()
+            for plan, some in zip(plans, labels, strict=True)
+        )
+        return Quote(
+            texts=texts,
+            cells=found.cells,
+            bits=found.bits,
+            due=None if due is None else bits_at_least(due),
+            affordable=affordable,
+            errors=tuple(self._errors(plan) for plan in plans),
+            levels=tuple(tuple(map(levels, plan.questions)) for plan in plans),
+            remaining=None if balance is None else balance.remaining,
+            refusal=None if refusal is None else refusal.problem,
+            explanation=found.explain(),
+            certificate=certificate_of(texts, found.cells, self.schema),
+            vacuous=labels,
+            useful=useful,
+        )
+
+    def _cells_alone(self, plan: Selection, plans: Sequence[Selection], together: int) -> int:
+        """Return the price of one plan of a batch."""
+        return together if len(plans) == 1 else price(plan.questions, self.schema).cells
+
+    def _due(
+        self, questions: Sequence[Question], cells: int, ledger: Ledger, analyst: str | None
+    ) -> int:
+        """Return the price of what the account of an analyst was never charged for."""
+        listed = [to_plain(one) for one in questions]
+        fresh = ledger.unpaid(self.schema.name, analyst, listed) if listed else []
+        if len(fresh) == len(questions):
+            return cells
+        return price([questions[i] for i in fresh], self.schema).cells if fresh else 1
+
+    def _errors(
+        self, plan: Selection, *, fullest: bool = False
+    ) -> tuple[tuple[str, Fraction], ...]:
+        """Return the largest error of each number of the text, over all groups."""
+        worst: dict[str, Fraction] = {}
+        found = worst_errors(plan, public_count=self.public_count, fullest=fullest)
+        for item, error in zip(plan.items, found, strict=True):
+            worst[item.label] = max(error, worst.get(item.label, error))
+        return tuple(worst.items())
+
+
+def _is_asked(question: object) -> bool:
+    return isinstance(question, str) or (
+        isinstance(question, Wish) and isinstance(question.text, str)
+    )
+
+
+def questions_of(plans: Sequence[Selection]) -> list[Question]:
+    """Return every question of some plans once, in the order of the batch."""
+    return list(dict.fromkeys(question for plan in plans for question in plan.questions))
+
+
+def levels(question: Question) -> int:
+    """Return in how many cells a statistic is told."""
+    return int((question.most - question.least) / question.step) + 1
+
+
+def check_same_schema(schema: Schema, known: State) -> None:
+    """Refuse a schema that is not the one under which the dataset is asked."""
+    if known.schema != schema.to_toml():
+        raise InputError(
+            f"The schema of '{schema.name}' is not the one in the ledger",
+            hint="record the change with agent.change_schema(), or pass the schema of the ledger",
+        )
+
+
+def quote(  # noqa: PLR0913 - what a price rests on, each by name
+    questions: str | Wish | Sequence[str | Wish],
+    schema: Schema | Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    ledger: str | os.PathLike[str] | None = None,
+    rows: int | None = None,
+    error: object = None,
+    bits: object = None,
+    analyst: str | None = None,
+    vacuous: bool = False,
+) -> Quote:
+    """Return what questions would cost, from a schema alone; no data is needed.
+
+    Args:
+        questions: SQL, a wish, or a list of them: a batch.
+        schema: a ``Schema``, a dict or the path of a TOML file.
+        ledger: to tell what would be due now, and the number of rows.
+        rows: the public number of rows, where no ledger tells it.
+        error: how far off the answers may be, at most.
+        bits: what each question may cost, instead; else the schema's default.
+        analyst: who would ask.
+        vacuous: whether answers that say no more than the schema are wished; else the quote names
+            them, with the next price that tells more.
+
+    Example:
+        >>> age = {"age": {"kind": "private", "range": [0, 100], "step": 1}}
+        >>> people = {"table": {"name": "people"}, "columns": age}
+        >>> quote("SELECT AVG(age) FROM people", people, rows=1000, bits=1).bits
+        1.0
+    """
+    public = Schema.read(schema)
+    opened = None if ledger is None else open_ledger(ledger, create=False)
+    try:
+        state = None if opened is None else opened.state(public.name)
+        if state is not None:
+            check_same_schema(public, state)
+        told = rows if state is None else state.rows
+        most = public.max_rows if public.rows == "private" else told
+        if most is None:
+            raise OptionError(
+                "The number of rows is not known, and errors depend on it",
+                hint="give rows= (--rows), or the ledger of the table",
+            )
+        if most < 1:
+            raise OptionError(f"The number of rows {most} is not positive", hint="give at least 1")
+        desk = Desk(public, most)
+        plans = desk.plan(questions, error, bits)
+        return desk.quote(plans, opened, analyst, vacuous=vacuous)
+    finally:
+        if opened is not None:
+            opened.close()

@@ -1,0 +1,184 @@
+"""The integer-coded copy of a table, and the one gate through which statements reach it."""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from hartley.errors import EngineError
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from hartley.engines.coded.coding import ColumnCoding
+    from hartley.engines.coded.seals import Watch
+
+PARTS = frozenset(
+    [
+        *("Select", "From", "Table", "Identifier", "Where", "Group", "Alias"),
+        *("Column", "Literal", "Null", "Boolean", "Star", "Paren", "Neg"),
+        *("And", "Or", "Not", "EQ", "NEQ", "LTE", "GTE", "Between", "In", "Is"),
+        *("Count", "Sum", "Min", "Max", "Filter", "Case", "If"),
+        *("Add", "Sub", "Mul", "BitwiseRightShift", "Cast", "DataType", "DataTypeParam"),
+    ]
+)
+"""All that a statement may be made of: one SELECT of counts and sums over the coded copy."""
+
+
+STOPPED = ("interrupt", "cancel", "timeout", "timed out")
+"""Signs in what an engine says that somebody or its own limit ended a statement."""
+
+
+class Stopped(EngineError):  # noqa: N818 - reads as what it says: the statement was stopped
+    """A statement that was ended from outside; running it again at once would end alike."""
+
+
+class FileState(NamedTuple):
+    """By what a file that was not touched is known."""
+
+    path: str
+    size: int
+    written: int
+    """When its content was last written, in nanoseconds."""
+    changed: int
+    """When it was last changed in any way, also by being put in its place."""
+
+
+class Store(Protocol):
+    """Where a coded copy lives."""
+
+    engine: str
+    dialect: str
+    relation: tuple[str, ...]
+    """The parts of the name of the table."""
+
+    def fetch(self, text: str) -> Any:
+        """Run a statement and return its Arrow table."""
+
+    def close(self) -> None:
+        """Give back what is held."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The ledger that a coded copy belongs to, and the key by which it knows its copies again."""
+
+    ledger: str
+    """A random name of the ledger, which says nothing."""
+    key: bytes = field(repr=False)
+
+    def key_of(self, version: str) -> bytes:
+        """Return the key for the copy of one version: seeing one in use gives no other away."""
+        return hmac.digest(self.key, version.encode(), "sha256")
+
+
+@dataclass(frozen=True)
+class CodedTable:
+    """A table of codes: column i of the schema is ``ci``, NULL where a value is missing."""
+
+    codings: tuple[ColumnCoding, ...]
+    rows: int
+    version: str
+    """A random name of this state of the data; it says nothing about it."""
+    store: Store = field(repr=False)
+    sources: tuple[FileState, ...] = field(default=(), repr=False)
+    """The files that it was made of, as they were; known to its owner alone."""
+    digest: str | None = field(default=None, repr=False)
+    """Of all that the copy holds, under the key of its owner; known to the owner alone."""
+    watch: Watch | None = field(default=None, repr=False)
+    """Looks that a file stays as it was; None of a copy in memory or on a server."""
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine: duckdb, postgres or pyspark."""
+        return self.store.engine
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The number of every column, by its name."""
+        return {coding.column: i for i, coding in enumerate(self.codings)}
+
+    def coding(self, column: str) -> ColumnCoding:
+        """Return how a column is coded."""
+        return self.codings[self.places[column]]
+
+    def column(self, name: str) -> exp.Column:
+        """Return a column by the name that it has in the schema."""
+        from sqlglot import exp
+
+        return exp.Column(this=exp.Identifier(this=f"c{self.places[name]}", quoted=True))
+
+    def relation(self) -> exp.Table:
+        """Return the table of codes itself."""
+        from sqlglot import exp
+
+        *outer, name = (exp.Identifier(this=part, quoted=True) for part in self.store.relation)
+        return exp.Table(this=name, **dict(zip(("db", "catalog"), reversed(outer), strict=False)))
+
+    def run(self, query: exp.Select) -> Any:
+        """Run one statement and return its Arrow table: the only way to the engine.
+
+        A statement is a tree, never text, and every part of it is looked at: a single SELECT over
+        the coded copy that counts, adds and compares codes with whole numbers.
+        """
+        self._check(query)
+        text = query.sql(dialect=self.store.dialect)
+        self.check_unchanged()
+        try:
+            fetched = self.store.fetch(text)
+        except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
+            if str(error) == "Query interrupted":  # how DuckDB passes Ctrl-C on
+                raise KeyboardInterrupt from None
+            stopped = any(sign in f"{type(error).__name__} {error}".lower() for sign in STOPPED)
+            raise (Stopped if stopped else EngineError)(
+                f"The engine {self.engine} could not read the coded copy ({type(error).__name__})",
+                hint="check that the engine answers and ask again; what was charged stays paid",
+            ) from None
+        finally:
+            if self.watch is not None:
+                self.watch.note_touched()
+        self.check_unchanged()
+        return fetched
+
+    def check_unchanged(self) -> None:
+        """Refuse a copy in a file that somebody changed after it was opened."""
+        if self.watch is not None:
+            self.watch.check()
+
+    def count(self) -> int:
+        """Count the rows that are there, which is ``rows`` unless somebody changed the copy."""
+        from sqlglot import exp
+
+        counted = exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True)
+        found: int = self.run(exp.select(counted).from_(self.relation())).column(0)[0].as_py()
+        return found
+
+    def _check(self, query: exp.Select) -> None:
+        from sqlglot import exp
+
+        tables = 0
+        sound = type(query) is exp.Select
+        for node in query.walk() if isinstance(query, exp.Expression) else ():
+            kind = type(node).__name__
+            if isinstance(node, exp.Table):
+                tables += 1
+                sound &= node == self.relation()
+            elif isinstance(node, exp.Column):
+                sound &= not node.table and node.name[1:] in self._numbers
+            sound &= kind in PARTS and not (kind == "Literal" and node.is_string)
+            sound &= kind != "Select" or node is query
+        if not sound or tables != 1:
+            raise EngineError(
+                "A statement was stopped before it reached the engine",
+                hint="only counts and sums over the coded copy are run; report this as a fault",
+            )
+
+    @cached_property
+    def _numbers(self) -> frozenset[str]:
+        return frozenset(str(i) for i in range(len(self.codings)))
+
+    def close(self) -> None:
+        """Give back the connection and, of a copy in memory, the copy."""
+        self.store.close()

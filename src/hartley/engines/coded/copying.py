@@ -1,0 +1,267 @@
+"""Make the integer-coded copy of a table, once, in a place that the owner names; open it again."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hartley.engines.coded.coded_copy import CodedTable, FileState
+from hartley.engines.coded.coding import UNIT, UNKNOWN, coded_rows
+from hartley.engines.coded.copy_jobs import CopyJob, relation_of
+from hartley.engines.coded.row_sums import draw_seeds, read_sums
+from hartley.engines.coded.seals import sealed
+from hartley.engines.coded.stores import copy_rows, open_store
+from hartley.engines.tables.table import fetch_row
+from hartley.engines.tables.view import run
+from hartley.errors import ColumnError, InputError, TableError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hartley.engines.coded.coded_copy import Owner, Store
+    from hartley.engines.coded.coding import ColumnCoding
+    from hartley.engines.coded.copy_jobs import Place
+    from hartley.engines.tables.table import Table
+
+FORMAT = 1
+
+
+def code_table(  # noqa: PLR0913 - each is a promise of the schema, by its name
+    table: Table,
+    codings: Sequence[ColumnCoding],
+    *,
+    place: Place | None = None,
+    unit: str | None = None,
+    rows_per_unit: int = 1,
+    max_rows: int | None = None,
+    version: str | None = None,
+    owner: Owner | None = None,
+) -> CodedTable:
+    """Copy a table as whole numbers, and check what its schema promises.
+
+    Args:
+        table: the table, on any engine.
+        codings: how each column is coded.
+        place: where the copy lives. A name that ends in .duckdb is a file, whatever the engine;
+            ``schema.table`` is a table of the same PostgreSQL database; on Spark a name is a
+            table and anything with a slash a folder of Parquet files. Left out, the copy lives
+            as long as the connection: in memory, in a temporary table or in a checkpoint.
+        unit: the column that names the person; it is not copied.
+        rows_per_unit: the most rows that a person may have.
+        max_rows: the most rows that there may be.
+        version: a name of this state of the data; a random one if left out.
+        owner: the ledger that the copy is made for, which knows it again by its digest.
+
+    Raises:
+        ColumnError: where the data break a promise of the schema, with the column and a count.
+        EngineError: where the copy does not hold the rows that the coding statement gives.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> from hartley.engines.coded.coding import ColumnCoding
+        >>> from hartley.engines.tables.sources import open_table
+        >>> age = ColumnCoding("age", 11, low=Fraction(0), step=Fraction(10))
+        >>> code_table(open_table({"age": [17, 30]}), [age]).rows
+        2
+    """
+    sources = _states(table)  # before anything is read
+    rows = coded_rows(table, codings, unit)
+    if unit is not None:
+        _check_units(table, rows, codings, unit, rows_per_unit)
+        rows = rows.drop(UNIT)
+    name = secrets.token_hex(16) if version is None else version
+
+    def check(store: Store) -> str:
+        count = _check_codes(table, store, codings, max_rows)
+        note = {"format": FORMAT, "version": name, "rows": count, "columns": _described(codings)}
+        return json.dumps(note | {"sources": sources, "ledger": ledger})
+
+    ledger = "" if owner is None else owner.ledger
+    job = CopyJob(table, rows, tuple(codings), check, ledger)
+    store, note = run(table, lambda: copy_rows(job, place))
+    digest = watch = None
+    if place is not None:
+        if owner is not None:
+            digest, watch = run(
+                table, lambda: sealed(place, codings, name, owner, table, fresh=True)
+            )
+        store = store or open_store(place, table)[0]
+    assert store is not None
+    return CodedTable(tuple(codings), json.loads(note)["rows"], name, store, sources, digest, watch)
+
+
+def open_coded(
+    place: Place,
+    codings: Sequence[ColumnCoding],
+    *,
+    version: str | None = None,
+    near: Table | None = None,
+    owner: Owner | None = None,
+) -> CodedTable:
+    """Open a coded copy that is there already, only to read it.
+
+    Args:
+        place: as it was given to ``code_table``.
+        codings: how each column is coded; a copy that is coded otherwise is refused.
+        version: the version that is wanted; a copy of another one is refused.
+        near: a table on the PostgreSQL or the Spark that holds the copy.
+        owner: the ledger that asks, which compares the digest of the copy.
+    """
+    digest = watch = None
+    try:
+        if owner is not None and version is not None:
+            digest, watch = sealed(place, codings, version, owner, near)
+        store, content = open_store(place, near)
+        note = json.loads(content)
+    except InputError:
+        raise
+    except Exception as error:  # noqa: BLE001 - every failure of an engine, in one sentence
+        raise InputError(
+            f"There is no coded copy {Path(place).name} that can be opened "
+            f"({type(error).__name__})",
+            hint="check the name, or make the copy first",
+        ) from None
+    wrong = None
+    if note["format"] != FORMAT or note["columns"] != _described(codings):
+        wrong = "was made for another schema", "make a new copy in another place"
+    elif version is not None and note["version"] != version:
+        wrong = "holds another version of the data", "open the copy that belongs to this version"
+    else:
+        sources = tuple(FileState(*state) for state in note.get("sources", ()))
+        opened = CodedTable(
+            tuple(codings), note["rows"], note["version"], store, sources, digest, watch
+        )
+        if opened.count() == note["rows"]:
+            return opened
+        wrong = "was changed after it was made", "make a new copy in another place"
+    store.close()
+    raise InputError(f"The coded copy {Path(place).name} {wrong[0]}", hint=wrong[1])
+
+
+def holds_rows_of(coded: CodedTable, table: Table, *, thorough: bool = False) -> bool:
+    """Tell whether a copy holds the rows of a table, in whatever order.
+
+    Args:
+        coded: the copy.
+        table: what it is said to be a copy of.
+        thorough: whether every row is read. Else files that nobody has touched since are not read
+            again, and on another engine than the embedded one, where a table may be too large to
+            be read every time, only the number of rows is compared.
+
+    Example:
+        >>> from hartley.engines.coded.coding import ColumnCoding
+        >>> from hartley.engines.tables.sources import open_table
+        >>> sex = ColumnCoding("sex", 2, values=("f", "m"))
+        >>> copy = code_table(open_table({"sex": ["f", "m"]}), [sex])
+        >>> [holds_rows_of(copy, open_table({"sex": sexes})) for sexes in ("mf", "ff")]
+        [True, False]
+    """
+    if not thorough and table.paths and _states(table) == coded.sources:
+        return True
+    counted = run(table, table.expression.count().to_pyarrow).as_py()
+    if counted != coded.rows or not (thorough or table.engine == coded.engine == "duckdb"):
+        return bool(counted == coded.rows)
+    job, seeds = CopyJob(table, coded_rows(table, coded.codings), coded.codings), draw_seeds()
+    text = run(table, lambda: job.sums_query(f"({job.query()})", seeds, coded.store))
+    expected = read_sums(run(table, lambda: fetch_row(table.backend, text)))
+    return job.sums_of(coded.store, seeds) == expected
+
+
+def _states(table: Table) -> tuple[FileState, ...]:
+    stats = [(str(Path(path).absolute()), Path(path).stat()) for path in table.paths]
+    return tuple(FileState(path, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for path, s in stats)
+
+
+def _described(codings: Sequence[ColumnCoding]) -> list[dict[str, Any]]:
+    """Return how columns are coded as plain values, which a file gives back as they were."""
+    text: str = json.dumps([asdict(coding) for coding in codings], default=str)
+    plain: list[dict[str, Any]] = json.loads(text)
+    return plain
+
+
+# --- checks -----------------------------------------------------------------------------------
+
+
+def _check_units(
+    table: Table, rows: Any, codings: Sequence[ColumnCoding], unit: str, most: int
+) -> None:
+    """Refuse rows without a unit, units with too many rows and public columns that vary inside."""
+    public = {} if most == 1 else {i: c.column for i, c in enumerate(codings) if c.constant}
+    grouped = rows.group_by(UNIT).aggregate(
+        n=rows.count(),
+        **{f"low{i}": rows[f"c{i}"].min() for i in public},
+        **{f"high{i}": rows[f"c{i}"].max() for i in public},
+        **{f"present{i}": rows[f"c{i}"].count() for i in public},
+    )
+    known = grouped[UNIT].notnull()
+    counted = {
+        "missing": known.ifelse(0, grouped.n).sum(),
+        "crowded": (known & (grouped.n > most)).sum(),
+    }
+    for i in public:
+        present = grouped[f"present{i}"]
+        varied = (present > 0) & (
+            (present < grouped.n) | (grouped[f"low{i}"] < grouped[f"high{i}"])
+        )
+        counted[f"varied{i}"] = varied.sum()
+    found = run(table, grouped.aggregate(**counted).to_pyarrow).to_pylist()[0]
+    if found["missing"]:
+        raise ColumnError(
+            f"The unit '{unit}' of {table.name} is missing in {_counted(found['missing'], 'row')}",
+            hint="give every row a unit, or drop the rows",
+        )
+    if found["crowded"]:
+        raise ColumnError(
+            f"More than {_counted(most, 'row')} of {table.name} belong to one '{unit}' in "
+            f"{_counted(found['crowded'], 'case')}",
+            hint="raise rows_per_unit, or keep fewer rows of them",
+        )
+    for i, column in public.items():
+        if found[f"varied{i}"]:
+            raise ColumnError(
+                f"The public column '{column}' of {table.name} varies within "
+                f"{_counted(found[f'varied{i}'], 'unit')}",
+                hint="make it open or private, or give every unit one value",
+            )
+
+
+def _check_codes(
+    table: Table, store: Store, codings: Sequence[ColumnCoding], max_rows: int | None
+) -> int:
+    """Refuse what the schema does not allow, seen in the codes, and return the number of rows."""
+    asked = ["count(*) AS n"]
+    for i in range(len(codings)):
+        unknown = f"count(CASE WHEN c{i} = {UNKNOWN} THEN 1 END)"
+        asked += [f"count(c{i}) AS a{i}", f"{unknown} AS b{i}", f"max(c{i}) AS d{i}"]
+    fetched = store.fetch(f"SELECT {', '.join(asked)} FROM {relation_of(store)}")  # noqa: S608 - our own names
+    rows, *found = (column[0].as_py() for column in fetched.columns)
+    for i, coding in enumerate(codings):
+        present, strange, largest = found[3 * i : 3 * i + 3]
+        assert largest is None or largest < coding.points
+        _refuse(
+            table, coding, strange, "outside the values of the schema", "list them or add other"
+        )
+        missing = 0 if coding.nullable else rows - present
+        _refuse(table, coding, missing, "missing", "fill them in or write nullable = true")
+    if max_rows is not None and rows > max_rows:
+        raise TableError(
+            f"{table.name} has {_counted(rows, 'row')}, more than the schema's max_rows",
+            hint="raise max_rows, which is public, or keep fewer rows",
+        )
+    return int(rows)
+
+
+def _refuse(table: Table, coding: ColumnCoding, count: int, what: str, hint: str) -> None:
+    if count:
+        verb = "is" if count == 1 else "are"
+        raise ColumnError(
+            f"{_counted(count, 'value')} of column '{coding.column}' of {table.name} {verb} {what}",
+            hint=hint,
+        )
+
+
+def _counted(number: int, what: str) -> str:
+    return f"1 {what}" if number == 1 else f"{number:,} {what}s"

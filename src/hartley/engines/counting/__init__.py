@@ -1,0 +1,1 @@
+"""Distinct pairs, classes and exact totals, counted where the rows are."""

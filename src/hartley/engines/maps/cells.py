@@ -1,0 +1,328 @@
+"""Put the numbers of a column into cells, by comparisons and exactly rounded quotients alone."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from hartley.engines.maps.formula import null_unless, number
+from hartley.engines.maps.rules import UniformCells
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from hartley.engines.maps.rules import CutCells
+    from hartley.engines.tables.table import Table
+
+    Steps = Generator[dict[str, Any], Any, None]
+    """Each step names new columns and receives the rows that have them."""
+
+MOST_NESTED = 4
+"""More cells than this are searched in lists on the embedded engine."""
+
+MOST_BUCKETS = 2**12
+"""The finest grid: the embedded engine pays for the length of a list."""
+
+
+MOST_EXACT_DIGITS = 15
+"""The embedded engine divides decimals of more digits than this with two roundings."""
+
+
+def as_doubles(table: Table, name: str) -> Any:
+    """Return a column as doubles, each the nearest one."""
+    column = table.expression[name]
+    dtype = column.type()
+    digits = (dtype.precision or math.inf) if dtype.is_decimal() else 0
+    if table.engine == "duckdb" and digits > MOST_EXACT_DIGITS:
+        column = column.cast("string")
+    return column.cast("float64")
+
+
+def clamp(value: Any, low: float, high: float, *, whole: bool = False) -> Any:
+    """Return a number moved into a range; NULL stays NULL and NaN becomes it.
+
+    NaN is never found by a comparison: the embedded engine answers one from the statistics of a
+    Parquet file where it can, and those leave NaN out.
+
+    Args:
+        value: the column.
+        low: the lower end.
+        high: the upper end.
+        whole: whether the column holds integers, of which none is NaN.
+    """
+    import ibis
+
+    return ibis.cases(
+        *([] if whole else [(value.isnan(), ibis.null("float64"))]),
+        ((value > number(low)) & (value < number(high)), value),
+        (value <= number(low), number(low)),  # so that minus zero is no value beside an end of zero
+        (value >= number(high), number(high)),
+    )
+
+
+def uniform_steps(cells: UniformCells, value: str, result: str) -> Steps:
+    """Guess the cell by one product and one sum, then correct the guess by one comparison.
+
+    With every integer up to 2^48 the sum below is off by less than 0.19 of a cell, rounded edges
+    included, so its floor is the right cell or the next one. Both the edge and the middle are one
+    correctly rounded quotient of integers that a double holds exactly.
+
+    Args:
+        cells: the cells.
+        value: the column with the values, clamped to below the last edge.
+        result: the column to name.
+    """
+    first, width, divisor, _ = cells.integers()
+    rows = yield {}
+    if width == 0:
+        middle = number(float(cells.low))
+        yield {result: null_unless(rows[value].notnull(), middle)}
+        return
+    guess = rows[value] * number(divisor / width) + number(
+        float(Fraction(1, 4) - Fraction(first, width))
+    )
+    edge = f"{result}_edge"
+    rows = yield {edge: floor(guess) * number(float(width)) + number(float(first))}
+    quotient = rows[edge] if divisor == 1 else rows[edge] / number(float(divisor))
+    offset = _either(rows[value] < quotient, -float(width), float(width))
+    yield {result: (rows[edge] + rows[edge] + offset) / number(float(2 * divisor))}
+
+
+def compare_steps(
+    edges: Sequence[float], values: Sequence[float], value: str, result: str
+) -> Steps:
+    """Find a cell by a tree of comparisons: as many a row as the number of cells has digits."""
+    import ibis
+
+    rows = yield {}
+
+    def choose(low: int, high: int) -> Any:
+        if high - low == 1:
+            return number(values[low])
+        middle = (low + high) // 2
+        left, right = choose(low, middle), choose(middle, high)
+        return ibis.ifelse(rows[value] < number(edges[middle]), left, right)
+
+    yield {result: null_unless(rows[value].notnull(), choose(0, len(values)))}
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Equal buckets over the cells, so that a search begins close to its end.
+
+    The bucket of a number is floor(number * slope + shift) in doubles, which never decreases as
+    the number grows. Hence an edge in an earlier bucket is not above a number, an edge in a later
+    one is, and only the edges of its own bucket need be compared, whatever was rounded.
+
+    Example:
+        >>> grid = Grid.over([0.0, 1.0, 2.0, 8.0, 10.0])
+        >>> grid.starts, grid.most
+        ((1, 2, 3, 3, 3, 3, 3, 4, 4), 1)
+    """
+
+    slope: float
+    shift: float
+    starts: tuple[int, ...]
+    """For every bucket the first cell, counted from 1, that reaches into it."""
+    most: int
+    """The most edges in one bucket."""
+
+    @classmethod
+    def over(cls, edges: Sequence[float]) -> Grid:
+        """Return the coarsest grid that parts all edges, or the finest there may be."""
+        buckets = 1 << (len(edges) - 2).bit_length()
+        while True:
+            grid = cls._with(edges, buckets)
+            if grid.most <= 1 or buckets >= MOST_BUCKETS:
+                return grid
+            buckets *= 2
+
+    @classmethod
+    def _with(cls, edges: Sequence[float], buckets: int) -> Grid:
+        low, high, inner = edges[0], edges[-1], edges[1:-1]
+        slope = buckets / (high - low) if high > low else 0.0
+        if not math.isfinite(low * slope) or not math.isfinite(high * slope):
+            slope = 0.0
+        shift = -(low * slope)
+        held = [math.floor(edge * slope + shift) for edge in inner]
+        last = math.floor(high * slope + shift)
+        starts = tuple(1 + bisect.bisect_left(held, bucket) for bucket in range(last + 1))
+        return cls(slope, shift, starts, max(Counter(held).values(), default=0))
+
+    def direct(
+        self, edges: Sequence[float], values: Sequence[float]
+    ) -> dict[str, Sequence[float]] | None:
+        """Return for every bucket its edge and what lies below and above; None of a fuller one.
+
+        Example:
+            >>> edges = [0.0, 1.0, 2.0, 8.0, 10.0]
+            >>> lists = Grid.over(edges).direct(edges, [5.0, 6.0, 7.0, 8.0])
+            >>> lists["limits"][:3], lists["below"][:3], lists["above"][:3]
+            ([1.0, 2.0, inf], [5.0, 6.0, 7.0], [6.0, 7.0, 7.0])
+        """
+        if self.most > 1:
+            return None
+        after = (*self.starts[1:], len(values))
+        held = [last > first for first, last in zip(self.starts, after, strict=True)]
+        return {
+            "limits": [
+                edges[start] if edge else math.inf
+                for start, edge in zip(self.starts, held, strict=True)
+            ],
+            "below": [values[start - 1] for start in self.starts],
+            "above": [
+                values[start - 1 + edge] for start, edge in zip(self.starts, held, strict=True)
+            ],
+        }
+
+
+def cell_steps(table: Table, rule: UniformCells | CutCells, value: str, result: str) -> Steps:
+    """Put clamped numbers into cells, in the quickest way that an engine has.
+
+    Args:
+        table: the table.
+        rule: the cells.
+        value: the column with the values, clamped; of equal cells to below the last edge.
+        result: the column to name.
+    """
+    if isinstance(rule, UniformCells):
+        return uniform_steps(rule, value, result)
+    edges = [float(edge) for edge in rule.edges]
+    lists = cut_lists(table, rule)
+    if "limits" in lists:
+        return grid_steps(Grid.over(edges), value, result)
+    if lists:
+        return search_cell_steps(Grid.over(edges), value, result)
+    return compare_steps(edges, rule.values, value, result)
+
+
+def cut_lists(table: Table, rule: CutCells) -> dict[str, Sequence[Any]]:
+    """Return the lists in which cells are looked up, by name; none where cases are quicker."""
+    if table.engine != "duckdb" or len(rule.values) <= MOST_NESTED:
+        return {}
+    edges = [float(edge) for edge in rule.edges]
+    grid = Grid.over(edges)
+    searched = {"keys": edges[:-1], "values": rule.values, "starts": grid.starts}
+    return grid.direct(edges, rule.values) or searched
+
+
+def below_last(cells: UniformCells) -> float:
+    """Return the largest double below the last edge: the last cell is closed."""
+    low, high = float(cells.low), float(cells.high)
+    return math.nextafter(high, -math.inf) if low < high else high
+
+
+def grid_steps(grid: Grid, value: str, result: str) -> Steps:
+    """Find a cell by its bucket and a comparison with the one edge there.
+
+    Args:
+        grid: a grid that parts all edges.
+        value: the column with the values, within the edges.
+        result: the column to name; with ``_limits``, ``_below`` and ``_above`` appended, the
+            columns that hold the lists.
+    """
+    import ibis
+
+    at, item = f"{result}_at", list_item("float64")
+    rows = yield {}
+    rows = yield {at: _bucket(rows[value], grid)}
+    limit, low, high = (
+        item(rows[f"{result}_{name}"], rows[at]) for name in ("limits", "below", "above")
+    )
+    yield {result: ibis.ifelse(rows[value] >= limit, high, low)}
+
+
+def search_cell_steps(grid: Grid, value: str, result: str) -> Steps:
+    """Find a cell by its bucket and a search among the edges there.
+
+    Args:
+        grid: the grid over the edges.
+        value: the column with the values, within the edges.
+        result: the column to name; with ``_keys``, ``_values`` and ``_starts`` appended, the
+            columns that hold the lists.
+    """
+    at = f"{result}_at"
+    rows = yield {}
+    columns = value, f"{result}_keys", f"{result}_starts"
+    rows = yield from locate_steps(rows, grid, columns, at)
+    yield {result: list_item("float64")(rows[f"{result}_values"], rows[at])}
+
+
+def locate_steps(
+    rows: Any, grid: Grid, columns: tuple[str, str, str], at: str
+) -> Generator[dict[str, Any], Any, Any]:
+    """Name a position, from 1: that of the last lower edge that is not above a value.
+
+    Args:
+        rows: the rows.
+        grid: the grid over the edges.
+        columns: the columns with the value, with the list of lower edges and with the starts.
+        at: the column to name.
+    """
+    value, keys, starts = columns
+    rows = yield {at: list_item("int64")(rows[starts], _bucket(rows[value], grid))}
+    rows = yield from search_steps(rows, grid.most, "float64", (value, keys, at))
+    return rows
+
+
+def search_steps(
+    rows: Any, most: int, kind: str, columns: tuple[str, str, str]
+) -> Generator[dict[str, Any], Any, Any]:
+    """Move a position in a sorted list to the last key that is not above a value, by bisection.
+
+    Args:
+        rows: the rows.
+        most: how many places a position may have to move.
+        kind: the type of the keys.
+        columns: the columns with the value, with the list and with the position, from 1.
+    """
+    import ibis
+
+    value, keys, at = columns
+    item = list_item(kind)
+    for step in reversed([2**power for power in range(most.bit_length())]):
+        further = rows[at] + step
+        reached = rows[value] >= item(rows[keys], further)
+        rows = yield {at: ibis.ifelse(reached, further, rows[at])}
+    return rows
+
+
+def _bucket(value: Any, grid: Grid) -> Any:
+    """Return the position of the bucket of a number, from 1."""
+    return floor(value * number(grid.slope) + number(grid.shift)).cast("int64") + 1
+
+
+def list_item(kind: str) -> Any:
+    """Return the embedded engine's own access to a list, which counts from 1."""
+    import ibis
+    import ibis.expr.datatypes as dt
+
+    types = (dt.Array(dt.dtype(kind)), dt.int64), dt.dtype(kind)
+    return ibis.udf.scalar.builtin(_list_extract, name="list_extract", signature=types)
+
+
+def _list_extract(items: Any, position: Any) -> Any:
+    """Stand for the engine's function of this name."""
+
+
+def _stand_in(value: Any) -> Any:
+    """Stand for a function of the engine."""
+
+
+def floor(value: Any) -> Any:
+    """Round down without Ibis's detour over integers."""
+    import ibis
+    import ibis.expr.datatypes as dt
+
+    types = (dt.float64,), dt.float64
+    return ibis.udf.scalar.builtin(_stand_in, name="floor", signature=types)(value)
+
+
+def _either(condition: Any, one: float, other: float) -> Any:
+    import ibis
+
+    return ibis.ifelse(condition, number(one), number(other))

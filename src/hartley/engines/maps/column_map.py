@@ -1,0 +1,230 @@
+"""Execute a column map on the engine that holds the table, and count what it meets there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from hartley.engines.maps.categories import as_executed, join_lists, label_steps
+from hartley.engines.maps.cells import as_doubles, below_last, cell_steps, clamp
+from hartley.engines.maps.formula import LARGEST, formula_steps, names_of, null_unless, number
+from hartley.engines.maps.rules import (
+    CutCells,
+    Formula,
+    Keep,
+    Lookup,
+    Quantized,
+    UniformCells,
+    range_of,
+)
+from hartley.engines.maps.unfit_values import (
+    ColumnCounts,
+    MapCounts,
+    Read,
+    check_rules,
+    column_counts,
+    is_whole,
+    measured,
+    refuse_met,
+    trees_of,
+)
+from hartley.engines.tables.view import run
+from hartley.errors import TableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from hartley.engines.maps.cells import Steps
+    from hartley.engines.maps.rules import Rule
+    from hartley.engines.tables.table import Table
+
+__all__ = [
+    "ColumnCounts",
+    "CutCells",
+    "Formula",
+    "Keep",
+    "Lookup",
+    "MapCounts",
+    "MappedTable",
+    "Quantized",
+    "UniformCells",
+    "apply_map",
+]
+
+
+@dataclass(frozen=True)
+class MappedTable:
+    """A table as a map releases it; nothing runs before it is counted or written."""
+
+    table: Table
+    rules: tuple[Rule, ...]
+    strict: bool
+    rows: Any
+    """The Ibis expression of all that is computed: sources ``v``, results ``r``, by rule."""
+    read: Mapping[str, Read] = field(default_factory=dict)
+    """The columns that formulas read, by name."""
+
+    @property
+    def expression(self) -> Any:
+        """The Ibis expression of what is released, a column a rule."""
+        return self.rows.select(
+            **{rule.column: self.rows[f"r{i}"] for i, rule in enumerate(self.rules)}
+        )
+
+    @cached_property
+    def counts(self) -> MapCounts:
+        """What the map meets, found by one query; refused where that may not be released."""
+        counted = measured(self.table, self.rows, self.rules, self.read)
+        found = run(self.table, self.rows.aggregate(**counted).to_pyarrow).to_pylist()[0]
+        if not found["rows"]:
+            raise TableError(
+                f"{self.table.name} has no rows", hint="pass a table with at least one row"
+            )
+        columns = tuple(column_counts(found, i, rule.column) for i, rule in enumerate(self.rules))
+        for rule, met in zip(self.rules, columns, strict=True):
+            refuse_met(rule, met, strict=self.strict)
+        return MapCounts(int(found["rows"]), columns)
+
+
+def apply_map(
+    table: Table,
+    rules: Iterable[Rule],
+    *,
+    strict: bool = False,
+    ranges: Mapping[str, tuple[object, object]] | None = None,
+) -> MappedTable:
+    """Return a table as rules release it: only the columns that they name, in their order.
+
+    Args:
+        table: the table, on any engine.
+        rules: one a released column.
+        strict: refuse, when counted or written, a table with any value that is missing, outside
+            its range, in no group or where a formula is undefined.
+        ranges: declared ranges of columns that formulas read, besides those that rules have.
+
+    Example:
+        >>> from hartley.engines.tables.sources import open_table
+        >>> table = open_table({"age": [17, 30, 120, None], "name": ["A", "B", "C", "D"]})
+        >>> mapped = apply_map(table, [UniformCells("age", 0, 100, 10)])
+        >>> mapped.expression.to_pyarrow().to_pydict()
+        {'age': [15.0, 35.0, 95.0, None]}
+        >>> mapped.counts.columns[0].above, mapped.counts.columns[0].missing
+        (1, 1)
+    """
+    listed = tuple(map(as_executed, rules))
+    check_rules(table, listed)
+    read = _read(table, listed, ranges or {})
+    rows = table.expression.select(
+        **{f"v{i}": _source(table, rule) for i, rule in enumerate(listed) if _reads_own(rule)},
+        **{column.held: as_doubles(table, name) for name, column in read.items()},
+    )
+    rows = join_lists(table, rows, listed)
+    clamped = {column.clamped: _input(rows, column) for column in read.values()}
+    for i, rule in enumerate(listed):
+        if _reads_own(rule) and not isinstance(rule, Formula):
+            clamped[f"c{i}"] = _clamped(table, rows[f"v{i}"], rule)
+    held = {name: column.clamped for name, column in read.items()}
+    programs = [_steps(table, i, rule, held) for i, rule in enumerate(listed)]
+    return MappedTable(table, listed, strict, _execute(rows.mutate(**clamped), programs), read)
+
+
+def _execute(rows: Any, programs: list[Steps]) -> Any:
+    """Take every program one step further at a time, so that the steps of all share queries."""
+    made = {program: next(program) for program in programs}
+    while made:
+        new = {name: value for columns in made.values() for name, value in columns.items()}
+        rows = rows.mutate(**new) if new else rows
+        going, made = list(made), {}
+        for program in going:
+            try:
+                made[program] = program.send(rows)
+            except StopIteration:
+                continue
+    return rows
+
+
+# --- columns ----------------------------------------------------------------------------------
+
+
+def _source(table: Table, rule: Rule) -> Any:
+    """Return the column that a rule reads, as doubles where it has a range."""
+    if range_of(rule) is not None:
+        return as_doubles(table, rule.column)
+    column = table.expression[rule.column]
+    return null_unless(~column.isnan(), column) if column.type().is_floating() else column
+
+
+def _clamped(table: Table, value: Any, rule: Rule) -> Any:
+    ends = range_of(rule)
+    if ends is None:
+        return value
+    low, high = ends
+    if isinstance(rule, UniformCells):
+        high = below_last(rule)
+    return clamp(value, low, high, whole=is_whole(table, rule.column))
+
+
+def _input(rows: Any, column: Read) -> Any:
+    """Return what a formula reads: clamped where the map says how, else NULL where infinite."""
+    value = rows[column.held]
+    if column.ends is not None:
+        return clamp(value, *column.ends, whole=column.whole)
+    return null_unless(~value.isnan() & (value.abs() <= number(LARGEST)), value)
+
+
+def _reads_own(rule: Rule) -> bool:
+    """Tell whether a rule reads the column of its own name."""
+    return not isinstance(rule, Quantized)
+
+
+def _read(
+    table: Table, rules: Sequence[Rule], ranges: Mapping[str, tuple[object, object]]
+) -> dict[str, Read]:
+    """Return the columns that formulas read; where a rule has a range for one, that one holds."""
+    given = [Keep(name, *ends) for name, ends in ranges.items()]  # type: ignore[arg-type]  # checked there
+    own = [rule for rule in (*given, *rules) if _reads_own(rule) and range_of(rule) is not None]
+    declared = {rule.column: range_of(rule) for rule in own}
+    names = dict.fromkeys(name for tree in trees_of(rules) for name in names_of(tree))
+    return {
+        name: Read(f"x{j}", is_whole(table, name), declared.get(name))
+        for j, name in enumerate(names)
+    }
+
+
+# --- rules ------------------------------------------------------------------------------------
+
+
+def _steps(table: Table, i: int, rule: Rule, held: Mapping[str, str]) -> Steps:
+    """Return the program that computes the result of a rule, column ``r``."""
+    value, result = f"c{i}", f"r{i}"
+    if isinstance(rule, (UniformCells, CutCells)):
+        steps = cell_steps(table, rule, value, result)
+    elif isinstance(rule, Lookup):
+        steps = label_steps(table, rule, value, result)
+    elif isinstance(rule, Formula):
+        steps = formula_steps(rule.tree, held, prefix=result)
+    elif isinstance(rule, Quantized):
+        steps = _query_steps(table, i, rule, held)
+    else:
+        steps = _keep(value, result)
+    return steps
+
+
+def _query_steps(table: Table, i: int, rule: Quantized, held: Mapping[str, str]) -> Steps:
+    """Compute a query, clamp what comes out and put it into cells."""
+    answer, value = f"q{i}", f"c{i}"
+    rows = yield from formula_steps(rule.tree, held, prefix=answer)
+    high = below_last(rule.cells) if isinstance(rule.cells, UniformCells) else float(rule.high)
+    yield {value: clamp(rows[answer], float(rule.low), high, whole=True)}
+    yield from cell_steps(table, rule.cells, value, f"r{i}")
+
+
+def _keep(value: str, result: str) -> Steps:
+    """Release a column as it is, and minus zero as zero: what counts as alike must be alike."""
+    rows = yield {}
+    column = rows[value]
+    if column.type().is_floating():
+        zero = number(0.0).cast(column.type())
+        column = (column == zero).ifelse(zero, column)
+    yield {result: column}

@@ -1,0 +1,178 @@
+"""Whether the numbers of a column lie on a step: rounded values are no continuous ones."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from hartley.engines.maps.cells import as_doubles, floor
+from hartley.engines.maps.formula import number
+from hartley.engines.tables.view import run
+
+if TYPE_CHECKING:
+    from hartley.engines.tables.table import Table
+
+DECIMALS, BINARY_DIGITS = 10**14, 2**46
+"""A step is looked for as long as the range has at most so many of them.
+
+Doubles are about a hundred times finer, so that fewer than four in a hundred numbers without a
+step lie on one by chance."""
+LATTICE_STEPS = 2**19
+"""A lattice is looked for up to so many of its least distances; rounding hides a finer one."""
+PARTS, TOLERANCE = 60, 0.01
+"""The least distance may be up to six steps; so near must a number be to a sixtieth of it."""
+MOST_EXPONENT = 290
+"""Powers of ten and of two beyond these would overflow on some engine."""
+
+
+@dataclass(frozen=True)
+class StepEvidence:
+    """What the numbers of a column show of a step; only those strictly inside the range count."""
+
+    inside: int
+    rounded: int
+    """Those that are short decimals or short binary fractions."""
+    repeated: int
+    """Rows less different values."""
+
+    @property
+    def shows_step(self) -> bool:
+        """Whether a tenth is rounded, or one in a thousand occurs again.
+
+        Of numbers without a step nearly none are rounded and none occur twice.
+        """
+        return 10 * self.rounded >= self.inside > 0 or 1000 * self.repeated > self.inside
+
+
+def look_for_step(table: Table, name: str, low: Fraction, high: Fraction) -> StepEvidence:
+    """Look for a step in a column of numbers, by one query on the engine that holds it.
+
+    A number x is a decimal of k digits exactly if it is the double nearest to round(x 10^k) / 10^k:
+    with at most 15 digits the product rounds to the right integer, and the quotient is correctly
+    rounded. Likewise for k binary digits, where the product itself is exact. So each row is
+    decided exactly. A step that no such fraction is a multiple of (a third, a pound in
+    kilograms) shows in values that occur again.
+
+    Args:
+        table: the table, on any engine.
+        name: the column.
+        low: the lower end of its declared range.
+        high: the upper end.
+
+    Example:
+        >>> from hartley.engines.tables.sources import open_table
+        >>> weights = open_table({"kg": [70.5, 71.0, 64.5]})
+        >>> look_for_step(weights, "kg", Fraction(0), Fraction(200))
+        StepEvidence(inside=3, rounded=3, repeated=0)
+    """
+    values = _inside(table, name, low, high)
+    on_step = functools.reduce(operator.or_, _on_steps(values.x, max(abs(low), abs(high))))
+    asked = values.aggregate(
+        inside=values.count(), rounded=on_step.sum(), different=values.x.nunique()
+    )
+    found = run(table, asked.to_pyarrow).to_pylist()[0]
+    inside = int(found["inside"])
+    return StepEvidence(
+        inside=inside,
+        rounded=int(found["rounded"] or 0),
+        repeated=inside - int(found["different"]),
+    )
+
+
+def least_distance(table: Table, name: str, low: Fraction, high: Fraction) -> float | None:
+    """Return the least distance between two different numbers of a column, which no step exceeds.
+
+    None where there are no two strictly inside the range. Sorts the column, on its engine.
+    """
+    return _spacing(table, name, low, high)[2]
+
+
+def lie_on_lattice(table: Table, name: str, low: Fraction, high: Fraction) -> bool:
+    """Tell whether the numbers of a column are whole steps apart, whatever the step is.
+
+    For steps that neither decimals nor repeated values show, such as pounds in kilograms when all
+    weigh differently. Of numbers without a step one in fifty fits by chance; nine in ten have to,
+    beside the two that give the distance. Fewer than four different numbers show nothing.
+
+    Example:
+        >>> from hartley.engines.tables.sources import open_table
+        >>> pounds = open_table({"kg": [p / 2.2046226218 for p in (90, 113, 157, 158, 201)]})
+        >>> lie_on_lattice(pounds, "kg", Fraction(0), Fraction(200))
+        True
+    """
+    different, first, least = _spacing(table, name, low, high)
+    if different < 4 or least is None or least * LATTICE_STEPS < max(abs(low), abs(high)):
+        return False
+    values = _inside(table, name, low, high).distinct()
+    steps = (values.x - number(first)) / number(least / PARTS)
+    on_lattice = (steps - floor(steps + number(0.5))).abs() <= number(TOLERANCE)
+    fitting = int(run(table, values.filter(on_lattice).count().to_pyarrow).as_py())
+    return 10 * (fitting - 2) >= 9 * (different - 2)
+
+
+def count_at_ends(table: Table, name: str, low: Fraction, high: Fraction) -> tuple[int, int]:
+    """Return how many numbers of a column lie at or beyond either end of a range.
+
+    Example:
+        >>> from hartley.engines.tables.sources import open_table
+        >>> count_at_ends(open_table({"kg": [0, 70, 200, 230]}), "kg", Fraction(0), Fraction(200))
+        (1, 2)
+    """
+    values = table.expression.select(x=as_doubles(table, name))
+    values = values.filter(values.x.notnull(), ~values.x.isnan())
+    asked = values.aggregate(
+        below=(values.x <= number(float(low))).sum(), above=(values.x >= number(float(high))).sum()
+    )
+    found = run(table, asked.to_pyarrow).to_pylist()[0]
+    return int(found["below"] or 0), int(found["above"] or 0)
+
+
+def _spacing(
+    table: Table, name: str, low: Fraction, high: Fraction
+) -> tuple[int, float, float | None]:
+    """Return how many different numbers there are, the first, and the least distance."""
+    import ibis
+
+    ordered = _inside(table, name, low, high).distinct()
+    distance = ordered.x - ordered.x.lag().over(ibis.window(order_by=ordered.x))
+    apart = ordered.mutate(d=distance)
+    asked = apart.aggregate(different=apart.count(), first=apart.x.min(), least=apart.d.min())
+    found = run(table, asked.to_pyarrow).to_pylist()[0]
+    return int(found["different"]), float(found["first"] or 0.0), found["least"]
+
+
+def _inside(table: Table, name: str, low: Fraction, high: Fraction) -> Any:
+    """Return the numbers of a column strictly inside a range, as one column of doubles."""
+    values = table.expression.select(x=as_doubles(table, name))
+    # NaN is above every number on some engines and compares with none on others.
+    return values.filter(
+        values.x.notnull(),
+        ~values.x.isnan(),
+        values.x > number(float(low)),
+        values.x < number(float(high)),
+    )
+
+
+def _on_steps(value: Any, largest: Fraction) -> list[Any]:
+    """Return the conditions that a number is a decimal, or a binary fraction, of few digits."""
+    tens, twos = _exponent(largest, 10, DECIMALS), _exponent(largest, 2, BINARY_DIGITS)
+    half, scale = number(0.5), number(10.0 ** abs(tens))
+    if tens >= 0:
+        decimal = floor(value * scale + half) / scale == value
+    else:
+        decimal = floor(value / scale + half) * scale == value
+    binary = value * number(2.0**twos)
+    return [decimal, floor(binary) == binary]
+
+
+def _exponent(largest: Fraction, base: int, most: int) -> int:
+    """Return the largest k with largest * base^k <= most."""
+    exponent = 0
+    while largest * Fraction(base) ** (exponent + 1) <= most and exponent < MOST_EXPONENT:
+        exponent += 1
+    while largest * Fraction(base) ** exponent > most and exponent > -MOST_EXPONENT:
+        exponent -= 1
+    return exponent

@@ -1,0 +1,217 @@
+"""Values that a map cannot release as they are: counted, and refused where they must be."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from hartley.engines.maps.formula import names_of, number
+from hartley.engines.maps.rules import Formula, Lookup, Quantized, range_of
+from hartley.engines.tables.table import Kind
+from hartley.errors import ColumnError, OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from hartley.engines.maps.formula import Tree
+    from hartley.engines.maps.rules import Rule
+    from hartley.engines.tables.table import Table
+
+    Ends = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class ColumnCounts:
+    """In how many rows a rule met something that it had to deal with."""
+
+    column: str
+    missing: int
+    """NULL or NaN, of a query any of its columns; released as NULL."""
+    below: int
+    """Below the range, of a query any of its columns; clamped to its lower end."""
+    above: int
+    """Above the range, of a query any of its columns; clamped to its upper end."""
+    unknown: int
+    """In no group; released as the label for all others."""
+    undefined: int
+    """Present, but the formula has no value there; released as NULL. Known once written."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """A column that formulas read."""
+
+    held: str
+    """The column of the rows that holds it, as it is."""
+    whole: bool
+    """Whether it holds integers, of which none is NaN."""
+    ends: Ends | None
+    """Its declared range, if any."""
+
+    @property
+    def clamped(self) -> str:
+        """The column of the rows that holds it clamped to its range."""
+        return f"c{self.held}"
+
+
+@dataclass(frozen=True)
+class MapCounts:
+    """What a map met in a table."""
+
+    rows: int
+    columns: tuple[ColumnCounts, ...]
+
+
+def measured(
+    table: Table, rows: Any, rules: Sequence[Rule], read: Mapping[str, Read]
+) -> dict[str, Any]:
+    """Return what is counted, by name: for every rule what ``ColumnCounts`` says of it.
+
+    Args:
+        table: the table.
+        rows: the rows with sources ``v``, inputs of formulas and what was computed of them.
+        rules: the rules of the map.
+        read: the columns that formulas read.
+    """
+    counted: dict[str, Any] = {"rows": rows.count()}
+    for i, rule in enumerate(rules):
+        if isinstance(rule, Quantized):
+            met = _met_by_query(rows, i, rule, read)
+        else:
+            met = _met(table, rows, i, rule)
+        counted |= {f"{what}{i}": found.sum() for what, found in met.items()}
+    return counted
+
+
+def column_counts(found: Mapping[str, Any], i: int, column: str) -> ColumnCounts:
+    """Return what was counted of a rule; what was not counted of it is nothing."""
+    kinds = [field.name for field in fields(ColumnCounts)[1:]]
+    return ColumnCounts(column, *(int(found.get(f"{kind}{i}") or 0) for kind in kinds))
+
+
+def _met(table: Table, rows: Any, i: int, rule: Rule) -> dict[str, Any]:
+    value = rows[f"v{i}"]
+    if isinstance(rule, Lookup):
+        return {"missing": value.isnull(), "unknown": rows[f"r{i}_unknown"]}
+    ends = range_of(rule)
+    if ends is None:
+        return {"missing": value.isnull()}
+    return outside(value, ends, whole=is_whole(table, rule.column))
+
+
+def _met_by_query(rows: Any, i: int, rule: Quantized, read: Mapping[str, Read]) -> dict[str, Any]:
+    """Look at the columns of a query; at its value only where a column declares no range.
+
+    Of columns within their ranges the value can lie outside by rounding alone.
+    """
+    met: dict[str, list[Any]] = {"missing": [], "below": [], "above": []}
+    columns = [read[name] for name in names_of(rule.tree)]
+    found = [
+        missing(rows[column.held], whole=column.whole)
+        if column.ends is None
+        else outside(rows[column.held], column.ends, whole=column.whole)
+        for column in columns
+    ]
+    if any(column.ends is None for column in columns):
+        ends = float(rule.low), float(rule.high)
+        answer = outside(rows[f"q{i}"], ends, whole=True)
+        found.append({what: answer[what] for what in ("below", "above")})
+    for one in found:
+        for what, holds in one.items():
+            met[what].append(holds)
+    joined = {what: functools.reduce(operator.or_, holds) for what, holds in met.items() if holds}
+    return {
+        what: holds if what == "missing" else holds & ~joined["missing"]
+        for what, holds in joined.items()
+    }
+
+
+def missing(value: Any, *, whole: bool) -> dict[str, Any]:
+    """Return where a number is missing."""
+    return {"missing": value.isnull() if whole else value.isnull() | value.isnan()}
+
+
+def outside(value: Any, ends: Ends, *, whole: bool) -> dict[str, Any]:
+    """Return where a number is missing, below and above a range; NaN is missing, not above."""
+    below, above = value < number(ends[0]), value > number(ends[1])
+    return missing(value, whole=whole) | {
+        "below": below,
+        "above": above if whole else above & ~value.isnan(),
+    }
+
+
+def is_whole(table: Table, name: str) -> bool:
+    """Tell whether a column holds integers, of which none is NaN."""
+    return table.kind(name) is Kind.INTEGER
+
+
+def refuse_met(rule: Rule, counted: ColumnCounts, *, strict: bool) -> None:
+    """Refuse what a strict map, or groups without a label for others, may not release."""
+    outside = counted.below + counted.above
+    refused = [
+        (strict, counted.missing, "missing", "fill or drop them first"),
+        (strict, outside, "outside the declared range", "correct them first"),
+        (strict, counted.unknown, "in no group", "add them to a group"),
+        (strict, counted.undefined, "without a value of the formula", "see to its other columns"),
+    ]
+    if isinstance(rule, Lookup) and rule.other is None:
+        refused.append((True, counted.unknown, "in no group", "give a label for all others"))
+    for applies, rows, what, hint in refused:
+        if applies and rows:
+            values = "1 value" if rows == 1 else f"{rows:,} values"
+            verb = "is" if rows == 1 else "are"
+            raise ColumnError(
+                f"{values} of column '{counted.column}' {verb} {what}",
+                hint=hint + (", or release without strict" if strict else ""),
+            )
+
+
+def check_rules(table: Table, rules: Sequence[Rule]) -> None:
+    """Refuse rules that name a column twice, one that is not there or one of another kind."""
+    names = [rule.column for rule in rules]
+    if not rules:
+        raise OptionError("The map names no column", hint="give a rule for what is to be released")
+    if len({name.lower() for name in names}) < len(names):
+        raise OptionError(
+            "Two rules of the map name one column", hint="give every column one rule, case aside"
+        )
+    own = [rule for rule in rules if not isinstance(rule, Quantized)]
+    table.require(rule.column for rule in own)
+    numeric = [rule.column for rule in own if range_of(rule) is not None]
+    check_numbers(table, (*numeric, *(name for tree in trees_of(rules) for name in names_of(tree))))
+    for rule in rules:
+        if isinstance(rule, Lookup):
+            _check_categories(table, rule)
+
+
+def check_numbers(table: Table, names: Iterable[str]) -> None:
+    """Refuse a column that is not there or that holds no numbers."""
+    listed = list(names)
+    table.require(listed)
+    for name in listed:
+        if not table.kind(name).numeric and table.kind(name) is not Kind.EMPTY:
+            raise ColumnError(
+                f"Column '{name}' of {table.name} holds {table.kind(name)} values, not numbers",
+                hint="convert it to numbers first, or merge or keep its values",
+            )
+
+
+def trees_of(rules: Sequence[Rule]) -> list[Tree]:
+    """Return the formulas of a map."""
+    return [rule.tree for rule in rules if isinstance(rule, (Formula, Quantized))]
+
+
+def _check_categories(table: Table, rule: Lookup) -> None:
+    kind, dtype = table.kind(rule.column), table.expression.schema()[rule.column]
+    fitting = {
+        str: dtype.is_string(),
+        int: kind.numeric,
+        bool: kind is Kind.BOOLEAN,
+    }[type(rule.groups[0][0])]
+    if not fitting and kind is not Kind.EMPTY:
+        raise ColumnError(
+            f"Column '{rule.column}' of {table.name} holds {kind} values, unlike its groups",
+            hint="write the values of the groups as the column has them",
+        )

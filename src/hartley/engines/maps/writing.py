@@ -1,0 +1,355 @@
+"""Write a mapped table to a file: streamed, and whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hartley.engines.dialects.embedded import stop
+from hartley.engines.maps.rules import Formula, Quantized
+from hartley.engines.maps.unfit_values import MapCounts, refuse_met
+from hartley.engines.tables.failures import lack_of_room
+from hartley.engines.tables.streams import batches, declared_types
+from hartley.errors import EngineError, HartleyError, OptionError
+from hartley.files import whole_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from hartley.engines.maps.column_map import MappedTable
+
+    Progress = Callable[[float], None]
+    """Told the share of the rows that is written."""
+    Change = Callable[[Any], Any]
+    """From an Arrow table of the next rows, in their order, to what is written for them."""
+
+
+def write_arrow(
+    table: Any,
+    path: str | os.PathLike[str],
+    sources: tuple[str, ...] = (),
+    *,
+    spreadsheet_safe: bool = False,
+) -> Path:
+    """Write an Arrow table as Parquet or CSV, by the ending of the path; never over its sources.
+
+    Texts of a CSV file are quoted as ``quote_formulas`` does where that is wanted.
+
+    Example:
+        >>> import tempfile
+        >>> import pyarrow as pa
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     print(write_arrow(pa.table({"a": [1]}), f"{folder}/a.csv").read_text().split())
+        ['"a"', '1']
+    """
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    is_csv = check_form(path, spreadsheet_safe=spreadsheet_safe) == "csv"
+    write = pyarrow.csv.write_csv if is_csv else pyarrow.parquet.write_table
+    refuse_overwriting({"table": sources}, path)
+    with whole_file(path) as half:
+        write(quote_formulas(table) if spreadsheet_safe else table, half)
+    return Path(path)
+
+
+PARQUET_ENDINGS = (".parquet", ".pq", ".parq")
+CSV_ENDINGS = (".csv",)
+BATCH = 100_000
+"""Rows that are fetched and written at a time where the engine does not write itself."""
+FORMULA = r"\A('*[=+\-@\t\n\r])"
+"""How a text begins that a spreadsheet computes, or that is quoted already."""
+CHUNK = 1_000_000
+"""Rows that are fetched, changed and written at a time."""
+UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+BYTES_PER_THREAD = 400_000_000
+"""What the embedded engine may use of memory to write, a thread."""
+
+
+def write_table(  # noqa: PLR0913 - each is one choice of the caller's
+    mapped: MappedTable,
+    path: str | os.PathLike[str],
+    *,
+    progress: Progress | None = None,
+    change: Change | None = None,
+    accept: Callable[[MapCounts], None] | None = None,
+    spreadsheet_safe: bool = False,
+) -> MapCounts:
+    """Write a mapped table as Parquet or CSV, by the ending of the path, and say what it met.
+
+    The rows are streamed, in memory that does not grow with their number. The file appears under
+    its name when it is complete and not before: an error or an interruption leaves nothing. The
+    embedded engine writes Parquet itself, on all processors; everything else goes through one
+    writer, so that the text of a CSV file is the same from every engine.
+
+    Args:
+        mapped: the table, from ``apply_map``.
+        path: the file to write; one that is there is replaced.
+        progress: told the share of the rows that is written.
+        change: what becomes of the rows on their way, such as a random draw; what was met is
+            counted before it.
+        accept: told what was met before the file appears, and may refuse it by raising.
+        spreadsheet_safe: whether texts of a CSV file are quoted as ``quote_formulas`` does.
+
+    Example:
+        >>> from hartley.engines.maps.column_map import UniformCells, apply_map
+        >>> from hartley.engines.tables.sources import open_table
+        >>> mapped = apply_map(open_table({"age": [17, 30]}), [UniformCells("age", 0, 100, 10)])
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     counts = write_table(mapped, Path(folder, "ages.csv"))
+        ...     print(counts.rows, Path(folder, "ages.csv").read_text().split())
+        2 ['"age"', '15', '35']
+    """
+    target = Path(path)
+    form = check_form(target, spreadsheet_safe=spreadsheet_safe)
+    if spreadsheet_safe:
+        change = _then_quoted(change)
+    counts = mapped.counts
+    with whole_file(target) as half:
+        try:
+            if mapped.table.engine == "duckdb" and form == "parquet" and change is None:
+                rows, nulls = _copy(mapped, half)
+            else:
+                tell = (lambda done: progress(done / counts.rows)) if progress else None
+                rows, nulls = _stream(mapped, (half, form), tell, change)
+        except HartleyError:
+            raise
+        except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
+            engine = f"The engine {mapped.table.engine}"
+            shortage = lack_of_room(error, engine, f"while it wrote {target.name}")
+            if shortage is not None:
+                raise shortage from None
+            if str(error) == "Query interrupted":  # how DuckDB passes Ctrl-C on
+                stop(mapped.table.backend)
+                raise KeyboardInterrupt from None
+            full = _no_room(error)
+            if full is not None:
+                raise full from None  # whoever gave the place knows what to say
+            raise EngineError(
+                f"{engine} could not write {target.name} ({type(error).__name__})",
+                hint="check that the table can be read and that the engine answers "
+                "(hartley doctor)",
+            ) from None
+        found = _settle(mapped, counts, rows, nulls)
+        if accept is not None:
+            accept(found)
+    if progress is not None:
+        progress(1.0)
+    return found
+
+
+def refuse_overwriting(files: Mapping[str, Iterable[str]], out: str | os.PathLike[str]) -> None:
+    """Refuse to replace the table by its release: the only copy of the truth would be lost."""
+    for what, paths in files.items():
+        for path in paths:
+            if Path(path).exists() and Path(out).exists() and Path(path).samefile(out):
+                raise OptionError(
+                    f"The release would overwrite the {what} {Path(path).name} itself",
+                    hint="write it to another file",
+                )
+
+
+def _no_room(error: Exception) -> OSError | None:
+    """Return the error of a disk that takes no more; DuckDB tells of it in words alone."""
+    for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if getattr(error, "errno", None) == number or str(error).endswith(os.strerror(number)):
+            return OSError(number, os.strerror(number))
+    return None
+
+
+def write_record(
+    record: Mapping[str, float], path: str | os.PathLike[str], *, spreadsheet_safe: bool = False
+) -> None:
+    """Write one row of numbers as Parquet or CSV, by the ending of the path, whole or not at all.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_record({"mean": 170.5, "mean_low": 170}, Path(folder, "mean.csv"))
+        ...     print(Path(folder, "mean.csv").read_text().split())
+        ['"mean","mean_low"', '170.5,170']
+    """
+    import pyarrow as pa
+
+    target = Path(path)
+    form = check_form(target, spreadsheet_safe=spreadsheet_safe)
+    row = pa.table({name: pa.array([value], pa.float64()) for name, value in record.items()})
+    if spreadsheet_safe:
+        row = quote_formulas(row)
+    with whole_file(target) as half, _writer(half, form, row.schema) as writer:
+        writer.write_table(row)
+
+
+def check_form(path: str | os.PathLike[str], *, spreadsheet_safe: bool = False) -> str:
+    """Return what a file to write is, "parquet" or "csv", by its ending; refuse any other.
+
+    Example:
+        >>> check_form("released.CSV", spreadsheet_safe=True)
+        'csv'
+    """
+    name = Path(path).name
+    if name.lower().endswith(CSV_ENDINGS):
+        return "csv"
+    if not name.lower().endswith(PARQUET_ENDINGS):
+        raise OptionError(
+            f"The ending of {name} names no format that can be written",
+            hint="end the name with .parquet or .csv",
+        )
+    if spreadsheet_safe:
+        raise OptionError(
+            f"{name} is no CSV file, and only the texts of those can be taken for formulas",
+            hint="leave out --spreadsheet-safe (spreadsheet_safe=True), or end the name with .csv",
+        )
+    return "parquet"
+
+
+def quote_formulas(table: Any) -> Any:
+    """Put a single quote before every text that a spreadsheet would take for a formula.
+
+    Those begin with = + - @ or with a tab, a line feed or a carriage return. Only columns of text
+    change, and names of columns; numbers, dates and truth values are none. A text that has such a
+    quote already gets one more, so that different texts stay different.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> quote_formulas(pa.table({"a": ["=1+1", "fine", "'-3"], "b": [-1, 2, 3]})).to_pydict()
+        {'a': ["'=1+1", 'fine', "''-3"], 'b': [-1, 2, 3]}
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def quoted(texts: Any) -> Any:
+        return pc.replace_substring_regex(texts, pattern=FORMULA, replacement=r"'\1")
+
+    for place, field in enumerate(table.schema):
+        column = table.column(place)
+        if pa.types.is_dictionary(field.type):
+            column = column.cast(field.type.value_type)
+        if pa.types.is_string_view(column.type):
+            column = column.cast(pa.large_string())
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            table = table.set_column(place, field.name, quoted(column))
+    return table.rename_columns(quoted(pa.array(table.column_names, pa.string())).to_pylist())
+
+
+def _then_quoted(change: Change | None) -> Change:
+    return quote_formulas if change is None else lambda table: quote_formulas(change(table))
+
+
+def _settle(mapped: MappedTable, counts: MapCounts, rows: int, nulls: list[int]) -> MapCounts:
+    """Count where formulas are undefined, which shows in what was written, and check the rest."""
+    columns = []
+    for rule, counted, null in zip(mapped.rules, counts.columns, nulls, strict=True):
+        undefined = null - counted.missing
+        computed = isinstance(rule, (Formula, Quantized))
+        if rows != counts.rows or undefined < 0 or (undefined and not computed):
+            raise EngineError(
+                f"{mapped.table.name} changed while it was released",
+                hint="release a copy or a snapshot of it",
+            )
+        columns.append(replace(counted, undefined=undefined))
+        refuse_met(rule, columns[-1], strict=mapped.strict)
+    return MapCounts(rows, tuple(columns))
+
+
+# --- ways to write ----------------------------------------------------------------------------
+
+
+def _copy(mapped: MappedTable, half: Path) -> tuple[int, list[int]]:
+    """Let the embedded engine write Parquet; what it wrote stands in the foot of the file."""
+    import pyarrow.parquet as pq
+
+    expression = mapped.expression
+    expression.limit(0).to_pyarrow()  # so that Ibis registers the lists of the map
+    name = str(half).replace("'", "''")
+    backend = mapped.table.backend
+    copy = f"COPY ({backend.compile(expression)}) TO '{name}' (FORMAT parquet, USE_TMP_FILE false)"
+    try:
+        with _limited(backend):
+            _execute(backend, copy)
+    except Exception as error:
+        if type(error).__name__ != "OutOfMemoryException":
+            raise
+        _execute(backend, copy)  # very wide rows: as much as the engine is allowed anyway
+    foot = pq.read_metadata(half)
+    groups = [foot.row_group(group) for group in range(foot.num_row_groups)]
+    nulls = [
+        sum(group.column(column).statistics.null_count for group in groups)
+        for column in range(foot.num_columns)
+    ]
+    return foot.num_rows, nulls
+
+
+def _execute(backend: Any, statement: str) -> None:
+    try:
+        backend.con.execute(statement)
+    except BaseException:
+        stop(backend)
+        raise
+
+
+@contextmanager
+def _limited(backend: Any) -> Iterator[None]:
+    """Hold the embedded engine to memory that depends on the processors, not on the rows.
+
+    To write rows in their order it keeps those that are ready too early, in all the memory that
+    it may use.
+    """
+    connection = backend.con
+    shown, threads, used = connection.execute(
+        "SELECT current_setting('memory_limit'), current_setting('threads'), "
+        "(SELECT sum(memory_usage_bytes) FROM duckdb_memory())"
+    ).fetchone()
+    size, unit = shown.split()
+    allowed = float(size) * 1024 ** UNITS.index(unit)
+    limit = int(used) + int(threads) * BYTES_PER_THREAD
+    if limit >= allowed:
+        yield
+        return
+    connection.execute(f"SET memory_limit = '{limit}B'")
+    try:
+        yield
+    finally:
+        # What is shown was cut after one decimal.
+        connection.execute(f"SET memory_limit = '{float(size) + 0.05:.2f} {unit}'")
+
+
+def _stream(
+    mapped: MappedTable,
+    place: tuple[Path, str],
+    tell: Callable[[int], None] | None,
+    change: Change | None,
+) -> tuple[int, list[int]]:
+    """Fetch batch after batch, change each and write it."""
+    import pyarrow as pa
+
+    schema = declared_types(mapped.expression)
+    written = schema if change is None else change(schema.empty_table()).schema
+    rows, nulls = 0, [0] * len(schema)
+    size = BATCH if change is None else CHUNK
+    with _writer(*place, written) as writer:
+        for batch in batches(mapped.expression, size, bounded=True):
+            table = pa.Table.from_batches([batch])
+            writer.write_table(table if change is None else change(table))
+            rows += table.num_rows
+            nulls = [
+                count + column.null_count
+                for count, column in zip(nulls, table.columns, strict=True)
+            ]
+            if tell is not None:
+                tell(rows)
+    return rows, nulls
+
+
+def _writer(half: Path, form: str, schema: Any) -> Any:
+    import pyarrow.csv as pc
+    import pyarrow.parquet as pq
+
+    if form == "parquet":
+        return pq.ParquetWriter(half, schema)
+    return pc.CSVWriter(half, schema, write_options=pc.WriteOptions(quoting_style="needed"))

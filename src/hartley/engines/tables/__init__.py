@@ -1,0 +1,1 @@
+"""Open whatever holds a table, and know it by its columns."""

@@ -1,0 +1,180 @@
+"""Open whatever holds a table: files, data frames, Arrow, a dict, an Ibis table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hartley.engines.dialects.embedded import connect
+from hartley.engines.dialects.probes import require_tried
+from hartley.engines.tables.csv_and_parquet import open_files
+from hartley.engines.tables.databases import is_address, open_database
+from hartley.engines.tables.streams import as_declared
+from hartley.engines.tables.table import Table, refuse_doubled
+from hartley.errors import ColumnError, TableError
+from hartley.exact import LARGEST_EXACT_INTEGER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SOURCES = (
+    "a Parquet or CSV path, a list of paths, FILE.duckdb::TABLE, postgresql://...::TABLE, a "
+    "pandas, Polars or Arrow table, a dict of columns or an Ibis table"
+)
+
+
+def open_table(
+    source: object, *, null: str | Sequence[str] = (), names: Sequence[str] | None = None
+) -> Table:
+    """Open a table wherever it is; nothing is read yet beyond its columns.
+
+    Args:
+        source: a path or a list of paths (Parquet, CSV), the address of a table in a database
+            (FILE.duckdb::TABLE, postgresql://USER@HOST/DATABASE::TABLE, spark://HOST:PORT::TABLE),
+            a pandas, Polars or Arrow table, a dict of columns, an Ibis table on any engine, or a
+            table already open.
+        null: text that stands for a missing value in CSV files, besides the empty field.
+        names: names of the columns of CSV files that have no header line.
+
+    Example:
+        >>> open_table({"age": [30, 40]}).columns
+        ('age',)
+    """
+    if isinstance(source, Table):
+        return source
+    if isinstance(source, (str, os.PathLike)):
+        return open_database(source) if is_address(source) else open_files([source], null, names)
+    if type(source).__module__.startswith("ibis.") and hasattr(source, "get_backend"):
+        return _open_ibis(source)
+    if isinstance(source, Mapping):
+        return _open_arrow(_arrow_from_columns(source.items(), "the dict"), "the dict")
+    if hasattr(source, "__arrow_c_stream__") or hasattr(source, "collect"):
+        name = "the table" if type(source).__module__.startswith("pyarrow") else "the data frame"
+        return _open_arrow(_arrow_from_frame(source, name), name)
+    if (
+        isinstance(source, Sequence)
+        and source
+        and all(isinstance(item, (str, os.PathLike)) for item in source)
+    ):
+        return open_files(source, null, names)
+    raise TableError(
+        f"A {type(source).__name__} is not a table that can be opened", hint=f"pass {SOURCES}"
+    )
+
+
+def open_source(source: object, table: str | None = None) -> Table:
+    """Open a table wherever it is; of a database, the table may be named apart.
+
+    Example:
+        >>> open_source({"age": [30, 40]}).columns
+        ('age',)
+    """
+    if table is None:
+        return open_table(source)
+    if isinstance(source, (str, os.PathLike)) and is_address(source):
+        return open_database(source, table)
+    raise TableError(
+        f"The table '{table}' was named beside a source that is no database",
+        hint="name a table of a DuckDB file or of a database only",
+    )
+
+
+def _open_ibis(source: Any) -> Table:
+    require_tried(source.get_backend())
+    try:
+        name = str(source.get_name())
+    except AttributeError:  # a derived table has no name of its own
+        name = "the Ibis table"
+    return Table(source, name)
+
+
+def _open_arrow(arrow: Any, name: str) -> Table:
+    """Hand an Arrow table to the embedded engine, which reads it where it lies."""
+    refuse_doubled(arrow.column_names, name)
+    if not arrow.column_names:
+        raise TableError(f"{name.capitalize()} has no columns", hint="pass a table that has some")
+    zoned = frozenset(f.name for f in arrow.schema if getattr(f.type, "tz", None) is not None)
+    for i, field in enumerate(arrow.schema):
+        finer = _engine_type(field.type)
+        if finer is not None:
+            arrow = arrow.set_column(i, field.name, arrow.column(i).cast(finer))
+    backend = connect()
+    backend.con.register("hartley_source", arrow)
+    return Table(backend.table("hartley_source"), name, zoned=zoned)
+
+
+def _engine_type(kind: Any) -> Any:
+    """Return the type in which the engine can hold all of a column that it would cut or refuse."""
+    import pyarrow as pa
+
+    if pa.types.is_float16(kind):
+        return pa.float32()
+    if pa.types.is_timestamp(kind) and kind.unit == "ns" and kind.tz:
+        return pa.timestamp("ns")
+    if pa.types.is_time(kind) and kind.unit == "ns":
+        return pa.int64()
+    if pa.types.is_date64(kind):
+        return pa.timestamp("ms")
+    return pa.string() if pa.types.is_decimal256(kind) else None
+
+
+def _arrow_from_columns(columns: Iterable[tuple[Any, Any]], table: str) -> Any:
+    """Turn named columns into Arrow, so that a bad one can be named."""
+    import pyarrow as pa
+
+    listed = [(str(name), values) for name, values in columns]
+    refuse_doubled([name for name, _ in listed], table)
+    arrays = {name: _arrow_column(name, values) for name, values in listed}
+    if len({len(array) for array in arrays.values()}) > 1:
+        raise TableError(
+            f"The columns of {table} have different lengths",
+            hint="give every column one value a row",
+        )
+    return pa.table(arrays)
+
+
+def _arrow_column(name: str, values: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        if isinstance(values, (list, tuple)) and _are_mixed(values):
+            raise TypeError  # noqa: TRY301 - one place turns everything bad into one sentence
+        return values if isinstance(values, pa.ChunkedArray) else pa.array(values)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        raise ColumnError(
+            f"Column '{name}' mixes values of different types, or holds what no column can",
+            hint="convert it to one type first, for example to text",
+        ) from None
+
+
+def _are_mixed(values: Sequence[Any]) -> bool:
+    """Tell whether a list holds different types, which Arrow would take for one."""
+    types = set(map(type, values)) - {type(None)}
+    exact = types == {int, float} and all(
+        abs(value) <= LARGEST_EXACT_INTEGER for value in values if type(value) is int
+    )
+    return len(types) > 1 and not exact
+
+
+def _arrow_from_frame(frame: Any, table: str) -> Any:
+    """Turn a data frame of any library into Arrow; column by column where that fails."""
+    import pyarrow as pa
+
+    if hasattr(frame, "collect"):  # a lazy Polars frame
+        frame = frame.collect()
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    if isinstance(frame, pa.RecordBatchReader):  # which declares types without a look
+        listed = [as_declared(batch, frame.schema) for batch in frame]
+        return pa.Table.from_batches(listed, frame.schema)
+    if isinstance(frame, pa.Table):
+        return frame
+    names = list(getattr(frame, "columns", ()))
+    refuse_doubled([str(name) for name in names], "the data frame")
+    try:
+        if type(frame).__module__.startswith("pandas."):
+            return pa.Table.from_pandas(frame.rename(columns=str), preserve_index=False)
+        return pa.table(frame)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return _arrow_from_columns([(name, frame[name]) for name in names], table)

@@ -1,0 +1,400 @@
+"""The columns that a question is about, cleaned, binned and profiled on their engine."""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import operator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from hartley.engines.dialects.embedded import stop
+from hartley.engines.tables.failures import lack_of_room, wrong_encoding
+from hartley.engines.tables.table import Kind, Table
+from hartley.errors import ColumnError, EngineError, HartleyError, OptionError, TableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from fractions import Fraction
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+LARGEST_DOUBLE = 1.7976931348623157e308
+TINY = 1e-200
+"""Numbers closer to zero lie beside it whatever the step; PostgreSQL would refuse to scale them."""
+
+MISSING = ("released", "value", "drop")
+"""What becomes of missing values: only released ones are values, all are, or none is."""
+
+LARGEST_BIN = 2**50
+"""Bins up to here are found exactly: every edge is one correctly rounded quotient of integers."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a view: where it comes from and what is known of its values."""
+
+    name: str
+    kind: Kind
+    step: Fraction | None
+    low: Any
+    high: Any
+    missing: int
+    """Rows in which the value is missing, before any are left out."""
+    keeps_missing: bool = False
+    """Whether the rows in which it is missing stay, missing being a value."""
+
+    @property
+    def holes(self) -> bool:
+        """Whether missing is one of the values that the view may hold."""
+        return self.keeps_missing and self.missing > 0
+
+    def midpoint(self, number: int) -> float | int:
+        """Return what stands for a number: itself, or the middle of the bin of that number."""
+        if self.step is None:
+            return number
+        return (2 * number + 1) * self.step.numerator / (2 * self.step.denominator)
+
+
+@dataclass(frozen=True)
+class View:
+    """A projection ``c0, c1, ...`` of a table, its rows counted, its missing rows dealt with."""
+
+    table: Table
+    expression: Any
+    columns: tuple[Column, ...]
+    rows: int
+    dropped: int
+    """Rows that are left out because a value is missing."""
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine that holds the rows."""
+        return self.table.engine
+
+    @property
+    def left_out_sentence(self) -> str:
+        """Which rows are left out because a value is missing; empty where none are."""
+        holed = [c.name for c in self.columns if c.missing and not c.keeps_missing]
+        return left_out_sentence(self.dropped, list(dict.fromkeys(holed)))
+
+    @property
+    def missing_notes(self) -> tuple[str, ...]:
+        """Of which columns missing is a value, a sentence each."""
+        holed = {column.name: column.missing for column in self.columns if column.holes}
+        return tuple(missing_note(name, rows) for name, rows in holed.items())
+
+
+def prepare(
+    table: Table,
+    columns: Sequence[str],
+    *,
+    steps: Sequence[Fraction | None] | None = None,
+    missing: str = "drop",
+    secrets: int = 0,
+) -> View:
+    """Return the named columns, ready to be counted.
+
+    NaN counts as missing. Missing "released" leaves out the rows in which one of the first so many
+    columns, the secret ones, is missing, and makes missing a value of the others: whoever sees a
+    release sees that a value is missing. "value" makes it a value of all columns, "drop" leaves
+    out every row in which one is missing.
+
+    A column with a step becomes the number of its bin: value v lies in bin k when
+    k*step <= v < (k+1)*step, every edge being the double nearest to the exact product, so that all
+    engines agree and 0.3 lies in the fourth bin of step 0.1.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> from hartley.engines.tables.sources import open_table
+        >>> table = open_table({"chol": [204, 209, 211, None]})
+        >>> view = prepare(table, ["chol"], steps=[Fraction(10)])
+        >>> view.rows, view.dropped, view.expression.c0.to_pyarrow().to_pylist()
+        (3, 1, [20, 20, 21])
+    """
+    if missing not in MISSING:
+        raise OptionError(
+            f"The treatment of missing values '{missing}' is unknown",
+            hint=f"choose {', '.join(map(repr, MISSING[:-1]))} or {MISSING[-1]!r}",
+        )
+    needed = {"released": columns[:secrets], "value": (), "drop": columns}[missing]
+    table.require(columns)
+    steps = steps or [None] * len(columns)
+    table = keep_texts(table, [name for name, step in zip(columns, steps, strict=True) if not step])
+    for name, step in zip(columns, steps, strict=True):
+        if step is not None:
+            _check_bins(table, name)
+    profile = _profile(table, columns, needed)
+    found = tuple(
+        Column(
+            name=name,
+            kind=table.kind(name),
+            step=step,
+            low=profile.get(f"low{i}"),
+            high=profile.get(f"high{i}"),
+            missing=int(profile[f"missing{i}"]),
+            keeps_missing=name not in needed,
+        )
+        for i, (name, step) in enumerate(zip(columns, steps, strict=True))
+    )
+    rows = int(profile["kept"])
+    _check_profile(table, found, profile, rows)
+    expression = table.expression.select(
+        **{f"c{i}": _binned(table, column) for i, column in enumerate(found)}
+    )
+    filled = [f"c{i}" for i, column in enumerate(found) if not column.keeps_missing]
+    if filled:
+        expression = expression.drop_null(filled)
+    return View(table, expression, found, rows, dropped=int(profile["rows"]) - rows)
+
+
+OF_COLUMN = " of what is said about it"
+"""What is left out of, where classes count all rows and a column only those that have a value."""
+
+
+def missing_note(column: str, rows: int) -> str:
+    """Say that missing is a value of a column."""
+    many = "1 row" if rows == 1 else f"{rows:,} rows"
+    return f"Missing values of {column}, in {many}, count as one value of their own."
+
+
+def left_out_sentence(rows: int, columns: Sequence[str], *, noun: str = "row", of: str = "") -> str:
+    """Say how many rows are left out because a value is missing; nothing where none are.
+
+    Example:
+        >>> left_out_sentence(2, ["age", "sex"])
+        '2 rows in which age or sex is missing are left out.'
+    """
+    if not rows:
+        return ""
+    *first, last = columns
+    listed = f"{', '.join(first)} or {last}" if first else last
+    many = f"1 {noun}" if rows == 1 else f"{rows:,} {noun}s"
+    return f"{many} in which {listed} is missing {'is' if rows == 1 else 'are'} left out{of}."
+
+
+def bin_numbers(values: Any, step: Fraction) -> NDArray[np.int64]:
+    """Return the bin of each number, by the same rule as on the engine.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> bin_numbers([0.3, -0.05, 7], Fraction(1, 10))
+        array([ 3, -1, 70])
+    """
+    import numpy as np
+
+    value = np.asarray(values, dtype=np.float64)
+    p, q = float(step.numerator), float(step.denominator)
+    guess = np.floor(value * q / p)
+    guess -= value < guess * p / q
+    guess += value >= (guess + 1) * p / q
+    return guess.astype(np.int64)
+
+
+def run(table: Table, action: Callable[[], Any]) -> Any:
+    """Run a query; what the engine says may hold private values, so only its kind is told."""
+    try:
+        with table.lock:
+            return action()
+    except HartleyError:
+        raise
+    except Exception as error:  # noqa: BLE001 - every failure of the engine, in one sentence
+        if "interrupt" in str(error).lower():
+            stop(table.backend)
+            raise KeyboardInterrupt from None
+        shortage = lack_of_room(error, f"The engine {table.engine}", f"over {table.name}")
+        if shortage is not None:
+            raise shortage from None
+        if table.texts is not None:
+            raise wrong_encoding(table.paths) or TableError(
+                f"The file {table.name} cannot be read to its end ({type(error).__name__})",
+                hint="check that all lines have the same number of fields",
+            ) from None
+        # What the engine says may hold private values, so only its kind is told.
+        raise EngineError(
+            f"The engine {table.engine} could not read {table.name} ({type(error).__name__})",
+            hint="check that the table is complete and that the engine answers (hartley doctor)",
+        ) from None
+
+
+def keep_texts(table: Table, columns: Sequence[str]) -> Table:
+    """Keep the text of a CSV column wherever its numbers or times would merge different texts.
+
+    Counted, not guessed: as many distinct values as texts, and none lost.
+
+    Example:
+        >>> from hartley.engines.tables.sources import open_table
+        >>> keep_texts(open_table({"age": [30, 40]}), ["age"]).columns  # no CSV file: as it is
+        ('age',)
+    """
+    typed = [
+        name for name in columns if table.texts is not None and table.kind(name) is not Kind.TEXT
+    ]
+    if not typed:
+        return table
+    asked: dict[str, Any] = {}
+    for i, name in enumerate(typed):
+        text, value = table.texts[name], table.expression[name]
+        asked |= {f"texts{i}": text.nunique(), f"present{i}": text.count()}
+        meant = table.texts[name].try_cast(value.type())
+        asked |= {f"values{i}": meant.nunique(), f"kept{i}": meant.count()}
+    found = run(table, table.texts.aggregate(**asked).to_pyarrow).to_pylist()[0]
+    merged = {
+        name
+        for i, name in enumerate(typed)
+        if found[f"texts{i}"] != found[f"values{i}"] or found[f"present{i}"] != found[f"kept{i}"]
+    }
+    return as_texts(table, merged) if merged else table
+
+
+def as_texts(table: Table, columns: Collection[str]) -> Table:
+    """Return CSV files with some columns as the text that they are written as.
+
+    Example:
+        >>> from hartley.engines.tables.sources import open_table
+        >>> as_texts(open_table({"age": [30, 40]}), []).columns  # no CSV file: as it is
+        ('age',)
+    """
+    if table.texts is None:
+        return table
+    expression = table.texts.select(
+        **{
+            name: table.texts[name]
+            if name in columns or table.kind(name) is Kind.TEXT
+            else table.texts[name].try_cast(table.expression[name].type())
+            for name in table.columns
+        }
+    )
+    return replace(table, expression=expression)
+
+
+def clean_column(table: Table, name: str) -> Any:
+    """Return a column with NaN turned into a missing value."""
+    import ibis
+
+    column = table.expression[name]
+    if not column.type().is_floating():
+        return column
+    # Not nullif(NaN): DuckDB folds that away, because the records of a file name no NaN.
+    return column.isnan().ifelse(ibis.null(column.type()), column)
+
+
+def _binned(table: Table, column: Column) -> Any:
+    """Return a column as it is counted: its values, or the numbers of its bins."""
+    import ibis
+
+    value = clean_column(table, column.name)
+    if column.step is None:
+        return value
+    value = value.cast("float64")
+    p, q = float(column.step.numerator), float(column.step.denominator)
+    guess = (value * q / p).floor().cast("float64")  # Spark would go on in decimals
+    return ibis.cases(
+        ((value > -TINY) & (value < TINY), (value < 0).ifelse(-1.0, 0.0)),
+        (value < guess * p / q, guess - 1),
+        (value >= (guess + 1) * p / q, guess + 1),
+        else_=guess,
+    ).cast("int64")
+
+
+def _profile(table: Table, columns: Sequence[str], needed: Collection[str]) -> dict[str, Any]:
+    """Count the rows and what is missing, and find the least and the largest numbers.
+
+    What the files record is taken from there; the engine reads the rest, once.
+    """
+    expression = table.expression
+    found: dict[str, Any] = {}
+    asked: dict[str, Any] = {}
+    for i, name in enumerate(columns):
+        span = table.known_span(name)
+        if span is not None:
+            found |= {f"low{i}": span.low, f"high{i}": span.high, f"present{i}": span.present}
+            found["rows"] = span.rows
+            continue
+        value = clean_column(table, name)
+        asked[f"present{i}"] = value.count()
+        if table.kind(name).numeric:
+            asked |= {f"low{i}": value.min(), f"high{i}": value.max()}
+        elif value.type().is_date() or value.type().is_timestamp():
+            asked[f"far{i}"] = out_of_calendar(value).any()
+    if asked or not found:
+        query = expression.aggregate(rows=expression.count(), **asked)
+        found |= run(table, query.to_pyarrow).to_pylist()[0]
+    for i, name in enumerate(columns):
+        if found.get(f"far{i}"):
+            raise far_dates(name, table.name)
+    missing = [found["rows"] - found[f"present{i}"] for i in range(len(columns))]
+    found |= {f"missing{i}": count for i, count in enumerate(missing)}
+    found["kept"] = found["rows"]
+    holed = {name for name, count in zip(columns, missing, strict=True) if count and name in needed}
+    if holed:  # rare enough for a second look
+        present = functools.reduce(
+            operator.and_, (clean_column(table, name).notnull() for name in holed)
+        )
+        found["kept"] = run(table, expression.filter(present).count().to_pyarrow).as_py()
+    return found
+
+
+def out_of_calendar(value: Any) -> Any:
+    """Tell where a date or a time is infinite or in a year that Python's calendar lacks."""
+    day = value.cast("date") if value.type().is_timestamp() else value
+    return (day < dt.date.min) | (day > dt.date.max)
+
+
+def far_dates(column: str, table: str) -> ColumnError:
+    """Return the sentence for a column with such a date."""
+    return ColumnError(
+        f"Column '{column}' of {table} holds a date before the year 1 or after the year 9999",
+        hint="mark it as missing with --null or open_table(..., null=), or convert it to text",
+    )
+
+
+def _check_bins(table: Table, name: str) -> None:
+    """Refuse to bin what is not a number."""
+    kind = table.kind(name)
+    if not kind.numeric and kind is not Kind.EMPTY:
+        raise ColumnError(
+            f"Column '{name}' of {table.name} holds {kind} values, not numbers, "
+            "and cannot be binned",
+            hint="convert it to numbers first; text that marks a missing value can be named "
+            "with --null or open_table(..., null=)",
+        )
+
+
+def _check_profile(
+    table: Table, columns: tuple[Column, ...], profile: Mapping[str, Any], rows: int
+) -> None:
+    if profile["rows"] == 0:
+        raise TableError(f"{table.name} has no rows", hint="pass a table with at least one row")
+    for column in columns:
+        if column.missing == profile["rows"]:
+            raise ColumnError(
+                f"Column '{column.name}' of {table.name} holds nothing but missing values",
+                hint="choose another column",
+            )
+    if rows == 0:
+        raise ColumnError(
+            f"No row of {table.name} has a value in all of the columns "
+            + ", ".join(f"'{column.name}'" for column in columns if not column.keeps_missing),
+            hint="keep missing values as a value of their own with missing='value'",
+        )
+    for column in columns:
+        if column.step is not None:
+            _check_range(table, column)
+
+
+def _check_range(table: Table, column: Column) -> None:
+    """Refuse bins that could not be told apart exactly."""
+    if max(abs(float(column.low)), abs(float(column.high))) > LARGEST_DOUBLE:
+        raise ColumnError(
+            f"Column '{column.name}' of {table.name} holds infinite values, which lie in no bin",
+            hint="clip or remove them first",
+        )
+    assert column.step is not None
+    reach = max(abs(column.low), abs(column.high)) * column.step.denominator
+    if max(reach, column.step.numerator, column.step.denominator) > LARGEST_BIN:
+        raise OptionError(
+            f"The step for column '{column.name}' is too fine for exact bins over its range",
+            hint="choose a larger step or one with fewer decimals",
+        )

@@ -1,0 +1,207 @@
+"""What is promised against a hypothesis about somebody: how much leaves it open."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from hartley.errors import OptionError, printable
+from hartley.exact import bits_at_most
+from hartley.guarantees.consequences import of_hypothesis_privacy
+from hartley.guarantees.promise import UNRELATED, D, Promise, down, within
+from hartley.guarantees.records import INSIDE, count_outputs, outputs_of
+from hartley.policies.hypotheses.blurring import BlurringPolicy, StretchPolicy, Threshold
+from hartley.policies.kinds import KeptColumn
+from hartley.ranges.boxes.box import Box, Interval
+from hartley.ranges.boxes.enclosure import range_bounds, shown
+from hartley.ranges.boxes.expression import variables
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hartley.policies.document import PolicyDocument
+    from hartley.policies.hypotheses.blurring import LinePolicy
+    from hartley.policies.kinds import LineColumn
+
+
+NOTHING_ELSE = (
+    "whoever tests the hypothesis knows the declared ranges and what is released, and nothing else "
+    "about the record"
+)
+POSSIBLE = "every combination of values in the declared ranges is possible"
+
+
+def promise_line(policy: LinePolicy) -> Promise:
+    """Certify a policy against a hypothesis by the share of records that it leaves open.
+
+    log(mu(X) / mu(decided records)) (Farokhi 2021, Theorem 4, corrected). Of values that are
+    stretched that is Priv, eq. 9, too. The policy as printed collapses its band onto a curve,
+    which has no volume among the outputs: its records are left open, and yet Priv = 0.
+    """
+    refuse_certain(policy)
+    total, band = policy.box.volume, policy.band()
+    stretched = isinstance(policy, StretchPolicy)
+    hidden = Fraction(band.low)
+    epsilon = None if hidden == total else hidden / (total - hidden)
+    left_open = math.inf if epsilon is None else bits_at_most(*(1 + epsilon).as_integer_ratio())
+    claim = _stretched if stretched else _blurred
+    return Promise(
+        kind="hypothesis privacy",
+        claim=(
+            f"{claim(policy, hidden / total, f'{_epsilon(epsilon)}-private', down(left_open))} "
+            f"No value is moved further than {within(policy.reach)}."
+        ),
+        value=left_open,
+        unit="bits",
+        theorem=f"{D}, Theorem 4",
+        rule="corrected",
+        sound=True,
+        certainty="exact" if band.exact else "bound",
+        assumptions=(
+            _fine_enough(policy),
+            INSIDE,
+            "no value is missing",
+            POSSIBLE,
+            NOTHING_ELSE,
+            UNRELATED,
+        ),
+        consequences=of_hypothesis_privacy(
+            epsilon if stretched else Fraction(0), 1 - policy.confused()
+        ),
+        parameters={
+            "hypothesis": printable(f"{policy.hypothesis.column} >= {policy.hypothesis.line}"),
+            "box": plain_box(policy.box),
+            "error": str(policy.error),
+        },
+    )
+
+
+def _fine_enough(policy: LinePolicy) -> str:
+    """Say how fine the values of the moved column must be."""
+    column = printable(policy.column)
+    if isinstance(policy, StretchPolicy):
+        return f"the values of {column} have no step (of rounded values the release shows the side)"
+    return (
+        f"neighbouring possible values of {column} lie no further apart than {within(policy.reach)}"
+    )
+
+
+def _stretched(policy: LinePolicy, share: Fraction, private: str, bits: str) -> str:
+    return (
+        f"For values of {printable(policy.column)} that have no step: within "
+        f"{within(policy.reach)} of the line {_line(policy)} the release does not show on which "
+        f"side of it a record lies: that is {down(100 * share)} % of all that records could be. "
+        f"Elsewhere it does show. It is {private}, Priv = {bits} bits."
+    )
+
+
+def _blurred(policy: LinePolicy, share: Fraction, private: str, bits: str) -> str:
+    return (
+        f"Within {within(policy.reach)} of the line {_line(policy)} the line itself is released, "
+        f"which does not show on which side of it a record lies: that is {down(100 * share)} % of "
+        f"all that records could be. Elsewhere it does show. Counted in records it is {private}, "
+        f"{bits} bits; by the volume of outputs, of which a line has none, Priv = 0."
+    )
+
+
+def _line(policy: LinePolicy) -> str:
+    return printable(f"{policy.column} = {shown(policy.hypothesis.line)}")
+
+
+def refuse_certain(policy: LinePolicy) -> None:
+    """Refuse a hypothesis that the declared ranges alone decide."""
+    (column,) = variables(policy.column)
+    above, _ = range_bounds(column - policy.hypothesis.line, policy.box)
+    if above.low >= 0 or above.high <= 0:
+        raise OptionError(
+            f"The declared ranges decide whether {policy.column} >= "
+            f"{shown(policy.hypothesis.line)}: it is {'' if above.low >= 0 else 'not '}so "
+            "everywhere",
+            hint="there is nothing to hide; check the ranges and the units of the columns",
+        )
+
+
+def plain_box(box: Box) -> dict[str, list[str]]:
+    """Return a box as plain values."""
+    return {printable(n): [str(side.low), str(side.high)] for n, side in box.sides.items()}
+
+
+def _epsilon(epsilon: Fraction | None) -> str:
+    return "infinitely" if epsilon is None else down(epsilon)
+
+
+COARSER = (
+    "the columns of the line are known as they are (where they are released otherwise, no more is "
+    "decided)"
+)
+
+
+def promise_lines(document: PolicyDocument, lines: Sequence[LineColumn]) -> Promise:
+    """Certify the columns that are moved near a line, and say what is not promised beside.
+
+    Of several lines the weakest promise counts.
+    """
+    promises = [_promise_one(document, line) for line in lines]
+    weakest = min(promises, key=lambda promise: (promise.sound, promise.value))
+    rest = _rest(document)
+    if len(promises) == 1:
+        return replace(weakest, claim=f"{weakest.claim} {rest}")
+    consequences = [
+        replace(one, name=f"{one.name} of {line.name}", sentence=f"Of {line.name}: {one.sentence}")
+        for promise, line in zip(promises, lines, strict=True)
+        for one in promise.consequences
+    ]
+    claims = [promise.claim for promise in promises]
+    return replace(
+        weakest,
+        claim=" ".join([*claims, rest]),
+        sound=all(promise.sound for promise in promises),
+        certainty="exact" if all(p.certainty == "exact" for p in promises) else "bound",
+        consequences=tuple(consequences),
+        parameters={"lines": [promise.parameters for promise in promises]},
+    )
+
+
+def _promise_one(document: PolicyDocument, column: LineColumn) -> Promise:
+    ranges, expression = document.ranges, column.expression
+    box = Box({name: Interval(*ranges[name]) for name in (column.name, *expression.names)})
+    kind = StretchPolicy if column.kind == "stretch" else BlurringPolicy
+    promise = promise_line(kind(Threshold(column.name, expression), column.reach, box))
+    leaking = [
+        printable(other.name)
+        for other in document.columns
+        if other is not column and column.name in outputs_of(other).reads
+    ]
+    exact = {c.name for c in document.columns if isinstance(c, KeptColumn)}
+    if not exact.issuperset(expression.names):
+        promise = replace(promise, assumptions=(*promise.assumptions, COARSER))
+    if not leaking:
+        return promise
+    return replace(
+        promise,
+        claim=(
+            f"Nothing is promised about {printable(column.name)}: what the policy hides near a "
+            f"line shows in {' and '.join(leaking)}, computed from its true value."
+        ),
+        value=0.0,
+        sound=False,
+        certainty="exact",
+        consequences=(),
+    )
+
+
+def _rest(document: PolicyDocument) -> str:
+    """Say what is told by everything that has no line."""
+    sizes = count_outputs(map(outputs_of, document.columns), "counted")
+    kept = [printable(name) for name, size in sizes.items() if size is None]
+    few = [printable(name) for name, size in sizes.items() if size is not None]
+    told = f"Nothing else is promised about a person: {', '.join(kept)} can take any value"
+    if few:
+        told += f", and {', '.join(few)} together {_product(sizes):,} values"
+    return f"{told}."
+
+
+def _product(sizes: Mapping[str, int | None]) -> int:
+    return math.prod(size for size in sizes.values() if size is not None)

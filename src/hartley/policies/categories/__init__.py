@@ -1,0 +1,1 @@
+"""Categories merged into groups."""

@@ -1,0 +1,209 @@
+"""The whole curve of least risk against distortion, between certified bounds."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from bisect import bisect_right
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.policies.distortion.result import wanted_gap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hartley.policies.distortion.model import PrivacyDistortion
+    from hartley.policies.distortion.result import Objective
+    from hartley.policies.distortion.search import Answer
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """One rule on the curve."""
+
+    distortion: float
+    risk: float
+    lower: float
+    """No rule of at most this distortion tells less: certified."""
+    lam: float
+    """What a unit of risk costs in distortion here: zero at the most faithful rule, infinite where
+    no risk is left."""
+    gap: float
+    live: int
+    """How many released values occur."""
+    limit: float | None = None
+    """What a continuous Gaussian of the same covariance would give at this distortion."""
+
+
+@dataclass(frozen=True)
+class TradeoffCurve:
+    """R(D): points of the curve, and bounds in between that are certified.
+
+    Example:
+        >>> from hartley.policies.distortion.model import PrivacyDistortion
+        >>> curve = PrivacyDistortion([[0.5, 0.0], [0.0, 0.5]], "zero_one").curve(points=4)
+        >>> curve.points[0].distortion, curve.points[-1].distortion
+        (0.0, 0.5)
+    """
+
+    points: tuple[CurvePoint, ...]
+    """By increasing distortion; the first is the most faithful rule, the last tells nothing."""
+    tangents: tuple[tuple[float, float], ...]
+    """Certified lines: R(D) >= (bound - D) / lam, as pairs (bound, lam)."""
+    base: float
+    largest_risk: float
+    objective: Objective = "mutual_information"
+    """What risk means."""
+    floor: tuple[tuple[float, float], ...] = ()
+    """Where the curve need not be convex: a certified polygon below it, as pairs (risk, distortion)
+    by increasing risk."""
+    mixtures: tuple[tuple[float, float], ...] = ()
+    """Likewise: rules and mixtures of them, as pairs (distortion, risk) by increasing distortion
+    and falling risk."""
+    wanted_gap: float = math.inf
+    """The gap of every point that the tolerance asked for, in the unit of distortion."""
+
+    def lower(self, distortion: float) -> float:
+        """Return a risk that no rule of at most this distortion stays below: certified."""
+        if distortion <= self.points[0].distortion:
+            return self.points[0].lower
+        steps = (point.lower for point in self.points if point.distortion >= distortion)
+        lines = ((bound - distortion) / lam for bound, lam in self.tangents)
+        return max(0.0, self._above_floor(distortion), *steps, *lines)
+
+    def _above_floor(self, distortion: float) -> float:
+        """Return the least risk at which the floor admits a distortion."""
+        for (low, before), (high, after) in pairwise(self.floor):
+            if before <= distortion:
+                return low
+            if after <= distortion:
+                return low + (high - low) * (before - distortion) / (before - after)
+        return 0.0
+
+    def upper(self, distortion: float) -> float:
+        """Return a risk that a mixture of the computed rules reaches within this distortion."""
+        at = [point.distortion for point in self.points]
+        if distortion < at[0]:
+            return math.inf
+        if self.mixtures:
+            place = bisect_right(self.mixtures, distortion, key=lambda pair: pair[0])
+            return self.mixtures[place - 1][1] if place else math.inf
+        risks = [point.risk for point in self.points]
+        return float(np.interp(distortion, at, risks))
+
+    @property
+    def gap(self) -> float:
+        """The largest certified gap of the points, in the unit of distortion."""
+        return max(point.gap for point in self.points)
+
+    @property
+    def reached(self) -> bool:
+        """Whether the gap of every point is as small as the tolerance asked for."""
+        return self.gap <= self.wanted_gap
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "base": self.base,
+            "objective": self.objective,
+            "largest_risk": "inf" if math.isinf(self.largest_risk) else self.largest_risk,
+            "gap": self.gap,
+            "points": [
+                asdict(point) | ({"lam": "inf"} if math.isinf(point.lam) else {})
+                for point in self.points
+            ],
+        }
+
+
+def gaussian_limit(rho: float, distortion: float, *, base: float = 2) -> float:
+    r"""Return R(D) of a bivariate Gaussian, for squared distortion in units of the key's variance.
+
+    .. math:: R(D) = -\tfrac12 \log\big(1 - \rho^2 (1 - D)\big), \qquad 0 \le D \le 1
+
+    Rebollo-Monedero, Forne and Domingo-Ferrer 2010, eq. (8). Exact for the continuous model.
+
+    Example:
+        >>> round(gaussian_limit(0.95, 0.5, base=math.e), 6)
+        0.300056
+    """
+    return -0.5 * math.log(1 - rho**2 * (1 - min(max(distortion, 0.0), 1.0))) / math.log(base)
+
+
+def trace_curve(
+    model: PrivacyDistortion,
+    *,
+    points: int,
+    tolerance: float,
+    progress: Callable[[str, float], None] | None,
+) -> TradeoffCurve:
+    """Compute points where the bounds lie farthest apart (a sandwich, Rote 1992)."""
+    solver = model._solver  # noqa: SLF001 - one class in two modules
+    ends = solver.faithful(tolerance), solver.riskless(tolerance)
+    found = list(ends) if ends[1].distortion > ends[0].distortion else [ends[0]]
+    waiting: list[tuple[float, int, Answer, Answer]] = []
+    if len(found) == 2:
+        heapq.heappush(waiting, (0.0, 0, *ends))
+    while waiting and len(found) < points:
+        _, _, left, right = heapq.heappop(waiting)
+        answer = solver.at_weight(_slope(left, right), tolerance, left)
+        found.append(answer)
+        for one, other in ((left, answer), (answer, right)):
+            room = _room(one, other)
+            if room > tolerance * solver.scale * max(one.risk, 1e-12):
+                heapq.heappush(waiting, (-room, len(found) * 2 + (other is right), one, other))
+        if progress is not None:
+            progress("curve", len(found) / points)
+    if progress is not None:
+        progress("curve", 1.0)
+    return _curve(model, found, wanted_gap(tolerance, solver.scale))
+
+
+def _slope(left: Answer, right: Answer) -> float:
+    """Return the lambda of the chord between two answers."""
+    return (right.distortion - left.distortion) / max(left.risk - right.risk, 1e-300)
+
+
+def _room(left: Answer, right: Answer) -> float:
+    """Return the area of the triangle between the chord and the two tangents."""
+    wide, fall = right.distortion - left.distortion, left.risk - right.risk
+    if wide <= 0 or fall <= 0:
+        return 0.0
+    # Where the tangents meet, in shares of the way from the left end to the right one.
+    flat = 1 / right.weight
+    if left.weight == 0:
+        return (fall - flat * wide) * wide / 2
+    steep = 1 / left.weight
+    if steep <= flat:
+        return 0.0
+    at = min(max((fall - flat * wide) / (steep - flat), 0.0), wide)
+    below = max(left.risk - steep * at, right.risk)
+    chord = left.risk - fall * at / wide
+    return max(chord - below, 0.0) * wide / 2
+
+
+def _curve(model: PrivacyDistortion, found: list[Answer], wanted: float) -> TradeoffCurve:
+    nats = math.log(model.base)
+    rho, variance = model.reference or (0.0, 0.0)
+    ordered = sorted(found, key=lambda answer: (answer.distortion, -answer.risk))
+    points = tuple(
+        CurvePoint(
+            distortion=answer.distortion,
+            risk=answer.risk / nats,
+            lower=answer.least_risk / nats,
+            lam=answer.weight * nats,
+            gap=answer.gap,
+            live=int(answer.rule.any(axis=0).sum()),
+            limit=gaussian_limit(rho, answer.distortion / variance, base=model.base)
+            if variance
+            else None,
+        )
+        for answer in ordered
+    )
+    tangents = tuple(
+        (answer.bound, answer.weight * nats) for answer in ordered if 0 < answer.weight < math.inf
+    )
+    return TradeoffCurve(points, tangents, model.base, model.largest_risk, wanted_gap=wanted)

@@ -1,0 +1,282 @@
+"""Read what a privacy-distortion problem is made of: a joint distribution and a distortion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.errors import ColumnError, OptionError
+from hartley.ranges.relations.distribution import JointDistribution
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+NAMED = ("squared", "absolute", "zero_one")
+MOST_POINTS = 20_000
+"""So many points at most on a grid."""
+MOST_VALUES = 4000
+"""So many key values at most when a distortion is worked out pair by pair."""
+TINY, HUGE = 1e-290, 1e150
+"""Distances beyond these would be lost in products."""
+
+
+def read_joint(joint: JointDistribution | ArrayLike) -> JointDistribution:
+    """Check p(w,x), a row a confidential value and a column a key value; return it summing to 1."""
+    checked = joint if isinstance(joint, JointDistribution) else JointDistribution.of(joint)
+    matrix = checked.matrix
+    for axis, side, name in ((1, "row", "confidential"), (0, "column", "key")):
+        never = np.flatnonzero(matrix.sum(axis=axis) <= 0)
+        if never.size:
+            raise OptionError(
+                f"The {side} {never[0]} of the joint distribution is zero, "
+                f"so that {name} value never occurs",
+                hint=f"leave the {side} out",
+            )
+    for size, side, reason in (
+        (matrix.shape[0], "confidential", "there is nothing to tell about it"),
+        (matrix.shape[1], "key", "there is nothing to perturb"),
+    ):
+        if size < 2:
+            raise OptionError(
+                f"The {side} side has one value only, so {reason}",
+                hint="choose columns with several values",
+            )
+    return JointDistribution(matrix / matrix.sum())
+
+
+def as_number(value: object) -> float:
+    """Return a number as a double, not a number for whatever is none.
+
+    Example:
+        >>> as_number(np.int64(3)), as_number("x"), as_number(True)
+        (3.0, nan, nan)
+    """
+    try:
+        return math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def check_values(values: Sequence[Any] | None, keys: int) -> tuple[Any, ...]:
+    """Return the key values, 0, 1, 2, ... if none are given."""
+    try:
+        listed = tuple(range(keys) if values is None else values)
+    except TypeError:
+        listed = ()
+    if len(listed) != keys:
+        raise OptionError(
+            f"There are {len(listed)} key values for {keys} columns of the joint distribution",
+            hint="give one value a column",
+        )
+    if len(set(map(repr, listed))) < keys:
+        raise OptionError("A key value is named twice", hint="add up the columns of equal values")
+    return listed
+
+
+def gaussian_joint(rho: float, points: int, reach: float) -> tuple[JointDistribution, Floats]:
+    """Return a standard bivariate Gaussian density on a grid, and the grid."""
+    rho, reach = as_number(rho), as_number(reach)
+    if not -1 < rho < 1:
+        raise OptionError(
+            f"The correlation {rho} is not between -1 and 1", hint="write for example rho=0.95"
+        )
+    if not (isinstance(points, (int, np.integer)) and 2 <= points <= MOST_POINTS):
+        raise OptionError(
+            f"A grid cannot have {points} points",
+            hint=f"give from 2 to {MOST_POINTS:,} points, for example 31",
+        )
+    if not 0 < reach < 30:
+        raise OptionError(
+            f"The grid cannot reach to {reach}", hint="give standard deviations, for example 3"
+        )
+    grid = np.linspace(-reach, reach, points)
+    w, x = grid[:, None], grid[None, :]
+    density = np.exp(-(w * w - 2 * rho * w * x + x * x) / (2 * (1 - rho * rho)))
+    return read_joint(density / density.sum()), grid
+
+
+def read_distortion(
+    distortion: object, values: Sequence[Any], names: Sequence[str] = ()
+) -> tuple[Floats, Floats | None]:
+    """Return d(x,c), and the key values as increasing numbers where a named distance used them.
+
+    Args:
+        distortion: a matrix, a name, the paths of a hierarchy by key value, or a function.
+        values: the key values, tuples where the key has several columns.
+        names: of the key columns, for the errors.
+    """
+    if isinstance(distortion, str):
+        return _named(distortion, values, names)
+    if isinstance(distortion, Mapping):
+        return _checked(_hierarchy(distortion, values), len(values)), None
+    if callable(distortion):
+        _refuse_many(values)
+        pairs = [[distortion(one, other) for other in values] for one in values]
+        return _checked(pairs, len(values)), None
+    return _checked(distortion, len(values)), None
+
+
+def _checked(matrix: object, keys: int) -> Floats:
+    try:
+        checked = np.array(matrix, dtype=np.float64)
+    except (TypeError, ValueError):
+        checked = np.empty(0)
+    if checked.ndim != 2 or checked.shape[1] == 0:
+        raise OptionError(
+            "The distortion is not a matrix of numbers",
+            hint=f"give a matrix, a function, a hierarchy or one of {', '.join(NAMED)}",
+        )
+    if checked.shape[0] != keys:
+        raise OptionError(
+            f"The distortion has {checked.shape[0]} rows for {keys} key values",
+            hint="give one row a key value and one column a released value",
+        )
+    if not np.isfinite(checked).all() or checked.min() < 0:
+        raise OptionError(
+            "The distortion holds something that is negative or no number",
+            hint="every entry is a number of 0 or more",
+        )
+    if checked.max() > HUGE or 0 < checked.max() < TINY:
+        raise OptionError(
+            "The distortion is too small or too large to compute with",
+            hint="give it in another unit",
+        )
+    return checked
+
+
+def _named(name: str, values: Sequence[Any], names: Sequence[str]) -> tuple[Floats, Floats | None]:
+    if name not in NAMED:
+        raise OptionError(
+            f"There is no distortion called {name}", hint=f"choose from {', '.join(NAMED)}"
+        )
+    if name == "zero_one":
+        return 1.0 - np.eye(len(values)), None
+    columns = _numbers(values, name, names)
+    total = np.zeros((len(values), len(values)))
+    with np.errstate(over="ignore", under="ignore"):
+        for column in columns:
+            apart = column[:, None] - column[None, :]
+            total += apart * apart if name == "squared" else np.abs(apart)
+    _refuse_extremes(total, name)
+    only = columns[0] if len(columns) == 1 else None
+    ordered = only is not None and bool((np.diff(only) > 0).all())
+    return _checked(total, len(values)), only if ordered else None
+
+
+def _refuse_extremes(total: Floats, name: str) -> None:
+    """Refuse key values between which doubles see no distance, or one beyond all bounds."""
+    distances = total[~np.eye(len(total), dtype=bool)]
+    if distances.size and not (distances.min() > TINY and distances.max() < HUGE):
+        raise OptionError(
+            f"The {name} distortion of the key is too small or too large to compute with",
+            hint="shift and scale the key, or use zero_one",
+        )
+
+
+def _numbers(values: Sequence[Any], name: str, names: Sequence[str]) -> list[Floats]:
+    """Return the columns of the key values as numbers."""
+    rows = [value if isinstance(value, tuple) else (value,) for value in values]
+    columns: list[Floats] = []
+    for place, column in enumerate(zip(*rows, strict=True)):
+        try:
+            if any(isinstance(entry, (str, bool)) for entry in column):
+                raise TypeError  # noqa: TRY301 - one place turns everything bad into one sentence
+            numbers = np.array([float(entry) for entry in column])
+            if not np.isfinite(numbers).all():
+                raise TypeError  # noqa: TRY301 - likewise
+        except (TypeError, ValueError):
+            title = f"Column '{names[place]}'" if place < len(names) else "The key"
+            raise ColumnError(
+                f"{title} holds something that is no number, which the {name} distortion needs",
+                hint="use zero_one, a hierarchy or a function; of missing values, leave out their "
+                "rows (--missing drop)",
+            ) from None
+        columns.append(numbers)
+    return columns
+
+
+def _hierarchy(paths: Mapping[Any, Any], values: Sequence[Any]) -> list[list[float]]:
+    """Return how many levels two values must rise until they meet."""
+    _refuse_many(values)
+    lines: list[tuple[Any, ...]] = []
+    for place, value in enumerate(values):
+        if value not in paths:
+            raise OptionError(
+                f"The hierarchy lacks the key value number {place}",
+                hint="give every key value its path, from the narrowest group to the widest",
+            )
+        path = paths[value]
+        several = isinstance(path, Sequence) and not isinstance(path, str)
+        lines.append((value, *(path if several else (path,))))
+    if len({len(line) for line in lines}) > 1:
+        raise OptionError(
+            "The paths of the hierarchy differ in length",
+            hint="give every key value as many levels, repeating one where need be",
+        )
+    return [[_levels(one, other) for other in lines] for one in lines]
+
+
+def _levels(one: tuple[Any, ...], other: tuple[Any, ...]) -> float:
+    for level, (mine, theirs) in enumerate(zip(one, other, strict=True)):
+        if mine == theirs:
+            return float(level)
+    return float(len(one))
+
+
+def _refuse_many(values: Sequence[Any]) -> None:
+    if len(values) > MOST_VALUES:
+        raise OptionError(
+            f"A distortion pair by pair for {len(values):,} key values would take for ever",
+            hint="give a matrix or a named distortion, or coarser key values",
+        )
+
+
+def check_tolerance(tolerance: object) -> None:
+    """Refuse a tolerance that is no share."""
+    if not 0 < as_number(tolerance) < 1:
+        raise OptionError(
+            f"The tolerance {tolerance} is not between 0 and 1", hint="write tolerance=1e-6"
+        )
+
+
+def check_wish(wish: object, name: str, low: float, high: float, unit: str) -> float:
+    """Return a wished distortion or risk, refusing what no rule reaches."""
+    number = as_number(wish)
+    slack = 1e-9 * (high - low) if math.isfinite(high) else 0.0
+    if not low - slack <= number <= high + slack:
+        raise OptionError(
+            f"No perturbation reaches a {name} of {wish}{unit}",
+            hint=f"choose between {low:.6g} and {high:.6g}{unit}"
+            if math.isfinite(high)
+            else f"choose {low:.6g}{unit} or more",
+        )
+    return min(max(number, low), high)
+
+
+def covariance(
+    joint: Floats, secrets: Sequence[Any], keys: Sequence[Any]
+) -> tuple[float, float] | None:
+    """Return the correlation of two numeric columns and the variance of the key."""
+    try:
+        w, x = (np.array([float(value) for value in side]) for side in (secrets, keys))
+    except (TypeError, ValueError):
+        return None
+    w, x = w - joint.sum(axis=1) @ w, x - joint.sum(axis=0) @ x
+    variances = joint.sum(axis=1) @ w**2, joint.sum(axis=0) @ x**2
+    if min(variances) <= 0:
+        return None
+    correlation = float(w @ joint @ x / math.sqrt(variances[0] * variances[1]))
+    return (correlation, float(variances[1])) if abs(correlation) < 1 else None
+
+
+def sorted_places(values: Sequence[Any]) -> list[int]:
+    """Return the order of values that compare, else their own."""
+    try:
+        return sorted(range(len(values)), key=lambda place: values[place])
+    except TypeError:
+        return list(range(len(values)))

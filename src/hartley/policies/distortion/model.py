@@ -1,0 +1,353 @@
+"""The trade-off between what a perturbed release tells and how far it is from the truth."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.errors import OptionError
+from hartley.exact import check_base
+from hartley.measures.mutual import mutual_information
+from hartley.policies.distortion.curve import TradeoffCurve, trace_curve
+from hartley.policies.distortion.input import (
+    as_number,
+    check_tolerance,
+    check_values,
+    check_wish,
+    covariance,
+    gaussian_joint,
+    read_distortion,
+    read_joint,
+    sorted_places,
+)
+from hartley.policies.distortion.problem import Problem
+from hartley.policies.distortion.result import OBJECTIVES, TradeoffResult, unit_of, wanted_gap
+from hartley.policies.distortion.search import Answer, Solver
+from hartley.policies.distortion.worst_case import LEAST_TOLERANCE, WorstCase
+from hartley.policies.distortion.worst_case_curve import trace_worst
+from hartley.policies.distortion.worst_case_limits import LIMITS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from hartley.policies.distortion.result import Objective
+    from hartley.policies.distortion.search import Method
+    from hartley.ranges.relations.distribution import JointDistribution
+
+MOST_PAIRS = 50_000_000
+
+
+class PrivacyDistortion:
+    r"""The least that a perturbed key tells about a confidential side, for a mean distortion.
+
+    .. math:: R(D) = \min_{P(\hat x|x) :\, E\, d(X, \hat X) \le D} I(W; \hat X)
+
+    Rebollo-Monedero, Forne and Domingo-Ferrer 2010, eq. (2): the release is drawn from the key X
+    alone, so W - X - X^ is a Markov chain. R(D) is convex and does not grow. Every answer carries a
+    certified gap: a lower bound of what any rule costs, from the dual problem, computed with every
+    rounding error subtracted. Small alphabets are solved to about 1e-12 by interior points
+    (|X^| |X|^3 operations a step, some 30 steps), large ones by accelerated multiplicative
+    updates (two products of matrices a step), ordered keys from coarse to fine. Where interior
+    points stall, the updates go on from there.
+
+    Args:
+        joint: p(w, x), a row a confidential value and a column a key value; or a
+            JointDistribution.
+        distortion: a matrix, a row a key value and a column a released value; "squared",
+            "absolute" (sums over the key's columns) or "zero_one"; a dict from each key value to
+            its path of ever wider groups, for the number of levels until two values meet; or a
+            function of two key values.
+        base: of the logarithms; risks and lam count in its unit.
+        values: the key values; 0, 1, 2, ... if left out.
+        method: "second" or "first" order alone; "auto" takes the second for small alphabets, and
+            the first where that stalls.
+        objective: what risk means. "mutual_information" I(W;X^) is the paper's, an average. Of
+            the worst case are "t_closeness", the largest divergence of p(w|x^) from p(w) over the
+            released values; "delta_disclosure", the largest |log p(w|x^)/p(w)|; and
+            "maximal_leakage", log sum_x^ max_w p(x^|w). Those are solved by interior points
+            whatever the method, |X^| |X|^2 (|X| + |W|) operations a step: some 30 steps within a
+            risk, a few hundred within a distortion or for a lam.
+
+    Example:
+        >>> model = PrivacyDistortion([[0.5, 0.0], [0.0, 0.5]], "zero_one")
+        >>> answer = model.solve(distortion=0.11)
+        >>> round(answer.risk, 4)  # 1 - H(0.11), as for any source that is released directly
+        0.5001
+    """
+
+    def __init__(  # noqa: PLR0913 - each is one choice of the user's
+        self,
+        joint: JointDistribution | ArrayLike,
+        distortion: object,
+        *,
+        base: float = 2,
+        values: Sequence[Any] | None = None,
+        method: Method = "auto",
+        objective: Objective = "mutual_information",
+    ) -> None:
+        check_base(base)
+        if objective not in OBJECTIVES:
+            raise OptionError(
+                f"There is no objective called {objective}",
+                hint=f"choose from {', '.join(OBJECTIVES)}",
+            )
+        if method not in {"auto", "first", "second"}:
+            raise OptionError(
+                f"There is no method called {method}", hint="choose from auto, first, second"
+            )
+        self.joint = read_joint(joint)
+        keys = self.joint.matrix.shape[1]
+        self.values = check_values(values, keys)
+        self.base = base
+        self.distortion, points = read_distortion(distortion, self.values)
+        self.released = (
+            self.values
+            if self.distortion.shape[1] == keys
+            else tuple(range(self.distortion.shape[1]))
+        )
+        self.squared = isinstance(distortion, str) and distortion == "squared"
+        self.reference: tuple[float, float] | None = None
+        """Correlation and variance of a Gaussian to compare with, for squared distortion."""
+        self.confidential_values: tuple[Any, ...] | None = None
+        """Of the rows of the joint distribution, where a table named them."""
+        self.rows: int | None = None
+        self.notes: tuple[str, ...] = ()
+        problem = Problem.of(self.joint.matrix, self.distortion, 1.0)
+        self.objective = objective
+        average = Solver.of(problem, points, method)
+        self._solver: Solver | WorstCase = (
+            average if objective == "mutual_information" else WorstCase(average, objective)
+        )
+
+    # --- where problems come from -------------------------------------------------------------
+
+    @classmethod
+    def from_table(  # noqa: PLR0913 - each is one choice of the user's
+        cls,
+        table: object,
+        *,
+        confidential: str | Sequence[str],
+        key: str | Sequence[str],
+        distortion: object = "squared",
+        base: float = 2,
+        bins: Any = None,  # noqa: ANN401 - a mapping, checked by the relation
+        missing: str = "released",
+        method: Method = "auto",
+        objective: Objective = "mutual_information",
+    ) -> PrivacyDistortion:
+        """Take the relative frequencies of a table's rows for the joint distribution.
+
+        Args:
+            table: whatever ``hartley.open_table`` takes.
+            confidential: the column or columns to protect.
+            key: the column or columns that are released perturbed.
+            distortion: as in the constructor; functions and paths get tuples of several columns.
+            base: of the logarithms.
+            bins: the width of the bins of numeric columns, by name.
+            missing: "released" makes missing a value of the key, which is released, and leaves out
+                rows whose confidential value is missing; "value" makes it a value of both sides;
+                "drop" leaves out every row with a missing value.
+            method: as in the constructor.
+            objective: as in the constructor.
+
+        Example:
+            >>> people = {"age": [30, 30, 40, 40], "sick": ["yes", "no", "no", "no"]}
+            >>> model = PrivacyDistortion.from_table(people, confidential="sick", key="age")
+            >>> model.values, round(model.largest_risk, 4)
+            ((30, 40), 0.3113)
+        """
+        from hartley.ranges.relations.distribution import JointDistribution
+        from hartley.ranges.relations.relation import Relation
+
+        relation = Relation.from_table(
+            table, secret=confidential, released=key, bins=bins, missing=missing
+        )
+        pairs = relation.summary.secrets * relation.summary.released
+        if max(pairs, relation.summary.released**2) > MOST_PAIRS:
+            raise OptionError(
+                f"The key has {relation.summary.released:,} values and the confidential side "
+                f"{relation.summary.secrets:,}, too many for a matrix of probabilities",
+                hint="give numeric columns in bins, or fewer columns",
+            )
+        joint = JointDistribution.from_relation(relation)
+        listed = relation.released_range
+        order = sorted_places(listed)
+        if isinstance(distortion, str):  # refuses with the names of the columns
+            read_distortion(distortion, listed, relation.released_names)
+        model = cls(
+            joint.matrix[:, order],
+            distortion,
+            base=base,
+            values=[listed[place] for place in order],
+            method=method,
+            objective=objective,
+        )
+        told = relation.left_out_sentence, *(relation.view.missing_notes if relation.view else ())
+        model.notes = tuple(note for note in (*told, relation.note) if note)
+        model.rows = relation.rows
+        model.confidential_values = tuple(relation.secret_range)
+        if model.squared and objective == "mutual_information":
+            model.reference = covariance(joint.matrix, relation.secret_range, listed)
+        return model
+
+    @classmethod
+    def gaussian(  # noqa: PLR0913 - each is one choice of the user's
+        cls,
+        *,
+        rho: float,
+        points: int = 31,
+        reach: float = 3.0,
+        distortion: object = "squared",
+        base: float = 2,
+        method: Method = "auto",
+        objective: Objective = "mutual_information",
+    ) -> PrivacyDistortion:
+        """Take a standard bivariate Gaussian of correlation rho, on a grid.
+
+        W, X and X^ lie on so many equidistant points from -reach to reach; the density is sampled
+        there and normalised (Section 6.1 of the paper: rho 0.95, 31 points, reach 3).
+
+        Example:
+            >>> model = PrivacyDistortion.gaussian(rho=0.95, points=31, base=math.e)
+            >>> round(model.solve(lam=1.22).cost, 6)
+            0.851259
+        """
+        joint, grid = gaussian_joint(rho, points, reach)
+        model = cls(
+            joint,
+            distortion,
+            base=base,
+            values=grid.tolist(),
+            method=method,
+            objective=objective,
+        )
+        if model.squared and objective == "mutual_information":
+            model.reference = float(rho), 1.0
+        return model
+
+    # --- what can be reached ------------------------------------------------------------------
+
+    @property
+    def least_distortion(self) -> float:
+        """The distortion of the most faithful release."""
+        return self._solver.least
+
+    @property
+    def constant_distortion(self) -> float:
+        """The distortion of the best release that is always the same and tells nothing."""
+        return self._solver.constant
+
+    @property
+    def largest_distortion(self) -> float:
+        """The distortion of the worst release of all."""
+        return float(self.joint.matrix.sum(axis=0) @ self.distortion.max(axis=1))
+
+    @property
+    def largest_risk(self) -> float:
+        """What the key itself tells about the confidential side, for instance I(W;X)."""
+        measure: Callable[..., float] = (
+            mutual_information
+            if self.objective == "mutual_information"
+            else LIMITS[self.objective].measure
+        )
+        return measure(self.joint, base=self.base)
+
+    # --- answers ------------------------------------------------------------------------------
+
+    def solve(
+        self,
+        *,
+        lam: float | None = None,
+        distortion: float | None = None,
+        risk: float | None = None,
+        tolerance: float | None = None,
+    ) -> TradeoffResult:
+        """Return the best rule for a lam, within a distortion, or within a risk.
+
+        Args:
+            lam: minimise distortion + lam * risk.
+            distortion: minimise the risk with at most this mean distortion.
+            risk: minimise the distortion with at most this risk.
+            tolerance: the gap to reach, as a share of how much more a constant release distorts
+                than the most faithful one; 1e-10 if left out, 1e-9 where the worst case counts.
+                Where a method stalls, the next one goes on. An answer may still miss it, above all
+                of a large alphabet: ``reached`` and the sentences say so, and the gap is true in
+                any case.
+
+        Example:
+            >>> model = PrivacyDistortion([[0.5, 0.0], [0.0, 0.5]], "zero_one")
+            >>> model.solve(risk=0).distortion, model.solve(distortion=0).risk
+            (0.5, 1.0)
+        """
+        if sum(wish is not None for wish in (lam, distortion, risk)) != 1:
+            raise OptionError(
+                "Give one of lam, distortion and risk", hint="for example solve(lam=1.5)"
+            )
+        if tolerance is None:
+            tolerance = LEAST_TOLERANCE if isinstance(self._solver, WorstCase) else 1e-10
+        check_tolerance(tolerance)
+        if lam is not None:
+            weight = as_number(lam) / math.log(self.base)
+            if not 0 < weight < math.inf:
+                raise OptionError(f"The lam {lam} is not a positive number", hint="write lam=1.5")
+            return self._result(self._solver.at_weight(weight, tolerance), tolerance)
+        if distortion is not None:
+            low, high = self.least_distortion, self.largest_distortion
+            target = check_wish(distortion, "distortion", low, high, "")
+            return self._result(self._solver.at_distortion(target, tolerance), tolerance)
+        target = check_wish(risk, "risk", 0.0, self.largest_risk, f" {unit_of(self.base)}")
+        nats = target * math.log(self.base)
+        return self._result(self._solver.at_risk(nats, tolerance), tolerance)
+
+    def curve(
+        self,
+        *,
+        points: int = 24,
+        tolerance: float = 1e-6,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> TradeoffCurve:
+        """Return the whole curve R(D), between bounds that are certified everywhere.
+
+        Each next lam is the slope of the chord where the bounds lie farthest apart. Above, the
+        curve is below the chords of its points (mixtures of rules); below, above the tangents that
+        the certificates prove. Where the worst case counts, it need be neither convex nor
+        continuous: there each next limit of the risk is where most is unknown, and above are the
+        mixtures of neighbouring rules, one by one.
+
+        Args:
+            points: how many rules to compute.
+            tolerance: of each of them.
+            progress: told which share of them is done.
+
+        Example:
+            >>> curve = PrivacyDistortion([[0.5, 0.0], [0.0, 0.5]], "zero_one").curve(points=5)
+            >>> curve.upper(0.25) >= curve.lower(0.25) > 0.1
+            True
+        """
+        if not (isinstance(points, (int, np.integer)) and points >= 3):
+            raise OptionError(f"A curve of {points} points is none", hint="give 3 points or more")
+        check_tolerance(tolerance)
+        trace = trace_worst if isinstance(self._solver, WorstCase) else trace_curve
+        return trace(self, points=points, tolerance=tolerance, progress=progress)
+
+    def _result(self, answer: Answer, tolerance: float) -> TradeoffResult:
+        nats = math.log(self.base)
+        return TradeoffResult(
+            matrix=answer.rule,
+            distortion=answer.distortion,
+            risk=answer.risk / nats,
+            lam=answer.weight * nats,
+            gap=answer.gap,
+            base=self.base,
+            values=self.released,
+            least_risk=answer.least_risk / nats,
+            largest_risk=self.largest_risk,
+            steps=answer.steps,
+            scores=answer.scores,
+            objective=self.objective,
+            wanted_gap=wanted_gap(tolerance, self._solver.scale),
+        )

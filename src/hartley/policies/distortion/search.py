@@ -1,0 +1,599 @@
+"""The best rule for a lambda, for a distortion or for a risk: which method, and which lambda."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from hartley.policies.distortion.first_order import solve_first
+from hartley.policies.distortion.problem import (
+    Found,
+    Problem,
+    Progress,
+    evaluate,
+    lower_bound,
+    normalised,
+    risk_of,
+    riskless_bound,
+)
+from hartley.policies.distortion.second_order import Start, solve_second, work_of_step
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Places = NDArray[np.int64]
+    Method = Literal["auto", "first", "second"]
+
+
+COARSE_GAP = 1e-6
+
+
+def start_coarse(
+    problem: Problem, points: Floats, *, size: int, tolerance: float = COARSE_GAP
+) -> Start:
+    """Solve for some of the key values and carry the answer over to all of them.
+
+    The rule is interpolated between the key values that were kept, and a released value in between
+    has a share of its neighbours' probability. Its scores are the mean of its neighbours', which
+    is a point of the dual problem for any weights. The confidential values all stay:
+    interpolating their scores would lose most of the bound.
+
+    Args:
+        problem: in NumPy arrays; its key values and its released values are the same.
+        points: the key values as increasing numbers.
+        size: how many to keep.
+        tolerance: the gap of the small problem.
+    """
+    kept = spread(points.size, size)
+    key = problem.key[kept] * stood_for(kept)
+    small = replace(
+        problem,
+        given=problem.given[kept],
+        key=key / key.sum(),
+        secret=problem.given[kept].T @ key / key.sum(),
+        distortion=problem.distortion[np.ix_(kept, kept)],
+    )
+    found = solve_second(small, tolerance=tolerance)
+    at = points[kept]
+    rule = between(at, between(at, found.rule, points).T, points).T
+    return Start(normalised(rule), between(at, found.scores.T, points).T)
+
+
+def spread(total: int, size: int) -> Places:
+    """Return so many places of a total, evenly spread, both ends among them.
+
+    Example:
+        >>> spread(9, 3).tolist()
+        [0, 4, 8]
+    """
+    return np.unique(np.linspace(0, total - 1, size).round().astype(np.int64))
+
+
+def stood_for(kept: Places) -> Floats:
+    """Return how many places each one that was kept stands for: half of the way to either side.
+
+    An end has one side only. Weighed alike, the ends would count double, and the answer for few
+    places would be off by as much as all the rest together.
+
+    Example:
+        >>> stood_for(np.array([0, 4, 8])).tolist()
+        [2.5, 4.0, 2.5]
+    """
+    steps = np.diff(kept).astype(np.float64)
+    return np.asarray((np.append(1.0, steps) + np.append(steps, 1.0)) / 2)
+
+
+def between(at: Floats, rows: Floats, points: Floats) -> Floats:
+    """Interpolate the rows of a matrix linearly.
+
+    Example:
+        >>> between(np.array([0.0, 2.0]), np.array([[1.0], [5.0]]), np.array([0.5])).tolist()
+        [[2.0]]
+    """
+    after = np.clip(np.searchsorted(at, points), 1, at.size - 1)
+    share = ((points - at[after - 1]) / (at[after] - at[after - 1]))[:, None]
+    return rows[after - 1] * (1 - share) + rows[after] * share
+
+
+NOTHING = 1e-11
+"""How far p(w|x) / p(w) may be from 1, and p(c) from 0, by rounding alone."""
+NEARLY_NOTHING = 1e-9
+"""How far p(w|c) / p(w) may be from 1 in what a solver finds."""
+RARE = 1e-6
+"""What is released more rarely is not worth mending."""
+LARGEST_PROGRAMME = 40_000
+"""Key values times released values up to which the linear programme is solved."""
+
+
+def dependence(problem: Problem, rounding: float = NOTHING) -> Floats:
+    """Return p(w|x) / p(w) - 1, a row a confidential value, zero where that is rounding.
+
+    Example:
+        >>> from hartley.policies.distortion.problem import Problem
+        >>> dependence(Problem.of(np.array([[0.2, 0.3], [0.2, 0.3]]), np.eye(2), 1.0)).any()
+        np.False_
+    """
+    excess = (problem.given / problem.secret).T - 1
+    return np.where(np.abs(excess) > rounding, excess, 0.0)
+
+
+def independent_rule(problem: Problem) -> tuple[Floats | None, Floats]:
+    """Return the rule of least distortion whose releases are independent of the secret.
+
+    A linear programme: p(w,c) = p(w) p(c) for every pair, sum_c P(c|x) = 1. The prices of the
+    first equations, returned with it, prove it. Each is divided by its largest coefficient, since
+    the solver takes those of a rare confidential value for zero. Where the rule it finds tells
+    something all the same, or it finds none, there is none.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import eye, kron, vstack
+
+    keys, secrets, released = problem.sizes
+    centred = problem.key * dependence(problem)
+    largest = np.abs(centred).max(axis=1, keepdims=True)
+    sizes = np.where(largest > 0, largest, 1.0)
+    constraints = vstack(
+        [kron(np.ones((1, released)), eye(keys)), kron(eye(released), centred / sizes)],
+        format="csr",
+    )
+    right = np.concatenate([np.ones(keys), np.zeros(secrets * released)])
+    costs = (problem.key[:, None] * problem.distortion).T.ravel()
+    scale = float(costs.max()) or 1.0  # the solver takes very large costs for infinite ones
+    solved = linprog(costs / scale, A_eq=constraints, b_eq=right, method="highs")
+    if solved.status != 0:
+        return None, np.zeros((secrets, released))
+    prices = -scale * solved.eqlin.marginals[keys:].reshape(released, secrets).T
+    prices /= sizes * problem.secret[:, None]
+    prices -= problem.secret @ prices
+    rule = _without_rare(problem, normalised(solved.x.reshape(released, keys).T), NOTHING)
+    return rule if rule is not None and _tells_nothing(problem, rule) else None, prices
+
+
+def mended_rule(problem: Problem, rule: Floats) -> Floats | None:
+    r"""Return a rule near one that tells little, whose releases are independent of the secret.
+
+    .. math:: P'(c|x) = (1 - t) P(c|x) + p(c) \bigl(t + (1 - t) \, k_c \cdot g(x)\bigr), \quad
+              g_w(x) = p(w|x) / p(w) - 1
+
+    with the k of every released value that takes away what it tells, and the least t for which
+    nothing is negative. None where that fails. |X| |C| |W| operations.
+
+    Example:
+        >>> from hartley.policies.distortion.problem import Problem
+        >>> joint = np.array([[0.2, 0.1, 0.2], [0.1, 0.3, 0.1]])
+        >>> nearly = np.array([[0.5, 0.5], [0.55, 0.45], [0.5, 0.5]])
+        >>> mended_rule(Problem.of(joint, np.ones((3, 2)), 1.0), nearly).round(2).tolist()
+        [[0.52, 0.48], [0.52, 0.48], [0.52, 0.48]]
+    """
+    thin = _without_rare(problem, rule, RARE)
+    if thin is None:
+        return None
+    total = problem.key @ thin
+    live = total > 0
+    excess = (problem.given / problem.secret).T - 1
+    spread = excess * problem.key
+    mends = np.linalg.pinv(spread @ excess.T, rcond=1e-12) @ (spread @ thin[:, live]) / total[live]
+    tilt = -(excess.T @ mends)
+    short = max(float((-tilt - thin[:, live] / total[live]).max()), 0.0) * (1 + 1e-9)
+    share = short / (1 + short)
+    found = np.zeros_like(thin)
+    found[:, live] = (1 - share) * thin[:, live] + total[live] * (share + (1 - share) * tilt)
+    found = normalised(np.maximum(found, 0.0))
+    return found if _tells_nothing(problem, found) else None
+
+
+def _without_rare(problem: Problem, rule: Floats, rare: float) -> Floats | None:
+    """Drop what is released more rarely; None where nothing would be left of some key value."""
+    live = problem.key @ rule > rare
+    if rule[:, live].sum(axis=1).min() < 0.5:
+        return None
+    found: Floats = normalised(np.where(live, rule, 0.0))
+    return found
+
+
+def _tells_nothing(problem: Problem, rule: Floats) -> bool:
+    mass = (rule * problem.key[:, None]).T
+    mass = mass[mass.any(axis=1)]
+    release = replace(problem, given=mass / mass.sum(axis=1, keepdims=True) @ problem.given)
+    return not dependence(release, NEARLY_NOTHING).any()
+
+
+SECOND_MEMORY = 1.0e9
+SECOND_WORK = 1.2e11
+"""Bytes, and operations a step, up to which the second-order method is taken."""
+COARSE_FROM, COARSE_SIZE = 60, 101
+FIRST_WORK = 4e11
+FIRST_STEPS = 60, 20_000
+"""Operations of the first-order method in all, and its steps at least and at most."""
+FIRST_PATIENCE = 25
+"""So many checks of the first-order method, 20 steps each, that hardly close the gap end it."""
+OPENED = 1e-6
+"""The share of a uniform release in the rule from which it goes on."""
+LARGEST_WEIGHT = 1e6
+"""Lambda, in units of the distortion of a constant release over what the key tells, beyond which
+risk counts as all."""
+PROVING_WEIGHTS = 1e4, 1e6
+"""Smaller ones whose proofs are tried for a lambda at which rounding hides too much."""
+RISKLESS_WEIGHT = 100
+"""Likewise, one at which a constant release is usually proved best of those that tell nothing."""
+SMALLEST_WEIGHT = 1e-5
+MOST_TRIES = 60
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A rule, what it costs, and the proof: in the user's unit of distortion and in nats."""
+
+    rule: Floats
+    distortion: float
+    risk: float
+    weight: float
+    """Lambda, per nat: zero for the most faithful rule, infinite where no risk is allowed."""
+    bound: float
+    """No rule has a smaller distortion + weight * risk; at the ends, no smaller distortion."""
+    gap: float
+    """Certified distance of this rule's cost from the least, rounding included."""
+    least_risk: float
+    """No rule of at most this distortion tells less, in nats: certified."""
+    scores: Floats | None = None
+    steps: int = 0
+
+    def proved(self, other: Answer) -> Answer:
+        """Return the same rule with the proof for an equal or smaller lambda, if that says more.
+
+        Scores y that prove a bound for lambda prove no less for a larger lambda' when they are
+        multiplied by a = lambda / lambda': (sum_w p e^(a y))^(1/a) <= sum_w p e^y.
+        """
+        lifted = other.bound - self.bound
+        if lifted <= 0:
+            return self
+        gap = max(self.gap - lifted, 0.0)
+        scores = None if other.scores is None else other.scores * (other.weight / self.weight)
+        return replace(self, bound=other.bound, gap=gap, scores=scores)
+
+
+@dataclass(frozen=True)
+class _Goal:
+    """What grows with lambda and should meet a target: the distortion, or minus the risk."""
+
+    target: float
+    at_most_distortion: bool
+
+    def amount(self, distortion: float, risk: float) -> float:
+        return distortion if self.at_most_distortion else -risk
+
+    def below(self, answer: Answer) -> bool:
+        return self.amount(answer.distortion, answer.risk) <= self.target
+
+    def weight_between(self, low: Answer, high: Answer) -> float:
+        """Return a lambda to try next: by the secant of its logarithm, kept off the ends."""
+        before, after = (self.amount(one.distortion, one.risk) for one in (low, high))
+        share = (self.target - before) / (after - before) if after > before else 0.5
+        share = min(max(share, 0.1), 0.9)
+        return math.exp((1 - share) * math.log(low.weight) + share * math.log(high.weight))
+
+    def share(self, problem: Problem, low: Answer, high: Answer) -> float:
+        """Return how much of the second rule makes the mixture just meet the target."""
+        if self.below(high):
+            return 1.0
+        joints = [problem.given.T @ (problem.key[:, None] * one.rule) for one in (low, high)]
+        under, over = 0.0, 1.0
+        for _ in range(60):
+            middle = (under + over) / 2
+            joint = (1 - middle) * joints[0] + middle * joints[1]
+            distortion = (1 - middle) * low.distortion + middle * high.distortion
+            if self.amount(distortion, risk_of(problem, joint)) <= self.target:
+                under = middle
+            else:
+                over = middle
+        return under if self.at_most_distortion else over
+
+
+@dataclass(frozen=True)
+class Solver:
+    """A problem with its scale, so that distortions of any unit are solved alike."""
+
+    problem: Problem
+    """As the user gave it; the weight is not used."""
+    points: Floats | None
+    """The key values as increasing numbers, where they are; then large ones start coarse."""
+    least: float
+    """The distortion of the most faithful rule."""
+    constant: float
+    """The distortion of the best constant release, which tells nothing."""
+    scaled: Problem
+    method: Method = "auto"
+
+    @classmethod
+    def of(cls, problem: Problem, points: Floats | None, method: Method = "auto") -> Solver:
+        """Measure the scale of a problem."""
+        lowest = problem.distortion.min(axis=1)
+        least = float(problem.key @ lowest)
+        constant = float((problem.key @ problem.distortion).min())
+        scale = constant - least
+        excess = problem.distortion - lowest[:, None]
+        scaled = replace(problem, distortion=excess / scale if scale > 0 else excess)
+        return cls(problem, points, least, constant, scaled, method)
+
+    @property
+    def scale(self) -> float:
+        """The range of distortions that are worth asking for; zero if none is."""
+        return max(self.constant - self.least, 0.0)
+
+    @cached_property
+    def unrelated(self) -> bool:
+        """Whether the key tells nothing, so that the most faithful rule is best."""
+        return not dependence(self.problem).any()
+
+    # --- one lambda -------------------------------------------------------------------------
+
+    def at_weight(self, weight: float, tolerance: float, warm: Answer | None = None) -> Answer:
+        """Return the best rule for a lambda, per nat and in the user's unit of distortion."""
+        if self.scale == 0:
+            return self.constant_release(weight)
+        if self.unrelated:
+            return self._better(self.constant_release(weight), tolerance)
+        found = self._solved(weight, tolerance, warm)
+        return found if found.gap <= tolerance * self.scale else self._better(found, tolerance)
+
+    def _better(self, found: Answer, tolerance: float) -> Answer:
+        """Return the best of what was found for a lambda, the simplest rules and smaller lambdas.
+
+        The least cost grows with lambda: what is proved for a smaller one, where rounding hides
+        less, holds for this one, too. Rules of a smaller lambda and those that tell nothing are
+        tried where the methods stalled.
+        """
+        quiet = self.constant_release(found.weight)
+        assert quiet.scores is not None
+        answers, proof = [found, quiet], max(found, quiet, key=lambda answer: answer.bound)
+
+        def share_missed(rule: Floats) -> float:
+            """Return the least gap of all, this rule among them, as a share of the scale."""
+            assert quiet.scores is not None
+            answers.append(self.certified(rule, (quiet.scores,), found.weight, 0))
+            return min(answer.proved(proof).gap for answer in answers) / self.scale
+
+        missed = share_missed(self.faithful(tolerance).rule)
+        for smaller in () if self.unrelated else PROVING_WEIGHTS:
+            if missed <= tolerance or smaller * self.scale >= found.weight:
+                break
+            other = self._solved(smaller * self.scale, tolerance)
+            proof = max(proof, other, key=lambda answer: answer.bound)
+            missed = share_missed(other.rule)
+        rounding = _rounding(self.scaled.weighing(found.weight / self.scale))
+        heavy = found.weight > RISKLESS_WEIGHT * self.scale and not self.unrelated
+        if heavy and missed > max(tolerance, rounding):
+            share_missed(self.riskless(tolerance).rule)
+        return min((answer.proved(proof) for answer in answers), key=lambda answer: answer.gap)
+
+    def _solved(self, weight: float, tolerance: float, warm: Answer | None = None) -> Answer:
+        """Return the best rule that the methods find for a lambda."""
+        problem = self.scaled.weighing(weight / self.scale)
+        tolerance = max(tolerance, _rounding(problem))
+        if self._takes_second(problem):
+            found = solve_second(problem, tolerance=tolerance, start=self._start(problem, 1e-3))
+            if found.gap > tolerance and self.method == "auto":
+                found.absorb(_gone_on(problem, found, tolerance))
+        else:
+            start = self._start(problem, 1e-6)
+            if warm is not None and warm.scores is not None:
+                start = Start(warm.rule, warm.scores)
+            rule, scores = (None, None) if start is None else (start.rule, start.scores)
+            found = solve_first(
+                problem, tolerance=tolerance, rule=rule, scores=scores, most=_first_steps(problem)
+            )
+        return self._answer(self._pruned(problem, found, tolerance), found, weight)
+
+    def _takes_second(self, problem: Problem) -> bool:
+        if self.method != "auto":
+            return self.method == "second"
+        memory, work = work_of_step(problem)
+        return memory <= SECOND_MEMORY and work <= SECOND_WORK
+
+    def _start(self, problem: Problem, tolerance: float) -> Start | None:
+        keys, _, released = problem.sizes
+        if self.points is None or keys < COARSE_FROM or keys != released:
+            return None
+        size = min(COARSE_SIZE, keys // 2)
+        return start_coarse(problem, self.points, size=size, tolerance=tolerance)
+
+    def _pruned(self, problem: Problem, found: Found, goal: float) -> Floats:
+        """Drop released values that nearly never occur, where the rule stays as good."""
+        rule: Floats = found.rule
+        total = problem.key @ rule
+        allowed = max(found.bound + goal, found.cost)
+        for threshold in (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10):
+            thinner = np.where(total > threshold, rule, 0.0)
+            if thinner.sum(axis=1).min() < 0.5:
+                continue
+            thinner = np.asarray(normalised(thinner))
+            told = evaluate(problem, thinner)
+            if told.cost + told.margin <= allowed:
+                return thinner
+        return rule
+
+    def _answer(self, rule: Floats, found: Found, weight: float) -> Answer:
+        return self.certified(rule, (found.scores,), weight, found.steps)
+
+    def certified(
+        self, rule: Floats, scores: tuple[Floats, ...], weight: float, steps: int
+    ) -> Answer:
+        """Measure a rule and prove its gap, in the user's unit, from nothing but the numbers."""
+        problem = self.problem.weighing(weight)
+        told = evaluate(problem, rule)
+        bounds = [lower_bound(problem, some) for some in scores]
+        bound = max(bounds)
+        gap = max(told.cost + told.margin - bound, 0.0)
+        best = scores[bounds.index(bound)]
+        least = min(max((bound - told.distortion) / weight, 0.0), told.risk)
+        return Answer(rule, told.distortion, told.risk, weight, bound, gap, least, best, steps)
+
+    # --- one distortion or one risk -----------------------------------------------------------
+
+    def at_distortion(self, target: float, tolerance: float) -> Answer:
+        """Return the rule of least risk whose distortion is at most a target within reach."""
+        if target >= self.constant:
+            return self.riskless(tolerance)
+        if self.unrelated or target <= self.least + 1e-12 * self.scale:
+            return self.faithful(tolerance)
+        return self._search(_Goal(target, at_most_distortion=True), tolerance)
+
+    def at_risk(self, target: float, tolerance: float) -> Answer:
+        """Return the rule of least distortion whose risk, in nats, is at most a target."""
+        faithful = self.faithful(tolerance)
+        if target >= (1 - 1e-12) * faithful.risk or self.scale == 0 or self.unrelated:
+            return faithful
+        if target <= 0:
+            return self.riskless(tolerance)
+        return self._search(_Goal(-target, at_most_distortion=False), tolerance)
+
+    def _search(self, goal: _Goal, tolerance: float) -> Answer:
+        """Bracket the target by two lambdas and mix their rules.
+
+        What a rule does grows with lambda: its distortion, and minus its risk. Mixing two rules
+        costs no more than the chord between them, so that close to the target the mixture is as
+        good as the best rule; where the curve is a straight line, it is one at once.
+        """
+        low, high = self._bracket(goal, tolerance)
+        if goal.at_most_distortion and goal.below(high):
+            return high
+        best = self._mixture(low, high, goal)
+        for _ in range(MOST_TRIES):
+            if best.gap <= tolerance * self.scale or high.weight <= low.weight * (1 + 1e-13):
+                break
+            middle = self.at_weight(goal.weight_between(low, high), tolerance, low)
+            if goal.below(middle):
+                low = middle
+            else:
+                high = middle
+            mixed = self._mixture(low, high, goal)
+            best = min(best, mixed, key=lambda answer: answer.gap)
+        return best
+
+    def _bracket(self, goal: _Goal, tolerance: float) -> tuple[Answer, Answer]:
+        """Return answers on both sides of the target, the most faithful one at the worst."""
+        start, told = self.at_weight(self.scale, tolerance), self.faithful(tolerance).risk
+        heaviest = LARGEST_WEIGHT * self.scale / min(max(told, 1e-4), 1.0)
+        low = high = start
+        while not goal.below(low) and low.weight > SMALLEST_WEIGHT * self.scale:
+            high = low
+            low = self.at_weight(low.weight / 4, tolerance, low)
+        while goal.below(high) and high.weight < heaviest:
+            low = high
+            high = self.at_weight(high.weight * 4, tolerance, high)
+        if not goal.below(low):
+            low = replace(self.faithful(tolerance), weight=low.weight, scores=low.scores)
+        if goal.below(high):
+            riskless = self.riskless(tolerance)
+            if goal.at_most_distortion and goal.below(riskless):
+                return low, riskless
+            high = replace(riskless, weight=high.weight, scores=high.scores)
+        return low, high
+
+    def _mixture(self, low: Answer, high: Answer, goal: _Goal) -> Answer:
+        """Mix two rules to meet the target, and prove the gap for the better fitting lambda."""
+        share = goal.share(self.problem, low, high)
+        rule = normalised((1 - share) * low.rule + share * high.rule)
+        scores = tuple(some for some in (low.scores, high.scores) if some is not None)
+        steps = low.steps + high.steps
+        weights = {low.weight, high.weight, _chord(low, high)}
+        return min(
+            (self.certified(rule, scores, weight, steps) for weight in weights),
+            key=lambda answer: answer.gap,
+        )
+
+    # --- the ends -----------------------------------------------------------------------------
+
+    def constant_release(self, weight: float) -> Answer:
+        """Return the best release that is always the same: no rule distorts less than the least."""
+        best = int((self.problem.key @ self.problem.distortion).argmin())
+        rule = np.zeros_like(self.problem.distortion)
+        rule[:, best] = 1.0
+        scores = np.zeros((self.problem.sizes[1], self.problem.sizes[2]))
+        return replace(self._only(rule, 0.0), risk=0.0, weight=weight, scores=scores)
+
+    def riskless(self, tolerance: float) -> Answer:
+        """Return the rule of least distortion among those that tell nothing at all."""
+        answer = self.constant_release(RISKLESS_WEIGHT * max(self.scale, 1e-300))
+        if self.scale == 0:
+            return answer
+        if self.unrelated:
+            return self.faithful(tolerance)
+        large = self.at_weight(answer.weight, tolerance)
+        assert large.scores is not None
+        constant = self.certified(answer.rule, (large.scores,), answer.weight, large.steps)
+        if constant.gap <= tolerance * self.scale:
+            return constant
+        # Not constant, where part of the key is independent of the secret: a linear programme.
+        if self.problem.distortion.size <= LARGEST_PROGRAMME:
+            rule, prices = independent_rule(self.problem)
+            rules, bound = [rule], riskless_bound(self.problem, prices)
+        else:
+            heavy = [large, *(self._solved(w * self.scale, tolerance) for w in PROVING_WEIGHTS)]
+            rules = [mended_rule(self.problem, found.rule) for found in heavy]
+            bound = max(found.bound for found in heavy)
+        quiet = [answer.rule, *(rule for rule in rules if rule is not None)]
+        rule, told = min(
+            ((rule, evaluate(self.problem, rule)) for rule in quiet), key=lambda x: x[1].distortion
+        )
+        gap = max(told.distortion + told.margin - bound, 0.0)
+        return Answer(rule, told.distortion, told.risk, math.inf, bound, gap, 0.0)
+
+    def faithful(self, tolerance: float) -> Answer:
+        """Return the rule of least risk among those of least distortion."""
+        lowest = self.problem.distortion.min(axis=1)[:, None]
+        allowed = self.problem.distortion <= lowest + 1e-12 * (self.scale or 1.0)
+        if (allowed.sum(axis=1) == 1).all():
+            return self._only(allowed.astype(np.float64), None)
+        strict = replace(self.scaled, distortion=np.where(allowed, 0.0, 1e3), weight=1.0)
+        found = solve_second(strict, tolerance=tolerance)
+        return self._only(normalised(np.where(allowed, found.rule, 0.0)), found.bound)
+
+    def _only(self, rule: Floats, least_risk: float | None) -> Answer:
+        """Return a rule of the least distortion, which nothing else competes with."""
+        told = evaluate(self.problem.weighing(0.0), rule)
+        bound = self.least - 1e-15 * sum(self.problem.sizes) * self.least
+        gap = max(told.distortion + told.margin - bound, 0.0)
+        least = told.risk if least_risk is None else min(max(least_risk, 0.0), told.risk)
+        return Answer(rule, told.distortion, told.risk, 0.0, bound, gap, least)
+
+
+def _gone_on(problem: Problem, stalled: Found, tolerance: float) -> Found:
+    """Go on by the first-order method where interior points stalled, as long as that helps.
+
+    Multiplied, a probability that is nearly zero would take many steps to come back: every
+    released value starts with a small share instead.
+    """
+    progress = Progress(FIRST_PATIENCE)
+    rule = (1 - OPENED) * stalled.rule + OPENED / problem.sizes[2]
+    return solve_first(
+        problem,
+        tolerance=tolerance,
+        rule=rule,
+        scores=stalled.scores,
+        most=_first_steps(problem),
+        told=lambda _, gap: progress.stalled(gap),
+    )
+
+
+def _first_steps(problem: Problem) -> int:
+    keys, secrets, released = problem.sizes
+    least, most = FIRST_STEPS
+    return int(min(max(FIRST_WORK / (4 * keys * secrets * released), least), most))
+
+
+def _rounding(problem: Problem) -> float:
+    """Return the gap below which rounding alone hides the rest."""
+    return float(np.finfo(float).eps) * (sum(problem.sizes) + 16) * (4 + 12 * problem.weight)
+
+
+def _chord(low: Answer, high: Answer) -> float:
+    """Return the lambda of the straight line between two answers, within theirs."""
+    fall = low.risk - high.risk
+    slope = (high.distortion - low.distortion) / fall if fall > 0 else low.weight
+    return min(max(slope, low.weight), high.weight)

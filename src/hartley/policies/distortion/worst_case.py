@@ -1,0 +1,345 @@
+"""The best rule when the worst case counts: within a risk, within a distortion, for a lambda."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hartley.policies.distortion.interior_points import (
+    LARGEST_RISK,
+    Inside,
+    distortion_of,
+    least_within,
+    repaired,
+    solve_inside,
+)
+from hartley.policies.distortion.problem import Problem, normalised
+from hartley.policies.distortion.search import Answer
+from hartley.policies.distortion.worst_case_limits import (
+    EPSILON,
+    LIMITS,
+    Multipliers,
+    Prices,
+    floor_between,
+    joint_of,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hartley.policies.distortion.search import Solver
+    from hartley.policies.distortion.worst_case_limits import Limit
+
+    Floats = NDArray[np.float64]
+
+MOST_TRIES = 40
+MOST_SPLITS = 80
+LEAST_TOLERANCE = 1e-9
+SMALLEST_RISK = 1e-10
+"""Nats below which a limit is hardly more than rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """The best rule within one limit of the risk, and the prices that prove it."""
+
+    limit: float
+    """In nats."""
+    rule: Floats
+    distortion: float
+    risk: float
+    """Of the rule, in nats: at most the limit."""
+    prices: Prices
+    steps: int = 0
+
+    @cached_property
+    def bound(self) -> float:
+        """No rule within the limit has less distortion."""
+        return self.prices.bound(self.limit)
+
+    @property
+    def gap(self) -> float:
+        """How far the rule is from the least distortion within the limit, at most."""
+        return self.distortion - self.bound
+
+
+@dataclass(frozen=True)
+class WorstCase:
+    r"""A problem whose risk is that of the worst released value, or of the worst guess.
+
+    .. math:: D(t) = \min \{ E\, d(X, \hat X) : \mathrm{risk} \le t \}
+
+    For one t this is a convex programme (``interior.solve_inside``). In t the least distortion
+    falls, but not always convexly: it can be constant for a while, since a released value that
+    tells too much is not allowed however rare it is, and so least risk as a function of distortion
+    can jump. Distortions and lambdas are therefore met by searches over t that are certified by
+    prices for whole intervals of t, and not by tangents.
+    """
+
+    solver: Solver
+    """The same problem for the mutual information: its scale and its ends."""
+    objective: str
+
+    @property
+    def problem(self) -> Problem:
+        """The problem in the user's unit of distortion."""
+        return self.solver.problem
+
+    @property
+    def least(self) -> float:
+        """The distortion of the most faithful rule."""
+        return self.solver.least
+
+    @property
+    def constant(self) -> float:
+        """The distortion of the best constant release, which tells nothing."""
+        return self.solver.constant
+
+    @property
+    def scale(self) -> float:
+        """The range of distortions that are worth asking for; zero if none is."""
+        return self.solver.scale
+
+    def limit(self, problem: Problem, risk: float) -> Limit:
+        """Return the constraints of a limit in nats."""
+        return LIMITS[self.objective](problem, risk)
+
+    def risk_of(self, rule: Floats) -> float:
+        """Return the risk of a rule, in nats."""
+        return LIMITS[self.objective].measure(joint_of(self.problem, rule), base=math.e)
+
+    # --- one limit ----------------------------------------------------------------------------
+
+    def within(self, risk: float, tolerance: float) -> Point:
+        """Return the rule of least distortion within a risk, in nats, between both ends.
+
+        A limit that rounding would blur is met by the rule of a larger one, brought within it.
+        """
+        scaled = self.solver.scaled
+        inside = self.limit(scaled, max(risk, SMALLEST_RISK))
+        found = solve_inside(scaled, inside, tolerance=tolerance / 4)
+        assert found.multipliers is not None
+        kept = found.multipliers
+        prices = inside.prices(self.problem, Multipliers(kept.weights * self.scale, kept.scores))
+        rule = self._thinned(found, self.limit(scaled, risk), tolerance)
+        return self._point(risk, rule, prices, found.steps)
+
+    def _thinned(self, found: Inside, limit: Limit, tolerance: float) -> Floats:
+        """Drop released values that nearly never occur, where the rule stays as good."""
+        scaled = self.solver.scaled
+        allowed = max(found.bound + tolerance / 2, found.distortion)
+        for dead in (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10):
+            thinner = repaired(scaled, limit, found.rule, dead)
+            if distortion_of(scaled, thinner) <= allowed:
+                return thinner
+        return repaired(scaled, limit, found.rule, 0.0)
+
+    def told(self, rule: Floats) -> tuple[float, float]:
+        """Return the distortion and the risk, in nats, of a rule."""
+        return distortion_of(self.problem, rule), self.risk_of(rule)
+
+    def _point(self, limit: float, rule: Floats, prices: Prices, steps: int = 0) -> Point:
+        rule = np.asarray(normalised(rule))
+        return Point(limit, rule, *self.told(rule), prices, steps)
+
+    def _margin(self, distortion: float, risk: float, weight: float) -> float:
+        """Return what rounding can have hidden of a rule's cost, at most."""
+        told = weight * (4 + risk) if math.isfinite(weight * risk) else 0.0
+        return EPSILON * (sum(self.problem.sizes) + 16) * (distortion + told)
+
+    # --- the ends -----------------------------------------------------------------------------
+
+    @cached_property
+    def ends(self) -> tuple[Point, Point]:
+        """The rule that tells nothing, and the most faithful one, with what is sure of both."""
+        none = Prices.trivial(self.problem.key, self.problem.distortion)
+        quiet = self.solver.riskless(1e-10)
+        faithful = self._point(math.inf, self._faithful_rule[0], none)
+        return (
+            self._point(0.0, quiet.rule, none),
+            replace(faithful, limit=faithful.risk),
+        )
+
+    @cached_property
+    def _faithful_rule(self) -> tuple[Floats, float]:
+        """The rule of least risk of all of least distortion, and a risk below which none is."""
+        lowest = self.problem.distortion.min(axis=1)[:, None]
+        allowed = self.problem.distortion <= lowest + 1e-12 * (self.scale or 1.0)
+        return least_within(self.problem, LIMITS[self.objective], allowed)
+
+    def riskless(self, tolerance: float) -> Answer:
+        """Return the rule of least distortion among those that tell nothing at all."""
+        quiet = self.solver.riskless(tolerance)
+        return replace(quiet, risk=self.risk_of(quiet.rule), weight=math.inf, scores=None)
+
+    def faithful(self, tolerance: float) -> Answer:
+        """Return the rule of least risk among those of least distortion."""
+        del tolerance
+        point, low = self.ends[1], self._faithful_rule[1]
+        bound = self.ends[1].prices.bound(0.0)
+        margin = self._margin(point.distortion, 0.0, 0.0)
+        gap = max(point.distortion + margin - bound, 0.0)
+        return Answer(point.rule, point.distortion, point.risk, 0.0, bound, gap, low)
+
+    @cached_property
+    def open(self) -> bool:
+        """Whether there is anything between the ends."""
+        quiet, faithful = self.ends
+        return self.scale > 0 and not self.solver.unrelated and quiet.risk < faithful.risk
+
+    # --- one risk -----------------------------------------------------------------------------
+
+    def at_risk(self, target: float, tolerance: float) -> Answer:
+        """Return the rule of least distortion whose risk, in nats, is at most a target."""
+        tolerance = max(tolerance, LEAST_TOLERANCE)
+        quiet, faithful = self.ends
+        if not self.open or target >= (1 - 1e-12) * faithful.risk:
+            return self.faithful(tolerance)
+        if target <= 0:
+            return self.riskless(tolerance)
+        point = self.within(target, tolerance)
+        if quiet.distortion <= point.distortion and quiet.risk <= max(target, SMALLEST_RISK):
+            point = replace(quiet, limit=target, prices=point.prices, steps=point.steps)
+        bound = point.bound
+        gap = max(point.distortion + self._margin(point.distortion, 0.0, 0.0) - bound, 0.0)
+        least = min(point.prices.least_risk(point.distortion, target), point.risk)
+        return self._answer(point, slope_of(point), bound, gap, least)
+
+    def _answer(
+        self, point: Point, weight: float, bound: float, gap: float, least: float
+    ) -> Answer:
+        return Answer(
+            point.rule, point.distortion, point.risk, weight, bound, gap, least, steps=point.steps
+        )
+
+    # --- one distortion -----------------------------------------------------------------------
+
+    def at_distortion(self, target: float, tolerance: float) -> Answer:
+        """Return the rule of least risk whose distortion is at most a target within reach."""
+        tolerance = max(tolerance, LEAST_TOLERANCE)
+        quiet = self.ends[0]
+        if self.open and target >= quiet.distortion:
+            return self.riskless(tolerance)
+        if not self.open or target <= self.least + 1e-12 * self.scale:
+            return self.faithful(tolerance)
+        return self._search(target, tolerance)
+
+    def _search(self, target: float, tolerance: float) -> Answer:
+        """Bracket the limit at which the least distortion is the target, and mix the two rules."""
+        low, high = self.ends
+        best, least, weight, steps, guess = high, 0.0, 0.0, 0, math.nan
+        slight = tolerance * self.scale / 4
+        for turn in range(MOST_TRIES):
+            point = self.within(_next(low, high, guess, turn), tolerance / 4)
+            steps += point.steps
+            above = min(high.limit, max(best.risk, point.limit))
+            least = max(least, point.prices.least_risk(target, above))
+            low, high = (point, high) if point.distortion > target else (low, point)
+            slope = slope_of(point)
+            # Only a limit below the one sought proves how low it can be, so both sides are needed.
+            near = target - high.distortion <= 2 * slight
+            aim = target + slight if near else target - slight
+            guess = point.limit + (point.distortion - aim) / slope if slope > 0 else math.nan
+            mixed = self._mixture(low, high, target)
+            if mixed.risk <= best.risk:
+                best, weight = mixed, slope
+            room, most = best.risk - least, math.sqrt(tolerance) * max(1.0, best.risk)
+            # Where distortion hardly depends on risk, its own tolerance would leave much risk.
+            small = weight * room <= max(tolerance * self.scale, 4 * point.gap)
+            if math.isfinite(best.risk) and small and room <= most:
+                break
+        least = min(least, best.risk)
+        gap = weight * (best.risk - least) + self._margin(best.distortion, best.risk, weight)
+        bound = best.distortion + weight * least
+        return self._answer(replace(best, steps=steps), weight, bound, gap, least)
+
+    def _mixture(self, low: Point, high: Point, target: float) -> Point:
+        """Mix two rules to meet a distortion; the risk is what it then is."""
+        wide = low.distortion - high.distortion
+        share = min(max((target - high.distortion) / wide, 0.0), 1.0) if wide > 0 else 0.0
+        mixed = self._point(
+            high.limit, share * low.rule + (1 - share) * high.rule, high.prices, high.steps
+        )
+        return mixed if mixed.risk < high.risk else high
+
+    # --- one lambda ---------------------------------------------------------------------------
+
+    def at_weight(self, weight: float, tolerance: float, warm: Answer | None = None) -> Answer:
+        """Return the best rule for a lambda, per nat and in the user's unit of distortion.
+
+        The limit of least cost D(t) + lambda t is sought by branch and bound: of all intervals of
+        t the one whose certified floor is lowest is split, until none is below the best rule.
+        """
+        tolerance = max(tolerance, LEAST_TOLERANCE)
+        del warm
+        if self.scale == 0:
+            return self.solver.constant_release(weight)
+        quiet, faithful = self.ends
+        if not self.open:
+            answer = self.faithful(tolerance)
+            gap = answer.gap + weight * answer.risk + self._margin(0.0, answer.risk, weight)
+            return replace(answer, weight=weight, gap=gap)
+        reach = min(faithful.risk, (quiet.distortion - self.least) / weight * (1 + 1e-9))
+        tried = [quiet, replace(faithful, limit=reach)]
+        waiting: list[tuple[float, float, int, Point, Point]] = []
+        self._wait(waiting, tried[0], tried[1], weight)
+        for _ in range(MOST_SPLITS):
+            best = min(tried, key=lambda point: point.distortion + weight * point.risk)
+            cost = best.distortion + weight * best.risk
+            floor, split, _, low, high = waiting[0]
+            rough = min((end.gap for end in (low, high) if end.steps), default=0.0)
+            if cost - floor <= max(tolerance * self.scale, 2 * rough):
+                break
+            heapq.heappop(waiting)
+            point = self.within(split, tolerance)
+            tried.append(point)
+            self._wait(waiting, low, point, weight)
+            self._wait(waiting, point, high, weight)
+        bound = min(waiting[0][0], cost)
+        gap = max(cost + self._margin(best.distortion, best.risk, weight) - bound, 0.0)
+        risks = (point.prices.least_risk(best.distortion, best.risk) for point in tried[2:])
+        steps = sum(point.steps for point in tried)
+        return self._answer(replace(best, steps=steps), weight, bound, gap, max(risks, default=0.0))
+
+    def _wait(
+        self,
+        waiting: list[tuple[float, float, int, Point, Point]],
+        low: Point,
+        high: Point,
+        weight: float,
+    ) -> None:
+        """Queue the limits between two points by their floor."""
+        # Distortion never falls below that at the upper end, where prices are often flat.
+        floor, split = high.bound + weight * low.limit, (low.limit + high.limit) / 2
+        if high.limit - low.limit > 1e-13 * max(1.0, high.limit):
+            # Prices of the end that tells nothing would be infinite: those of the next point serve.
+            lower = low.prices if low.limit > 0 else high.prices
+            risks, floors = floor_between(lower, high.prices, low.limit, high.limit)
+            costs = floors + weight * risks
+            floor, place = max(floor, float(costs.min())), int(costs.argmin())
+            if 2 <= place <= risks.size - 3:
+                split = float(risks[place])
+            elif low.limit <= 0:
+                split = high.limit / 4
+        heapq.heappush(waiting, (floor, min(split, LARGEST_RISK), id(low), low, high))
+
+
+def slope_of(point: Point) -> float:
+    """Return what a unit of risk costs in distortion at a point."""
+    return float(point.prices.key @ point.rule @ point.prices.slopes(point.limit))
+
+
+def _next(low: Point, high: Point, guess: float, turn: int) -> float:
+    """Return the limit to try next: where the tangent meets the target, or the middle."""
+    top = high.limit if math.isfinite(high.limit) else max(2.0, 2 * low.limit)
+    if math.isfinite(high.risk):
+        top = min(top, high.risk)
+    width = top - low.limit
+    if turn % 4 == 3 or not low.limit + 1e-12 * width < guess < top - 1e-12 * width:
+        return min((low.limit + top) / 2, LARGEST_RISK)
+    return min(guess, LARGEST_RISK)

@@ -1,0 +1,1 @@
+"""Policies that leave a hypothesis about somebody open."""

@@ -1,0 +1,113 @@
+"""A column moved near a line over other columns, as a policy file says it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction  # noqa: TC003 - the example uses it
+from typing import TYPE_CHECKING, Any, Literal
+
+from hartley.engines.maps.rules import Formula
+from hartley.errors import OptionError
+from hartley.policies.fields import read_number
+from hartley.ranges.boxes.expression import parse_expression
+
+if TYPE_CHECKING:
+    from hartley.engines.maps.formula import Tree
+    from hartley.ranges.boxes.expression import Expression
+
+
+@dataclass(frozen=True)
+class LineColumn:
+    """A column moved near a line over other columns, to hide on which side of it a value lies.
+
+    ``stretch`` spreads each side of the line over the whole band: with g the line, r the reach,
+    a = max(g - r, low) and b = min(g + r, high), a value x in [g, b] becomes
+    a + (x - g)(b - a)/(b - g), one in [a, g) becomes a + (x - a)(b - a)/(g - a), where a < g < b
+    (Farokhi 2021, Theorem 4, corrected). ``blur`` releases g for all x in [g - r, g + r] (as
+    printed). Every other value is released as it is.
+
+    Example:
+        >>> line = {"line": "30*(height/100)**2", "reach": 5, "low": 30, "high": 200}
+        >>> obese = LineColumn.read("stretch", "weight", **line)
+        >>> obese.error, obese.expression.names
+        (Fraction(5, 1), ('height',))
+    """
+
+    kind: Literal["stretch", "blur"]
+    name: str
+    line: str
+    """An expression over other columns; kept as it is written."""
+    reach: Fraction
+    """The furthest that a value is moved: 1/rho."""
+    low: Fraction
+    high: Fraction
+
+    def __post_init__(self) -> None:
+        if self.reach <= 0:
+            raise OptionError(
+                f"The reach {self.reach} is not positive",
+                hint="give the furthest that a value may be moved",
+            )
+        if self.name in self.expression.names:
+            raise OptionError(
+                f"The line of column '{self.name}' depends on the column itself",
+                hint="write it over other columns",
+            )
+        self.to_rule()
+
+    @classmethod
+    def read(cls, kind: Literal["stretch", "blur"], name: str, **fields: object) -> LineColumn:
+        """Build it from the fields of a file."""
+        line = fields["line"]
+        if not isinstance(line, str):
+            raise OptionError(
+                "The field 'line' is not text", hint='write for example line = "30*(height/100)**2"'
+            )
+        return cls(kind, name, line, *(read_number(fields[f], f) for f in ("reach", "low", "high")))
+
+    @property
+    def expression(self) -> Expression:
+        """The line as an expression over other columns."""
+        return parse_expression(self.line)
+
+    @property
+    def range(self) -> tuple[Fraction, Fraction]:
+        """The range that the policy is made for."""
+        return self.low, self.high
+
+    @property
+    def error(self) -> Fraction:
+        """The largest distance between a value of the range and what is released."""
+        return self.reach
+
+    def to_rule(self) -> Formula:
+        """Return what an engine executes."""
+        x, g = ("var", self.name), self.expression.to_tree()
+        r, low, high = (("const", str(number)) for number in (self.reach, *self.range))
+        tree = _blur(x, g, r) if self.kind == "blur" else _stretch(x, g, r, low, high)
+        return Formula(self.name, tree, *self.range)
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return the fields of a file."""
+        numbers = {"reach": self.reach, "low": self.low, "high": self.high}
+        return {"line": self.line} | {name: str(value) for name, value in numbers.items()}
+
+
+def _stretch(x: Tree, g: Tree, r: Tree, low: Tree, high: Tree) -> Tree:
+    """Return the formula that stretches both sides of a line over its band."""
+    first, last = ("-", g, r), ("+", g, r)
+    a, b = ("max", first, low), ("min", last, high)
+
+    def spread(start: Tree, end: Tree) -> Tree:
+        return ("+", a, ("/", ("*", ("-", x, start), ("-", b, a)), ("-", end, start)))
+
+    inside = ("and", ("<=", first, x), ("<=", x, last))  # x lies in [low, high] already
+    crossed = ("and", ("<", a, g), ("<", g, b))
+    moved = ("if", ("<=", g, x), spread(g, b), spread(a, g))
+    # Rounding alone could step over the end of the band. Few values lie in it: asked first.
+    return ("if", inside, ("if", crossed, ("min", b, moved), x), x)
+
+
+def _blur(x: Tree, g: Tree, r: Tree) -> Tree:
+    """Return the formula that releases the line for everything close to it."""
+    return ("if", ("and", ("<=", ("-", g, r), x), ("<=", x, ("+", g, r))), g, x)

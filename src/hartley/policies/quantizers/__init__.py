@@ -1,0 +1,1 @@
+"""Numbers released as cells: uniform and optimal quantizers, and budgets shared among them."""

@@ -1,0 +1,206 @@
+"""The range of a query over a box, cut by candidate edges: where the best cells are looked for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from heapq import heappop, heappush
+from itertools import accumulate, pairwise, takewhile
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hartley.errors import OptionError
+from hartley.ranges.boxes.box import Box, Interval
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from hartley.ranges.boxes.expression import Expression
+
+    Ends = tuple[Fraction, Fraction]
+
+LINEAR_CANDIDATES, OTHER_CANDIDATES = 1024, 64
+"""How many edges come into question by default."""
+GAP = 1e-3
+"""How well the share of a slot is known where the query is not linear, as a part of it."""
+SCALE = 2**60
+SPLITS = 300
+"""How often a box is halved to enclose the range of a query in which a variable occurs twice."""
+
+
+@dataclass(frozen=True)
+class QueryRange:
+    """Two numbers between which all values of a query lie, and whether it comes up to both.
+
+    Example:
+        >>> from hartley.ranges.boxes.expression import parse_expression
+        >>> found = QueryRange.of(parse_expression("x1**2 + 2*x2**2"), Box.cube(-2, 2, size=2))
+        >>> print(found.low, found.high, found.exact)
+        0 12 True
+    """
+
+    low: Fraction
+    high: Fraction
+    exact: bool
+
+    @classmethod
+    def of(cls, expression: Expression, box: Box) -> QueryRange:
+        """Enclose the values of a query over a box.
+
+        Exact where the query is linear, or has no variable twice and rational values; else by
+        halving the part of the box with the most extreme bound again and again.
+        """
+        from hartley.ranges.boxes.enclosure import check_defined
+        from hartley.ranges.boxes.exact_intervals import natural_range
+
+        sides = {name: box[name] for name in expression.names}
+        if not sides:
+            raise OptionError(
+                "The query names no variable", hint=f"the box has {', '.join(box.names)}"
+            )
+        check_defined(expression, box)
+        nodes, times = expression.nodes(), dict[int, int]()
+        for node in nodes:
+            times[id(node)] = sum(times[id(part)] for part in node.parts) + (
+                node.operation == "var"
+            )
+        once = times[id(expression)] == len(sides)
+        ends = natural_range(expression, sides)
+        if ends is not None and (once or expression.linear() is not None):
+            return cls(*ends, all(node.operation not in ("exp", "log", "sqrt") for node in nodes))
+        return cls(-_highest(-expression, sides), _highest(expression, sides), exact=False)
+
+
+def _highest(expression: Expression, sides: Mapping[str, Interval]) -> Fraction:
+    """Return a number that no value of a query exceeds."""
+    from hartley.ranges.boxes.exact_intervals import natural_range
+
+    waiting: list[tuple[tuple[bool, Fraction], int, Mapping[str, Interval]]] = []
+
+    def add(part: Mapping[str, Interval]) -> None:
+        ends = natural_range(expression, part)
+        # What cannot be bounded yet is halved first.
+        rank = (False, Fraction(0)) if ends is None else (True, -ends[1])
+        heappush(waiting, (rank, next(numbers), part))
+
+    numbers = iter(range(3 * SPLITS + 1))
+    add(sides)
+    for _ in range(SPLITS):
+        part = heappop(waiting)[2]
+        name = max(part, key=lambda name: part[name].length / (sides[name].length or 1))
+        low, high = part[name].low, part[name].high
+        for half in {(low, (low + high) / 2), ((low + high) / 2, high)}:
+            add({**part, name: Interval(*half)})
+    (bounded, highest), _, _ = waiting[0]
+    if not bounded:
+        raise OptionError(
+            "No bound on the query was found", hint="write it so that each variable occurs once"
+        )
+    return -highest
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The range of a query cut by candidate edges, and how much of the box lies in each slot."""
+
+    expression: Expression
+    box: Box
+    range: QueryRange
+    width: Fraction
+    """How wide a cell may be."""
+    edges: tuple[Fraction, ...]
+    shares: tuple[Ends, ...] = ()
+    """Bounds on the share of every slot, its ends included."""
+
+    @classmethod
+    def cut(
+        cls,
+        expression: Expression,
+        box: Box,
+        *,
+        found: QueryRange,
+        width: Fraction,
+        candidates: int | None = None,
+    ) -> Slots:
+        """Cut a range evenly, and also into whole widths counted from either end."""
+        if candidates is not None and not (isinstance(candidates, int) and candidates > 0):
+            raise OptionError(
+                "The number of candidate edges is not a positive whole number",
+                hint="leave it out, or give for example 1000",
+            )
+        used = Box({name: box[name] for name in expression.names})
+        if used.volume == 0:
+            raise OptionError(
+                "A variable of the query has a single value, so that no cell has a volume",
+                hint="write the value into the query",
+            )
+        low, high = found.low, found.high
+        usual = OTHER_CANDIDATES if expression.linear() is None else LINEAR_CANDIDATES
+        levels = math.ceil((high - low) / width)
+        count = max(usual if candidates is None else candidates, 4 * levels)
+        edges = {low + k * (high - low) / count for k in range(count + 1)}
+        for k in range(1, levels):
+            edges |= {low + k * width, high - k * width}
+        cut = cls(expression, used, found, width, tuple(sorted(edges)))
+        shares = [cut.share(Interval(*ends)) for ends in pairwise(cut.edges)]
+        return replace(cut, shares=tuple(shares))
+
+    def share(self, interval: Interval) -> Ends:
+        """Return bounds on the share of the box that the query sends into an interval."""
+        from hartley.ranges.boxes.volume import volume
+
+        found = volume(self.box, self.expression, interval, gap=GAP)
+        return found.low / self.box.volume, found.high / self.box.volume
+
+    def best_edges(self) -> tuple[Fraction, ...]:
+        """Return the candidate edges between which the smallest cell is largest."""
+        middles = ((low + high) / 2 for low, high in self.shares)
+        _, cuts = self._solve(middles, self.width)
+        return tuple(self.edges[cut] for cut in cuts)
+
+    def limit(self) -> Fraction:
+        """Return what the share of the smallest cell exceeds under no policy within the width.
+
+        The cell of the lowest answers lies within a width of the low end, that of the highest
+        within a width of the high one. And move every edge of the best policy down to a
+        candidate: a cell becomes wider by at most two slots, at an end also by what may be empty
+        there, and loses at most what is in a slot.
+        """
+        slots = list(zip(self.shares, pairwise(self.edges), strict=True))
+        empty = [
+            sum(
+                (high - low for _, (low, high) in takewhile(lambda slot: slot[0][0] == 0, side)),
+                Fraction(0),
+            )
+            for side in (slots, slots[::-1])
+        ]
+        widest = max(high - low for _, (low, high) in slots)
+        reach = [self.width + (0 if self.range.exact else room + widest) for room in empty]
+        ends = (
+            self.share(Interval(self.range.low, self.range.low + reach[0])),
+            self.share(Interval(self.range.high - reach[1], self.range.high)),
+        )
+        most = [high for _, high in self.shares]
+        least, _ = self._solve(most, self.width + 2 * widest + max(empty))
+        moved = Fraction(least + len(self.edges), SCALE) + max(most)
+        return min(moved, *(high for _, high in ends), Fraction(1))
+
+    def _solve(self, shares: Iterable[Fraction], width: Fraction) -> tuple[int, NDArray[np.int32]]:
+        """Return the largest smallest cell between candidates, in units of 2^-60, and its cuts.
+
+        Masses are rounded, and one unit a position keeps them apart: at most a unit a slot.
+        """
+        from hartley.kernels.cover import largest_smallest_cell
+
+        total = accumulate(shares, initial=Fraction(0))
+        mass = np.array([math.floor(share * SCALE) + k for k, share in enumerate(total)])
+        first, start = np.zeros(len(self.edges), np.int32), 0
+        for k, edge in enumerate(self.edges):
+            while edge - self.edges[start] > width:
+                start += 1
+            first[k] = start
+        return largest_smallest_cell(first, mass)

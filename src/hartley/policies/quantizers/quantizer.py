@@ -1,0 +1,155 @@
+"""Uniform quantizers: equal cells over an interval, each released as its middle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from hartley.errors import OptionError
+from hartley.exact import parse_number
+from hartley.policies.quantizers import calibration
+from hartley.ranges.boxes.box import Interval
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+Rule = Literal["corrected", "printed"]
+
+
+@dataclass(frozen=True)
+class UniformQuantizer:
+    """Equal half-open cells over [low, high], the last one closed, each released as its middle.
+
+    Example:
+        >>> quantizer = UniformQuantizer(-2, 2, 4)
+        >>> [str(edge) for edge in quantizer.edges], quantizer.error
+        (['-2', '-1', '0', '1', '2'], Fraction(1, 2))
+        >>> quantizer.cell(2), quantizer.middle(3)
+        (3, Fraction(3, 2))
+    """
+
+    low: Fraction
+    high: Fraction
+    levels: int
+    rule: Rule = "corrected"
+    """Whether the number of levels follows the corrected theorem or the one as printed."""
+
+    def __post_init__(self) -> None:
+        interval = Interval.of((self.low, self.high))
+        object.__setattr__(self, "low", interval.low)
+        object.__setattr__(self, "high", interval.high)
+        levels = parse_number(self.levels, name="the number of levels")
+        if levels.denominator != 1 or levels < 1:
+            raise OptionError(
+                f"A quantizer of {self.levels} levels does not exist",
+                hint="give a whole number of 1 or more",
+            )
+        if self.rule not in ("corrected", "printed"):
+            raise OptionError(
+                f"The rule '{self.rule}' is unknown", hint="choose 'corrected' or 'printed'"
+            )
+        object.__setattr__(self, "levels", int(levels))
+
+    @classmethod
+    def for_error(cls, *, low: object, high: object, error: object) -> UniformQuantizer:
+        """Return the fewest equal cells whose middles are never further off than an error.
+
+        Farokhi 2019, Theorem IV.2: q = max(1, ceil(L / (2 error))), with I* = log2 q.
+
+        Example:
+            >>> UniformQuantizer.for_error(low=100, high=250, error="0.5").levels
+            150
+        """
+        interval = Interval.of((low, high))
+        return cls(low, high, calibration.levels_for_error(interval.length, error))  # type: ignore[arg-type]  # parsed above
+
+    @classmethod
+    def for_bits(
+        cls,
+        *,
+        low: object,
+        high: object,
+        sensitivity: object,
+        bits: object,
+        rule: Rule = "corrected",
+    ) -> UniformQuantizer:
+        """Return the most equal cells of which one person's data can reach at most 2^bits.
+
+        Theorem 8 of Farokhi 2019 (Noiseless Privacy), corrected: an interval of length S meets
+        up to ceil(q S / L) + 1 of q cells, one more than the proof there counts.
+
+        Args:
+            low: the least value of the query.
+            high: the largest value of the query.
+            sensitivity: how far one person's data can move the query.
+            bits: the budget.
+            rule: "printed" gives the paper's own number, which is unsound.
+
+        Example:
+            >>> mean_of_two = {"low": 0, "high": 1, "sensitivity": "0.5", "bits": 1}
+            >>> UniformQuantizer.for_bits(**mean_of_two).levels
+            2
+            >>> UniformQuantizer.for_bits(**mean_of_two, rule="printed").levels
+            4
+        """
+        interval = Interval.of((low, high))
+        levels = calibration.levels_for_bits(
+            interval.length, parse_number(sensitivity, name="the sensitivity"), bits, rule=rule
+        )
+        return cls(low, high, levels, rule)  # type: ignore[arg-type]  # parsed above
+
+    @classmethod
+    def for_indistinguishability(
+        cls,
+        *,
+        coefficients: Sequence[object],
+        low: object,
+        high: object,
+        bits: object,
+        rule: Rule = "corrected",
+    ) -> UniformQuantizer:
+        """Return the most equal cells that keep two values of one person indistinguishable.
+
+        Farokhi 2021, Theorem 5, sharp: of a linear query with these coefficients over people in
+        [low, high], at most 2^bits outputs tell one value of a person from another. The cells
+        cover exactly the range of the query.
+
+        Example:
+            >>> mean_of_five = {"coefficients": ["1/5"] * 5, "low": 0, "high": 1, "bits": 2}
+            >>> UniformQuantizer.for_indistinguishability(**mean_of_five).levels
+            14
+            >>> UniformQuantizer.for_indistinguishability(**mean_of_five, rule="printed").levels
+            5
+        """
+        people = Interval.of((low, high))
+        weights = [parse_number(weight, name="a coefficient") for weight in coefficients]
+        levels = calibration.levels_for_indistinguishability(weights, bits, rule=rule)
+        ends = [sorted((weight * people.low, weight * people.high)) for weight in weights]
+        return cls(sum(end[0] for end in ends), sum(end[1] for end in ends), levels, rule)  # type: ignore[arg-type]  # sums of fractions
+
+    @property
+    def width(self) -> Fraction:
+        """The width of a cell."""
+        return (self.high - self.low) / self.levels
+
+    @property
+    def error(self) -> Fraction:
+        """The largest distance between a value and the middle of its cell."""
+        return self.width / 2
+
+    @property
+    def edges(self) -> tuple[Fraction, ...]:
+        """The edges of the cells, in order."""
+        return tuple(self.low + k * self.width for k in range(self.levels + 1))
+
+    def cell(self, value: object) -> int:
+        """Return the number of the cell of a value; values outside are clamped."""
+        number = parse_number(value, name="the value")
+        if self.width == 0:
+            return 0
+        return min(max(int((number - self.low) // self.width), 0), self.levels - 1)
+
+    def middle(self, cell: int) -> Fraction:
+        """Return what is released for a cell."""
+        return self.low + (2 * cell + 1) * self.width / 2

@@ -1,0 +1,1 @@
+"""Whole records made alike: generalisation and microaggregation."""

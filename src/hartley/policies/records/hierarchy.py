@@ -1,0 +1,308 @@
+"""Generalise the values of a column step by step: groups that nest, up to one that holds all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.engines.counting.classes import first_row_with
+from hartley.engines.tables.sources import open_table
+from hartley.engines.tables.view import LARGEST_BIN, bin_numbers
+from hartley.errors import ColumnError, OptionError
+from hartley.exact import parse_step, shown_exactly
+from hartley.files import read_text_file
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Sequence
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from hartley.engines.tables.table import Table
+
+    Groups = tuple[Any, ...]
+    """The groups of one value, from narrow to wide."""
+    Hierarchy = Mapping[Any, object] | Sequence[object]
+    """The group of every value, or its groups from narrow to wide; or the widths of nested bins."""
+
+EVERYTHING = "*"
+"""The label of the group that holds all values."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of a hierarchy: the group of every value, and the label of every group."""
+
+    groups: NDArray[np.int64]
+    labels: tuple[Any, ...]
+
+    @property
+    def group_sizes(self) -> NDArray[np.int64]:
+        """How many values share the group of each value."""
+        sizes: NDArray[np.int64] = np.bincount(self.groups, minlength=len(self.labels))[self.groups]
+        return sizes
+
+
+def key_levels(
+    column: str, values: Sequence[Any], hierarchy: Hierarchy | None, table: Table | None = None
+) -> list[Level]:
+    """Return all levels of a key, from the values themselves to one group of all.
+
+    Args:
+        column: the name that messages use.
+        values: the values in the order of their codes, a missing one, None, last.
+        hierarchy: for every value its groups from narrow to wide; or, of numbers, the widths of
+            bins, each a multiple of the one before; None for the two outermost levels alone.
+        table: where the values come from, so that one without groups can be named by its row.
+
+    Example:
+        >>> [level.labels for level in key_levels("age", [31, 38, 45], [10])]
+        [(31, 38, 45), ('[30, 40)', '[40, 50)'), ('*',)]
+    """
+    whole = Level(np.zeros(len(values), np.int64), (EVERYTHING,))
+    own = Level(np.arange(len(values)), tuple(values))
+    if hierarchy is None:
+        return [own, whole]
+    if isinstance(hierarchy, Mapping):
+        return [own, *nested_levels(column, values, hierarchy, table), whole]
+    return [own, *_bins(column, values, hierarchy), whole]
+
+
+def nested_levels(
+    column: str,
+    values: Sequence[Any],
+    groups: Mapping[Any, object],
+    table: Table | None = None,
+) -> list[Level]:
+    """Return the levels between the values and the whole, and refuse groups that do not nest.
+
+    No value is named in a refusal: a value of the table by its row, where the table is given, and
+    an entry of the hierarchy by its number.
+
+    Example:
+        >>> jobs = {"nurse": ["health"], "doctor": ["health"], "cook": ["food"]}
+        >>> nested_levels("job", ["cook", "doctor", "nurse"], jobs)[0].groups
+        array([0, 1, 1])
+    """
+    every = {
+        value: tuple(path) if isinstance(path, (list, tuple)) else (path,)
+        for value, path in groups.items()
+    }
+    _refuse_contradictions(
+        [(value, *path) for value, path in every.items()],
+        f"The hierarchy of column '{column}'",
+        lambda *places: f"its entr{'y' if len(places) == 1 else 'ies'} {_listed(places)}",
+    )
+    _refuse_lacking(column, [value for value in values if value not in every], table)
+    paths = [every[value] for value in values]
+    levels = []
+    for level in range(len(paths[0])):
+        numbers: dict[object, int] = {}
+        codes = np.array([numbers.setdefault(path[level], len(numbers)) for path in paths])
+        levels.append(Level(codes, tuple(numbers)))
+    return levels
+
+
+def _refuse_lacking(column: str, lacking: Sequence[Any], table: Table | None) -> None:
+    """Refuse values that have no groups, and name the first of them by its place in the table."""
+    if not lacking:
+        return
+    row = None if table is None else first_row_with(table, column, lacking)
+    place = f"Column '{column}'"
+    if table is not None and row is not None:
+        place = f"Row {row:,} of {table.name}, column '{column}',"
+    more = f", the first of {len(lacking):,} such values" if len(lacking) > 1 else ""
+    raise ColumnError(
+        f"{place} holds a value that its hierarchy lacks{more}",
+        hint="give every value its groups, a missing one too (None, or an empty field of a file)",
+    )
+
+
+def _refuse_contradictions(
+    paths: Sequence[Groups], what: str, places: Callable[..., str], numbers: Sequence[int] = ()
+) -> None:
+    """Refuse entries, each a value and its groups, that cannot all be true.
+
+    Args:
+        paths: the entries; a value may occur twice.
+        what: the hierarchy, as a sentence begins with it.
+        places: names some entries by their numbers.
+        numbers: those of the entries; 1, 2, ... if left out.
+    """
+    at = numbers or range(1, len(paths) + 1)
+    depth = len(paths[0]) if paths else 0
+    for number, path in zip(at, paths, strict=True):
+        if len(path) == 1 or len(path) != depth:
+            raise ColumnError(
+                f"{what} gives {places(number)} {_groups(len(path) - 1)}"
+                + (f", and {places(at[0])} {_groups(depth - 1)}" if len(path) != depth else ""),
+                hint="give every value as many groups as all others, one at least",
+            )
+    for level in range(depth - 1):
+        above: dict[Any, tuple[Any, int]] = {}
+        for number, path in zip(at, paths, strict=True):
+            group, first = above.setdefault(path[level], (path[level + 1], number))
+            if group != path[level + 1]:
+                one = f"one group of level {level}" if level else "one value"
+                raise ColumnError(
+                    f"{what} contradicts itself: {places(first, number)} put {one} into two groups "
+                    f"of level {level + 1}",
+                    hint="let every value, and every group, lie in one group of the next level",
+                )
+    _refuse_circles(paths, what, places, at)
+
+
+def _refuse_circles(
+    paths: Sequence[Groups], what: str, places: Callable[..., str], numbers: Sequence[int]
+) -> None:
+    """Refuse names that lie above themselves; a group may bear the name of its only member."""
+    steps = {
+        step: number
+        for number, path in zip(numbers, paths, strict=True)
+        for step in itertools.pairwise(path)
+        if step[0] != step[1]
+    }
+    parents: dict[Any, set[Any]] = {}
+    for child, parent in steps:
+        parents.setdefault(child, set()).add(parent)
+    try:
+        TopologicalSorter(parents).prepare()
+    except CycleError as error:
+        circle = error.args[1]  # from a parent to its child, and so on
+        found = {steps[child, parent] for parent, child in itertools.pairwise(circle)}
+        raise ColumnError(
+            f"{what} runs in a circle: {places(*sorted(found))} put a name above itself",
+            hint="give the groups names that no value or narrower group has",
+        ) from None
+
+
+def _groups(number: int) -> str:
+    return "no group" if number == 0 else "1 group" if number == 1 else f"{number} groups"
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    *first, last = (f"{number:,}" for number in numbers)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def read_hierarchy(
+    path: str | os.PathLike[str], column: str, table: object
+) -> dict[Any, tuple[str, ...]]:
+    r"""Read the groups of the values of a column from a CSV file, refusing lines that contradict.
+
+    Each line holds a value and its groups, from narrow to wide; an empty value is the missing one.
+    Values are read as what the column holds. A line that says what another said is no mistake.
+
+    Args:
+        path: the file.
+        column: the column whose values have groups.
+        table: the table that holds it: whatever ``open_table`` opens.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "ages.csv")
+        ...     _ = file.write_text("31,thirties\n45,forties\n")
+        ...     read_hierarchy(file, "age", {"age": [31, 45]})
+        {31: ('thirties',), 45: ('forties',)}
+    """
+    import pyarrow as pa
+
+    opened = open_table(table)
+    opened.require([column])
+    kind = opened.expression.schema().to_pyarrow().field(column).type
+    text = read_text_file(path, what="hierarchy")
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""))
+        lines = [(reader.line_num, line) for line in reader if line]
+    except csv.Error:
+        lines = []
+    if not lines:
+        raise OptionError(
+            f"The hierarchy {path} of column '{column}' cannot be read or is empty",
+            hint="write a value and its groups, separated by commas, in each line",
+        )
+    texts = pa.array([text or None for _, (text, *_) in lines], pa.string())
+    try:
+        values = texts.cast(kind).to_pylist()
+    except pa.ArrowException:
+        raise OptionError(
+            f"Line {_first_unreadable(lines, kind)} of the hierarchy {path} begins with no value "
+            f"of column '{column}', which holds {kind}",
+            hint="write a value as the column holds it, then its groups",
+        ) from None
+    numbers = [number for number, _ in lines]
+    entries = [(value, *groups) for value, (_, (_, *groups)) in zip(values, lines, strict=True)]
+    what = f"The hierarchy {path} of column '{column}'"
+
+    def places(*some: int) -> str:
+        return f"{'line' if len(some) == 1 else 'lines'} {_listed(some)}"
+
+    _refuse_contradictions(entries, what, places, numbers)
+    written = [tuple(line) for _, line in lines]  # so that a value 5 and a group "5" are one name
+    _refuse_circles(written, what, places, numbers)
+    return {value: tuple(groups) for value, *groups in entries}
+
+
+def _first_unreadable(lines: Sequence[tuple[int, list[str]]], kind: Any) -> int:  # noqa: ANN401 - an Arrow type
+    """Return the number of the first line whose value is none of a kind."""
+    import pyarrow as pa
+
+    for number, (text, *_) in lines:
+        try:
+            pa.array([text or None], pa.string()).cast(kind)
+        except pa.ArrowException:
+            return number
+    return lines[0][0]
+
+
+def _bins(column: str, values: Sequence[Any], widths: Sequence[object]) -> list[Level]:
+    """Return levels of bins; a missing value stays missing."""
+    present = [value for value in values if value is not None]
+    listed = isinstance(widths, Iterable) and not isinstance(widths, str)
+    if not listed or any(isinstance(value, (str, bool)) for value in present):
+        raise ColumnError(
+            f"Column '{column}' does not hold numbers, or its bins are not a list of widths",
+            hint="give text a hierarchy that names the groups of every value",
+        )
+    steps = [parse_step(width, column=column) for width in widths]
+    for narrow, wide in itertools.pairwise(steps):
+        if (wide / narrow).denominator != 1 or wide == narrow:
+            raise OptionError(
+                f"The bins of column '{column}' do not nest",
+                hint="make every width a multiple of the one before, for example 5, 10, 20",
+            )
+    try:
+        numbers = np.array([float(value) for value in present])
+    except (TypeError, ValueError):
+        raise ColumnError(
+            f"Column '{column}' does not hold numbers and cannot be put into bins",
+            hint="give it a hierarchy that names the groups of every value",
+        ) from None
+    reach = np.abs(numbers).max(initial=1.0)
+    if any(max(reach * step.denominator, step.numerator) > LARGEST_BIN for step in steps):
+        raise ColumnError(
+            f"Column '{column}' holds infinite numbers, or numbers too large for exact bins",
+            hint="clip or remove them first, or give wider bins with fewer decimals",
+        )
+    return [_bin_level(numbers, step, has_missing=len(present) < len(values)) for step in steps]
+
+
+def _bin_level(numbers: NDArray[np.float64], step: Fraction, *, has_missing: bool) -> Level:
+    bins, groups = np.unique(bin_numbers(numbers, step), return_inverse=True)
+    labels: list[Any] = [
+        f"[{shown_exactly(number * step)}, {shown_exactly((number + 1) * step)})"
+        for number in bins.tolist()
+    ]
+    if has_missing:
+        groups, labels = np.append(groups, len(labels)), [*labels, None]
+    return Level(groups, tuple(labels))

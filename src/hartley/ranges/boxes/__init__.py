@@ -1,0 +1,1 @@
+"""Continuous ranges: boxes, queries over them, certified enclosures and volumes."""

@@ -1,0 +1,1 @@
+"""Finite joint ranges: relations, partitions, classes, distributions, systems that move."""

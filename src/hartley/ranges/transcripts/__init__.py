@@ -1,0 +1,1 @@
+"""What answers leave possible: consistent records, bounds with proofs."""
