@@ -6,7 +6,6 @@ here writes to them: ledgers and copies are put back into a folder of the test, 
 
 import importlib.util
 import json
-import os
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -16,7 +15,6 @@ import hartley
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 VERSIONS = sorted(path for path in FIXTURES.glob("v*") if path.is_dir())
-LONG = bool(os.environ.get("HARTLEY_LONG"))
 """Figures that take half a minute in all are compared only where this is set."""
 
 
@@ -222,11 +220,15 @@ def results():
     return of
 
 
-@pytest.mark.parametrize("group", calls.GROUPS)
+@pytest.mark.parametrize(
+    "group",
+    [
+        pytest.param(group, marks=pytest.mark.long) if group in calls.LONG else group
+        for group in calls.GROUPS
+    ],
+)
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.name)
 def test_calls_return_what_was_recorded(version, group, results):
-    if group in calls.LONG and not LONG:
-        pytest.skip("takes half a minute: set HARTLEY_LONG=1")
     recorded = read(version / "results.json")["results"].get(group, {})
     assert differences(recorded, results(group), tolerance(version)) == []
 
