@@ -52,8 +52,8 @@ _HOMES = {
     "hartley.policies.categories.merging": ("CategoryMerging",),
     "hartley.policies.quantizers.optimal": ("CutQuantizer", "optimal_quantizer"),
     "hartley.policies.quantizers.quantizer": ("UniformQuantizer",),
-    "hartley.guarantees.certificate": ("Certificate",),
     "hartley.guarantees.certify": ("certify", "verify_exhaustively"),
+    "hartley.guarantees.verify": ("Certificate", "verify_certificate"),
     "hartley.policies.document": ("PolicyDocument",),
     "hartley.studies.release": ("ReleaseReport", "release"),
     "hartley.ranges.schema.schema": ("Column", "Schema"),
@@ -178,10 +178,13 @@ if TYPE_CHECKING:
         UndefinedMeasure as UndefinedMeasure,
     )
     from hartley.guarantees.accountant import Accountant as Accountant
-    from hartley.guarantees.certificate import Certificate as Certificate
     from hartley.guarantees.certify import (
         certify as certify,
         verify_exhaustively as verify_exhaustively,
+    )
+    from hartley.guarantees.verify import (
+        Certificate as Certificate,
+        verify_certificate as verify_certificate,
     )
     from hartley.measures.capacity import zero_error_capacity_bound as zero_error_capacity_bound
     from hartley.measures.closeness import (
