@@ -60,7 +60,7 @@ _HOMES = {
     "hartley.guarantees.accountant": ("Accountant",),
     "hartley.agent.agent": ("Agent",),
     "hartley.agent.quotes": ("Wish", "quote"),
-    "hartley.agent.answers.reply": ("Answer", "BatchAnswer", "Quote"),
+    "hartley.agent.answers.answer": ("Answer", "BatchAnswer", "Quote"),
     "hartley.agent.answers.estimate": ("Estimate", "Reading"),
     "hartley.agent.ledger.ledger": ("Ledger", "open_ledger"),
     "hartley.studies.tradeoff": ("Tradeoff", "tradeoff"),
@@ -151,12 +151,12 @@ if TYPE_CHECKING:
     from hartley.adversaries.testing import HypothesisTesting as HypothesisTesting
     from hartley.adversaries.uniqueness import Uniqueness as Uniqueness, grid_policy as grid_policy
     from hartley.agent.agent import Agent as Agent
-    from hartley.agent.answers.estimate import Estimate as Estimate, Reading as Reading
-    from hartley.agent.answers.reply import (
+    from hartley.agent.answers.answer import (
         Answer as Answer,
         BatchAnswer as BatchAnswer,
         Quote as Quote,
     )
+    from hartley.agent.answers.estimate import Estimate as Estimate, Reading as Reading
     from hartley.agent.ledger.ledger import Ledger as Ledger, open_ledger as open_ledger
     from hartley.agent.quotes import Wish as Wish, quote as quote
     from hartley.agent.transcript import transcripts_of as transcripts_of

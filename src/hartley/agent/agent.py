@@ -7,13 +7,12 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
+from hartley.agent.answers.answer import Answer, BatchAnswer, certificate_of
 from hartley.agent.answers.cells import read_cells
-from hartley.agent.answers.promise import RULES, certificate_of
-from hartley.agent.answers.reply import Answer, BatchAnswer
 from hartley.agent.data import Holding, head_note, lasting_place, load, remove_copy, replace_copy
 from hartley.agent.ledger.entries import NULL, digest
 from hartley.agent.ledger.ledger import open_ledger
-from hartley.agent.pricing.price import price as price_of
+from hartley.agent.pricing.price import RULES, price as price_of
 from hartley.agent.questions.batch import from_plain, to_plain
 from hartley.agent.quotes import Wish, questions_of
 from hartley.engines.tables.sources import open_table
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Literal
 
-    from hartley.agent.answers.reply import Quote
+    from hartley.agent.answers.answer import Quote
     from hartley.agent.ledger.charging import Reservation
     from hartley.agent.ledger.ledger import Charge, Ledger, State
     from hartley.agent.ledger.reading import Overview

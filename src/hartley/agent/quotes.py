@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.answers.promise import certificate_of
-from hartley.agent.answers.reply import Quote, Useful, useful_words
+from hartley.agent.answers.answer import Quote, Useful, certificate_of, useful_words
 from hartley.agent.ledger.ledger import open_ledger
-from hartley.agent.pricing.finest_steps import cells_within
-from hartley.agent.pricing.price import price, steps_for_bits, steps_within
+from hartley.agent.precision import coarsest_steps, steps_for_error, vacuous_labels, worst_errors
+from hartley.agent.pricing.price import cells_within, price, steps_for_bits, steps_within
 from hartley.agent.questions.batch import to_plain
 from hartley.agent.questions.question import parse
 from hartley.agent.statistics.statistics import fits
-from hartley.agent.wish import coarsest_steps, steps_for_error, vacuous_labels, worst_errors
 from hartley.errors import InputError, OptionError, Refused
 from hartley.exact import bits_at_least, floor_power
 from hartley.ranges.schema.schema import Schema
@@ -24,9 +22,9 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from hartley.agent.ledger.ledger import Ledger, State
+    from hartley.agent.precision import PublicCount
     from hartley.agent.questions.batch import Question
     from hartley.agent.questions.selection import Selection
-    from hartley.agent.wish import PublicCount
 
 MOST_PLANS, MOST_KEPT = 1000, 100
 """So many plans are remembered, of so many statistics at most; a repeat need not be read again."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.answers.promise import RULES
-from hartley.agent.pricing.price import open_factor, price
+from hartley.agent.pricing.price import RULES, open_factor, price
 from hartley.agent.questions.batch import from_plain
 from hartley.errors import HartleyError
 from hartley.files import parse_toml
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hartley.agent.ledger.ledger import Ledger
-    from hartley.agent.ledger.verification import Report
+    from hartley.agent.ledger.verification import LedgerReport
 
 
 def reprice(schema: object, questions: Sequence[dict[str, Any]], rules: str) -> int | None:
@@ -50,7 +49,7 @@ def open_cells(schema: object, rules: str) -> int | None:
     return None if found is None else open_factor(found)
 
 
-def verify_prices(ledger: Ledger, **more: Any) -> Report:  # noqa: ANN401 - what Ledger.verify takes
+def verify_prices(ledger: Ledger, **more: Any) -> LedgerReport:  # noqa: ANN401 - what Ledger.verify takes
     """Replay a ledger and compute every price in it again; linear in rows, times a price each."""
     return ledger.verify(reprice, open_factor=open_cells, **more)
 

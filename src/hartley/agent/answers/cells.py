@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from hartley.agent.answers.estimate import NULL, Estimate, Reading
 from hartley.agent.questions.batch import Statistic
-from hartley.agent.questions.selection import Item, Kind
+from hartley.agent.questions.selection import Item, NumberKind
 from hartley.errors import EngineError
 
 if TYPE_CHECKING:
@@ -83,18 +83,18 @@ def read_cells(selection: Selection, cells: Sequence[int | None]) -> Reading:
 
 
 def _estimate(item: Item, bounds: Sequence[tuple[int, int] | None]) -> Estimate:
-    if item.kind is Kind.ORDER:
+    if item.kind is NumberKind.ORDER:
         return _order(item, bounds)
     count = _interval(bounds, item.count) or _exactly(item.rows)
-    if item.kind is Kind.COUNT:
+    if item.kind is NumberKind.COUNT:
         return Estimate.within(*count)
     total = _interval(bounds, item.sum)
     assert total is not None
     if item.reach is None:  # certainly no row
         zero = Fraction(0)
-        return Estimate.within(zero, zero) if item.kind is Kind.SUM else NULL
+        return Estimate.within(zero, zero) if item.kind is NumberKind.SUM else NULL
     count, total = _sharpened(count, total, item.reach)
-    if item.kind is Kind.SUM:
+    if item.kind is NumberKind.SUM:
         return _sum(item, count, total)
     return _divided(item, count, total, bounds)
 
@@ -108,13 +108,13 @@ def _divided(
         return NULL
     may_be_null = count[0] < least_rows
     count = max(count[0], Fraction(least_rows)), count[1]
-    if item.kind is Kind.AVERAGE:
+    if item.kind is NumberKind.AVERAGE:
         low, high = _average(item, count, total)
         return Estimate.within(low, high, may_be_null=may_be_null, date=item.date)
     squares = _interval(bounds, item.squares)
     assert squares is not None
     low, high = _variance(item, count, total, squares)
-    if item.kind is Kind.DEVIATION:
+    if item.kind is NumberKind.DEVIATION:
         low, high = root_down(low) * abs(item.scale), root_up(high) * abs(item.scale)
     else:
         low, high = low * item.scale**2, high * item.scale**2

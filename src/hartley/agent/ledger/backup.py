@@ -19,7 +19,7 @@ from hartley.files import whole_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from hartley.agent.ledger.store import Store, Transaction
+    from hartley.agent.ledger.store import LedgerStore, Transaction
     from hartley.agent.ledger.verification import Replay
 
 
@@ -109,14 +109,14 @@ class Restored:
     head: Head | None
 
 
-def export(store: Store, path: Path) -> int:
+def export(store: LedgerStore, path: Path) -> int:
     """Write every row as JSON lines; return how many."""
     found: list[int] = []
     _whole(path, lambda part: found.append(store.read(lambda t: write_lines(t, part))))
     return found[0]
 
 
-def back_up(store: Store, path: Path) -> None:
+def back_up(store: LedgerStore, path: Path) -> None:
     """Write a copy of one moment of the ledger: SQLite as a file of its own, else JSON lines."""
     _whole(path, store.copy_to)
 
@@ -141,7 +141,7 @@ def read_head(path: Path) -> Head:
     return Head.from_json(text)
 
 
-def restore(store: Store, source: Path, *, force: bool = False) -> Restored:
+def restore(store: LedgerStore, source: Path, *, force: bool = False) -> Restored:
     """Bring a ledger to what a backup or an export holds.
 
     The chain of the backup is checked first. Rows are only added: a ledger that holds rows that
@@ -185,10 +185,10 @@ def read_backup(path: Path) -> Iterator[Entry]:
     if start != SQLITE:
         yield from read_lines(path)
         return
-    from hartley.agent.ledger.sqlite import SqliteStore, copy_with_log
+    from hartley.agent.ledger.sqlite import SqliteLedgerStore, copy_with_log
 
     with tempfile.TemporaryDirectory(prefix="hartley-") as folder:
-        store = SqliteStore(Path(copy_with_log(path, Path(folder))), create=False)
+        store = SqliteLedgerStore(Path(copy_with_log(path, Path(folder))), create=False)
         try:
             store.read(lambda transaction: transaction.last())
             yield from _pages(store)
@@ -196,7 +196,7 @@ def read_backup(path: Path) -> Iterator[Entry]:
             store.close()
 
 
-def _pages(store: Store) -> Iterator[Entry]:
+def _pages(store: LedgerStore) -> Iterator[Entry]:
     start = FIRST
     while page := store.read(partial(_page, start=start)):
         yield from page

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Place:
+class RowPlace:
     """Where a row goes: a dataset, who asks, whose account is charged, and how both stand."""
 
     dataset: str
@@ -47,7 +47,7 @@ class Place:
         return replace(self.standing.balance_of(self.account), population=self.population)
 
 
-def find(transaction: Transaction, dataset: str, analyst: str = "") -> Place:
+def find(transaction: Transaction, dataset: str, analyst: str = "") -> RowPlace:
     """Return how a dataset and the account of an analyst stand."""
     check_name(dataset, what="dataset")
     check_name(analyst, what="analyst", empty=True)
@@ -64,7 +64,7 @@ def find(transaction: Transaction, dataset: str, analyst: str = "") -> Place:
         if row is None:
             raise broken(f"the row that created '{dataset}' is missing")
         account = read_standing(row)[1]
-    return Place(dataset, analyst, holder, standing, account, shared_by(transaction, standing))
+    return RowPlace(dataset, analyst, holder, standing, account, shared_by(transaction, standing))
 
 
 def shared_by(transaction: Transaction, standing: Standing) -> Population | None:
@@ -87,7 +87,7 @@ def schema_of(transaction: Transaction, dataset: str, standing: Standing) -> Any
 
 def add_row(  # noqa: PLR0913 - the parts of a row, each by name
     transaction: Transaction,
-    place: Place,
+    place: RowPlace,
     kind: str,
     told: Mapping[str, Any],
     *,
@@ -193,7 +193,7 @@ def add_settled(  # noqa: PLR0913, PLR0917 - an event and how things stood befor
     after, charged = after_event(standing, account, kind, told, row)
     check_event(standing, after, charged, kind)
     cells = after.open // (1 if standing is None else standing.open)
-    place = Place(dataset, analyst, analyst, after, charged)
+    place = RowPlace(dataset, analyst, analyst, after, charged)
     return add_row(transaction, place, kind, told, cells=cells, account_cells=cells, time=time)
 
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.ledger.chain import Place, add_row, check_current, find
+from hartley.agent.ledger.chain import RowPlace, add_row, check_current, find
 from hartley.agent.ledger.entries import NULL, canonical, check_name, multiply, question_digest
 from hartley.errors import EngineError, OptionError, Refused
 from hartley.exact import bits_at_least
@@ -67,10 +67,10 @@ class Reservation:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ChargePlan:
     """Which questions of a batch must be paid for, and by whom."""
 
-    place: Place
+    place: RowPlace
     digests: tuple[str, ...]
     answers: tuple[str | None, ...]
     unpaid: tuple[int, ...]
@@ -98,7 +98,7 @@ class Plan:
         )
 
 
-class Prices:
+class BatchPrices:
     """Prices of parts of a batch, each computed once: before the ledger is locked, if possible."""
 
     def __init__(self, price: Callable[[list[int]], int]) -> None:
@@ -131,7 +131,7 @@ def read_batch(
     return Batch(check_name(dataset, what="dataset"), name, texts, **given)
 
 
-def plan(transaction: Transaction, batch: Batch) -> Plan:
+def plan(transaction: Transaction, batch: Batch) -> ChargePlan:
     """Find which questions of a batch were paid for, and which answers are known."""
     place = find(transaction, batch.dataset, batch.analyst)
     standing = place.standing
@@ -144,7 +144,7 @@ def plan(transaction: Transaction, batch: Batch) -> Plan:
     asked, answers = paid.accounts, paid.answers
     first = {digest: place for place, digest in reversed(list(enumerate(digests)))}
     unpaid = sorted(at for digest, at in first.items() if place.holder not in asked.get(digest, ()))
-    return Plan(
+    return ChargePlan(
         place,
         digests,
         tuple(answers.get(digest) for digest in digests),
@@ -153,7 +153,7 @@ def plan(transaction: Transaction, batch: Batch) -> Plan:
     )
 
 
-def check_charge(found: Plan, prices: Prices) -> tuple[int, int]:
+def check_charge(found: ChargePlan, prices: BatchPrices) -> tuple[int, int]:
     """Return what a plan charges the dataset and the account; refuse what is too much."""
     place = found.place
     cells, account_cells = prices(found.fresh), prices(found.unpaid)
@@ -184,7 +184,7 @@ def check_charge(found: Plan, prices: Prices) -> tuple[int, int]:
     )
 
 
-def charge(transaction: Transaction, batch: Batch, prices: Prices) -> Reservation:
+def charge(transaction: Transaction, batch: Batch, prices: BatchPrices) -> Reservation:
     """Append the row that pays for what is unpaid in a batch."""
     found = plan(transaction, batch)
     if not found.unpaid:

@@ -11,7 +11,7 @@ from hartley.agent.ledger.entries import FORMAT
 from hartley.agent.ledger.migrations import migrate
 from hartley.agent.ledger.store import (
     ATTEMPTS,
-    Store,
+    LedgerStore,
     Transaction,
     check_format,
     format_noted,
@@ -63,7 +63,7 @@ SETTINGS = "-c synchronous_commit=on -c client_encoding=UTF8"
 """A charge counts when it is on the disk, whatever the server's default."""
 
 
-class PostgresStore(Store):
+class PostgresLedgerStore(LedgerStore):
     """A ledger in a database on a server.
 
     Writers take turns through an advisory lock that ends with the transaction, so that every

@@ -17,7 +17,7 @@ from hartley.agent.ledger.migrations import migrate
 from hartley.agent.ledger.private import TABLE
 from hartley.agent.ledger.store import (
     ATTEMPTS,
-    Store,
+    LedgerStore,
     Transaction,
     check_format,
     format_noted,
@@ -65,7 +65,7 @@ CREATE TRIGGER hartley_entries_remain BEFORE DELETE ON hartley_entries
 """The triggers are a seat belt against slips; who means it finds a way, and `verify` finds it."""
 
 
-class SqliteStore(Store):
+class SqliteLedgerStore(LedgerStore):
     """A ledger in one file, shared by threads and processes of one machine."""
 
     path: Path

@@ -330,7 +330,7 @@ class Transaction:
         )
 
 
-class Store(ABC):
+class LedgerStore(ABC):
     """A database that keeps a ledger."""
 
     name: str

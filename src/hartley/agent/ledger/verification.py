@@ -96,7 +96,7 @@ class Past:
 
 
 @dataclass(frozen=True)
-class Report:
+class LedgerReport:
     """What a check of the whole ledger found."""
 
     holds: bool
@@ -398,7 +398,7 @@ def replay(
     reprice: Reprice | None = None,
     open_factor: OpenFactor | None = None,
     past: Past | None = None,
-) -> tuple[Replay, Report]:
+) -> tuple[Replay, LedgerReport]:
     """Check rows from the first one, or from some past on, up to the first that does not hold."""
     state = Replay(reprice, open_factor, past)
     problem = bad = None
@@ -409,7 +409,7 @@ def replay(
             problem, bad = str(error), 1 if state.last is None else state.last.sequence + 1
             break
     rows = 0 if state.last is None else state.last.sequence
-    report = Report(
+    report = LedgerReport(
         holds=problem is None,
         rows=rows,
         first_bad=bad,
@@ -432,12 +432,12 @@ def verify(
     head: Head | None = None,
     open_factor: OpenFactor | None = None,
     since: Head | None = None,
-) -> Report:
+) -> LedgerReport:
     """Replay every row, or those after a saved head; then compare what lies beside the rows."""
     try:
         past = None if since is None else _past(transaction, since)
     except (Broken, EngineError) as error:
-        return Report(
+        return LedgerReport(
             holds=False,
             rows=0,
             first_bad=None,
@@ -469,7 +469,7 @@ def _past(transaction: Transaction, since: Head) -> Past:
     return Past(transaction, since, row)
 
 
-def _beside(transaction: Transaction, state: Replay, report: Report) -> str | None:
+def _beside(transaction: Transaction, state: Replay, report: LedgerReport) -> str | None:
     """Say what lies beside the rows and does not belong to them."""
     noted = transaction.head()
     if noted != report.head:

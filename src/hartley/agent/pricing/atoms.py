@@ -8,30 +8,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise, product
+from itertools import pairwise
 from math import gcd, prod
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
-
-from hartley.agent.questions.batch import All, Statistic, Test
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from hartley.agent.questions.batch import Condition, Form
+    from hartley.agent.questions.batch import Statistic
+    from hartley.agent.questions.condition import Conjunction, Leaf
     from hartley.ranges.schema.schema import Column, Schema
 
-MOST_TERMS = 64
-"""A filter that is an OR of more conjunctions than this is priced without looking into it."""
 MOST_ATOMS = (256, 4)
 """More kinds of records than 256, and 4 for every term of a filter, are priced part by part."""
 
-Leaf: TypeAlias = tuple[tuple[tuple[int, int], ...], bool]
-"""The codes that pass, and whether a missing value does."""
-Term: TypeAlias = tuple[tuple[str, Leaf], ...]
-"""A conjunction: one leaf a column, in the order of the columns' names."""
 Direction: TypeAlias = tuple[tuple[str, int], ...]
 """A linear form without constant and common factor; its first coefficient is positive."""
-Range: TypeAlias = tuple[int, int]
+IntRange: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +32,12 @@ class Asked:
     """What is left of a question where the public and open columns are known."""
 
     statistic: Statistic
-    terms: tuple[Term, ...]
+    terms: tuple[Conjunction, ...]
     """The filter over private columns: one of these holds; the empty one always does."""
     direction: Direction
     scale: int
     """The form is scale times its direction, plus the shift."""
-    shift: Range
+    shift: IntRange
     """From where to where the constant part can lie; one number unless known columns vary."""
     filtered: frozenset[str] = field(init=False, repr=False, compare=False)
     """The private columns of the filter."""
@@ -65,7 +58,7 @@ class Atom(NamedTuple):
     """Those questions."""
     points: int
     """How many records, over the private columns that the batch touches."""
-    ranges: tuple[Range, ...]
+    ranges: tuple[IntRange, ...]
     """From where to where each direction runs."""
     held: int
     """The classes of the columns of forms that occur, as bits."""
@@ -90,7 +83,7 @@ class Atoms:
         return sum([size for bit, size in self.sizes[column] if held & bit])
 
 
-class Class(NamedTuple):
+class CodeClass(NamedTuple):
     """The codes of a column that every test treats alike."""
 
     mask: int
@@ -99,113 +92,6 @@ class Class(NamedTuple):
     high: int
     size: int
     """How many codes, a missing value counted."""
-
-
-def conjunctions(condition: Condition) -> tuple[Term, ...] | None:
-    """Write a condition as an OR of conjunctions; None where there are too many.
-
-    Example:
-        >>> from hartley.agent.questions.batch import Either
-        >>> adult, north = Test("age", ((18, 99),)), Test("region", ((0, 0),))
-        >>> [len(term) for term in conjunctions(All((adult, Either((north, adult)))))]
-        [2, 1]
-    """
-    terms = _expand(condition)
-    return None if terms is None else tuple(tuple(sorted(term.items())) for term in terms)
-
-
-def _expand(condition: Condition) -> list[dict[str, Leaf]] | None:
-    if isinstance(condition, Test):
-        leaf = (condition.codes, condition.missing)
-        return [] if leaf == ((), False) else [{condition.column: leaf}]
-    parts = [_expand(part) for part in condition.parts]
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
-        return None
-    if not isinstance(condition, All):
-        terms = [term for part in known for term in part]
-        return terms if len(terms) <= MOST_TERMS else None
-    if prod(len(part) for part in known) > MOST_TERMS:
-        return None
-    return [term for chosen in product(*known) if (term := _join(chosen)) is not None]
-
-
-def _join(terms: Iterable[dict[str, Leaf]]) -> dict[str, Leaf] | None:
-    """Return the conjunction of terms; None where it never holds."""
-    joined: dict[str, Leaf] = {}
-    for term in terms:
-        for column, leaf in term.items():
-            joined[column] = _both(joined[column], leaf) if column in joined else leaf
-    return None if ((), False) in joined.values() else joined
-
-
-def _both(one: Leaf, other: Leaf) -> Leaf:
-    codes = tuple(
-        (max(a, c), min(b, d)) for a, b in one[0] for c, d in other[0] if max(a, c) <= min(b, d)
-    )
-    return tuple(sorted(codes)), one[1] and other[1]
-
-
-class Coded(Protocol):
-    """A column as a schema or a coded copy describes it: codes 0 to points - 1."""
-
-    @property
-    def points(self) -> int:
-        """How many codes there are."""
-
-    @property
-    def nullable(self) -> bool:
-        """Whether a value may be missing."""
-
-
-def possible_terms(
-    condition: Condition, form: Form | None, columns: Mapping[str, Coded]
-) -> tuple[Term, ...] | None:
-    """Return the conjunctions that some record with all columns of the form satisfies.
-
-    None where there are too many conjunctions to look into. Columns take their codes freely, so a
-    conjunction is satisfied by some record exactly where each of its leaves is.
-    """
-    terms = conjunctions(condition)
-    if terms is None:
-        return None
-    there: dict[str, Leaf] = {
-        name: (((0, columns[name].points - 1),), False)
-        for name, _ in (form.terms if form else ())
-        if columns[name].nullable
-    }
-    if there:
-        joined = (_join((dict(term), there)) for term in terms)
-        terms = tuple(tuple(sorted(term.items())) for term in joined if term is not None)
-    return tuple(term for term in terms if all(_passable(columns[c], leaf) for c, leaf in term))
-
-
-def _passable(column: Coded, leaf: Leaf) -> bool:
-    """Whether some value of a column passes a leaf."""
-    codes, missing = leaf
-    return (missing and column.nullable) or any(
-        low <= high and low < column.points and high >= 0 for low, high in codes
-    )
-
-
-def about_nobody(condition: Condition, form: Form | None, columns: Mapping[str, Coded]) -> bool:
-    """Whether it is certain, by the columns alone, that no record ever counts for a question.
-
-    Such a question has one answer whatever the data: prices leave it out, and no engine is asked.
-    It is decided here for both, so that they cannot differ. Where there are too many conjunctions
-    it is not decided: the engine is asked, and the price covers every answer.
-
-    Example:
-        >>> from hartley.agent.questions.batch import Either
-        >>> from hartley.ranges.schema.schema import Column
-        >>> sex = {"sex": Column("sex", "private", ("F", "M"))}
-        >>> female, male = Test("sex", ((0, 0),)), Test("sex", ((1, 1),))
-        >>> about_nobody(All((female, male)), None, sex)
-        True
-        >>> about_nobody(Either((female, male)), None, sex)
-        False
-    """
-    return possible_terms(condition, form, columns) == ()
 
 
 @lru_cache(maxsize=4096)
@@ -222,7 +108,7 @@ def direction_of(terms: Direction) -> tuple[Direction, int]:
     return tuple((column, times // scale) for column, times in terms), scale
 
 
-def classes(column: Column, leaves: Mapping[Leaf, int], free: int) -> list[Class]:
+def classes(column: Column, leaves: Mapping[Leaf, int], free: int) -> list[CodeClass]:
     """Cut a column into classes of codes that pass the same tests.
 
     ``leaves`` names the terms (as bits) that ask for each leaf, ``free`` those that do not ask.
@@ -254,10 +140,10 @@ def classes(column: Column, leaves: Mapping[Leaf, int], free: int) -> list[Class
     if column.nullable:
         low, high, size = found.get(missing, (0, 0, 0))
         found[missing] = (low, high, size + 1)
-    return [Class(mask, *rest) for mask, rest in found.items()]
+    return [CodeClass(mask, *rest) for mask, rest in found.items()]
 
 
-_State: TypeAlias = tuple[int, tuple[Range, ...], int]
+_AtomState: TypeAlias = tuple[int, tuple[IntRange, ...], int]
 """Points, the range of every direction, and the classes held."""
 
 
@@ -280,8 +166,8 @@ def form_atoms(asked: tuple[Asked, ...], schema: Schema) -> Atoms | None:
     alone = [column for column in moved if column not in leaves]
     for column in alone:
         described = schema.columns[column]
-        parts[column] = [Class(full, 0, described.points - 1, described.size)]
-    states: dict[int, _State] = {full: (1, ((0, 0),) * len(places), 0)}
+        parts[column] = [CodeClass(full, 0, described.points - 1, described.size)]
+    states: dict[int, _AtomState] = {full: (1, ((0, 0),) * len(places), 0)}
     sizes, bit = {}, 1
     # Columns of forms alone never split a state, so they come first and cost least.
     for column in (*alone, *leaves):
@@ -315,7 +201,7 @@ def _leaves(asked: Sequence[Asked]) -> tuple[dict[str, dict[Leaf, int]], list[in
 
 def _cut(
     leaves: Mapping[str, Mapping[Leaf, int]], terms: int, schema: Schema
-) -> dict[str, list[Class]] | None:
+) -> dict[str, list[CodeClass]] | None:
     """Cut columns into classes; None where more states than allowed would arise of them.
 
     Terms that ask for one column alone tell its classes apart whatever the other columns are, so
@@ -344,10 +230,13 @@ def _cut(
 
 
 def _multiply(
-    states: dict[int, _State], parts: Sequence[Class], moved: Sequence[tuple[int, int]], bit: int
-) -> dict[int, _State]:
+    states: dict[int, _AtomState],
+    parts: Sequence[CodeClass],
+    moved: Sequence[tuple[int, int]],
+    bit: int,
+) -> dict[int, _AtomState]:
     """Multiply states by the classes of one more column, and merge those of one fate."""
-    found: dict[int, _State] = {}
+    found: dict[int, _AtomState] = {}
     for mask, (points, ranges, held) in states.items():
         for number, (own, least, most, size) in enumerate(parts):
             spans, holds = ranges, held
@@ -365,7 +254,7 @@ def _multiply(
     return found
 
 
-def _union(one: _State, other: _State) -> _State:
+def _union(one: _AtomState, other: _AtomState) -> _AtomState:
     ranges = one[1]
     if ranges != other[1]:
         pairs = zip(ranges, other[1], strict=True)
@@ -373,9 +262,9 @@ def _union(one: _State, other: _State) -> _State:
     return one[0] + other[0], ranges, one[2] | other[2]
 
 
-def _gather(owners: Sequence[int], states: dict[int, _State]) -> tuple[Atom, ...]:
+def _gather(owners: Sequence[int], states: dict[int, _AtomState]) -> tuple[Atom, ...]:
     """Turn states of terms into atoms of questions."""
-    found: dict[tuple[int, ...], _State] = {}
+    found: dict[tuple[int, ...], _AtomState] = {}
     for mask, state in states.items():
         left = mask
         alive: dict[int, None] = {}

@@ -22,12 +22,12 @@ from hartley.agent.questions.batch import Statistic
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from hartley.agent.pricing.atoms import Asked, Atoms, Range
-    from hartley.agent.pricing.regions import Grid, Vector
+    from hartley.agent.pricing.atoms import Asked, Atoms, IntRange
+    from hartley.agent.pricing.regions import CellGrid, Vector
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartPrice:
     """The bounds of questions that are priced together; the smallest counts."""
 
     questions: tuple[int, ...]
@@ -47,8 +47,8 @@ class Part:
 
 
 def price_part(
-    numbers: Sequence[int], atoms: Atoms, grids: Sequence[Grid], *, absent: bool
-) -> Part:
+    numbers: Sequence[int], atoms: Atoms, grids: Sequence[CellGrid], *, absent: bool
+) -> PartPrice:
     """Price questions that share private columns, at one type of a row.
 
     ``absent`` says that there may be no row at all; it adds a point that no question counts.
@@ -60,10 +60,10 @@ def price_part(
     joint = _shared(found, outputs, atoms, grids)
     singles = product_within(lambda k: single(k, found, atoms, grids[k]), range(len(grids)), joint)
     kinds = tuple([(atom.alive, amount) for atom, amount in zip(found, outputs, strict=True)])
-    return Part(tuple(numbers), atoms.columns, atoms.points + absent, singles, kinds, joint)
+    return PartPrice(tuple(numbers), atoms.columns, atoms.points + absent, singles, kinds, joint)
 
 
-def outputs_of(atom: Atom, atoms: Atoms, grids: Sequence[Grid]) -> int:
+def outputs_of(atom: Atom, atoms: Atoms, grids: Sequence[CellGrid]) -> int:
     """Return at most how many vectors of answers the records of one atom cause (F_a)."""
     crossed: dict[Vector, int] = {}
     asked, places, ranges = atoms.asked, atoms.places, atom.ranges
@@ -81,7 +81,7 @@ def outputs_of(atom: Atom, atoms: Atoms, grids: Sequence[Grid]) -> int:
     return min(atom.points, regions(crossed, points))
 
 
-def single(k: int, found: Sequence[Atom], atoms: Atoms, grid: Grid) -> int:
+def single(k: int, found: Sequence[Atom], atoms: Atoms, grid: CellGrid) -> int:
     """Return the price of one question of the batch alone: inside, outside, and their hull."""
     question = atoms.asked[k]
     inside = [atom for atom in found if k in atom.alive]
@@ -100,7 +100,7 @@ def single(k: int, found: Sequence[Atom], atoms: Atoms, grid: Grid) -> int:
     return min(within + outside, 1 + crossings_of_hull(question, span, grid))
 
 
-def _hull(k: int, inside: Sequence[Atom], atoms: Atoms) -> Range:
+def _hull(k: int, inside: Sequence[Atom], atoms: Atoms) -> IntRange:
     """Return from where to where the direction of a question runs over some atoms."""
     place = atoms.places[k]
     spans = [atom.ranges[place] for atom in inside]
@@ -108,7 +108,7 @@ def _hull(k: int, inside: Sequence[Atom], atoms: Atoms) -> Range:
 
 
 def _shared(
-    found: Sequence[Atom], outputs: Sequence[int], atoms: Atoms, grids: Sequence[Grid]
+    found: Sequence[Atom], outputs: Sequence[int], atoms: Atoms, grids: Sequence[CellGrid]
 ) -> int:
     """Add up the outputs of atoms, less those that atoms share.
 
@@ -136,7 +136,7 @@ def _shared(
 
 
 def _orders_agree(
-    told: Sequence[int], members: Sequence[Atom], atoms: Atoms, grids: Sequence[Grid]
+    told: Sequence[int], members: Sequence[Atom], atoms: Atoms, grids: Sequence[CellGrid]
 ) -> bool:
     """Whether every order statistic has the same cell wherever the record lies in the atoms."""
     return not any(
@@ -146,7 +146,7 @@ def _orders_agree(
     )
 
 
-def _beyond_zero(atom: Atom, atoms: Atoms, grids: Sequence[Grid], outputs: int) -> int:
+def _beyond_zero(atom: Atom, atoms: Atoms, grids: Sequence[CellGrid], outputs: int) -> int:
     """Return how many of its outputs an atom adds to that of adding nothing, at most.
 
     Seen from there every form runs from zero, in a space with one dimension more where no record

@@ -22,7 +22,7 @@ from hartley.agent.questions.batch import Statistic
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
 
-    from hartley.agent.pricing.atoms import Asked, Range
+    from hartley.agent.pricing.atoms import Asked, IntRange
     from hartley.agent.questions.batch import Question
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ Vector: TypeAlias = tuple[tuple[str, int | Fraction], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class CellGrid:
     """The cells of a question: how wide they are, and where they begin."""
 
     over: int
@@ -46,7 +46,7 @@ class Grid:
     """Where given, collects every length that is measured in cells."""
 
     @classmethod
-    def of(cls, question: Question) -> Grid:
+    def of(cls, question: Question) -> CellGrid:
         """Return the cells of a question."""
         step = question.step
         over, under, least, most = step.numerator, step.denominator, question.least, question.most
@@ -73,7 +73,7 @@ class Grid:
         return (high - least) * under // over - (low - least) * under // over
 
 
-def crossings(asked: Asked, span: Range, grid: Grid) -> int:
+def crossings(asked: Asked, span: IntRange, grid: CellGrid) -> int:
     """Return how many boundaries separate the contributions of one record of an atom.
 
     ``span`` is the range of the direction over the atom. Values lie ``scale`` apart, so there are
@@ -93,21 +93,21 @@ def crossings(asked: Asked, span: Range, grid: Grid) -> int:
     return min(grid.between(first, last), gaps)
 
 
-def value_range(asked: Asked, span: Range) -> Range:
+def value_range(asked: Asked, span: IntRange) -> IntRange:
     """Return from where to where the form runs."""
     scale, shift = asked.scale, asked.shift
     low, high = span if scale > 0 else (span[1], span[0])
     return scale * low + shift[0], scale * high + shift[1]
 
 
-def _squares_crossed(asked: Asked, span: Range, grid: Grid) -> int:
+def _squares_crossed(asked: Asked, span: IntRange, grid: CellGrid) -> int:
     first, last = value_range(asked, span)
     if first < 0 < last:
         return grid.crossed(first * first) + grid.crossed(last * last)
     return grid.crossed(square_length(asked, span))
 
 
-def square_length(asked: Asked, span: Range) -> int:
+def square_length(asked: Asked, span: IntRange) -> int:
     """Return at most how far apart the squares of two records of an atom lie."""
     first, last = value_range(asked, span)
     length = abs(asked.scale) * (span[1] - span[0])
@@ -118,7 +118,7 @@ def square_length(asked: Asked, span: Range) -> int:
     return max(first * first, last * last)
 
 
-def contribution_range(asked: Asked, span: Range) -> Range:
+def contribution_range(asked: Asked, span: IntRange) -> IntRange:
     """Return from where to where a record that counts moves a sum, or a sum of squares."""
     if asked.statistic is Statistic.COUNT:
         return 1, 1
@@ -129,7 +129,7 @@ def contribution_range(asked: Asked, span: Range) -> Range:
     return (0 if low <= 0 <= high else min(squares)), max(squares)
 
 
-def crossings_of_hull(asked: Asked, span: Range, grid: Grid) -> int:
+def crossings_of_hull(asked: Asked, span: IntRange, grid: CellGrid) -> int:
     """Return how many boundaries separate the contributions of an atom and no contribution."""
     if grid.constant:
         return 0
@@ -145,7 +145,7 @@ def crossings_of_hull(asked: Asked, span: Range, grid: Grid) -> int:
     return min(grid.crossed(hull), values)
 
 
-def crossings_with_zero(asked: Asked, span: Range, grid: Grid) -> int:
+def crossings_with_zero(asked: Asked, span: IntRange, grid: CellGrid) -> int:
     """Return the same along the form itself, where a square that changes sign counts twice."""
     if asked.statistic is Statistic.SQUARES:
         low, high = value_range(asked, span)

@@ -8,7 +8,7 @@ from math import comb, prod
 from typing import TYPE_CHECKING, TypeAlias
 
 from hartley.agent.pricing.atoms import form_atoms
-from hartley.agent.pricing.one_row import Part
+from hartley.agent.pricing.one_row import PartPrice
 from hartley.agent.pricing.regions import (
     apart,
     contribution_range,
@@ -21,15 +21,15 @@ from hartley.agent.questions.batch import Statistic
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from hartley.agent.pricing.atoms import Asked, Atom, Atoms, Range
-    from hartley.agent.pricing.regions import Grid, Vector
+    from hartley.agent.pricing.atoms import Asked, Atom, Atoms, IntRange
+    from hartley.agent.pricing.regions import CellGrid, Vector
     from hartley.ranges.schema.schema import Schema
 
 
 FEW_MULTISETS = 1024
 """So many are listed even where they could be multiplied."""
 
-Counted: TypeAlias = "Sequence[tuple[Kind, int]]"
+Counted: TypeAlias = "Sequence[tuple[TypedAtom, int]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ class Seen:
     """A question where it counts the records of an atom: its form differs from type to type."""
 
     asked: Asked
-    span: Range
+    span: IntRange
     """The range of the direction over the atom."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class TypedAtom:
     """An atom of one type of rows, seen from the questions by number."""
 
     name: str
@@ -61,7 +61,7 @@ def seen_by(atom: Atom, atoms: Atoms, numbers: Sequence[int]) -> dict[int, Seen]
     return {numbers[k]: Seen(atoms.asked[k], atom.ranges[atoms.places[k]]) for k in atom.alive}
 
 
-def crossed_by(inside: Sequence[tuple[Seen, int]], grid: Grid) -> int:
+def crossed_by(inside: Sequence[tuple[Seen, int]], grid: CellGrid) -> int:
     """Return how many boundaries the sum over rows of some atoms can cross."""
     if not inside:
         return 0
@@ -71,7 +71,7 @@ def crossed_by(inside: Sequence[tuple[Seen, int]], grid: Grid) -> int:
     return min(grid.crossed(abs(inside[0][0].asked.scale) * gaps), gaps)
 
 
-def levels_of(ranges: Sequence[Range], grid: Grid) -> int:
+def levels_of(ranges: Sequence[IntRange], grid: CellGrid) -> int:
     """Return how many cells an order statistic of rows within ranges can take.
 
     Either it lies within their hull, or the rows do not move it at all.
@@ -83,7 +83,10 @@ def levels_of(ranges: Sequence[Range], grid: Grid) -> int:
 
 
 def sum_over_multisets(
-    kinds: Sequence[Sequence[Kind]], amounts: Sequence[int], grids: Sequence[Grid], most: int
+    kinds: Sequence[Sequence[TypedAtom]],
+    amounts: Sequence[int],
+    grids: Sequence[CellGrid],
+    most: int,
 ) -> int | None:
     """Add up the outputs of all multisets of atoms, so many of each type; None beyond a cap.
 
@@ -107,7 +110,10 @@ def sum_over_multisets(
 
 
 def _by_clusters(
-    kinds: Sequence[Sequence[Kind]], amounts: Sequence[int], grids: Sequence[Grid], most: int
+    kinds: Sequence[Sequence[TypedAtom]],
+    amounts: Sequence[int],
+    grids: Sequence[CellGrid],
+    most: int,
 ) -> int | None:
     clusters = _clusters(kinds, grids)
     listed = sum(
@@ -131,10 +137,12 @@ def _by_clusters(
     return sums[tuple(amounts)]
 
 
-def _clusters(kinds: Sequence[Sequence[Kind]], grids: Sequence[Grid]) -> list[list[list[Kind]]]:
+def _clusters(
+    kinds: Sequence[Sequence[TypedAtom]], grids: Sequence[CellGrid]
+) -> list[list[list[TypedAtom]]]:
     """Split atoms of all types so that only counts look at several parts."""
     home: dict[int, int] = {}
-    found: dict[int, list[tuple[int, Kind]]] = {}
+    found: dict[int, list[tuple[int, TypedAtom]]] = {}
     pairs = [(place, kind) for place, some in enumerate(kinds) for kind in some]
     for number, pair in enumerate(pairs):
         linking = [
@@ -157,11 +165,11 @@ def _clusters(kinds: Sequence[Sequence[Kind]], grids: Sequence[Grid]) -> list[li
     ]
 
 
-def _multisets(kinds: Sequence[Sequence[Kind]], amounts: Iterable[int]) -> Iterator[Counted]:
+def _multisets(kinds: Sequence[Sequence[TypedAtom]], amounts: Iterable[int]) -> Iterator[Counted]:
     for chosen in product(
         *(combinations_with_replacement(k, n) for k, n in zip(kinds, amounts, strict=True))
     ):
-        found: dict[str, tuple[Kind, int]] = {}
+        found: dict[str, tuple[TypedAtom, int]] = {}
         for part in chosen:
             for kind in part:
                 found[kind.name] = (kind, found.get(kind.name, (kind, 0))[1] + 1)
@@ -171,7 +179,7 @@ def _multisets(kinds: Sequence[Sequence[Kind]], amounts: Iterable[int]) -> Itera
 _UNTOLD = object()
 
 
-def _outputs(counted: Counted, grids: Sequence[Grid]) -> tuple[int, frozenset[object] | None]:
+def _outputs(counted: Counted, grids: Sequence[CellGrid]) -> tuple[int, frozenset[object] | None]:
     """Return the outputs of one multiset of atoms, and what it is told by where that is one.
 
     Two multisets that are told by the same have the same output.
@@ -232,7 +240,7 @@ MOST_MULTISETS = 16_384
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class TypedRows:
     """Some rows of one type, and what their type leaves of each question, by number."""
 
     asked: Mapping[int, Asked]
@@ -247,7 +255,7 @@ class _Side:
     amount: int
     inside: bool
     outside: bool
-    span: Range
+    span: IntRange
 
     @property
     def ways(self) -> Sequence[int]:
@@ -267,17 +275,18 @@ class _Side:
         return max(high, 0) - min(low, 0) if self.outside else high - low
 
 
-class Pricing:
+class SeveralRowsPricer:
     """Prices multisets of typed rows, and remembers what it has formed and found."""
 
     def __init__(
-        self, schema: Schema, grids: Sequence[Grid], *, absent: bool, most: int = MOST_MULTISETS
+        self, schema: Schema, grids: Sequence[CellGrid], *, absent: bool, listed: int = 1
     ) -> None:
-        self.schema, self.grids, self.absent, self.most = schema, grids, absent, most
+        self.schema, self.grids, self.absent = schema, grids, absent
+        self.most = max(MOST_MULTISETS // listed, 32)
         self._atoms: dict[tuple[Asked, ...], Atoms | None] = {}
         self._cells: dict[object, int] = {}
 
-    def cells(self, rows: Sequence[Rows]) -> int:
+    def cells(self, rows: Sequence[TypedRows]) -> int:
         """Return the price of some rows; rows that differ in nothing but names cost the same."""
         names: dict[int, int] = {}
         key = tuple(
@@ -294,7 +303,7 @@ class Pricing:
             self._cells[key] = prod(part.cells for part in self.parts(rows))
         return self._cells[key]
 
-    def parts(self, rows: Sequence[Rows]) -> list[Part]:
+    def parts(self, rows: Sequence[TypedRows]) -> list[PartPrice]:
         """Price the questions that some rows can touch, in parts without a common column."""
         columns: dict[int, set[str]] = {}
         for some in rows:
@@ -307,7 +316,9 @@ class Pricing:
             self._atoms[asked] = form_atoms(asked, self.schema)
         return self._atoms[asked]
 
-    def _part(self, numbers: Sequence[int], columns: set[str], rows: Sequence[Rows]) -> Part:
+    def _part(
+        self, numbers: Sequence[int], columns: set[str], rows: Sequence[TypedRows]
+    ) -> PartPrice:
         points = prod(self.schema.columns[c].size for c in columns)
         several = prod(choices(points + self.absent, some.amount) for some in rows)
         singles = prod(self._single(number, rows) for number in numbers)
@@ -317,22 +328,22 @@ class Pricing:
         if len(known) == len(kinds):
             amounts = [some.amount for some in rows]
             joint = sum_over_multisets(known, amounts, self.grids, self.most)
-        return Part(tuple(numbers), tuple(sorted(columns)), several, singles, None, joint)
+        return PartPrice(tuple(numbers), tuple(sorted(columns)), several, singles, None, joint)
 
     def _kinds(
         self, name: str, numbers: Sequence[int], asked: Mapping[int, Asked]
-    ) -> list[Kind] | None:
+    ) -> list[TypedAtom] | None:
         here = [number for number in numbers if number in asked]
         atoms = self._form(tuple(asked[number] for number in here))
         if atoms is None:
             return None
         kinds = [
-            Kind(f"{name}.{k}", atom.points, seen_by(atom, atoms, here))
+            TypedAtom(f"{name}.{k}", atom.points, seen_by(atom, atoms, here))
             for k, atom in enumerate(atoms.atoms)
         ]
-        return [*kinds, Kind(f"{name}.absent", 1, {})] if self.absent else kinds
+        return [*kinds, TypedAtom(f"{name}.absent", 1, {})] if self.absent else kinds
 
-    def _single(self, number: int, rows: Sequence[Rows]) -> int:
+    def _single(self, number: int, rows: Sequence[TypedRows]) -> int:
         """Return the price of one question alone: over how many rows it counts, and by its hull."""
         grid = self.grids[number]
         sides = [
@@ -362,7 +373,7 @@ class Pricing:
         return _Side(asked, amount, bool(spans), outside, hull)
 
 
-def _order(sides: Sequence[_Side], grid: Grid) -> int:
+def _order(sides: Sequence[_Side], grid: CellGrid) -> int:
     """Return the price of an order statistic: its levels, or those of each number of rows."""
     total, empty = 0, False
     for chosen in product(*(side.ways for side in sides)):
@@ -372,7 +383,7 @@ def _order(sides: Sequence[_Side], grid: Grid) -> int:
     return min(total, grid.levels + empty)
 
 
-def _everywhere(asked: Asked, schema: Schema) -> Range:
+def _everywhere(asked: Asked, schema: Schema) -> IntRange:
     """Return the range of a direction over all records."""
     ends = [sorted((0, t * (schema.columns[c].points - 1))) for c, t in asked.direction]
     return sum(low for low, _ in ends), sum(high for _, high in ends)

@@ -8,19 +8,20 @@ from itertools import combinations_with_replacement
 from math import comb, inf, prod
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from hartley.agent.pricing import several_rows
-from hartley.agent.pricing.atoms import Asked, classes, direction_of, form_atoms, possible_terms
-from hartley.agent.pricing.one_row import Part, price_part
+from hartley.agent.pricing.atoms import Asked, classes, direction_of, form_atoms
+from hartley.agent.pricing.one_row import PartPrice, price_part
 from hartley.agent.pricing.regions import apart, product_within
-from hartley.agent.pricing.several_rows import Pricing, Rows
+from hartley.agent.pricing.several_rows import SeveralRowsPricer, TypedRows
 from hartley.agent.questions.batch import Statistic
+from hartley.agent.questions.condition import possible_terms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from hartley.agent.pricing.atoms import Atoms, Class, Direction, Leaf, Range, Term
-    from hartley.agent.pricing.regions import Grid
+    from hartley.agent.pricing.atoms import Atoms, CodeClass, Direction, IntRange
+    from hartley.agent.pricing.regions import CellGrid
     from hartley.agent.questions.batch import Question
+    from hartley.agent.questions.condition import Conjunction, Leaf
     from hartley.ranges.schema.schema import Schema
 
 
@@ -30,19 +31,19 @@ MOST_CODES = 64
 """An open column of more codes inside a form is not looked into where a person has several rows."""
 
 
-class Type(NamedTuple):
+class RowType(NamedTuple):
     """A class of values of the public and open columns."""
 
     mask: int
     """The terms of filters that it leaves possible, as bits."""
-    shifts: tuple[Range, ...]
+    shifts: tuple[IntRange, ...]
     """From where to where the known part of each form runs over the class."""
 
 
-class _Term(NamedTuple):
+class _SplitConjunction(NamedTuple):
     owner: int
-    known: Term
-    private: Term
+    known: Conjunction
+    private: Conjunction
 
 
 class _Measured(NamedTuple):
@@ -66,7 +67,7 @@ class Resolved:
         self.schema = schema
         self.opaque: list[int] = []
         """Questions whose filter has too many parts to look into."""
-        self._terms: list[_Term] = []
+        self._terms: list[_SplitConjunction] = []
         self._forms: list[_Measured] = []
         self._known_forms: list[Direction] = []
         for number, question in enumerate(questions):
@@ -74,7 +75,7 @@ class Resolved:
             if number not in silent:
                 self._take(number, question)
         self._owned: dict[int, int] = {}
-        self._asked: dict[tuple[int, Range | None], Asked] = {}
+        self._asked: dict[tuple[int, IntRange | None], Asked] = {}
         self._alike: dict[Asked, Asked] = {}
         self._asking: dict[str, dict[Leaf, int]] = {}
         for number, term in enumerate(self._terms):
@@ -95,7 +96,7 @@ class Resolved:
                 described = self.schema.columns[column]
                 if leaf[0] != ((0, described.points - 1),) or (described.nullable and not leaf[1]):
                     (private if described.kind == "private" else known).append((column, leaf))
-            self._terms.append(_Term(number, tuple(known), tuple(private)))
+            self._terms.append(_SplitConjunction(number, tuple(known), tuple(private)))
 
     def _wide(self, question: Question) -> bool:
         """Whether several rows of a person have too many known parts of the form to list."""
@@ -118,24 +119,24 @@ class Resolved:
             known = self._known_forms.index(rest)
         return _Measured(question.statistic, direction, scale, form.constant, known)
 
-    def start(self) -> Type:
+    def start(self) -> RowType:
         """Return the type of which nothing is known yet."""
-        return Type((1 << len(self._terms)) - 1, ((0, 0),) * len(self._known_forms))
+        return RowType((1 << len(self._terms)) - 1, ((0, 0),) * len(self._known_forms))
 
     def refine(
-        self, start: Type, kinds: Iterable[str], *, apart: bool = False
-    ) -> list[Type] | None:
+        self, start: RowType, kinds: Iterable[str], *, apart: bool = False
+    ) -> list[RowType] | None:
         """Split a type by the columns of some kinds that questions look at.
 
         Types with equal truth values are one, and the known parts of their forms become ranges;
         ``apart`` keeps different known parts of forms apart instead, as several rows of one person
         need it: which of them pass a filter then matters. None where there are too many types.
         """
-        states: dict[tuple[int, tuple[Range, ...] | None], Type] = {(0, None): start}
+        states: dict[tuple[int, tuple[IntRange, ...] | None], RowType] = {(0, None): start}
         for column in self._used(kinds):
             parts = self._parts(column, apart=apart)
             moved = [(k, t) for k, d in enumerate(self._known_forms) for c, t in d if c == column]
-            found: dict[tuple[int, tuple[Range, ...] | None], Type] = {}
+            found: dict[tuple[int, tuple[IntRange, ...] | None], RowType] = {}
             for state in states.values():
                 for part in parts:
                     mask, wider = state.mask & part.mask, list(state.shifts)
@@ -145,7 +146,7 @@ class Resolved:
                     shifts = tuple(wider)
                     key = (mask, shifts if apart else None)
                     old = found.get(key)
-                    found[key] = Type(mask, shifts if old is None else _hull(old.shifts, shifts))
+                    found[key] = RowType(mask, shifts if old is None else _hull(old.shifts, shifts))
                 if len(found) > MOST_STATES:
                     return None
             states = found
@@ -155,7 +156,7 @@ class Resolved:
         used = dict.fromkeys([*self._asking, *(c for d in self._known_forms for c, _ in d)])
         return [column for column in used if self.schema.columns[column].kind in kinds]
 
-    def _parts(self, column: str, *, apart: bool) -> list[Class]:
+    def _parts(self, column: str, *, apart: bool) -> list[CodeClass]:
         described = self.schema.columns[column]
         asking = self._asking.get(column, {})
         full = self.start().mask
@@ -177,7 +178,7 @@ class Resolved:
         tested = (c for term in self._terms if term.owner == number for c, _ in term.known)
         return frozenset([*tested, *(c for c, _ in summed)])
 
-    def asked(self, known: Type) -> list[tuple[int, Asked]]:
+    def asked(self, known: RowType) -> list[tuple[int, Asked]]:
         """Return what a type leaves of each question, by number; impossible ones are left out.
 
         What is equal is the same object, however many types and questions have it.
@@ -195,9 +196,9 @@ class Resolved:
                 found.append((number, asked))
         return found
 
-    def _left(self, number: int, terms: int, known: Range | None) -> Asked:
+    def _left(self, number: int, terms: int, known: IntRange | None) -> Asked:
         """Return what is left of a question where some of its terms are possible."""
-        private: dict[Term, None] = {}
+        private: dict[Conjunction, None] = {}
         while terms:
             lowest = terms & -terms
             private[self._terms[lowest.bit_length() - 1].private] = None
@@ -209,7 +210,7 @@ class Resolved:
         return Asked(form.statistic, kept, form.direction, form.scale, shift)
 
 
-def _hull(one: Sequence[Range], other: Sequence[Range]) -> tuple[Range, ...]:
+def _hull(one: Sequence[IntRange], other: Sequence[IntRange]) -> tuple[IntRange, ...]:
     return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))
 
 
@@ -223,10 +224,10 @@ MOST_TYPES = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class WorstCase:
     """The factors of a price; their product, and one more where absence adds an output."""
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[PartPrice, ...] = ()
     absence: bool = False
     """Whether being absent adds one output to the product of the parts."""
     factors: tuple[int, ...] = ()
@@ -252,7 +253,7 @@ class _Group:
         return self.atoms is not None and any(not atom.alive for atom in self.atoms.atoms)
 
 
-_Priced: TypeAlias = dict[tuple[int, bool], Part]
+_Priced: TypeAlias = dict[tuple[int, bool], PartPrice]
 """The groups that were priced at some steps, by their names and whether the row may be absent."""
 
 
@@ -275,7 +276,7 @@ class Pricer:
         self._parts_of: dict[int, list[list[tuple[int, Asked]]]] = {}
         self._types: list[list[_Group]] | None = None
 
-    def worst(self, grids: Sequence[Grid]) -> Case:
+    def worst(self, grids: Sequence[CellGrid]) -> WorstCase:
         """Return the case that costs most at some steps."""
         several = self.schema.rows_per_unit > 1
         case = self._several_rows(grids) if several else self._one_row(grids)
@@ -284,14 +285,14 @@ class Pricer:
 
     # --- one row a person ---------------------------------------------------------------------
 
-    def _one_row(self, grids: Sequence[Grid]) -> Case:
+    def _one_row(self, grids: Sequence[CellGrid]) -> WorstCase:
         if self._types is None:
             found = self._resolved.refine(self._resolved.start(), ("public", "open"))
             if found is None:
-                return Case(factors=tuple(self._apart(self._asked, grids)))
+                return WorstCase(factors=tuple(self._apart(self._asked, grids)))
             types = [independent(self._resolved.asked(known)) for known in found]
             self._types = [[self._group(some) for some in groups] for groups in types]
-        worst, most = Case(), 1
+        worst, most = WorstCase(), 1
         priced: _Priced = {}
         for groups in self._distinct(self._types, grids):
             case = self._of_type(groups, grids, priced)
@@ -301,11 +302,11 @@ class Pricer:
         return worst
 
     @staticmethod
-    def _distinct(types: list[list[_Group]], grids: Sequence[Grid]) -> Iterable[list[_Group]]:
+    def _distinct(types: list[list[_Group]], grids: Sequence[CellGrid]) -> Iterable[list[_Group]]:
         """Return types that ask different things; those that ask the same cost the same."""
         if len(types) == 1:
             return types
-        first: dict[Grid, int] = {}
+        first: dict[CellGrid, int] = {}
         names = [first.setdefault(grid, number) for number, grid in enumerate(grids)]
         found: dict[object, list[_Group]] = {}
         for groups in types:
@@ -325,15 +326,19 @@ class Pricer:
             found = self._groups[numbers, names] = _Group(numbers, asked, self._atoms[names])
         return found
 
-    def _of_type(self, groups: Sequence[_Group], grids: Sequence[Grid], priced: _Priced) -> Case:
-        present = Case(tuple([self._part(g, grids, priced, absent=False) for g in groups]))
+    def _of_type(
+        self, groups: Sequence[_Group], grids: Sequence[CellGrid], priced: _Priced
+    ) -> WorstCase:
+        present = WorstCase(tuple([self._part(g, grids, priced, absent=False) for g in groups]))
         if not self._absent or all(group.silent for group in groups):
             return present
-        apart = Case(present.parts, absence=True)
-        joined = Case(tuple(self._part(g, grids, priced, absent=True) for g in groups))
+        apart = WorstCase(present.parts, absence=True)
+        joined = WorstCase(tuple(self._part(g, grids, priced, absent=True) for g in groups))
         return min(apart, joined, key=lambda case: case.cells)
 
-    def _part(self, group: _Group, grids: Sequence[Grid], priced: _Priced, *, absent: bool) -> Part:
+    def _part(
+        self, group: _Group, grids: Sequence[CellGrid], priced: _Priced, *, absent: bool
+    ) -> PartPrice:
         """Price a group, once for all types that have it."""
         key = (id(group), absent)
         if key not in priced:
@@ -345,12 +350,14 @@ class Pricer:
         return priced[key]
 
     def _unseen(
-        self, group: _Group, grids: Sequence[Grid], priced: _Priced, *, absent: bool
-    ) -> Part:
+        self, group: _Group, grids: Sequence[CellGrid], priced: _Priced, *, absent: bool
+    ) -> PartPrice:
         """Price a group of too many atoms: questions that filter by the same columns together."""
         numbers = group.numbers
         if len(numbers) == 1:
-            return Part(numbers, (), None, self._blind(numbers[0], grids[numbers[0]]), None, None)
+            return PartPrice(
+                numbers, (), None, self._blind(numbers[0], grids[numbers[0]]), None, None
+            )
         if id(group) not in self._parts_of:
             self._parts_of[id(group)] = _buckets(list(zip(numbers, group.asked, strict=True)))
         columns = sorted(frozenset().union(*[asked.columns for asked in group.asked]))
@@ -362,12 +369,12 @@ class Pricer:
         # Where lengths are collected, all of them are needed.
         limit = points if grids[numbers[0]].lengths is None else inf
         singles = product_within(price, self._parts_of[id(group)], limit)
-        return Part(numbers, tuple(columns), points, singles, None, None)
+        return PartPrice(numbers, tuple(columns), points, singles, None, None)
 
     # --- several rows a person ----------------------------------------------------------------
 
-    def _several_rows(self, grids: Sequence[Grid]) -> Case:
-        worst = Case()
+    def _several_rows(self, grids: Sequence[CellGrid]) -> WorstCase:
+        worst = WorstCase()
         publics = self._resolved.refine(self._resolved.start(), ("public",))
         for public in publics or ():
             types = self._resolved.refine(public, ("open",), apart=True)
@@ -376,41 +383,43 @@ class Pricer:
                 break
             case = self._of_types(types, grids)
             worst = max(worst, case, key=lambda found: found.cells)
-        return Case(factors=tuple(self._apart(self._asked, grids))) if publics is None else worst
+        return (
+            WorstCase(factors=tuple(self._apart(self._asked, grids))) if publics is None else worst
+        )
 
-    def _of_types(self, types: Sequence[Type], grids: Sequence[Grid]) -> Case:
+    def _of_types(self, types: Sequence[RowType], grids: Sequence[CellGrid]) -> WorstCase:
         r = self.schema.rows_per_unit
         asked = [dict(self._resolved.asked(known)) for known in types]
         several = comb(len(types) + r - 1, r)
         listed = several if several <= MOST_TYPES else r * len(types)
-        pricing = Pricing(
+        pricing = SeveralRowsPricer(
             self.schema,
             grids,
             absent=self._absent,
-            most=max(several_rows.MOST_MULTISETS // listed, 32),
+            listed=listed,
         )
         if several <= MOST_TYPES:
             rows = [
-                [Rows(asked[t], n) for t, n in Counter(chosen).items()]
+                [TypedRows(asked[t], n) for t, n in Counter(chosen).items()]
                 for chosen in combinations_with_replacement(range(len(types)), r)
             ]
-            return Case(tuple(pricing.parts(max(rows, key=pricing.cells))))
+            return WorstCase(tuple(pricing.parts(max(rows, key=pricing.cells))))
         homes = Counter(number for some in asked for number in some)
         local = [{n: q for n, q in some.items() if homes[n] == 1} for some in asked]
         spanning = sorted(number for number, types_of in homes.items() if types_of > 1)
-        return Case(factors=(self._knapsack(local, pricing), *self._apart(spanning, grids)))
+        return WorstCase(factors=(self._knapsack(local, pricing), *self._apart(spanning, grids)))
 
-    def _knapsack(self, local: Sequence[dict[int, Asked]], pricing: Pricing) -> int:
+    def _knapsack(self, local: Sequence[dict[int, Asked]], pricing: SeveralRowsPricer) -> int:
         """Share r rows among types so that the product of their prices is largest."""
         r = self.schema.rows_per_unit
         best = [1] * (r + 1)
         for asked in local:
             if asked:
-                own = [1] + [pricing.cells([Rows(asked, n)]) for n in range(1, r + 1)]
+                own = [1] + [pricing.cells([TypedRows(asked, n)]) for n in range(1, r + 1)]
                 best = [max(best[k - n] * own[n] for n in range(k + 1)) for k in range(r + 1)]
         return best[r]
 
-    def _apart(self, numbers: Sequence[int], grids: Sequence[Grid]) -> list[int]:
+    def _apart(self, numbers: Sequence[int], grids: Sequence[CellGrid]) -> list[int]:
         """Price questions apart from each other, those that look at the same known columns not."""
         if not numbers:
             return []
@@ -424,11 +433,11 @@ class Pricer:
         split = list(buckets.values()) if len(buckets) > 1 else [[number] for number in numbers]
         return [self._again(some, grids) for some in split]
 
-    def _again(self, numbers: Sequence[int], grids: Sequence[Grid]) -> int:
+    def _again(self, numbers: Sequence[int], grids: Sequence[CellGrid]) -> int:
         pricer = Pricer([self.questions[n] for n in numbers], self.schema)
         return pricer.worst([grids[n] for n in numbers]).cells
 
-    def _blind(self, number: int, grid: Grid) -> int:
+    def _blind(self, number: int, grid: CellGrid) -> int:
         """Return the price of a question without looking into its filter."""
         question, r = self.questions[number], self.schema.rows_per_unit
         if question.statistic is Statistic.ORDER:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from hartley.agent.questions.batch import Condition
-    from hartley.agent.questions.linear import Linear
+    from hartley.agent.questions.linear import LinearExpression
     from hartley.agent.questions.scope import Scope
     from hartley.ranges.schema.schema import Column
 
@@ -127,7 +127,7 @@ def _category(scope: Scope, node: Any) -> Column | None:  # noqa: ANN401 - a par
 def _linear(
     scope: Scope,
     node: Any,  # noqa: ANN401 - a part of a tree
-    difference: Linear,
+    difference: LinearExpression,
     sign: str,
     *,
     truth: bool,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.agent.questions.aggregate import is_aggregate, read_aggregate
 from hartley.agent.questions.condition import EVERY, conjoin
 from hartley.agent.questions.grouping import MOST_GROUPS, is_grouping, read_grouping
-from hartley.agent.questions.planning import Plan
+from hartley.agent.questions.planning import QuestionPlan
 from hartley.agent.questions.predicate import read_predicate
 from hartley.agent.questions.scope import Scope, open_scope
 from hartley.agent.questions.selection import Selection
@@ -69,7 +69,7 @@ def _parse(text: str, schema: Schema, rows: int) -> Selection:
     keys, wanted = _selected(scope, groupings)
     _check_size(scope, groupings, len(wanted))
     lists = [list(grouping.groups()) for grouping in groupings]
-    plan = Plan(scope, rows)
+    plan = QuestionPlan(scope, rows)
     groups = []
     for number, group in enumerate(itertools.product(*lists)):
         conditions = [kept, *(condition for _, condition in group)]

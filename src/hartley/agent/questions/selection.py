@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hartley.agent.questions.batch import Question
 
 
-class Kind(StrEnum):
+class NumberKind(StrEnum):
     """What a reader wants to see, made of one to three integer statistics."""
 
     COUNT = "count"
@@ -44,7 +44,7 @@ class Item:
 
     label: str
     group: int
-    kind: Kind
+    kind: NumberKind
     place: tuple[int, int]
     """From where to where it stands in the text."""
     rows: tuple[int, int]

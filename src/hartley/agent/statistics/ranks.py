@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sqlglot import exp
 
-from hartley.agent.statistics.scans import SKIPPING, Grid, families, grid_for, whole
+from hartley.agent.statistics.scans import SKIPPING, ConditionGrid, families, grid_for, whole
 from hartley.agent.statistics.statements import (
     cast,
     condition,
@@ -107,7 +107,7 @@ def _narrow(
     rows = coded.rows
     while searches:
         conditions = list(dict.fromkeys(one.where for one in searches))
-        grid, apart = Grid(()), False
+        grid, apart = ConditionGrid(()), False
         if len(conditions) > 1:
             grid = grid_for(coded, columns, conditions, MOST_GROUPS)
             # Without axes one WHERE serves all searches, so it must be the condition of each.
@@ -126,7 +126,7 @@ def _narrow(
         rows = counted.within(_stretches(searches))
 
 
-def _width(coded: CodedTable, grid: Grid, searches: list[Search], rows: int) -> int:
+def _width(coded: CodedTable, grid: ConditionGrid, searches: list[Search], rows: int) -> int:
     """Return how many values are counted together: one where that makes few enough counts."""
     cells = math.prod(grid.shape)
     most = cells * sum(high - low + 1 for low, high in _stretches(searches))
@@ -148,8 +148,8 @@ def _stretches(searches: list[Search]) -> list[tuple[int, int]]:
 
 
 def _count(
-    coded: CodedTable, terms: Terms, grid: Grid, searches: list[Search], width: int
-) -> Counts:
+    coded: CodedTable, terms: Terms, grid: ConditionGrid, searches: list[Search], width: int
+) -> ValueCounts:
     """Count the rows of every cell and stretch of values, and narrow the searches by that."""
     stretches = _stretches(searches)
     first = stretches[0][0]
@@ -166,7 +166,7 @@ def _count(
     values = whole(found.column(f"k{len(keys)}"), 0)
     if width > 1:
         values = first + values * width
-    counted = Counts.fetched(grid, found, values)
+    counted = ValueCounts.fetched(grid, found, values)
     chosen: dict[Condition, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
     for one in searches:
         if one.where not in chosen:
@@ -185,16 +185,16 @@ def _stretch(value: exp.Expression, first: int, width: int) -> exp.Expression:
 
 
 @dataclass(frozen=True)
-class Counts:
+class ValueCounts:
     """Counted rows, ordered by cell and then by value."""
 
-    grid: Grid
+    grid: ConditionGrid
     cells: NDArray[np.int64]
     values: NDArray[np.int64]
     counts: NDArray[np.int64]
 
     @classmethod
-    def fetched(cls, grid: Grid, found: Arrow, values: NDArray[np.int64]) -> Counts:
+    def fetched(cls, grid: ConditionGrid, found: Arrow, values: NDArray[np.int64]) -> ValueCounts:
         """Order what an engine counted."""
         counts = whole(found.column("v0"), 0)
         places = grid.places(found)

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.agent.questions.batch import Condition
-    from hartley.agent.statistics.statements import Measure
+    from hartley.agent.statistics.statements import RowMeasure
     from hartley.engines.coded.coded_copy import CodedTable
 
 Arrow: TypeAlias = Any
 """What an engine gave; Arrow carries no types."""
-Request: TypeAlias = "tuple[Condition, Measure]"
+Request: TypeAlias = "tuple[Condition, RowMeasure]"
 
 MOST_CELLS = 2**20
 """The largest grid that is added up here."""
@@ -91,7 +91,7 @@ def _choose(coded: CodedTable, column: str, starts: tuple[int, ...], first: int)
 
 
 @dataclass
-class Grid:
+class ConditionGrid:
     """Axes, and conditions as sets of cells."""
 
     axes: tuple[Axis, ...]
@@ -220,7 +220,7 @@ def _cells(coded: CodedTable, columns: Iterable[str]) -> int:
 
 def grid_for(
     coded: CodedTable, columns: Iterable[str], conditions: list[Condition], most: int
-) -> Grid:
+) -> ConditionGrid:
     """Return the grid that parts conditions, with as many of the columns as there is room for."""
     axes = [axis_of(coded, column) for column in sorted(columns)]
     if math.prod(axis.size for axis in axes) > min(most, MOST_CELLS // 8):
@@ -231,7 +231,7 @@ def grid_for(
     axes.sort(key=lambda axis: (-used[axis], axis.size))
     while math.prod(axis.size for axis in axes) > most:
         axes.pop()
-    return Grid(tuple(axes))
+    return ConditionGrid(tuple(axes))
 
 
 # --- execution --------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ def scan(coded: CodedTable, requests: Iterable[Request]) -> dict[Request, int | 
                 results |= _alone(coded, [request for request in mine if request[0] == where])
         else:
             lone += mine
-    return results | (_grouped(coded, Grid(()), lone) if lone else {})
+    return results | (_grouped(coded, ConditionGrid(()), lone) if lone else {})
 
 
 def _alone(coded: CodedTable, requests: list[Request]) -> dict[Request, int | None]:
@@ -271,13 +271,15 @@ def _alone(coded: CodedTable, requests: list[Request]) -> dict[Request, int | No
     return results
 
 
-def _result(measure: Measure, value: Arrow) -> int | None:
+def _result(measure: RowMeasure, value: Arrow) -> int | None:
     if value is None:
         return 0 if measure.kind in ("count", "sum") else None
     return int(value)
 
 
-def _grouped(coded: CodedTable, grid: Grid, requests: list[Request]) -> dict[Request, int | None]:
+def _grouped(
+    coded: CodedTable, grid: ConditionGrid, requests: list[Request]
+) -> dict[Request, int | None]:
     """Compute measures of many conditions by the cells of a grid."""
     split = {where: grid.split(where) for where in dict.fromkeys(where for where, _ in requests)}
     slots = list(dict.fromkeys((split[where][1], measure) for where, measure in requests))
@@ -302,9 +304,9 @@ _NEUTRAL = {"count": 0, "sum": 0, "min": 2**63 - 1, "max": -(2**63)}
 
 
 def _fill(
-    grid: Grid,
+    grid: ConditionGrid,
     places: tuple[NDArray[np.int64], ...],
-    measure: Measure,
+    measure: RowMeasure,
     column: Arrow,
 ) -> NDArray[Any]:
     """Put fetched values into their cells."""
@@ -315,7 +317,7 @@ def _fill(
     return filled
 
 
-def _reduce(measure: Measure, cells: NDArray[Any]) -> int | None:
+def _reduce(measure: RowMeasure, cells: NDArray[Any]) -> int | None:
     values = np.asarray(cells)  # a single cell is a number
     if measure.kind in ("count", "sum"):
         return int(values.sum()) if values.size else 0

@@ -23,7 +23,7 @@ LARGEST = 10**38
 
 
 @dataclass(frozen=True)
-class Measure:
+class RowMeasure:
     """What an engine computes of a set of rows: a count, a sum of products, an end of a form."""
 
     kind: str
@@ -143,7 +143,7 @@ def _ranges(coded: CodedTable, test: Test, last: int) -> list[exp.Expression]:
 
 
 def aggregate(
-    coded: CodedTable, measure: Measure, where: Condition | None = None
+    coded: CodedTable, measure: RowMeasure, where: Condition | None = None
 ) -> exp.Expression:
     """Return a measure of the rows of a condition, as a whole number of 64 bits where it fits.
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from hartley.agent.pricing.atoms import about_nobody
 from hartley.agent.questions.batch import All, Statistic, Test
+from hartley.agent.questions.condition import about_nobody
 from hartley.agent.statistics.ranks import select_ranks
 from hartley.agent.statistics.scans import scan
-from hartley.agent.statistics.statements import LARGEST, WHOLE, Measure
+from hartley.agent.statistics.statements import LARGEST, WHOLE, RowMeasure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -132,17 +132,17 @@ def _recipe(coded: CodedTable, question: Question) -> Recipe | None:
             return None
         terms, _ = _base(form)
         needed = present | {column for column, _ in terms}
-        return [(1, (rest, Measure(end, terms, frozenset(needed))))]
-    count = rest, Measure("count", present=present)
+        return [(1, (rest, RowMeasure(end, terms, frozenset(needed))))]
+    count = rest, RowMeasure("count", present=present)
     if form is None or question.statistic is Statistic.COUNT:
         return [(1, count)]
     constant, square = form.constant, question.statistic is Statistic.SQUARES
     recipe: Recipe = [(constant**2 if square else constant, count)]
     for i, (column, factor) in enumerate(form.terms):
-        alone = rest, Measure("sum", ((column, 1),), present)
+        alone = rest, RowMeasure("sum", ((column, 1),), present)
         recipe.append((2 * constant * factor if square else factor, alone))
         for other, second in form.terms[i:] if square else ():
-            both = rest, Measure("sum", ((column, 1), (other, 1)), present)
+            both = rest, RowMeasure("sum", ((column, 1), (other, 1)), present)
             recipe.append((factor * second * (1 if other == column else 2), both))
     return [(factor, request) for factor, request in recipe if factor] or [(0, count)]
 
