@@ -147,6 +147,7 @@ def restore(store: LedgerStore, source: Path, *, force: bool = False) -> Restore
     The chain of the backup is checked first. Rows are only added: a ledger that holds rows that
     the backup lacks is left alone, since charges would be forgotten, unless that is forced.
     """
+    # Checked before the ledger is locked, and compared with what is read again inside.
     state, report = replay(read_backup(source))
     if not report.holds and not (force and report.intact):
         raise EngineError(

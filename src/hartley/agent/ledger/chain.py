@@ -56,6 +56,8 @@ def find(transaction: Transaction, dataset: str, analyst: str = "") -> RowPlace:
         raise OptionError(
             f"The ledger holds no dataset '{dataset}'", hint="record that it was created first"
         )
+    # Every row holds how its dataset and its account stand after it, so the last row of each is
+    # enough: no balance is added up again, and a long ledger is as quick as a short one.
     standing, account = read_standing(latest)
     own = transaction.latest(dataset, analyst) if analyst else None
     holder = analyst if own is not None else ""
@@ -134,12 +136,14 @@ def add_event(
             )
         standing, account = None, Account()
     else:
+        # In the transaction that writes: what was true when the event was prepared may not be.
         place = find(transaction, dataset, analyst)
         standing, account = place.standing, place.account
         check_current(standing, None, schema)
         if analyst and place.holder != analyst:
             account = Account()  # begins with nothing spent
     told = settle(kind, content, standing, account)
+    # Answers are kept by version: a name that comes back would make other data look answered.
     if told.get("version") in transaction.versions(dataset):
         raise OptionError(
             "The version of the data was used before", hint="new data get a new random name"
@@ -192,7 +196,7 @@ def add_settled(  # noqa: PLR0913, PLR0917 - an event and how things stood befor
     row = 1 if last is None else last.sequence + 1
     after, charged = after_event(standing, account, kind, told, row)
     check_event(standing, after, charged, kind)
-    cells = after.open // (1 if standing is None else standing.open)
+    cells = after.open // (1 if standing is None else standing.open)  # what this row charges
     place = RowPlace(dataset, analyst, analyst, after, charged)
     return add_row(transaction, place, kind, told, cells=cells, account_cells=cells, time=time)
 

@@ -142,6 +142,8 @@ def plan(transaction: Transaction, batch: Batch) -> ChargePlan:
     )
     paid = transaction.paid(digests)
     asked, answers = paid.accounts, paid.answers
+    # Repeats do not branch: of equal questions in a batch the first is paid for. To the owner's
+    # budget a question is new if nobody paid for it, to an allowance if its own account did not.
     first = {digest: place for place, digest in reversed(list(enumerate(digests)))}
     unpaid = sorted(at for digest, at in first.items() if place.holder not in asked.get(digest, ()))
     return ChargePlan(
@@ -153,10 +155,11 @@ def plan(transaction: Transaction, batch: Batch) -> ChargePlan:
     )
 
 
-def check_charge(found: ChargePlan, prices: BatchPrices) -> tuple[int, int]:
+def check_charge(charge_plan: ChargePlan, prices: BatchPrices) -> tuple[int, int]:
     """Return what a plan charges the dataset and the account; refuse what is too much."""
-    place = found.place
-    cells, account_cells = prices(found.fresh), prices(found.unpaid)
+    place = charge_plan.place
+    # A refusal is a function of public things (prices and balances), so it does not branch.
+    cells, account_cells = prices(charge_plan.fresh), prices(charge_plan.unpaid)
     own, whole, shared = place.standing.balance_of(place.account), place.standing.balance, None
     if place.population is not None:
         shared = place.population.balance
@@ -186,11 +189,13 @@ def check_charge(found: ChargePlan, prices: BatchPrices) -> tuple[int, int]:
 
 def charge(transaction: Transaction, batch: Batch, prices: BatchPrices) -> Reservation:
     """Append the row that pays for what is unpaid in a batch."""
-    found = plan(transaction, batch)
-    if not found.unpaid:
-        return found.reservation(batch)
-    cells, account_cells = check_charge(found, prices)
-    place = found.place
+    # Planned again inside the transaction that writes: between the first look and the lock others
+    # may have spent what was left, or paid for the same questions.
+    charge_plan = plan(transaction, batch)
+    if not charge_plan.unpaid:
+        return charge_plan.reservation(batch)
+    cells, account_cells = check_charge(charge_plan, prices)
+    place = charge_plan.place
     after = replace(
         place,
         standing=replace(
@@ -202,16 +207,16 @@ def charge(transaction: Transaction, batch: Batch, prices: BatchPrices) -> Reser
         population=None if place.population is None else place.population.after(cells),
     )
     told: dict[str, Any] = {
-        "fresh": [found.unpaid.index(at) for at in found.fresh],
-        "questions": [json.loads(batch.texts[at]) for at in found.unpaid],
+        "fresh": [charge_plan.unpaid.index(at) for at in charge_plan.fresh],
+        "questions": [json.loads(batch.texts[at]) for at in charge_plan.unpaid],
         "version": place.standing.version,
     }
     if batch.note is not None:
         told["note"] = str(batch.note)
     entry = add_row(transaction, after, "reserve", told, cells=cells, account_cells=account_cells)
-    digests = [found.digests[at] for at in found.unpaid]
+    digests = [charge_plan.digests[at] for at in charge_plan.unpaid]
     transaction.note_asked(digests, place.holder, entry.sequence)
-    paid = replace(found, place=after)
+    paid = replace(charge_plan, place=after)
     return paid.reservation(batch, entry.sequence, cells, account_cells)
 
 
@@ -219,6 +224,8 @@ def keep(
     transaction: Transaction, reservation: Reservation, answers: Sequence[str | None]
 ) -> Entry | None:
     """Append the answers that are not known yet; refuse one that differs from what is known."""
+    # An answer is a function of the version, so that two processes that finish one reservation
+    # agree. Where they do not, the data changed under the version, and nothing more is told.
     given = check_answers(reservation, answers)
     paid = transaction.paid(list(given))
     known = paid.answers
@@ -253,10 +260,10 @@ def check_answers(reservation: Reservation, answers: Sequence[str | None]) -> di
         raise OptionError(
             "An answer is not a cell index", hint="give whole numbers from 0 as text, or None"
         )
-    found: dict[str, str] = {}
+    by_digest: dict[str, str] = {}
     for digest, text in zip(reservation.digests, texts, strict=True):
-        if found.setdefault(digest, text) != text:
+        if by_digest.setdefault(digest, text) != text:
             raise OptionError(
                 "The same question has two answers in one batch", hint="its answer is one"
             )
-    return found
+    return by_digest

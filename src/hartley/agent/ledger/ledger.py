@@ -146,6 +146,8 @@ class Ledger:
                 keep_digest(self._store, transaction, content["version"], copy_digest)
             return entry
 
+        # Not tried again once it may be done: it would be recorded twice, and open columns charged
+        # twice, or it would be refused although it is there.
         return self._store.write(work, again=False)
 
     def reserve(  # noqa: PLR0913 - what a charge rests on, each by name
@@ -180,10 +182,12 @@ class Ledger:
         given = {"note": note, "version": version, "schema": schema, "rules": rules}
         batch = read_batch(dataset, analyst, questions, **given)
         prices = BatchPrices(price)
-        found = self._store.read(lambda t: plan(t, batch))
-        if not found.unpaid:
-            return found.reservation(batch)
-        check_charge(found, prices)  # prices and refuses before anybody has to wait
+        planned = self._store.read(lambda t: plan(t, batch))
+        if not planned.unpaid:
+            return planned.reservation(batch)
+        check_charge(planned, prices)  # prices and refuses before anybody has to wait
+        # One transaction at a time, which plans and checks again, so that under any concurrency the
+        # product of charges never passes 2^B. It is on disk before the caller may read any data.
         return self._store.write(lambda t: charge(t, batch, prices))
 
     def commit(self, reservation: Reservation, answers: Sequence[str | None]) -> Entry | None:

@@ -57,6 +57,8 @@ CREATE OR REPLACE FUNCTION hartley_refuse() RETURNS trigger LANGUAGE plpgsql AS
 CREATE TRIGGER hartley_entries_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON hartley_entries
     FOR EACH STATEMENT EXECUTE FUNCTION hartley_refuse();
 """
+WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED"
+"""Whatever the default of the server or the role is; why, says ``write``."""
 CANNOT_WRITE = {"25006", "42501"}
 """A server that only follows another one, and a role that may only read."""
 SETTINGS = "-c synchronous_commit=on -c client_encoding=UTF8"
@@ -121,11 +123,14 @@ class PostgresLedgerStore(LedgerStore):
         """Do something alone; it is on the server's disk when this returns."""
 
         def alone(transaction: Transaction) -> T:
+            # Before the first look: READ COMMITTED lets every statement see what is committed when
+            # it begins, and with the lock held nobody commits in between. A stricter isolation
+            # would fix what is seen when the lock is asked for, before others are done.
             transaction.run(f"SELECT pg_advisory_xact_lock({LOCK})", ())
             return work(transaction)
 
         with self.pool.writer:
-            return self._attempt(alone, "BEGIN", again=again)
+            return self._attempt(alone, WRITING, again=again)
 
     def _attempt(self, work: Callable[[Transaction], T], begin: str, *, again: bool) -> T:
         """Work through a lost connection; what may have been finished is repeated only if told."""
@@ -136,10 +141,12 @@ class PostgresLedgerStore(LedgerStore):
                     return _transact(connection, work, begin, ending)
             except self._psycopg.OperationalError as error:
                 self.pool.forget()  # they lead to the same server, which may have gone
+                # A connection that is lost during COMMIT leaves open whether it was done. A charge
+                # is found by its digests when it is tried again; an event is not.
                 if not left or (ending and not again):
                     raise lasting(error, self.name) from None
             except self._psycopg.Error as error:
-                if error.sqlstate in CANNOT_WRITE and begin == "BEGIN":
+                if error.sqlstate in CANNOT_WRITE and begin == WRITING:
                     raise only_read(self.name) from None
                 raise lasting(error, self.name) from None
         raise AssertionError

@@ -104,6 +104,8 @@ class SqliteLedgerStore(LedgerStore):
             uri=self._place.startswith("file:"),
         )
         try:
+            # With a write-ahead log, NORMAL may lose the last commits when the power fails: a
+            # charge would be forgotten whose answer was shown.
             connection.execute("PRAGMA synchronous = FULL")
         except BaseException:
             connection.close()
@@ -236,6 +238,8 @@ class SqliteLedgerStore(LedgerStore):
         del again  # what SQLite did not finish left no trace
         if self.only_reads:
             raise only_read(self.name)
+        # IMMEDIATE takes the lock of the writer before anything is read. A transaction that begins
+        # by reading could find, when it comes to write, that what it read is no longer true.
         with self.pool.writer:
             return self._attempt(work, "BEGIN IMMEDIATE")
 

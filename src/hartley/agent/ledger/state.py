@@ -91,6 +91,8 @@ def find_population(
     members = _members(transaction, name)
     if standing is not None:
         members[dataset] = standing
+    # Theorem (population): the product over all datasets, their open columns counted over all
+    # versions, and what is charged to the population itself.
     spent = fund.spent * math.prod(member.open * member.spent for member in members.values())
     return Population(name, Balance(fund.budget, spent), tuple(sorted(members)))
 
@@ -117,12 +119,14 @@ def check_member(
         after: how it would stand.
         terms: of its schema then.
     """
-    left = None if before is None else before.population
-    if before is not None and left is not None and after.population != left and before.charged:
+    former = None if before is None else before.population
+    # The promise of a population is about all that its datasets ever told, so a charged dataset
+    # takes nothing away with it; for the same reason one joins with its whole history.
+    if before is not None and former is not None and after.population != former and before.charged:
         raise Refused(
-            f"The dataset '{dataset}' cannot leave the population '{left}' any more: what was "
+            f"The dataset '{dataset}' cannot leave the population '{former}' any more: what was "
             "charged to it was charged to all",
-            hint=f'keep population = "{left}" in its schema',
+            hint=f'keep population = "{former}" in its schema',
         )
     if after.population is None:
         return
@@ -134,6 +138,7 @@ def check_member(
             hint=f"record its budget first: hartley ledger population '{name}' --budget BITS "
             'LEDGER, or ledger.record(name, "population", {"bits": ...})',
         )
+    # "The same unit is needed because the person whose data vary must be one in all datasets."
     for other, its_terms in member_terms(transaction, population.datasets, dataset).items():
         if its_terms.unit != terms.unit:
             raise OptionError(
@@ -155,12 +160,12 @@ def member_terms(
     transaction: Transaction, datasets: tuple[str, ...], leaving_out: str
 ) -> dict[str, Terms]:
     """Return what the schemas of some datasets say, by their name."""
-    found = {}
+    terms = {}
     for row in transaction.latest_of_all():
         if row.dataset in datasets and row.dataset != leaving_out:
             declared = transaction.entry(read_standing(row)[0].schema_row)
-            found[row.dataset] = terms_of(declared.told.get("schema") if declared else None)
-    return found
+            terms[row.dataset] = terms_of(declared.told.get("schema") if declared else None)
+    return terms
 
 
 def problem_of_population(name: str, balance: Balance) -> str | None:
@@ -249,6 +254,8 @@ class Balance:
 
     def holds(self, cells: int) -> bool:
         """Tell whether a further charge fits, without the cost of a division."""
+        # The condition of the theorem: M times all charges times this one is at most floor(2^B),
+        # in exact integers. The budget of the population must hold it too.
         wider = self.population
         return self.spent * cells <= self.limit and (wider is None or wider.balance.holds(cells))
 
@@ -321,10 +328,13 @@ class Standing:
     @property
     def balance(self) -> Balance:
         """What all analysts together may spend."""
+        # ``open`` is the factor M of the theorem, over all versions.
         return Balance(self.budget, self.open * self.spent)
 
     def balance_of(self, account: Account) -> Balance:
         """What one account may spend."""
+        # Allowances are hard partitions: their bits add up to no more than the budget, so the
+        # products of all accounts together stay within floor(2^B).
         free = self.budget - self.allotted
         return Balance(free if account.bits is None else account.bits, account.spent)
 
@@ -388,6 +398,7 @@ def settle(
 
     A version that is not given is drawn at random; raising a budget shows the new promise.
     """
+    # Events are public, so that they say nothing but what is declared: no word passes unread.
     check_words(kind, content)
     told: dict[str, Any] = {name: str(content[name]) for name in ("note",) if name in content}
     if kind in {"created", "schema"}:
@@ -440,6 +451,7 @@ def after_event(
     if kind == "allowance":
         allotted = standing.allotted - (account.bits or 0) + bits
         return replace(standing, allotted=allotted), replace(account, bits=bits)
+    # Every version of the data has open columns of its own to pay for: the factors multiply.
     charge = read_integer(told["open_charge"])
     standing = replace(
         standing,
@@ -453,6 +465,7 @@ def after_event(
         version = schema_version(told["schema"])
         population = terms_of(told["schema"]).population
         standing = replace(standing, schema=version, schema_row=row, population=population)
+    # The account of an event that charges open columns is the one that no allowance sets aside.
     return standing, replace(account, spent=multiply(account.spent, charge))
 
 
@@ -520,7 +533,10 @@ def needed(content: Mapping[str, Any], name: str, kind: str) -> Any:  # noqa: AN
 
 
 def _version(version: object) -> str:
-    """Return a random name; one that is given must look like one, and be so."""
+    """Return a random name; one that is given must look like one, and be so.
+
+    It is public. A name computed from the data would tell who knows all rows but one which it is.
+    """
     if version is None:
         return secrets.token_hex(8)
     if isinstance(version, str) and RANDOM.fullmatch(version):

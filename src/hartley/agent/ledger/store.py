@@ -230,6 +230,8 @@ class Transaction:
 
         Both are what rows of the chain say; an index that says anything else is refused.
         """
+        # The indexes have no hash, so each line is looked up in its row: a forged one would make a
+        # question free that nobody paid for, or give an answer that no engine computed.
         asked = self._by_digest("digest, account, sequence", "hartley_asked", digests, until)
         answers = self._by_digest("digest, answer, sequence", "hartley_answers", digests, until)
         rows = self._several({row[2] for row in (*asked, *answers)})

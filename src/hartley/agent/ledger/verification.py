@@ -166,7 +166,11 @@ class Replay:
                     self.told[name] *= member.open * member.spent
 
     def step(self, entry: Entry) -> None:
-        """Check one more row; raise what is wrong with it."""
+        """Check one more row; raise what is wrong with it.
+
+        First the chain, then what the row says: each number in it is computed from the rows before,
+        by the functions that write rows, and never believed.
+        """
         number = 1 if self.last is None else self.last.sequence + 1
         if entry.sequence != number:
             raise Broken(f"row {number} is missing")
@@ -197,6 +201,7 @@ class Replay:
             standing, account = self._reserve(entry)
         else:
             standing, account = self._commit(entry)
+        # Written again and compared as text: a state has one spelling, so nothing hides in it.
         if entry.state != standing.written(account):
             raise Broken(f"row {entry.sequence} holds another balance than the rows give")
         if (entry.schema, entry.rules) != (standing.schema, standing.rules):
@@ -249,7 +254,7 @@ class Replay:
             }
             if units - {terms_of(entry.told["schema"]).unit}:
                 raise Broken(f"row {entry.sequence} has another unit than its population")
-        joins = left != name
+        joins = left != name  # with its whole history: the promise is about all of it
         cells = after.open * after.spent if joins else read_integer(entry.cells)
         self._charge_population(entry, name, cells)
 
@@ -296,6 +301,8 @@ class Replay:
             rows=before.rows,
         )
         if problem:
+            # Ledgers of earlier versions let such rows through. They are as they were written, so
+            # the chain holds; what does not is the promise, and the report says so apart.
             text = f"row {entry.sequence} changes the schema of '{entry.dataset}', and {problem}"
             self.broken_promises.append((entry.sequence, text))
 
@@ -360,6 +367,7 @@ class Replay:
             return
         questions = entry.told["questions"]
         schema = self.schemas[entry.dataset]
+        # Two prices: of all that the account was not charged for, and of what nobody was.
         right = self._reprice(schema, questions, entry.rules)
         some = [questions[at] for at in fresh]
         less = (

@@ -2,6 +2,9 @@
 
 No domain is ever listed. A column is cut into classes by the tests on it; classes of columns are
 multiplied one column at a time, and what has the same fate is merged at once.
+
+Atoms are defined in docs/accountant.md, section "One batch, one row a person". A missing value is a
+point like any other: COUNT of v = 1 and COUNT of v = 0 have 3 outputs where v may be missing.
 """
 
 from __future__ import annotations
@@ -120,6 +123,8 @@ def classes(column: Column, leaves: Mapping[Leaf, int], free: int) -> list[CodeC
         >>> [(c.mask, c.size) for c in classes(sex, {(((0, 0),), False): 1}, 0)]
         [(1, 1), (0, 2)]
     """
+    # A sweep over the thresholds. A term asks for one leaf of the column, and the ranges of a leaf
+    # are disjoint: XOR turns its bit on where a range begins and off behind its end.
     end = column.points
     flips = {0: 0, end: 0}
     missing = free
@@ -131,16 +136,18 @@ def classes(column: Column, leaves: Mapping[Leaf, int], free: int) -> list[CodeC
                 after = min(high + 1, end)
                 flips[low] = flips.get(low, 0) ^ mask
                 flips[after] = flips.get(after, 0) ^ mask
-    found: dict[int, tuple[int, int, int]] = {}
+    by_mask: dict[int, tuple[int, int, int]] = {}
     mask = free
     for start, after in pairwise(sorted(flips)):
         mask ^= flips[start]
-        low, _, size = found.get(mask, (start, 0, 0))
-        found[mask] = (low, after - 1, size + after - start)
+        low, _, size = by_mask.get(mask, (start, 0, 0))
+        by_mask[mask] = (low, after - 1, size + after - start)
     if column.nullable:
-        low, high, size = found.get(missing, (0, 0, 0))
-        found[missing] = (low, high, size + 1)
-    return [CodeClass(mask, *rest) for mask, rest in found.items()]
+        # A missing value has no code. The range (0, 0) of a class of its own is never summed: no
+        # question counts a row without the columns of its form (``possible_terms`` sees to it).
+        low, high, size = by_mask.get(missing, (0, 0, 0))
+        by_mask[missing] = (low, high, size + 1)
+    return [CodeClass(mask, *rest) for mask, rest in by_mask.items()]
 
 
 _AtomState: TypeAlias = tuple[int, tuple[IntRange, ...], int]
@@ -162,6 +169,7 @@ def form_atoms(asked: tuple[Asked, ...], schema: Schema) -> Atoms | None:
     for direction, place in places.items():
         for column, times in direction:
             moved.setdefault(column, []).append((place, times))
+    # A state is a set of records with one fate: which terms of all filters they leave possible.
     full = (1 << len(owners)) - 1
     alone = [column for column in moved if column not in leaves]
     for column in alone:
@@ -208,25 +216,25 @@ def _cut(
     the numbers of classes that they tell apart multiply: mostly that many is too many already.
     """
     full = (1 << terms) - 1
-    most = MOST_ATOMS[0] + MOST_ATOMS[1] * terms
+    most = MOST_ATOMS[0] + MOST_ATOMS[1] * terms  # "Caps" in docs/accountant.md
     asked = {column: sum(asking.values()) for column, asking in leaves.items()}
     several = once = 0
-    for mask in asked.values():
+    for mask in asked.values():  # ``several``: terms that ask for more than one column
         several, once = several | once & mask, once | mask
-    found, least, largest = {}, 1, 1
+    classes_of, least, largest = {}, 1, 1
     for column, asking in leaves.items():
-        parts = found[column] = classes(schema.columns[column], asking, full & ~asked[column])
+        parts = classes_of[column] = classes(schema.columns[column], asking, full & ~asked[column])
         largest *= len(parts)
         least *= len({part.mask & ~several for part in parts})
         if least > most:
             return None
     if largest > most:
         masks = {full}  # fates alone are quick to multiply
-        for parts in found.values():
+        for parts in classes_of.values():
             masks = {mask & part.mask for mask in masks for part in parts}
             if len(masks) > most:
                 return None
-    return found
+    return classes_of
 
 
 def _multiply(
@@ -236,7 +244,7 @@ def _multiply(
     bit: int,
 ) -> dict[int, _AtomState]:
     """Multiply states by the classes of one more column, and merge those of one fate."""
-    found: dict[int, _AtomState] = {}
+    by_fate: dict[int, _AtomState] = {}
     for mask, (points, ranges, held) in states.items():
         for number, (own, least, most, size) in enumerate(parts):
             spans, holds = ranges, held
@@ -244,34 +252,35 @@ def _multiply(
                 wider = list(ranges)
                 for k, times in moved:
                     low, high = wider[k]
-                    one, other = times * least, times * most
-                    wider[k] = (low + min(one, other), high + max(one, other))
+                    ends = (times * least, times * most)  # a coefficient may be negative
+                    wider[k] = (low + min(ends), high + max(ends))
                 spans, holds = tuple(wider), held | bit << number
             new = (points * size, spans, holds)
-            key = mask & own
-            old = found.get(key)
-            found[key] = new if old is None else _union(old, new)
-    return found
+            fate = mask & own
+            old = by_fate.get(fate)
+            by_fate[fate] = new if old is None else _union(old, new)
+    return by_fate
 
 
-def _union(one: _AtomState, other: _AtomState) -> _AtomState:
-    ranges = one[1]
-    if ranges != other[1]:
-        pairs = zip(ranges, other[1], strict=True)
+def _union(first: _AtomState, second: _AtomState) -> _AtomState:
+    """Return both sets of records as one; they are disjoint, so their points add up."""
+    ranges = first[1]
+    if ranges != second[1]:
+        pairs = zip(ranges, second[1], strict=True)
         ranges = tuple([(min(a, c), max(b, d)) for (a, b), (c, d) in pairs])
-    return one[0] + other[0], ranges, one[2] | other[2]
+    return first[0] + second[0], ranges, first[2] | second[2]
 
 
 def _gather(owners: Sequence[int], states: dict[int, _AtomState]) -> tuple[Atom, ...]:
-    """Turn states of terms into atoms of questions."""
-    found: dict[tuple[int, ...], _AtomState] = {}
+    """Turn states of terms into atoms of questions: one term that holds is enough for a filter."""
+    by_questions: dict[tuple[int, ...], _AtomState] = {}
     for mask, state in states.items():
-        left = mask
+        remaining = mask
         alive: dict[int, None] = {}
-        while left:
-            lowest = left & -left
+        while remaining:
+            lowest = remaining & -remaining
             alive[owners[lowest.bit_length() - 1]] = None
-            left ^= lowest
+            remaining ^= lowest
         key = tuple(alive)
-        found[key] = _union(found[key], state) if key in found else state
-    return tuple([Atom(alive, *state) for alive, state in found.items()])
+        by_questions[key] = _union(by_questions[key], state) if key in by_questions else state
+    return tuple([Atom(alive, *state) for alive, state in by_questions.items()])

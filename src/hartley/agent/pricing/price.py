@@ -1,4 +1,7 @@
-"""What a batch costs, known before any data is touched."""
+"""What a batch costs, known before any data is touched; and the finest steps for a price.
+
+The theorem and its proof are in docs/accountant.md; this module is where they meet the agent.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +130,7 @@ def price(questions: Sequence[Question], schema: Schema) -> Price:
 
 def _price(questions: Sequence[Question], schema: Schema, known: Pricer | None = None) -> Price:
     """Price a batch; a pricer that knows it at other steps spares to take it apart again."""
-    asked = tuple(dict.fromkeys(questions))
+    asked = tuple(dict.fromkeys(questions))  # repeats do not branch
     grids = [CellGrid.of(question) for question in asked]
     # An order statistic of one cell still tells whether there are rows.
     silent = [
@@ -159,6 +162,7 @@ def open_factor(schema: Schema) -> int:
     if not sizes:
         return 1
     r = schema.rows_per_unit
+    # Of two open bits and two rows there are 10 multisets of pairs, and only 9 pairs of multisets.
     return comb(prod(sizes) + r - (schema.rows == "public"), r)
 
 
@@ -185,13 +189,14 @@ def refined_cells(
         >>> price([fine], people).cells, refined_cells([fine], [coarse], people)
         (10, 3)
     """
-    steps: dict[Question, list[Fraction]] = {}
+    old_steps: dict[Question, list[Fraction]] = {}
     for old in answered:
-        steps.setdefault(replace(old, step=Fraction(1)), []).append(old.step)
+        old_steps.setdefault(replace(old, step=Fraction(1)), []).append(old.step)
     rest, ratios = [], 1
     for question in dict.fromkeys(questions):
-        known = steps.get(replace(question, step=Fraction(1)), ())
-        whole = [w / question.step for w in known if (w / question.step).denominator == 1]
+        coarser = old_steps.get(replace(question, step=Fraction(1)), ())
+        # A step that does not divide the old one has cells that lie across its boundaries.
+        whole = [w / question.step for w in coarser if (w / question.step).denominator == 1]
         if whole:
             ratios *= int(min(whole))
         else:
@@ -226,6 +231,7 @@ def steps_for_bits(
 def steps_within(questions: Sequence[Question], limit: int, schema: Schema) -> tuple[Fraction, ...]:
     """Return the finest steps at which a batch costs at most so many cells."""
     for steps, pricer in finest_steps(questions, limit, schema):
+        # The search prices without the places of cells; what counts is the price of the result.
         chosen = [replace(q, step=step) for q, step in zip(questions, steps, strict=True)]
         if _price(chosen, schema, pricer).cells <= limit:
             return steps
@@ -306,6 +312,9 @@ class _Search:
 
     def _grid(self, number: int, question: Question, step: Fraction) -> CellGrid:
         least, most = question.least, question.most
+        # A sum in one cell is not called constant here. Its price would drop to 1 where the step
+        # passes the whole range, which is no length divided by a whole number; and the scale
+        # where the search ends must be one.
         constant = question.statistic is Statistic.COUNT and step > most - least
         lengths = self._lengths[number]
         return CellGrid(
@@ -320,6 +329,7 @@ class _Search:
         finest = min((Fraction(1, size) for size in self._sizes.values()), default=Fraction(1))
         if self._fits(finest):
             return finest
+        # The price at the finest scale has measured every length that matters.
         jumps = {
             Fraction(length, self._sizes[question])
             for k, question in enumerate(self._distinct)

@@ -1,4 +1,9 @@
-"""The worst case of a batch: the type of the public and open columns that costs most."""
+"""The worst case of a batch: the type of the public and open columns that costs most.
+
+"Everything below is for one type, and the price is the maximum over types" (docs/accountant.md,
+"One batch, one row a person"; for multisets of types "Several rows a person"). Where a cap of the
+section "Caps" is passed, questions are priced apart and multiplied: larger, and still a bound.
+"""
 
 from __future__ import annotations
 
@@ -89,17 +94,22 @@ class Resolved:
         if terms is None or self._wide(question):
             self.opaque.append(number)
             return
+        # A question about nobody has no term here, so no type asks it: its price is 1.
         for term in terms:
             known: list[tuple[str, Leaf]] = []
             private: list[tuple[str, Leaf]] = []
             for column, leaf in term:
                 described = self.schema.columns[column]
+                # A leaf that every value passes tells nothing, and would only make more classes.
                 if leaf[0] != ((0, described.points - 1),) or (described.nullable and not leaf[1]):
                     (private if described.kind == "private" else known).append((column, leaf))
             self._terms.append(_SplitConjunction(number, tuple(known), tuple(private)))
 
     def _wide(self, question: Question) -> bool:
-        """Whether several rows of a person have too many known parts of the form to list."""
+        """Whether several rows of a person have too many known parts of the form to list.
+
+        ``refine`` keeps every code of such a column apart, as "Several rows a person" needs it.
+        """
         columns = [self.schema.columns[c] for c, _ in question.form.terms] if question.form else []
         wide = any(c.kind == "open" and c.points > MOST_CODES for c in columns)
         return wide and self.schema.rows_per_unit > 1
@@ -109,6 +119,7 @@ class Resolved:
         if form is None:
             return _Measured(question.statistic, (), 1, 0, None)
         columns = self.schema.columns
+        # What public and open columns add to the form is known: it shifts the private part.
         private = tuple(term for term in form.terms if columns[term[0]].kind == "private")
         direction, scale = direction_of(private)
         known = None
@@ -136,7 +147,7 @@ class Resolved:
         for column in self._used(kinds):
             parts = self._parts(column, apart=apart)
             moved = [(k, t) for k, d in enumerate(self._known_forms) for c, t in d if c == column]
-            found: dict[tuple[int, tuple[IntRange, ...] | None], RowType] = {}
+            refined: dict[tuple[int, tuple[IntRange, ...] | None], RowType] = {}
             for state in states.values():
                 for part in parts:
                     mask, wider = state.mask & part.mask, list(state.shifts)
@@ -145,11 +156,13 @@ class Resolved:
                         wider[k] = (wider[k][0] + min(ends), wider[k][1] + max(ends))
                     shifts = tuple(wider)
                     key = (mask, shifts if apart else None)
-                    old = found.get(key)
-                    found[key] = RowType(mask, shifts if old is None else _hull(old.shifts, shifts))
-                if len(found) > MOST_STATES:
+                    old = refined.get(key)
+                    refined[key] = RowType(
+                        mask, shifts if old is None else _hull(old.shifts, shifts)
+                    )
+                if len(refined) > MOST_STATES:
                     return None
-            states = found
+            states = refined
         return list(states.values())
 
     def _used(self, kinds: Iterable[str]) -> list[str]:
@@ -162,6 +175,9 @@ class Resolved:
         full = self.start().mask
         free = full & ~sum(asking.values())
         if apart and any(c == column for d in self._known_forms for c, _ in d):
+            # One more bit for every code keeps the codes apart. An open column that is summed and
+            # not tested still matters: of rows with 1 and 3, a filter over private columns passes
+            # none, either or both, which are 4 sums and not the 3 multisets of passing.
             beyond = len(self._terms)
             single: dict[Leaf, int] = {
                 (((code, code),), False): 1 << beyond + code for code in range(described.points)
@@ -183,18 +199,18 @@ class Resolved:
 
         What is equal is the same object, however many types and questions have it.
         """
-        found = []
+        questions = []
         for number, own in self._owned.items():
-            left = known.mask & own  # the terms of no other question
-            if left:
+            possible = known.mask & own  # the terms of no other question
+            if possible:
                 form = self._forms[number].known
-                key = left, None if form is None else known.shifts[form]
+                key = possible, None if form is None else known.shifts[form]
                 asked = self._asked.get(key)
                 if asked is None:
                     new = self._left(number, *key)
                     asked = self._asked[key] = self._alike.setdefault(new, new)
-                found.append((number, asked))
-        return found
+                questions.append((number, asked))
+        return questions
 
     def _left(self, number: int, terms: int, known: IntRange | None) -> Asked:
         """Return what is left of a question where some of its terms are possible."""
@@ -204,19 +220,23 @@ class Resolved:
             private[self._terms[lowest.bit_length() - 1].private] = None
             terms ^= lowest
         form = self._forms[number]
+        # A term without private columns holds for every record of the type, whatever else does.
         kept = ((),) if () in private else tuple(private)
         low, high = known or (0, 0)
         shift = (form.constant + low, form.constant + high)
         return Asked(form.statistic, kept, form.direction, form.scale, shift)
 
 
-def _hull(one: Sequence[IntRange], other: Sequence[IntRange]) -> tuple[IntRange, ...]:
-    return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))
+def _hull(first: Sequence[IntRange], second: Sequence[IntRange]) -> tuple[IntRange, ...]:
+    return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(first, second, strict=True))
 
 
 def independent(asked: Sequence[tuple[int, Asked]]) -> list[list[tuple[int, Asked]]]:
-    """Split questions into groups that share no private column."""
-    return [group for group, _ in apart([(one, one[1].columns) for one in asked])]
+    """Split questions into groups that share no private column.
+
+    They are functions of independent coordinates, so their prices multiply.
+    """
+    return [group for group, _ in apart([(pair, pair[1].columns) for pair in asked])]
 
 
 MOST_TYPES = 512
@@ -269,7 +289,8 @@ class Pricer:
         ignored = {*silent, *self._resolved.opaque}
         self._asked = [number for number in range(len(questions)) if number not in ignored]
         opened = any(column.kind == "open" for column in schema.columns.values())
-        # Where open columns were paid for, the number of rows was paid for with them.
+        # Where open columns were paid for, the number of rows was paid for with them: the factor
+        # of private rows, C(m + r, r), counts how many of the r rows there are.
         self._absent = schema.rows == "private" and not opened
         self._atoms: dict[tuple[int, ...], Atoms | None] = {}
         self._groups: dict[tuple[tuple[int, ...], tuple[int, ...]], _Group] = {}
@@ -280,6 +301,7 @@ class Pricer:
         """Return the case that costs most at some steps."""
         several = self.schema.rows_per_unit > 1
         case = self._several_rows(grids) if several else self._one_row(grids)
+        # A vector of answers is a vector of its parts, so any bound of a part may be multiplied.
         blind = tuple([self._blind(n, grids[n]) for n in self._resolved.opaque])
         return replace(case, factors=case.factors + blind) if blind else case
 
@@ -287,10 +309,10 @@ class Pricer:
 
     def _one_row(self, grids: Sequence[CellGrid]) -> WorstCase:
         if self._types is None:
-            found = self._resolved.refine(self._resolved.start(), ("public", "open"))
-            if found is None:
+            row_types = self._resolved.refine(self._resolved.start(), ("public", "open"))
+            if row_types is None:
                 return WorstCase(factors=tuple(self._apart(self._asked, grids)))
-            types = [independent(self._resolved.asked(known)) for known in found]
+            types = [independent(self._resolved.asked(known)) for known in row_types]
             self._types = [[self._group(some) for some in groups] for groups in types]
         worst, most = WorstCase(), 1
         priced: _Priced = {}
@@ -308,28 +330,31 @@ class Pricer:
             return types
         first: dict[CellGrid, int] = {}
         names = [first.setdefault(grid, number) for number, grid in enumerate(grids)]
-        found: dict[object, list[_Group]] = {}
+        distinct: dict[object, list[_Group]] = {}
         for groups in types:
+            # ``asked`` makes equal questions one object, so that their ids stand for them.
             key = tuple([(*map(id, g.asked), *[names[n] for n in g.numbers]) for g in groups])
-            found.setdefault(key, groups)
-        return found.values()
+            distinct.setdefault(key, groups)
+        return distinct.values()
 
     def _group(self, pairs: Sequence[tuple[int, Asked]]) -> _Group:
         """Return questions as a group, which is one object however many types have it."""
         numbers = tuple([number for number, _ in pairs])
         names = tuple([id(question) for _, question in pairs])
-        found = self._groups.get((numbers, names))
-        if found is None:
+        group = self._groups.get((numbers, names))
+        if group is None:
             asked = tuple([question for _, question in pairs])
             if names not in self._atoms:
                 self._atoms[names] = form_atoms(asked, self.schema)
-            found = self._groups[numbers, names] = _Group(numbers, asked, self._atoms[names])
-        return found
+            group = self._groups[numbers, names] = _Group(numbers, asked, self._atoms[names])
+        return group
 
     def _of_type(
         self, groups: Sequence[_Group], grids: Sequence[CellGrid], priced: _Priced
     ) -> WorstCase:
         present = WorstCase(tuple([self._part(g, grids, priced, absent=False) for g in groups]))
+        # Where some present record is counted by nothing, the absent one has its output. Else it
+        # "adds one output to the product, at most"; as a point of every group it may add less.
         if not self._absent or all(group.silent for group in groups):
             return present
         apart = WorstCase(present.parts, absence=True)
@@ -382,7 +407,7 @@ class Pricer:
                 publics = None
                 break
             case = self._of_types(types, grids)
-            worst = max(worst, case, key=lambda found: found.cells)
+            worst = max(worst, case, key=lambda each: each.cells)
         return (
             WorstCase(factors=tuple(self._apart(self._asked, grids))) if publics is None else worst
         )
@@ -390,6 +415,9 @@ class Pricer:
     def _of_types(self, types: Sequence[RowType], grids: Sequence[CellGrid]) -> WorstCase:
         r = self.schema.rows_per_unit
         asked = [dict(self._resolved.asked(known)) for known in types]
+        # "The maximum over multisets of r types with one public value". The maximum over single
+        # types is too small: one row in each of two open groups gives 4 pairs of counts, and two
+        # rows in one group 3.
         several = comb(len(types) + r - 1, r)
         listed = several if several <= MOST_TYPES else r * len(types)
         pricing = SeveralRowsPricer(
@@ -404,6 +432,8 @@ class Pricer:
                 for chosen in combinations_with_replacement(range(len(types)), r)
             ]
             return WorstCase(tuple(pricing.parts(max(rows, key=pricing.cells))))
+        # Too many multisets. A question that only one type asks depends on the rows of that type
+        # alone, so the rows are shared out exactly; the others are priced apart and multiplied.
         homes = Counter(number for some in asked for number in some)
         local = [{n: q for n, q in some.items() if homes[n] == 1} for some in asked]
         spanning = sorted(number for number, types_of in homes.items() if types_of > 1)
@@ -423,7 +453,7 @@ class Pricer:
         """Price questions apart from each other, those that look at the same known columns not."""
         if not numbers:
             return []
-        if len(numbers) < len(self._asked):
+        if len(numbers) < len(self._asked):  # fewer questions may keep within the caps
             return [self._again(numbers, grids)]
         if len(numbers) == 1:
             return [self._blind(numbers[0], grids[numbers[0]])]
@@ -441,11 +471,13 @@ class Pricer:
         """Return the price of a question without looking into its filter."""
         question, r = self.questions[number], self.schema.rows_per_unit
         if question.statistic is Statistic.ORDER:
-            return grid.levels + 1
+            return grid.levels + 1  # one more: there may be no row
         if grid.constant:
             return 1
         if question.form is None:
             return r + 1
+        # Each row adds something between low and high, zero included for a row that is filtered
+        # out, so r rows move the total by no more than r times the length.
         low, high = contributions(question, self.schema)
         return 1 + grid.crossed(r * (high - low))
 
@@ -453,10 +485,10 @@ class Pricer:
 def _buckets(asked: Sequence[tuple[int, Asked]]) -> list[list[tuple[int, Asked]]]:
     """Put questions together that filter by the same columns; each is alone where all do."""
     buckets: dict[frozenset[str], list[tuple[int, Asked]]] = {}
-    for one in asked:
-        buckets.setdefault(one[1].filtered, []).append(one)
-    if len(buckets) == 1:
-        return [[one] for one in asked]
+    for pair in asked:
+        buckets.setdefault(pair[1].filtered, []).append(pair)
+    if len(buckets) == 1:  # nothing is won by the columns: only single questions are smaller
+        return [[pair] for pair in asked]
     return [*independent(buckets.pop(frozenset(), [])), *buckets.values()]
 
 

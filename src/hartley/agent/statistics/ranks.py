@@ -67,12 +67,14 @@ class Search:
 
     def narrow(self, values: NDArray[np.int64], counts: NDArray[np.int64], width: int) -> None:
         """Go on to the stretch, among counted ones in their order, that holds the wanted row."""
-        total = np.cumsum(counts)
+        total = np.cumsum(counts)  # rows up to and with each stretch
         rows = int(total[-1]) if total.size else 0
         if rows == 0:
             self.empty = True
             return
         if self.rank is None:
+            # The ceil(p n)-th smallest, p rational: exact, and no interpolation between values.
+            # Of a form with a negative factor the codes fall while its values rise.
             rank = max(1, math.ceil(self.quantile * rows))
             self.rank = rows + 1 - rank if self.falling else rank
         at = int(np.searchsorted(total, self.rank))
@@ -96,8 +98,8 @@ def select_ranks(
     conditions = list(dict.fromkeys(where for where, *_ in wanted))
     for columns, members in families(coded, conditions):
         held = set(members)
-        _narrow(coded, terms, columns, [one for one in searches if one.where in held])
-    return [None if one.empty else one.low for one in searches]
+        _narrow(coded, terms, columns, [search for search in searches if search.where in held])
+    return [None if search.empty else search.low for search in searches]
 
 
 def _narrow(
@@ -112,6 +114,8 @@ def _narrow(
             grid = grid_for(coded, columns, conditions, MOST_GROUPS)
             # Without axes one WHERE serves all searches, so it must be the condition of each.
             apart = not grid.axes or not columns <= grid.columns
+        # Many groups leave little room for stretches: where they are no narrower than before, fewer
+        # conditions are searched at a time.
         width = _width(coded, grid, searches, rows)
         stuck = width > 1 and width >= max(one.width for one in searches)
         if stuck or apart:
@@ -130,6 +134,8 @@ def _width(coded: CodedTable, grid: ConditionGrid, searches: list[Search], rows:
     """Return how many values are counted together: one where that makes few enough counts."""
     cells = math.prod(grid.shape)
     most = cells * sum(high - low + 1 for low, high in _stretches(searches))
+    # One value at a time ends the search with this scan. With few rows there are few counts,
+    # whatever the number of values; else values are bundled so that counts stay few.
     few = FEW_COUNTS if coded.engine in SKIPPING else MOST_COUNTS
     if rows <= MOST_COUNTS or most <= min(MOST_COUNTS, max(few, cells * STRETCHES // 2)):
         return 1
@@ -178,7 +184,10 @@ def _count(
 
 
 def _stretch(value: exp.Expression, first: int, width: int) -> exp.Expression:
-    """Return the number of the stretch of a value; a shift, since widths are powers of two."""
+    """Return the number of the stretch of a value; a shift, since widths are powers of two.
+
+    Not a division: of integers, / is a double in DuckDB and Spark, and whole in PostgreSQL.
+    """
     above = exp.Sub(this=cast(value.copy(), "BIGINT"), expression=cast(number(first), "BIGINT"))
     shift = number(width.bit_length() - 1)
     return exp.BitwiseRightShift(this=exp.Paren(this=above), expression=shift)

@@ -73,6 +73,7 @@ class Axis:
             return coded.column(self.column)
         whens = exp.Case(default=_choose(coded, self.column, self.starts, 0))
         if self.nullable:
+            # NULL <= x is not TRUE: without this, a missing value would get the last stretch.
             missing = exp.Is(this=coded.column(self.column), expression=exp.null())
             whens.append("ifs", exp.If(this=missing, true=exp.null()))
             return whens
@@ -80,7 +81,7 @@ class Axis:
 
 
 def _choose(coded: CodedTable, column: str, starts: tuple[int, ...], first: int) -> exp.Expression:
-    """Return a tree of comparisons that finds a stretch."""
+    """Return a tree of comparisons that finds a stretch in logarithmically many steps."""
     if len(starts) == 1:
         return number(first)
     middle = len(starts) // 2
@@ -120,6 +121,7 @@ class ConditionGrid:
         """Return the cells of a condition as an index of arrays of this shape."""
         parts = where.parts if isinstance(where, All) else (where,)
         tests = [part for part in parts if isinstance(part, Test)]
+        # A conjunction of one test a column is a product of sets, which needs no mask of all cells.
         if len(tests) < len(parts) or len({test.column for test in tests}) < len(tests):
             return np.nonzero(np.broadcast_to(self._mask(where), self.shape))
         passing = {test.column: self._passing(test) for test in tests}
@@ -165,6 +167,7 @@ def whole(column: Arrow, missing: int) -> NDArray[Any]:
             return np.empty(0, np.int64)
         # Its own way to NumPy would import pandas, which takes longer than most questions.
         return np.frombuffer(filled.buffers()[1], np.int64, len(filled), 8 * filled.offset)
+    # Decimals and 128-bit integers become Python integers, which NumPy adds up exactly.
     numbers = [missing if value is None else int(value) for value in column.to_pylist()]
     return np.array([*numbers, None], dtype=object)[:-1]
 
@@ -228,6 +231,7 @@ def grid_for(
         axes = [one if one.size < axis.size else axis for axis, one in zip(axes, cut, strict=True)]
     used = {axis: sum(axis.column in columns_of(where) for where in conditions) for axis in axes}
     axes = [axis for axis in axes if axis.size > 1]  # a key that never varies is a number
+    # What most conditions ask for stays a key; the rest of a condition becomes a FILTER.
     axes.sort(key=lambda axis: (-used[axis], axis.size))
     while math.prod(axis.size for axis in axes) > most:
         axes.pop()
@@ -301,6 +305,7 @@ def _grouped(
 
 
 _NEUTRAL = {"count": 0, "sum": 0, "min": 2**63 - 1, "max": -(2**63)}
+"""Of cells without rows. Forms of rows stay below 2^62, so none of their ends is one of these."""
 
 
 def _fill(
@@ -320,6 +325,7 @@ def _fill(
 def _reduce(measure: RowMeasure, cells: NDArray[Any]) -> int | None:
     values = np.asarray(cells)  # a single cell is a number
     if measure.kind in ("count", "sum"):
+        # No overflow: 64-bit columns hold sums that fit for all rows together, others are objects.
         return int(values.sum()) if values.size else 0
     if not values.size:
         return None
