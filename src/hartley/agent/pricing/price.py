@@ -12,7 +12,7 @@ from math import comb, prod
 from typing import TYPE_CHECKING
 
 from hartley.agent.pricing.regions import CellGrid
-from hartley.agent.pricing.worst_case import Pricer, WorstCase, contributions
+from hartley.agent.pricing.worst_case import PriceCase, Pricer, contributions
 from hartley.agent.questions.batch import Statistic
 from hartley.errors import Refused
 from hartley.exact import bits_at_least, floor_power
@@ -30,7 +30,7 @@ MOST_LISTED = 12
 """Atoms beyond this many are counted, not listed."""
 
 
-def explain(cells: int, bits: float, questions: int, case: WorstCase) -> str:
+def explain(cells: int, bits: float, questions: int, case: PriceCase) -> str:
     """Say in words which atoms and factors a price is made of."""
     asked, answers = _number(questions, "question"), _number(cells, "different answer")
     lines = [f"{asked}: one person's data can lead to at most {answers}, {up_bits(bits)}."]
@@ -91,7 +91,7 @@ class Price:
     cells: int
     questions: int
     """How many different questions were priced."""
-    case: WorstCase = field(repr=False)
+    case: PriceCase = field(repr=False)
     """The type of the public and open columns that costs most, and its factors."""
 
     @property

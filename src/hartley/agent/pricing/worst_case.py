@@ -36,7 +36,7 @@ MOST_CODES = 64
 """An open column of more codes inside a form is not looked into where a person has several rows."""
 
 
-class RowType(NamedTuple):
+class KnownType(NamedTuple):
     """A class of values of the public and open columns."""
 
     mask: int
@@ -130,24 +130,24 @@ class Resolved:
             known = self._known_forms.index(rest)
         return _Measured(question.statistic, direction, scale, form.constant, known)
 
-    def start(self) -> RowType:
+    def start(self) -> KnownType:
         """Return the type of which nothing is known yet."""
-        return RowType((1 << len(self._terms)) - 1, ((0, 0),) * len(self._known_forms))
+        return KnownType((1 << len(self._terms)) - 1, ((0, 0),) * len(self._known_forms))
 
     def refine(
-        self, start: RowType, kinds: Iterable[str], *, apart: bool = False
-    ) -> list[RowType] | None:
+        self, start: KnownType, kinds: Iterable[str], *, apart: bool = False
+    ) -> list[KnownType] | None:
         """Split a type by the columns of some kinds that questions look at.
 
         Types with equal truth values are one, and the known parts of their forms become ranges;
         ``apart`` keeps different known parts of forms apart instead, as several rows of one person
         need it: which of them pass a filter then matters. None where there are too many types.
         """
-        states: dict[tuple[int, tuple[IntRange, ...] | None], RowType] = {(0, None): start}
+        states: dict[tuple[int, tuple[IntRange, ...] | None], KnownType] = {(0, None): start}
         for column in self._used(kinds):
             parts = self._parts(column, apart=apart)
             moved = [(k, t) for k, d in enumerate(self._known_forms) for c, t in d if c == column]
-            refined: dict[tuple[int, tuple[IntRange, ...] | None], RowType] = {}
+            refined: dict[tuple[int, tuple[IntRange, ...] | None], KnownType] = {}
             for state in states.values():
                 for part in parts:
                     mask, wider = state.mask & part.mask, list(state.shifts)
@@ -157,7 +157,7 @@ class Resolved:
                     shifts = tuple(wider)
                     key = (mask, shifts if apart else None)
                     old = refined.get(key)
-                    refined[key] = RowType(
+                    refined[key] = KnownType(
                         mask, shifts if old is None else _hull(old.shifts, shifts)
                     )
                 if len(refined) > MOST_STATES:
@@ -194,7 +194,7 @@ class Resolved:
         tested = (c for term in self._terms if term.owner == number for c, _ in term.known)
         return frozenset([*tested, *(c for c, _ in summed)])
 
-    def asked(self, known: RowType) -> list[tuple[int, Asked]]:
+    def asked(self, known: KnownType) -> list[tuple[int, Asked]]:
         """Return what a type leaves of each question, by number; impossible ones are left out.
 
         What is equal is the same object, however many types and questions have it.
@@ -244,7 +244,7 @@ MOST_TYPES = 512
 
 
 @dataclass(frozen=True, slots=True)
-class WorstCase:
+class PriceCase:
     """The factors of a price; their product, and one more where absence adds an output."""
 
     parts: tuple[PartPrice, ...] = ()
@@ -297,7 +297,7 @@ class Pricer:
         self._parts_of: dict[int, list[list[tuple[int, Asked]]]] = {}
         self._types: list[list[_Group]] | None = None
 
-    def worst(self, grids: Sequence[CellGrid]) -> WorstCase:
+    def worst(self, grids: Sequence[CellGrid]) -> PriceCase:
         """Return the case that costs most at some steps."""
         several = self.schema.rows_per_unit > 1
         case = self._several_rows(grids) if several else self._one_row(grids)
@@ -307,14 +307,14 @@ class Pricer:
 
     # --- one row a person ---------------------------------------------------------------------
 
-    def _one_row(self, grids: Sequence[CellGrid]) -> WorstCase:
+    def _one_row(self, grids: Sequence[CellGrid]) -> PriceCase:
         if self._types is None:
             row_types = self._resolved.refine(self._resolved.start(), ("public", "open"))
             if row_types is None:
-                return WorstCase(factors=tuple(self._apart(self._asked, grids)))
+                return PriceCase(factors=tuple(self._apart(self._asked, grids)))
             types = [independent(self._resolved.asked(known)) for known in row_types]
             self._types = [[self._group(some) for some in groups] for groups in types]
-        worst, most = WorstCase(), 1
+        worst, most = PriceCase(), 1
         priced: _Priced = {}
         for groups in self._distinct(self._types, grids):
             case = self._of_type(groups, grids, priced)
@@ -351,14 +351,14 @@ class Pricer:
 
     def _of_type(
         self, groups: Sequence[_Group], grids: Sequence[CellGrid], priced: _Priced
-    ) -> WorstCase:
-        present = WorstCase(tuple([self._part(g, grids, priced, absent=False) for g in groups]))
+    ) -> PriceCase:
+        present = PriceCase(tuple([self._part(g, grids, priced, absent=False) for g in groups]))
         # Where some present record is counted by nothing, the absent one has its output. Else it
         # "adds one output to the product, at most"; as a point of every group it may add less.
         if not self._absent or all(group.silent for group in groups):
             return present
-        apart = WorstCase(present.parts, absence=True)
-        joined = WorstCase(tuple(self._part(g, grids, priced, absent=True) for g in groups))
+        apart = PriceCase(present.parts, absence=True)
+        joined = PriceCase(tuple(self._part(g, grids, priced, absent=True) for g in groups))
         return min(apart, joined, key=lambda case: case.cells)
 
     def _part(
@@ -398,8 +398,8 @@ class Pricer:
 
     # --- several rows a person ----------------------------------------------------------------
 
-    def _several_rows(self, grids: Sequence[CellGrid]) -> WorstCase:
-        worst = WorstCase()
+    def _several_rows(self, grids: Sequence[CellGrid]) -> PriceCase:
+        worst = PriceCase()
         publics = self._resolved.refine(self._resolved.start(), ("public",))
         for public in publics or ():
             types = self._resolved.refine(public, ("open",), apart=True)
@@ -409,10 +409,10 @@ class Pricer:
             case = self._of_types(types, grids)
             worst = max(worst, case, key=lambda each: each.cells)
         return (
-            WorstCase(factors=tuple(self._apart(self._asked, grids))) if publics is None else worst
+            PriceCase(factors=tuple(self._apart(self._asked, grids))) if publics is None else worst
         )
 
-    def _of_types(self, types: Sequence[RowType], grids: Sequence[CellGrid]) -> WorstCase:
+    def _of_types(self, types: Sequence[KnownType], grids: Sequence[CellGrid]) -> PriceCase:
         r = self.schema.rows_per_unit
         asked = [dict(self._resolved.asked(known)) for known in types]
         # "The maximum over multisets of r types with one public value". The maximum over single
@@ -431,13 +431,13 @@ class Pricer:
                 [TypedRows(asked[t], n) for t, n in Counter(chosen).items()]
                 for chosen in combinations_with_replacement(range(len(types)), r)
             ]
-            return WorstCase(tuple(pricing.parts(max(rows, key=pricing.cells))))
+            return PriceCase(tuple(pricing.parts(max(rows, key=pricing.cells))))
         # Too many multisets. A question that only one type asks depends on the rows of that type
         # alone, so the rows are shared out exactly; the others are priced apart and multiplied.
         homes = Counter(number for some in asked for number in some)
         local = [{n: q for n, q in some.items() if homes[n] == 1} for some in asked]
         spanning = sorted(number for number, types_of in homes.items() if types_of > 1)
-        return WorstCase(factors=(self._knapsack(local, pricing), *self._apart(spanning, grids)))
+        return PriceCase(factors=(self._knapsack(local, pricing), *self._apart(spanning, grids)))
 
     def _knapsack(self, local: Sequence[dict[int, Asked]], pricing: SeveralRowsPricer) -> int:
         """Share r rows among types so that the product of their prices is largest."""
