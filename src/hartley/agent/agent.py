@@ -163,7 +163,7 @@ class Agent:
         paid = self.ledger.reserve(
             held.schema.name,
             analyst,
-            [to_plain(one) for one in questions],
+            [to_plain(asked) for asked in questions],
             price_new,
             note="\n".join(texts),
             version=held.coded.version,
@@ -177,7 +177,7 @@ class Agent:
         answers = tuple(
             Answer(
                 text=plan.text,
-                reading=read_cells(plan, [cells[one] for one in plan.questions]),
+                reading=read_cells(plan, [cells[asked] for asked in plan.questions]),
                 bits=bits_at_least(paid.account_cells),
                 spent=paid.balance.spent_bits,
                 remaining=paid.balance.remaining,
@@ -205,8 +205,8 @@ class Agent:
         cells = [None if text in {None, NULL} else int(text or 0) for text in paid.answers]
         missing = [i for i, text in enumerate(paid.answers) if text is None]
         if missing:
-            found = held.cells([questions[i] for i in missing])
-            for i, cell in zip(missing, found, strict=True):
+            new_cells = held.cells([questions[i] for i in missing])
+            for i, cell in zip(missing, new_cells, strict=True):
                 cells[i] = cell
             self.ledger.commit(paid, [None if cell is None else str(cell) for cell in cells])
             self._note_head()
@@ -244,7 +244,7 @@ class Agent:
             lambda batch: price_of(batch, held.schema),
             open_factor=state.open_factor,
             charged=state.spent,
-            answered=[from_plain(one) for charge in charges for one in charge.questions],
+            answered=[from_plain(question) for charge in charges for question in charge.questions],
         )
         if state.population is not None:  # whose budget may hold less than that of the dataset
             balance = accountant.balance
@@ -312,10 +312,10 @@ class Agent:
         overview = self.ledger.overview(self.schema.name)
         state, size = overview.state, self.schema.record_bits
         balance = state.balance
-        some = f"at most {exactly(state.budget)} of"
+        share = f"at most {exactly(state.budget)} of"
         alone = "" if state.population else "; what other datasets tell about the person multiplies"
         promise = (
-            f"Dataset {self.schema.name}: {some if state.budget < size else 'all'} the "
+            f"Dataset {self.schema.name}: {share if state.budget < size else 'all'} the "
             f"{down_bits(size)} of a record can be learned about one person{alone}."
         )
         tightest = f" of {balance.tightest}" if balance.tightest else ""

@@ -187,16 +187,16 @@ def vacuous_labels(
         >>> vacuous_labels(median.with_steps([121])), vacuous_labels(median.with_steps([60]))
         (('MEDIAN(age)',), ())
     """
-    told: set[str] = set()
+    labels: set[str] = set()
     vacuous: dict[str, None] = {}
     for item in selection.items:
-        if item.label in told or _settled(item):
+        if item.label in labels or _settled(item):
             continue
         if any(_tells(selection, item, way, public_count) for way in _needed(selection, item)):
-            told.add(item.label)
+            labels.add(item.label)
         elif not _certainly_null(selection, item, public_count):
             vacuous[item.label] = None
-    return tuple(label for label in vacuous if label not in told)
+    return tuple(label for label in vacuous if label not in labels)
 
 
 def coarsest_steps(selection: Selection, schema: Schema) -> Steps:
@@ -215,14 +215,14 @@ def coarsest_steps(selection: Selection, schema: Schema) -> Steps:
             scale = min(scales, default=Fraction(10**60))
             if item.label not in easiest or scale > easiest[item.label][0]:
                 easiest[item.label] = scale, steps
-    found: list[Fraction | None] = [None] * len(selection.questions)
+    coarsest: list[Fraction | None] = [None] * len(selection.questions)
     for _, steps in easiest.values():
         for place, step in steps.items():
-            old = found[place]
-            found[place] = step if old is None else min(old, step)
+            old = coarsest[place]
+            coarsest[place] = step if old is None else min(old, step)
     return [
         None if question.statistic is Statistic.COUNT else step
-        for question, step in zip(selection.questions, found, strict=True)
+        for question, step in zip(selection.questions, coarsest, strict=True)
     ]
 
 

@@ -37,16 +37,16 @@ def reprice(schema: object, questions: Sequence[dict[str, Any]], rules: str) -> 
         >>> reprice(people, [to_plain(women)], "1"), reprice(people, [to_plain(women)], "0")
         (2, None)
     """
-    found = _schema(schema, rules)
-    if found is None:
+    read_schema = _schema(schema, rules)
+    if read_schema is None:
         return None
-    return price([from_plain(question) for question in questions], found).cells
+    return price([from_plain(question) for question in questions], read_schema).cells
 
 
 def open_cells(schema: object, rules: str) -> int | None:
     """Return the factor of the open columns of a recorded schema, or None as ``reprice``."""
-    found = _schema(schema, rules)
-    return None if found is None else open_factor(found)
+    read_schema = _schema(schema, rules)
+    return None if read_schema is None else open_factor(read_schema)
 
 
 def verify_prices(ledger: Ledger, **more: Any) -> LedgerReport:  # noqa: ANN401 - what Ledger.verify takes

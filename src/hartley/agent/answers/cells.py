@@ -123,10 +123,10 @@ def _divided(
 
 def _order(item: Item, bounds: Sequence[tuple[int, int] | None]) -> Estimate:
     assert item.order is not None
-    found = bounds[item.order]
-    if found is None or item.reach is None:
+    cell_range = bounds[item.order]
+    if cell_range is None or item.reach is None:
         return NULL
-    low, high = _meet(_exactly(found), _exactly(item.reach))
+    low, high = _meet(_exactly(cell_range), _exactly(item.reach))
     return Estimate.within(*_scaled(item, low, high), date=item.date)
 
 
@@ -192,8 +192,8 @@ def _scaled(item: Item, low: Fraction, high: Fraction) -> Interval:
 
 
 def _interval(bounds: Sequence[tuple[int, int] | None], place: int | None) -> Interval | None:
-    found = None if place is None else bounds[place]
-    return None if found is None else _exactly(found)
+    cell_range = None if place is None else bounds[place]
+    return None if cell_range is None else _exactly(cell_range)
 
 
 def _exactly(pair: tuple[int, int]) -> Interval:

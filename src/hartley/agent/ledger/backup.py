@@ -111,9 +111,9 @@ class Restored:
 
 def export(store: LedgerStore, path: Path) -> int:
     """Write every row as JSON lines; return how many."""
-    found: list[int] = []
-    _whole(path, lambda part: found.append(store.read(lambda t: write_lines(t, part))))
-    return found[0]
+    rows_written: list[int] = []
+    _whole(path, lambda part: rows_written.append(store.read(lambda t: write_lines(t, part))))
+    return rows_written[0]
 
 
 def back_up(store: LedgerStore, path: Path) -> None:
@@ -158,7 +158,7 @@ def restore(store: LedgerStore, source: Path, *, force: bool = False) -> Restore
         )
 
     def work(transaction: Transaction) -> Restored:
-        kept, lacking = _compare(transaction.entries(), read_backup(source))
+        shared_rows, lacking = _compare(transaction.entries(), read_backup(source))
         if lacking and not force:
             raise OptionError(
                 f"The ledger holds {lacking} rows that the backup lacks",
@@ -167,11 +167,11 @@ def restore(store: LedgerStore, source: Path, *, force: bool = False) -> Restore
             )
         if lacking:
             store.wipe(transaction)
-            kept = 0
-        _add(transaction, read_backup(source), state, kept)
+            shared_rows = 0
+        _add(transaction, read_backup(source), state, shared_rows)
         if transaction.head() != report.head:
             raise broken("the backup changed while it was read")
-        return Restored(report.rows, report.rows - kept, lacking, report.head)
+        return Restored(report.rows, report.rows - shared_rows, lacking, report.head)
 
     return store.write(work)
 

@@ -91,7 +91,7 @@ def add_row(  # noqa: PLR0913 - the parts of a row, each by name
     transaction: Transaction,
     place: RowPlace,
     kind: str,
-    told: Mapping[str, Any],
+    content: Mapping[str, Any],
     *,
     cells: int = 1,
     account_cells: int = 1,
@@ -105,7 +105,7 @@ def add_row(  # noqa: PLR0913 - the parts of a row, each by name
         analyst=place.analyst,
         account=place.holder,
         kind=kind,
-        content=canonical(told),
+        content=canonical(content),
         cells=write_integer(cells),
         account_cells=write_integer(account_cells),
         schema=place.standing.schema,
@@ -142,32 +142,32 @@ def add_event(
         check_current(standing, None, schema)
         if analyst and place.holder != analyst:
             account = Account()  # begins with nothing spent
-    told = settle(kind, content, standing, account)
+    settled = settle(kind, content, standing, account)
     # Answers are kept by version: a name that comes back would make other data look answered.
-    if told.get("version") in transaction.versions(dataset):
+    if settled.get("version") in transaction.versions(dataset):
         raise OptionError(
             "The version of the data was used before", hint="new data get a new random name"
         )
-    _check_terms(transaction, dataset, kind, told, standing, account)
-    return add_settled(transaction, dataset, analyst, kind, told, standing, account)
+    _check_terms(transaction, dataset, kind, settled, standing, account)
+    return add_settled(transaction, dataset, analyst, kind, settled, standing, account)
 
 
 def _check_terms(  # noqa: PLR0913, PLR0917 - an event and how things stood before it
     transaction: Transaction,
     dataset: str,
     kind: str,
-    told: Mapping[str, Any],
+    settled: Mapping[str, Any],
     standing: Standing | None,
     account: Account,
 ) -> None:
     """Refuse a schema under which charges would mean less, and what a population does not hold."""
-    after, charged = after_event(standing, account, kind, told, 0)
+    after, charged = after_event(standing, account, kind, settled, 0)
     check_event(standing, after, charged, kind)
     before = None if standing is None else terms_of(schema_of(transaction, dataset, standing))
-    terms = terms_of(told["schema"]) if "schema" in told else before
-    if standing is not None and before is not None and terms is not None and "schema" in told:
+    terms = terms_of(settled["schema"]) if "schema" in settled else before
+    if standing is not None and before is not None and terms is not None and "schema" in settled:
         problem = problem_of_schema(
-            before, terms, told, charged=standing.charged, rows=standing.rows
+            before, terms, settled, charged=standing.charged, rows=standing.rows
         )
         if problem:
             raise Refused(
@@ -186,7 +186,7 @@ def add_settled(  # noqa: PLR0913, PLR0917 - an event and how things stood befor
     dataset: str,
     analyst: str,
     kind: str,
-    told: Mapping[str, Any],
+    settled: Mapping[str, Any],
     standing: Standing | None,
     account: Account,
     time: str | None = None,
@@ -194,11 +194,11 @@ def add_settled(  # noqa: PLR0913, PLR0917 - an event and how things stood befor
     """Append an event that was checked."""
     last = transaction.last()
     row = 1 if last is None else last.sequence + 1
-    after, charged = after_event(standing, account, kind, told, row)
+    after, charged = after_event(standing, account, kind, settled, row)
     check_event(standing, after, charged, kind)
     cells = after.open // (1 if standing is None else standing.open)  # what this row charges
     place = RowPlace(dataset, analyst, analyst, after, charged)
-    return add_row(transaction, place, kind, told, cells=cells, account_cells=cells, time=time)
+    return add_row(transaction, place, kind, settled, cells=cells, account_cells=cells, time=time)
 
 
 def check_current(standing: Standing, version: str | None, schema: str | None) -> None:

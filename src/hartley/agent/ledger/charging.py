@@ -166,24 +166,24 @@ def check_charge(charge_plan: ChargePlan, prices: BatchPrices) -> tuple[int, int
     fits_own, fits_whole = own.holds(account_cells), whole.holds(cells)
     if fits_own and fits_whole and (shared is None or shared.holds(cells)):
         return cells, account_cells
-    bits, left = bits_at_least(account_cells), own.remaining
+    bits, remaining = bits_at_least(account_cells), own.remaining
     if fits_own and fits_whole and shared is not None and place.population is not None:
-        bits, left = bits_at_least(cells), shared.remaining
+        bits, remaining = bits_at_least(cells), shared.remaining
         problem = (
             f"the budget of the population '{place.population.name}', which its datasets share, "
-            f"holds {down_bits(left)} more"
+            f"holds {down_bits(remaining)} more"
         )
     elif fits_own:  # the open columns and the allowances do not both fit
         problem = "the budget of the dataset does not hold that much any more"
     elif place.account.bits is None:
-        problem = f"{down_bits(left)} {'is' if left == 1 else 'are'} left"
+        problem = f"{down_bits(remaining)} {'is' if remaining == 1 else 'are'} left"
     else:
-        problem = f"of the analyst's allowance {down_bits(left)} remain"
+        problem = f"of the analyst's allowance {down_bits(remaining)} remain"
     raise Refused(
         f"The question costs {up_bits(bits)} and {problem}",
         hint="ask for a coarser answer, with a larger error= or fewer bits=",
         requested=bits,
-        remaining=left,
+        remaining=remaining,
     )
 
 
@@ -206,14 +206,16 @@ def charge(transaction: Transaction, batch: Batch, prices: BatchPrices) -> Reser
         account=replace(place.account, spent=multiply(place.account.spent, account_cells)),
         population=None if place.population is None else place.population.after(cells),
     )
-    told: dict[str, Any] = {
+    content: dict[str, Any] = {
         "fresh": [charge_plan.unpaid.index(at) for at in charge_plan.fresh],
         "questions": [json.loads(batch.texts[at]) for at in charge_plan.unpaid],
         "version": place.standing.version,
     }
     if batch.note is not None:
-        told["note"] = str(batch.note)
-    entry = add_row(transaction, after, "reserve", told, cells=cells, account_cells=account_cells)
+        content["note"] = str(batch.note)
+    entry = add_row(
+        transaction, after, "reserve", content, cells=cells, account_cells=account_cells
+    )
     digests = [charge_plan.digests[at] for at in charge_plan.unpaid]
     transaction.note_asked(digests, place.holder, entry.sequence)
     paid = replace(charge_plan, place=after)
@@ -242,8 +244,8 @@ def keep(
             "An answer is to be kept for a question that was not reserved", hint="reserve it first"
         )
     place = find(transaction, reservation.dataset, reservation.analyst)
-    told = {"answers": missing, "version": reservation.version}
-    entry = add_row(transaction, place, "commit", told)
+    content = {"answers": missing, "version": reservation.version}
+    entry = add_row(transaction, place, "commit", content)
     transaction.note_answers(missing, entry.sequence)
     return entry
 

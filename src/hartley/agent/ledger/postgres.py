@@ -107,12 +107,12 @@ class PostgresLedgerStore(LedgerStore):
         )
 
     def _prepare(self, *, create: bool) -> None:
-        found = self.read(_format_of)
-        if found is None and not create:
+        noted = self.read(_format_of)
+        if noted is None and not create:
             raise InputError(f"The database {self.name} holds no ledger", hint="check the address")
-        if found is None:
+        if noted is None:
             self.write(_create)
-        elif not check_format(found, self.name):
+        elif not check_format(noted, self.name):
             self.write(_migrate)
 
     def read(self, work: Callable[[Transaction], T]) -> T:
@@ -262,9 +262,9 @@ def _create(transaction: Transaction) -> None:
 
 
 def _migrate(transaction: Transaction) -> None:
-    found = _format_of(transaction)
-    if found is not None and found < FORMAT:
-        migrate(transaction, found, _create_tables)
+    noted = _format_of(transaction)
+    if noted is not None and noted < FORMAT:
+        migrate(transaction, noted, _create_tables)
 
 
 def _create_tables(transaction: Transaction) -> None:

@@ -74,8 +74,8 @@ def _create(store: LedgerStore, transaction: Transaction) -> None:
 def _value(store: LedgerStore, transaction: Transaction, name: str) -> str | None:
     if not store.holds_table(transaction, TABLE):
         return None
-    found = transaction.run(f"SELECT value FROM {TABLE} WHERE name = ?", (name,))  # noqa: S608 - our own name
-    return str(found[0][0]) if found else None
+    rows = transaction.run(f"SELECT value FROM {TABLE} WHERE name = ?", (name,))  # noqa: S608 - our own name
+    return str(rows[0][0]) if rows else None
 
 
 def _put(transaction: Transaction, name: str, value: str) -> None:

@@ -146,9 +146,9 @@ class SqliteLedgerStore(LedgerStore):
             _create_tables(transaction)
 
     def _migrate(self, transaction: Transaction) -> None:
-        found = self._format(transaction)
-        if found is not None and found < FORMAT:  # another process may have been quicker
-            migrate(transaction, found, _create_tables)
+        noted = self._format(transaction)
+        if noted is not None and noted < FORMAT:  # another process may have been quicker
+            migrate(transaction, noted, _create_tables)
 
     # --- a file or a folder that can only be read ---
 

@@ -67,8 +67,8 @@ class Population:
 def read_fund(entry: Entry) -> Fund:
     """Read how a population stood after one of its rows."""
     try:
-        told = json.loads(entry.state)
-        return Fund(Fraction(told["budget"]), read_integer(told["spent"]))
+        plain = json.loads(entry.state)
+        return Fund(Fraction(plain["budget"]), read_integer(plain["spent"]))
     except STRANGE:
         raise unreadable(entry) from None
 
@@ -195,8 +195,8 @@ def add_population(transaction: Transaction, name: str, content: Mapping[str, An
     """Record a population, or another budget of it; refused where more is spent already."""
     row = transaction.latest("", name)
     before = None if row is None else read_fund(row)
-    told = settle_population(content, before)
-    fund = replace(before or Fund(Fraction(0)), budget=Fraction(told["bits"]))
+    settled = settle_population(content, before)
+    fund = replace(before or Fund(Fraction(0)), budget=Fraction(settled["bits"]))
     known = None if before is None else find_population(transaction, name)
     spent = 1 if known is None else known.balance.spent
     if not Balance(fund.budget, spent).holds(1):
@@ -211,7 +211,7 @@ def add_population(transaction: Transaction, name: str, content: Mapping[str, An
         analyst="",
         account=name,
         kind="population",
-        content=canonical(told),
+        content=canonical(settled),
         cells="1",
         account_cells="1",
         schema="",
@@ -363,23 +363,23 @@ class Standing:
 def read_standing(entry: Entry) -> tuple[Standing, Account]:
     """Read how the dataset and the account of a row stood after it."""
     try:
-        told = json.loads(entry.state)
-        bits = told["account"]["bits"]
+        plain = json.loads(entry.state)
+        bits = plain["account"]["bits"]
         account = Account(
-            None if bits is None else Fraction(bits), read_integer(told["account"]["spent"])
+            None if bits is None else Fraction(bits), read_integer(plain["account"]["spent"])
         )
         standing = Standing(
-            budget=Fraction(told["budget"]),
-            allotted=Fraction(told["allotted"]),
-            open=read_integer(told["open"]),
-            factor=read_integer(told["factor"]),
-            spent=read_integer(told["spent"]),
-            version=told["version"],
-            rows=told["rows"],
-            schema_row=told["schema_row"],
+            budget=Fraction(plain["budget"]),
+            allotted=Fraction(plain["allotted"]),
+            open=read_integer(plain["open"]),
+            factor=read_integer(plain["factor"]),
+            spent=read_integer(plain["spent"]),
+            version=plain["version"],
+            rows=plain["rows"],
+            schema_row=plain["schema_row"],
             schema=entry.schema,
             rules=entry.rules,
-            population=told.get("population"),
+            population=plain.get("population"),
         )
     except STRANGE:
         raise unreadable(entry) from None
@@ -400,30 +400,30 @@ def settle(
     """
     # Events are public, so that they say nothing but what is declared: no word passes unread.
     check_words(kind, content)
-    told: dict[str, Any] = {name: str(content[name]) for name in ("note",) if name in content}
+    settled: dict[str, Any] = {name: str(content[name]) for name in ("note",) if name in content}
     if kind in {"created", "schema"}:
-        told["schema"] = needed(content, "schema", kind)
+        settled["schema"] = needed(content, "schema", kind)
     # A schema that comes with a version is of other data: both are charged in one row.
     if kind in {"created", "version", "erasure"} or (kind == "schema" and "version" in content):
-        told["rows"] = _rows(content.get("rows"))
-        told["version"] = _version(content.get("version"))
+        settled["rows"] = _rows(content.get("rows"))
+        settled["version"] = _version(content.get("version"))
     if kind in {"created", "version", "erasure", "schema"}:
         factor = _factor(content.get("open_factor", 1 if standing is None else standing.factor))
-        told["open_factor"] = write_integer(factor)
-        told["open_charge"] = write_integer(_factor(content.get("open_charge", factor)))
+        settled["open_factor"] = write_integer(factor)
+        settled["open_charge"] = write_integer(_factor(content.get("open_charge", factor)))
         rules = content.get("rules", "1" if standing is None else standing.rules)
-        told["rules"] = check_name(str(rules), what="pricing rules")
+        settled["rules"] = check_name(str(rules), what="pricing rules")
     if kind in {"created", "budget", "allowance"}:
         bits = parse_number(needed(content, "bits", kind), name="the number of bits")
-        told["bits"] = str(bits)
+        settled["bits"] = str(bits)
         cells_within(bits)  # refuses what is out of reach
         if kind == "allowance":
-            told["analyst"] = check_name(content.get("analyst"), what="analyst")
-            told["before"] = str(account.bits) if account and account.bits is not None else None
+            settled["analyst"] = check_name(content.get("analyst"), what="analyst")
+            settled["before"] = str(account.bits) if account and account.bits is not None else None
         else:
-            told["before"] = None if standing is None else str(standing.budget)
-            told["promise"] = promise(bits)
-    return told
+            settled["before"] = None if standing is None else str(standing.budget)
+            settled["promise"] = promise(bits)
+    return settled
 
 
 def check_words(kind: str, content: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -438,10 +438,10 @@ def check_words(kind: str, content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def after_event(
-    standing: Standing | None, account: Account, kind: str, told: Mapping[str, Any], row: int
+    standing: Standing | None, account: Account, kind: str, settled: Mapping[str, Any], row: int
 ) -> tuple[Standing, Account]:
     """Return how a dataset and an account stand after an event in a row of the ledger."""
-    bits = Fraction(told["bits"]) if "bits" in told else Fraction(0)
+    bits = Fraction(settled["bits"]) if "bits" in settled else Fraction(0)
     if standing is None:
         standing = Standing(bits, Fraction(0), 1, 1, 1, "", None, row, "", "")
     elif kind == "migrated":
@@ -452,18 +452,18 @@ def after_event(
         allotted = standing.allotted - (account.bits or 0) + bits
         return replace(standing, allotted=allotted), replace(account, bits=bits)
     # Every version of the data has open columns of its own to pay for: the factors multiply.
-    charge = read_integer(told["open_charge"])
+    charge = read_integer(settled["open_charge"])
     standing = replace(
         standing,
         open=multiply(standing.open, charge),
-        factor=read_integer(told["open_factor"]),
-        rules=told["rules"],
+        factor=read_integer(settled["open_factor"]),
+        rules=settled["rules"],
     )
-    if "version" in told:
-        standing = replace(standing, version=told["version"], rows=told["rows"])
-    if "schema" in told:
-        version = schema_version(told["schema"])
-        population = terms_of(told["schema"]).population
+    if "version" in settled:
+        standing = replace(standing, version=settled["version"], rows=settled["rows"])
+    if "schema" in settled:
+        version = schema_version(settled["schema"])
+        population = terms_of(settled["schema"]).population
         standing = replace(standing, schema=version, schema_row=row, population=population)
     # The account of an event that charges open columns is the one that no allowance sets aside.
     return standing, replace(account, spent=multiply(account.spent, charge))

@@ -90,14 +90,14 @@ def _but_kind(column: Mapping[str, Any]) -> str:
 
 
 def problem_of_schema(
-    before: Terms, after: Terms, told: Mapping[str, Any], *, charged: bool, rows: int | None
+    before: Terms, after: Terms, settled: Mapping[str, Any], *, charged: bool, rows: int | None
 ) -> str | None:
     """Say what an event with another schema may not change, if it does.
 
     Args:
         before: of the schema that the dataset had.
         after: of the one in the event.
-        told: the event as the ledger keeps it.
+        settled: the event as the ledger keeps it.
         charged: whether anything was charged, of any version, open columns included.
         rows: how many rows the data had before the event, where that is public.
     """
@@ -107,9 +107,9 @@ def problem_of_schema(
             f"what was charged was counted for {before.unit_in_words}, and is nothing for "
             f"{after.unit_in_words}"
         )
-    full = read_integer(told["open_charge"]) >= read_integer(told["open_factor"])
+    full = read_integer(settled["open_charge"]) >= read_integer(settled["open_factor"])
     # New data: each version is priced under its own schema, so all else may change.
-    if "version" in told:
+    if "version" in settled:
         return None if full else "new data pay for all of their open columns"
     return _problem_of_same_data(before, after, rows, full_charge=full)
 

@@ -219,9 +219,11 @@ def _outputs(counted: Counted, grids: Sequence[CellGrid]) -> tuple[int, frozense
         elif statistic is Statistic.SUM and (amount := crossed_by(here, grid)):
             vector = _vector(number, counted)
             crossed[vector] = crossed.get(vector, 0) + amount
-        told = _told(statistic, here)
-        if told is _UNTOLD or told != 0:  # adding nothing is the same as not being there
-            key.append(told if told is _UNTOLD else (number, told))
+        fixed_value = _told(statistic, here)
+        if (
+            fixed_value is _UNTOLD or fixed_value != 0
+        ):  # adding nothing is the same as not being there
+            key.append(fixed_value if fixed_value is _UNTOLD else (number, fixed_value))
     most = prod(choices(kind.points, n) for kind, n in counted)  # multisets of records
     outputs = min(most, factor * regions(crossed))
     return outputs, None if outputs > 1 or _UNTOLD in key else frozenset(key)
@@ -312,13 +314,13 @@ class SeveralRowsPricer:
         names: dict[int, int] = {}
         key = tuple(
             (
-                some.amount,
+                typed.amount,
                 *(
                     (names.setdefault(n, len(names)), q, self.grids[n])
-                    for n, q in some.asked.items()
+                    for n, q in typed.asked.items()
                 ),
             )
-            for some in rows
+            for typed in rows
         )
         if key not in self._cells:
             self._cells[key] = prod(part.cells for part in self.parts(rows))
@@ -327,8 +329,8 @@ class SeveralRowsPricer:
     def parts(self, rows: Sequence[TypedRows]) -> list[PartPrice]:
         """Price the questions that some rows can touch, in parts without a common column."""
         columns: dict[int, set[str]] = {}
-        for some in rows:
-            for number, asked in some.asked.items():
+        for typed in rows:
+            for number, asked in typed.asked.items():
                 columns.setdefault(number, set()).update(asked.columns)
         return [self._part(numbers, cols, rows) for numbers, cols in apart(columns.items())]
 
@@ -343,25 +345,25 @@ class SeveralRowsPricer:
         points = prod(self.schema.columns[c].size for c in columns)
         # Bound (1), type by type: rows of different types are told apart, so they are no multiset.
         # One row in each of two open groups with a bit to hide has 4 answers, not C(3, 2) = 3.
-        several = prod(choices(points + self.absent, some.amount) for some in rows)
+        several = prod(choices(points + self.absent, typed.amount) for typed in rows)
         singles = prod(self._single(number, rows) for number in numbers)
-        kinds = [self._kinds(f"{place}", numbers, some.asked) for place, some in enumerate(rows)]
+        kinds = [self._kinds(f"{place}", numbers, typed.asked) for place, typed in enumerate(rows)]
         formed = [atoms for atoms in kinds if atoms is not None]
         joint = None  # where a type has too many atoms there is no bound (3)
         if len(formed) == len(kinds):
-            amounts = [some.amount for some in rows]
+            amounts = [typed.amount for typed in rows]
             joint = sum_over_multisets(formed, amounts, self.grids, self.most)
         return PartPrice(tuple(numbers), tuple(sorted(columns)), several, singles, None, joint)
 
     def _kinds(
         self, name: str, numbers: Sequence[int], asked: Mapping[int, Asked]
     ) -> list[TypedAtom] | None:
-        here = [number for number in numbers if number in asked]
-        atoms = self._form(tuple(asked[number] for number in here))
+        numbers_here = [number for number in numbers if number in asked]
+        atoms = self._form(tuple(asked[number] for number in numbers_here))
         if atoms is None:
             return None
         kinds = [
-            TypedAtom(f"{name}.{k}", atom.points, seen_by(atom, atoms, here))
+            TypedAtom(f"{name}.{k}", atom.points, seen_by(atom, atoms, numbers_here))
             for k, atom in enumerate(atoms.atoms)
         ]
         # "More rows never lower a bound": r rows are priced, and a row may be the absent record.
@@ -371,7 +373,7 @@ class SeveralRowsPricer:
         """Return the price of one question alone: over how many rows it counts, and by its hull."""
         grid = self.grids[number]
         sides = [
-            self._side(some.asked[number], some.amount) for some in rows if number in some.asked
+            self._side(typed.asked[number], typed.amount) for typed in rows if number in typed.asked
         ]
         statistic = sides[0].asked.statistic
         if statistic is Statistic.ORDER:

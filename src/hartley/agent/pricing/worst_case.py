@@ -221,10 +221,10 @@ class Resolved:
             terms ^= lowest
         form = self._forms[number]
         # A term without private columns holds for every record of the type, whatever else does.
-        kept = ((),) if () in private else tuple(private)
+        private_terms = ((),) if () in private else tuple(private)
         low, high = known or (0, 0)
         shift = (form.constant + low, form.constant + high)
-        return Asked(form.statistic, kept, form.direction, form.scale, shift)
+        return Asked(form.statistic, private_terms, form.direction, form.scale, shift)
 
 
 def _hull(first: Sequence[IntRange], second: Sequence[IntRange]) -> tuple[IntRange, ...]:
@@ -313,7 +313,7 @@ class Pricer:
             if row_types is None:
                 return PriceCase(factors=tuple(self._apart(self._asked, grids)))
             types = [independent(self._resolved.asked(known)) for known in row_types]
-            self._types = [[self._group(some) for some in groups] for groups in types]
+            self._types = [[self._group(members) for members in groups] for groups in types]
         worst, most = PriceCase(), 1
         priced: _Priced = {}
         for groups in self._distinct(self._types, grids):
@@ -368,8 +368,8 @@ class Pricer:
         key = (id(group), absent)
         if key not in priced:
             if group.atoms is not None:
-                here = [grids[number] for number in group.numbers]
-                priced[key] = price_part(group.numbers, group.atoms, here, absent=absent)
+                group_grids = [grids[number] for number in group.numbers]
+                priced[key] = price_part(group.numbers, group.atoms, group_grids, absent=absent)
             else:
                 priced[key] = self._unseen(group, grids, priced, absent=absent)
         return priced[key]
@@ -434,8 +434,8 @@ class Pricer:
             return PriceCase(tuple(pricing.parts(max(rows, key=pricing.cells))))
         # Too many multisets. A question that only one type asks depends on the rows of that type
         # alone, so the rows are shared out exactly; the others are priced apart and multiplied.
-        homes = Counter(number for some in asked for number in some)
-        local = [{n: q for n, q in some.items() if homes[n] == 1} for some in asked]
+        homes = Counter(number for of_type in asked for number in of_type)
+        local = [{n: q for n, q in of_type.items() if homes[n] == 1} for of_type in asked]
         spanning = sorted(number for number, types_of in homes.items() if types_of > 1)
         return PriceCase(factors=(self._knapsack(local, pricing), *self._apart(spanning, grids)))
 
@@ -461,7 +461,7 @@ class Pricer:
         for number in numbers:
             buckets.setdefault(self._resolved.known_columns(number), []).append(number)
         split = list(buckets.values()) if len(buckets) > 1 else [[number] for number in numbers]
-        return [self._again(some, grids) for some in split]
+        return [self._again(together, grids) for together in split]
 
     def _again(self, numbers: Sequence[int], grids: Sequence[CellGrid]) -> int:
         pricer = Pricer([self.questions[n] for n in numbers], self.schema)

@@ -84,16 +84,16 @@ def shared(first: Ranges, second: Ranges) -> Ranges:
         >>> shared(((0, 4), (6, 9)), ((3, 7),))
         ((3, 4), (6, 7))
     """
-    found, i, j = [], 0, 0
+    common, i, j = [], 0, 0
     while i < len(first) and j < len(second):
         low, high = max(first[i][0], second[j][0]), min(first[i][1], second[j][1])
         if low <= high:
-            found.append((low, high))
+            common.append((low, high))
         if first[i][1] < second[j][1]:
             i += 1
         else:
             j += 1
-    return tuple(found)
+    return tuple(common)
 
 
 def complement(codes: Ranges, column: Column) -> Ranges:
@@ -132,8 +132,8 @@ def conjoin(parts: Iterable[Condition], columns: Mapping[str, Column]) -> Condit
             return NONE
         else:
             rest.append(part)
-    kept = _sorted([*tests.values(), *rest])
-    return kept[0] if len(kept) == 1 else All(kept)
+    parts_in_order = _sorted([*tests.values(), *rest])
+    return parts_in_order[0] if len(parts_in_order) == 1 else All(parts_in_order)
 
 
 def disjoin(parts: Iterable[Condition], columns: Mapping[str, Column]) -> Condition:
@@ -156,12 +156,12 @@ def disjoin(parts: Iterable[Condition], columns: Mapping[str, Column]) -> Condit
             rest.append(part)
     for name, found in tests.items():
         codes = [pair for test in found for pair in test.codes]
-        one = passing(columns[name], codes, missing=any(test.missing for test in found))
-        if one == EVERY:
+        merged = passing(columns[name], codes, missing=any(test.missing for test in found))
+        if merged == EVERY:
             return EVERY
-        rest.append(one)
-    kept = _sorted(rest)
-    return kept[0] if len(kept) == 1 else Either(kept)
+        rest.append(merged)
+    parts_in_order = _sorted(rest)
+    return parts_in_order[0] if len(parts_in_order) == 1 else Either(parts_in_order)
 
 
 def reach(condition: Condition, column: Column) -> tuple[int, int] | None:

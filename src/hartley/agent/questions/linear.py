@@ -72,8 +72,8 @@ def read_linear(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - 
         "Div": lambda: _quotient(scope, node),
         "Column": lambda: _column(scope, node),
     }
-    found = readers.get(type(node).__name__, lambda: _constant(scope, node))()
-    return _within_reach(scope, node, found)
+    expression = readers.get(type(node).__name__, lambda: _constant(scope, node))()
+    return _within_reach(scope, node, expression)
 
 
 def _total(scope: Scope, node: Any, sign: Fraction) -> LinearExpression:  # noqa: ANN401 - a part of a tree

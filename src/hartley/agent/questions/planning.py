@@ -102,17 +102,17 @@ def _primitive(
     linear: LinearExpression, columns: Mapping[str, Column], *, signed: bool
 ) -> tuple[Fraction, tuple[tuple[str, int], ...], Fraction, Fraction]:
     """Return factor, coefficients, unit and offset: factor (unit sum c k + offset) + constant."""
-    kept = [(name, value) for name, value in linear.terms if value]
-    factor = kept[0][1] if signed else abs(kept[0][1])
+    nonzero = [(name, value) for name, value in linear.terms if value]
+    factor = nonzero[0][1] if signed else abs(nonzero[0][1])
     steps, offset = [], Fraction(0)
-    for name, value in kept:
+    for name, value in nonzero:
         column = columns[name]
         assert column.low is not None
         assert column.step is not None
         steps.append(value / factor * column.step)
         offset += value / factor * column.low
     unit = reduce(_divisor, steps, Fraction(0))
-    terms = tuple((name, int(s / unit)) for (name, _), s in zip(kept, steps, strict=True))
+    terms = tuple((name, int(s / unit)) for (name, _), s in zip(nonzero, steps, strict=True))
     return factor, terms, unit, offset
 
 

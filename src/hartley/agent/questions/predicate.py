@@ -188,8 +188,10 @@ def _in(scope: Scope, node: Any, *, truth: bool) -> Condition:  # noqa: ANN401 -
                 node,
             )
     columns = scope.schema.columns
-    found = [_comparison(scope, node, node.this, "EQ", v, truth=True) for v in node.expressions]
-    matched = disjoin(found, columns)
+    equalities = [
+        _comparison(scope, node, node.this, "EQ", v, truth=True) for v in node.expressions
+    ]
+    matched = disjoin(equalities, columns)
     if truth:
         return matched
     if isinstance(matched, Test):  # a long list is turned around once, not value by value

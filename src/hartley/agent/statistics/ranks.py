@@ -108,7 +108,7 @@ def _narrow(
     """Narrow searches together while that makes progress, and in two halves where it does not."""
     rows = coded.rows
     while searches:
-        conditions = list(dict.fromkeys(one.where for one in searches))
+        conditions = list(dict.fromkeys(search.where for search in searches))
         grid, apart = ConditionGrid(()), False
         if len(conditions) > 1:
             grid = grid_for(coded, columns, conditions, MOST_GROUPS)
@@ -117,16 +117,16 @@ def _narrow(
         # Many groups leave little room for stretches: where they are no narrower than before, fewer
         # conditions are searched at a time.
         width = _width(coded, grid, searches, rows)
-        stuck = width > 1 and width >= max(one.width for one in searches)
+        stuck = width > 1 and width >= max(search.width for search in searches)
         if stuck or apart:
             order = {where: place for place, where in enumerate(conditions)}
-            searches.sort(key=lambda one: (order[one.where], one.low))
+            searches.sort(key=lambda search: (order[search.where], search.low))
             middle = len(searches) // 2  # one search alone is never stuck
             _narrow(coded, terms, columns, searches[:middle])
             _narrow(coded, terms, columns, searches[middle:])
             return
         counted = _count(coded, terms, grid, searches, width)
-        searches = [one for one in searches if not one.empty and one.width > 1]
+        searches = [search for search in searches if not search.empty and search.width > 1]
         rows = counted.within(_stretches(searches))
 
 
@@ -145,7 +145,7 @@ def _width(coded: CodedTable, grid: ConditionGrid, searches: list[Search], rows:
 def _stretches(searches: list[Search]) -> list[tuple[int, int]]:
     """Return the values that are still possible as few closed stretches."""
     merged: list[tuple[int, int]] = []
-    for low, high in sorted({(one.low, one.low + one.width - 1) for one in searches}):
+    for low, high in sorted({(search.low, search.low + search.width - 1) for search in searches}):
         if merged and low <= merged[-1][1] + 1:
             merged[-1] = merged[-1][0], max(high, merged[-1][1])
         else:
@@ -161,25 +161,27 @@ def _count(
     first = stretches[0][0]
     value = form_value(coded, terms)
     key = value if width == 1 else _stretch(value, first, width)
-    kept = [present(coded, [column for column, _ in terms])]
+    filters = [present(coded, [column for column, _ in terms])]
     if not grid.axes:
-        (where,) = {one.where for one in searches}
-        kept.append(condition(coded, where))
+        (where,) = {search.where for search in searches}
+        filters.append(condition(coded, where))
     if searches[0].rank is not None:  # before anything is counted every value is possible
-        kept.append(disjoined([inside(value.copy(), low, high) for low, high in stretches]))
+        filters.append(disjoined([inside(value.copy(), low, high) for low, high in stretches]))
     keys = [axis.key(coded) for axis in grid.axes]
-    found = coded.run(select(coded, [*keys, key], [exp.Count(this=exp.Star())], conjoined(kept)))
-    values = whole(found.column(f"k{len(keys)}"), 0)
+    fetched = coded.run(
+        select(coded, [*keys, key], [exp.Count(this=exp.Star())], conjoined(filters))
+    )
+    values = whole(fetched.column(f"k{len(keys)}"), 0)
     if width > 1:
         values = first + values * width
-    counted = ValueCounts.fetched(grid, found, values)
+    counted = ValueCounts.fetched(grid, fetched, values)
     chosen: dict[Condition, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
-    for one in searches:
-        if one.where not in chosen:
-            chosen[one.where] = counted.of(one.where)
-        seen, times = chosen[one.where]
-        near = (seen >= one.low) & (seen < one.low + one.width)
-        one.narrow(seen[near], times[near], width)
+    for search in searches:
+        if search.where not in chosen:
+            chosen[search.where] = counted.of(search.where)
+        seen, times = chosen[search.where]
+        near = (seen >= search.low) & (seen < search.low + search.width)
+        search.narrow(seen[near], times[near], width)
     return counted
 
 
@@ -203,10 +205,10 @@ class ValueCounts:
     counts: NDArray[np.int64]
 
     @classmethod
-    def fetched(cls, grid: ConditionGrid, found: Arrow, values: NDArray[np.int64]) -> ValueCounts:
+    def fetched(cls, grid: ConditionGrid, groups: Arrow, values: NDArray[np.int64]) -> ValueCounts:
         """Order what an engine counted."""
-        counts = whole(found.column("v0"), 0)
-        places = grid.places(found)
+        counts = whole(groups.column("v0"), 0)
+        places = grid.places(groups)
         cells = np.ravel_multi_index(places, grid.shape) if places else np.zeros_like(values)
         order = np.lexsort((values, cells))
         return cls(grid, cells[order], values[order], counts[order])
@@ -227,8 +229,8 @@ class ValueCounts:
             if chosen.size == 1:
                 start, end = np.searchsorted(self.cells, (chosen[0], chosen[0] + 1))
                 return values[start:end], counts[start:end]
-            kept = np.isin(self.cells, chosen, assume_unique=False)
-            values, counts = values[kept], counts[kept]
+            inside = np.isin(self.cells, chosen, assume_unique=False)
+            values, counts = values[inside], counts[inside]
         seen, at = np.unique(values, return_inverse=True)
         times = np.zeros(seen.size, dtype=np.int64)
         np.add.at(times, at, counts)

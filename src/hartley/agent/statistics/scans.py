@@ -58,14 +58,14 @@ class Axis:
 
     def passing(self, test: Test) -> NDArray[np.bool_]:
         """Return which places pass a test."""
-        found = np.zeros(self.size, dtype=bool)
+        passes = np.zeros(self.size, dtype=bool)
         starts = None if self.starts is None else np.array(self.starts)
         for low, high in test.codes:
             ends = (low, high + 1) if starts is None else np.searchsorted(starts, (low, high + 1))
-            found[ends[0] : ends[1]] = True
+            passes[ends[0] : ends[1]] = True
         if self.nullable:
-            found[-1] = test.missing
-        return found
+            passes[-1] = test.missing
+        return passes
 
     def key(self, coded: CodedTable) -> exp.Expression:
         """Return the place of a row, NULL where the value is missing."""
@@ -113,9 +113,9 @@ class ConditionGrid:
         if not self.axes:
             return All(), where
         parts = where.parts if isinstance(where, All) else (where,)
-        told = tuple(part for part in parts if self.columns.issuperset(columns_of(part)))
-        rest = tuple(part for part in parts if part not in told)
-        return All(told), All(rest)
+        by_cells = tuple(part for part in parts if self.columns.issuperset(columns_of(part)))
+        rest = tuple(part for part in parts if part not in by_cells)
+        return All(by_cells), All(rest)
 
     def cells(self, where: Condition) -> tuple[Any, ...]:
         """Return the cells of a condition as an index of arrays of this shape."""
@@ -149,10 +149,10 @@ class ConditionGrid:
             mask = combine(mask, self._mask(part))
         return mask
 
-    def places(self, found: Arrow) -> tuple[NDArray[np.int64], ...]:
+    def places(self, fetched: Arrow) -> tuple[NDArray[np.int64], ...]:
         """Return the cell of every fetched group, an index an axis."""
         return tuple(
-            whole(found.column(f"k{i}"), axis.size - 1) for i, axis in enumerate(self.axes)
+            whole(fetched.column(f"k{i}"), axis.size - 1) for i, axis in enumerate(self.axes)
         )
 
 
@@ -205,16 +205,16 @@ def families(
     listed: dict[frozenset[str], list[Condition]] = {}
     for where in conditions:
         listed.setdefault(frozenset(columns_of(where)), []).append(where)
-    found: list[tuple[frozenset[str], list[Condition]]] = []
+    merged: list[tuple[frozenset[str], list[Condition]]] = []
     for columns in sorted(listed, key=lambda names: (-len(names), sorted(names))):
-        for i, (others, members) in enumerate(found):
+        for i, (others, members) in enumerate(merged):
             union = columns | others
             if columns <= others or _cells(coded, union) <= SMALL_CELLS:
-                found[i] = (union, members + listed[columns])
+                merged[i] = (union, members + listed[columns])
                 break
         else:
-            found.append((columns, listed[columns]))
-    return found
+            merged.append((columns, listed[columns]))
+    return merged
 
 
 def _cells(coded: CodedTable, columns: Iterable[str]) -> int:
@@ -267,10 +267,10 @@ def _alone(coded: CodedTable, requests: list[Request]) -> dict[Request, int | No
     """Compute measures of one condition, as somebody would who writes the statement by hand."""
     where = condition(coded, requests[0][0])
     results: dict[Request, int | None] = {}
-    for some in _chunks(requests):
-        values = [aggregate(coded, measure) for _, measure in some]
-        found = coded.run(select(coded, [], values, where))
-        for request, column in zip(some, found.columns, strict=True):
+    for chunk in _chunks(requests):
+        values = [aggregate(coded, measure) for _, measure in chunk]
+        fetched = coded.run(select(coded, [], values, where))
+        for request, column in zip(chunk, fetched.columns, strict=True):
             results[request] = _result(request[1], column[0].as_py())
     return results
 
@@ -289,13 +289,14 @@ def _grouped(
     slots = list(dict.fromkeys((split[where][1], measure) for where, measure in requests))
     keys = [axis.key(coded) for axis in grid.axes]
     results: dict[Request, int | None] = {}
-    cells = {where: grid.cells(told) for where, (told, _) in split.items()}
-    for some in _chunks(slots):
-        values = [aggregate(coded, measure, rest) for rest, measure in some]
-        found = coded.run(select(coded, [key.copy() for key in keys], values, None))
-        places = grid.places(found)
+    cells = {where: grid.cells(by_cells) for where, (by_cells, _) in split.items()}
+    for chunk in _chunks(slots):
+        values = [aggregate(coded, measure, rest) for rest, measure in chunk]
+        fetched = coded.run(select(coded, [key.copy() for key in keys], values, None))
+        places = grid.places(fetched)
         filled = {
-            slot: _fill(grid, places, slot[1], found.column(f"v{i}")) for i, slot in enumerate(some)
+            slot: _fill(grid, places, slot[1], fetched.column(f"v{i}"))
+            for i, slot in enumerate(chunk)
         }
         for where, measure in requests:
             slot = split[where][1], measure

@@ -90,8 +90,8 @@ def _joined(kind: type[exp.And | exp.Or], parts: list[exp.Expression]) -> exp.Ex
     # and DuckDB refuses expressions of that depth.
     while len(parts) > 1:
         pairs: list[exp.Expression] = [
-            kind(this=_wrapped(kind, one), expression=_wrapped(kind, other))
-            for one, other in zip(parts[::2], parts[1::2], strict=False)
+            kind(this=_wrapped(kind, first), expression=_wrapped(kind, second))
+            for first, second in zip(parts[::2], parts[1::2], strict=False)
         ]
         parts = pairs + parts[len(pairs) * 2 :]
     return parts[0] if parts else None
@@ -170,9 +170,11 @@ def aggregate(
     # SUM, MIN and MAX skip rows in which their value is NULL, as a product or form is with one
     # column missing.
     needed -= set(measure.columns)
-    kept = conjoined([None if where is None else condition(coded, where), present(coded, needed)])
-    if kept is not None:
-        call = exp.Filter(this=call, expression=exp.Where(this=kept))
+    row_filter = conjoined(
+        [None if where is None else condition(coded, where), present(coded, needed)]
+    )
+    if row_filter is not None:
+        call = exp.Filter(this=call, expression=exp.Where(this=row_filter))
     # DuckDB and PostgreSQL give sums back as 128-bit integers or decimals, which arrive as Python
     # objects; 64 bits arrive as an array.
     return cast(call, "BIGINT") if fits and measure.kind == "sum" else call
