@@ -52,15 +52,15 @@ _HOMES = {
     "hartley.policies.categories.merging": ("CategoryMerging",),
     "hartley.policies.quantizers.optimal": ("CutQuantizer", "optimal_quantizer"),
     "hartley.policies.quantizers.quantizer": ("UniformQuantizer",),
-    "hartley.guarantees.certificate": ("Certificate",),
     "hartley.guarantees.certify": ("certify", "verify_exhaustively"),
+    "hartley.guarantees.verify": ("Certificate", "verify_certificate"),
     "hartley.policies.document": ("PolicyDocument",),
     "hartley.studies.release": ("ReleaseReport", "release"),
     "hartley.ranges.schema.schema": ("Column", "Schema"),
     "hartley.guarantees.accountant": ("Accountant",),
     "hartley.agent.agent": ("Agent",),
     "hartley.agent.quotes": ("Wish", "quote"),
-    "hartley.agent.answers.reply": ("Answer", "BatchAnswer", "Quote"),
+    "hartley.agent.answers.answer": ("Answer", "BatchAnswer", "Quote"),
     "hartley.agent.answers.estimate": ("Estimate", "Reading"),
     "hartley.agent.ledger.ledger": ("Ledger", "open_ledger"),
     "hartley.studies.tradeoff": ("Tradeoff", "tradeoff"),
@@ -151,12 +151,12 @@ if TYPE_CHECKING:
     from hartley.adversaries.testing import HypothesisTesting as HypothesisTesting
     from hartley.adversaries.uniqueness import Uniqueness as Uniqueness, grid_policy as grid_policy
     from hartley.agent.agent import Agent as Agent
-    from hartley.agent.answers.estimate import Estimate as Estimate, Reading as Reading
-    from hartley.agent.answers.reply import (
+    from hartley.agent.answers.answer import (
         Answer as Answer,
         BatchAnswer as BatchAnswer,
         Quote as Quote,
     )
+    from hartley.agent.answers.estimate import Estimate as Estimate, Reading as Reading
     from hartley.agent.ledger.ledger import Ledger as Ledger, open_ledger as open_ledger
     from hartley.agent.quotes import Wish as Wish, quote as quote
     from hartley.agent.transcript import transcripts_of as transcripts_of
@@ -178,10 +178,13 @@ if TYPE_CHECKING:
         UndefinedMeasure as UndefinedMeasure,
     )
     from hartley.guarantees.accountant import Accountant as Accountant
-    from hartley.guarantees.certificate import Certificate as Certificate
     from hartley.guarantees.certify import (
         certify as certify,
         verify_exhaustively as verify_exhaustively,
+    )
+    from hartley.guarantees.verify import (
+        Certificate as Certificate,
+        verify_certificate as verify_certificate,
     )
     from hartley.measures.capacity import zero_error_capacity_bound as zero_error_capacity_bound
     from hartley.measures.closeness import (

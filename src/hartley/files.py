@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import glob
+import hashlib
 import json
 import os
 import shutil
@@ -373,6 +374,22 @@ def read_text_file(
             f"The {what} {path} cannot be read: line {line} is not UTF-8 text",
             hint="save it as UTF-8",
         ) from None
+
+
+def file_digest(path: str | os.PathLike[str]) -> str:
+    """Return the SHA-256 fingerprint of every byte of a file.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile() as file:
+        ...     file_digest(file.name)[:8]
+        'e3b0c442'
+    """
+    try:
+        with content_of(path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        raise InputError(f"The file {path} cannot be read", hint="check the path") from None
 
 
 def parse_json(text: str, *, what: str, kind: type[InputError] = OptionError) -> Any:  # noqa: ANN401 - nested plain values

@@ -24,10 +24,10 @@ def verify_command(
 
     [dim]Example: hartley verify policy.toml certificate.json[/dim]
     """
-    from hartley.guarantees.certificate import Certificate
+    from hartley.guarantees.verify import Certificate, verify_certificate
 
     found = Certificate.load(certificate)
-    found.check(policy)
+    verify_certificate(found, policy)
     try:
         found.refuse_unsound()
     except CertificateError as error:

@@ -28,11 +28,11 @@ Question = TypeVar("Question", bound="Hashable")
 
 
 @dataclass(frozen=True)
-class Balance:
+class ChargedBudget:
     """A budget and what was charged to it, in exact integers.
 
     Example:
-        >>> balance = Balance(limit=16, charged=6)
+        >>> balance = ChargedBudget(limit=16, charged=6)
         >>> balance.room, balance.covers(2), balance.covers(3)
         (2, True, False)
     """
@@ -61,7 +61,7 @@ class Balance:
         """Whether a charge leaves the product within the budget."""
         return self.charged * cells <= self.limit
 
-    def charge(self, cells: int) -> Balance:
+    def charge(self, cells: int) -> ChargedBudget:
         """Return the balance after a charge, or refuse it."""
         if cells < 1:
             raise OptionError(
@@ -75,7 +75,7 @@ class Balance:
                 requested=cost,
                 remaining=self.remaining,
             )
-        return Balance(self.limit, self.charged * cells)
+        return ChargedBudget(self.limit, self.charged * cells)
 
 
 class Accountant(Generic[Question]):
@@ -116,7 +116,7 @@ class Accountant(Generic[Question]):
     ) -> None:
         self._price = price
         self._answered = set(answered)
-        start = Balance(floor_power(budget))
+        start = ChargedBudget(floor_power(budget))
         if not start.covers(open_factor * charged):
             raise OptionError(
                 f"The budget of {budget} bits does not cover what is already told: the open columns"

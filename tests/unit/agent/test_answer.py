@@ -12,8 +12,8 @@ from rich.console import Console
 
 from hartley.agent.answers.cells import cell_of, read, read_cells
 from hartley.agent.answers.estimate import Estimate, float_above, float_below, rounded, shown
+from hartley.agent.precision import steps_for_error, worst_errors
 from hartley.agent.questions.question import parse
-from hartley.agent.wish import steps_for_error, worst_errors
 from hartley.errors import EngineError, OptionError, Refused
 from hartley.ranges.schema.schema import Column, Schema
 

@@ -32,8 +32,8 @@ def float_below(number: Fraction) -> float:
         >>> float_below(Fraction(1, 3)) < Fraction(1, 3) < float_above(Fraction(1, 3))
         True
     """
-    found = float(number)
-    return found if Fraction(found) <= number else math.nextafter(found, -math.inf)
+    nearest = float(number)
+    return nearest if Fraction(nearest) <= number else math.nextafter(nearest, -math.inf)
 
 
 def float_above(number: Fraction) -> float:
@@ -159,7 +159,7 @@ def html_table(reading: Reading) -> str:
 
 def records(reading: Reading) -> list[dict[str, object]]:
     """Return a dictionary a group, of plain values, for JSON."""
-    found = []
+    rows = []
     for keys, row in zip(reading.groups, reading.rows, strict=True):
         record: dict[str, object] = {
             name: _plain(key) for name, key in zip(reading.keys, keys, strict=True)
@@ -173,8 +173,8 @@ def records(reading: Reading) -> list[dict[str, object]]:
                 "error": error,
                 "may_be_null": estimate.may_be_null,
             }
-        found.append(record)
-    return found
+        rows.append(record)
+    return rows
 
 
 def _plain(key: Key) -> object:
@@ -205,23 +205,26 @@ def arrow_table(reading: Reading) -> pa.Table:
 
     names: dict[str, list[object]] = {}
     for place, name in enumerate(reading.keys):
-        found = [_typed(keys[place]) for keys in reading.groups]
-        kinds = {type(value) for value in found if value is not None}
+        key_values = [_typed(keys[place]) for keys in reading.groups]
+        kinds = {type(value) for value in key_values if value is not None}
         if kinds == {int, float}:
-            found = [None if value is None else float(value) for value in found]  # type: ignore[arg-type]  # numbers
+            key_values = [None if value is None else float(value) for value in key_values]  # type: ignore[arg-type]  # numbers
         elif len(kinds) > 1:
-            found = [
+            key_values = [
                 None if value is None else keys[place].shown
-                for value, keys in zip(found, reading.groups, strict=True)
+                for value, keys in zip(key_values, reading.groups, strict=True)
             ]
-        names[name] = found
+        names[name] = key_values
     suffixes = ("_low", "_high", "_error", "_may_be_null")
     more = [label + suffix for label in reading.labels for suffix in suffixes]
     given = [*reading.keys, *reading.labels]
     fresh = iter(distinct([*given, *more])[len(given) :])  # a label may end like a suffix
     for place, label in enumerate(reading.labels):
         rows = [row[place] for row in reading.rows]
-        columns = [*zip(*map(_numbers, rows), strict=True), [one.may_be_null for one in rows]]
+        columns = [
+            *zip(*map(_numbers, rows), strict=True),
+            [estimate.may_be_null for estimate in rows],
+        ]
         for name, values in zip((label, *(next(fresh) for _ in suffixes)), columns, strict=True):
             names[name] = list(values)
     return pa.table(names)

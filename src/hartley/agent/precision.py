@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from hartley.agent.answers.cells import ROOT_GRID, root_up
 from hartley.agent.answers.estimate import rounded
-from hartley.agent.pricing.finest_steps import size_of
+from hartley.agent.pricing.price import size_of
 from hartley.agent.questions.batch import Statistic
-from hartley.agent.questions.selection import Item, Kind
+from hartley.agent.questions.selection import Item, NumberKind
 from hartley.agent.questions.values import decimal
 from hartley.errors import OptionError, Refused
 from hartley.exact import parse_number
@@ -85,12 +85,12 @@ def _steps(
 ) -> list[tuple[int, Fraction]]:
     """Return the places of the questions of an item, each with the coarsest step that will do."""
     counts = [(item.count, Fraction(1))] if item.count is not None else []
-    if item.kind is Kind.COUNT:
+    if item.kind is NumberKind.COUNT:
         return counts
     scaled = wish / (abs(item.scale) * _unscaled(item))
-    if item.reach is None or (item.kind is not Kind.SUM and _range_width(item) <= 2 * scaled):
+    if item.reach is None or (item.kind is not NumberKind.SUM and _range_width(item) <= 2 * scaled):
         return _constants(selection, item)
-    if item.kind in (Kind.SUM, Kind.ORDER):
+    if item.kind in (NumberKind.SUM, NumberKind.ORDER):
         place = item.sum if item.order is None else item.order
         assert place is not None
         return [*counts, (place, _within(selection.questions[place], 2 * scaled))]
@@ -101,7 +101,7 @@ def _steps(
         return [*_constants(selection, item), *counts]
     if rows is None:
         raise _unpromised(selection, item, wish)
-    if item.kind is Kind.AVERAGE:
+    if item.kind is NumberKind.AVERAGE:
         return [*counts, (item.sum, _within(total, 2 * scaled * rows))]
     return [*counts, *_spread_steps(selection, item, wish, rows)]
 
@@ -116,7 +116,7 @@ def _spread_steps(
     width = 2 * wish / item.scale**2
     assert item.reach is not None
     largest = item.reach[1]
-    if item.kind is Kind.DEVIATION:
+    if item.kind is NumberKind.DEVIATION:
         root = 2 * wish / abs(item.scale) - WIDEST_ROOT - Fraction(1, ROOT_GRID)
         if root < 0:
             raise Refused(
@@ -138,15 +138,15 @@ def _worst(
     selection: Selection, item: Item, public_count: PublicCount | None, *, fullest: bool
 ) -> Fraction:
     widths = [Fraction(_width(selection.questions[place])) for place in item.parts]
-    if item.kind is Kind.COUNT:
+    if item.kind is NumberKind.COUNT:
         return widths[0] / 2
     if item.reach is None:
         return Fraction(0)
     counted = 0 if item.count is None else _width(selection.questions[item.count])
-    if item.kind is Kind.SUM:
+    if item.kind is NumberKind.SUM:
         return (abs(item.scale) * widths[0] + abs(item.shift) * counted) / 2
     width = widths[0]
-    if item.kind is not Kind.ORDER:
+    if item.kind is not NumberKind.ORDER:
         rows = _known_rows(selection, item, public_count)
         if rows is None and fullest:
             rows = item.rows[1]
@@ -160,7 +160,7 @@ def _divided_width(selection: Selection, item: Item, counted: int, rows: int | N
         return _range_width(item)
     if rows is not None and rows <= item.sample:  # NULL, whatever the data
         return Fraction(0)
-    if item.kind is not Kind.AVERAGE:
+    if item.kind is not NumberKind.AVERAGE:
         return _spread_width(selection, item, rows)
     assert item.sum is not None
     return Fraction(_width(selection.questions[item.sum]), rows or 1)
@@ -187,16 +187,16 @@ def vacuous_labels(
         >>> vacuous_labels(median.with_steps([121])), vacuous_labels(median.with_steps([60]))
         (('MEDIAN(age)',), ())
     """
-    told: set[str] = set()
+    labels: set[str] = set()
     vacuous: dict[str, None] = {}
     for item in selection.items:
-        if item.label in told or _settled(item):
+        if item.label in labels or _settled(item):
             continue
         if any(_tells(selection, item, way, public_count) for way in _needed(selection, item)):
-            told.add(item.label)
+            labels.add(item.label)
         elif not _certainly_null(selection, item, public_count):
             vacuous[item.label] = None
-    return tuple(label for label in vacuous if label not in told)
+    return tuple(label for label in vacuous if label not in labels)
 
 
 def coarsest_steps(selection: Selection, schema: Schema) -> Steps:
@@ -215,14 +215,14 @@ def coarsest_steps(selection: Selection, schema: Schema) -> Steps:
             scale = min(scales, default=Fraction(10**60))
             if item.label not in easiest or scale > easiest[item.label][0]:
                 easiest[item.label] = scale, steps
-    found: list[Fraction | None] = [None] * len(selection.questions)
+    coarsest: list[Fraction | None] = [None] * len(selection.questions)
     for _, steps in easiest.values():
         for place, step in steps.items():
-            old = found[place]
-            found[place] = step if old is None else min(old, step)
+            old = coarsest[place]
+            coarsest[place] = step if old is None else min(old, step)
     return [
         None if question.statistic is Statistic.COUNT else step
-        for question, step in zip(selection.questions, found, strict=True)
+        for question, step in zip(selection.questions, coarsest, strict=True)
     ]
 
 
@@ -230,9 +230,9 @@ def _settled(item: Item) -> bool:
     """Whether the schema alone settles a number, but for being NULL."""
     if item.rows[1] == 0:
         return True
-    if item.kind is Kind.COUNT:
+    if item.kind is NumberKind.COUNT:
         return item.rows[0] == item.rows[1]
-    if item.reach is None or item.kind is not Kind.SUM:
+    if item.reach is None or item.kind is not NumberKind.SUM:
         return item.reach is None or item.reach[0] == item.reach[1]
     return item.reach[0] == item.reach[1] and item.rows[0] == item.rows[1]
 
@@ -243,7 +243,7 @@ def _needed(selection: Selection, item: Item) -> list[dict[int, Fraction]]:
     At a step the largest total lies in another cell than the smallest where every row counts.
     """
     count = {} if item.count is None else {item.count: Fraction(item.rows[1])}
-    if item.kind is Kind.COUNT:
+    if item.kind is NumberKind.COUNT:
         return [count]
     if item.reach is None:
         return []
@@ -254,9 +254,9 @@ def _needed(selection: Selection, item: Item) -> list[dict[int, Fraction]]:
 
     least, most = item.reach
     rows = item.rows[1]
-    if item.kind is Kind.ORDER:
+    if item.kind is NumberKind.ORDER:
         return [parted(item.order, most)]
-    if item.kind is Kind.SUM:
+    if item.kind is NumberKind.SUM:
         ends = [number * end for number in item.rows for end in (least, most)]
         return [parted(item.sum, max(ends)), *([count] if count else [])]
     ways = [parted(item.sum, rows * most)]
@@ -270,7 +270,7 @@ def _tells(
 ) -> bool:
     """Whether each question of one way to tell an item has more than one cell to lie in."""
     rows = item.rows[1]
-    if item.kind not in (Kind.COUNT, Kind.SUM, Kind.ORDER):
+    if item.kind not in (NumberKind.COUNT, NumberKind.SUM, NumberKind.ORDER):
         assert item.reach is not None
         width = item.reach[1] - item.reach[0]
         if any(selection.questions[place].step > width for place in way):
@@ -293,14 +293,14 @@ def _bounds(question: Question, item: Item, rows: int) -> tuple[int, int]:
     if question.statistic is Statistic.ORDER:
         return item.reach
     power = 2 if question.statistic is Statistic.SQUARES else 1
-    numbers = item.rows if item.kind is Kind.SUM else (rows,)
+    numbers = item.rows if item.kind is NumberKind.SUM else (rows,)
     ends = [number * end**power for number in numbers for end in item.reach]
     return min(ends), max(ends)
 
 
 def _certainly_null(selection: Selection, item: Item, public_count: PublicCount | None) -> bool:
     """Whether everybody may know that there are too few rows."""
-    if item.kind in (Kind.COUNT, Kind.SUM):
+    if item.kind in (NumberKind.COUNT, NumberKind.SUM):
         return False
     rows = _known_rows(selection, item, public_count)
     return rows is not None and rows <= item.sample
@@ -308,7 +308,7 @@ def _certainly_null(selection: Selection, item: Item, public_count: PublicCount 
 
 def _unscaled(item: Item) -> Fraction:
     """A variance is in squared units: its scale counts twice."""
-    return abs(item.scale) if item.kind is Kind.VARIANCE else Fraction(1)
+    return abs(item.scale) if item.kind is NumberKind.VARIANCE else Fraction(1)
 
 
 def _spread_width(selection: Selection, item: Item, rows: int | None) -> Fraction:
@@ -326,7 +326,7 @@ def _spread_width(selection: Selection, item: Item, rows: int | None) -> Fractio
         width = Fraction(left, rows) + _squared_mean_width(off, rows, largest)
         if item.sample:
             width = width * rows / (rows - 1)
-    return width if item.kind is Kind.VARIANCE else root_up(width) + WIDEST_ROOT
+    return width if item.kind is NumberKind.VARIANCE else root_up(width) + WIDEST_ROOT
 
 
 def _squared_mean_width(off: int, rows: int, largest: int) -> Fraction:
@@ -338,10 +338,10 @@ def _range_width(item: Item) -> Fraction:
     """Return how wide the answer can be by the range of the values alone, in units of the form."""
     assert item.reach is not None
     width = Fraction(item.reach[1] - item.reach[0])
-    if item.kind in (Kind.AVERAGE, Kind.ORDER):
+    if item.kind in (NumberKind.AVERAGE, NumberKind.ORDER):
         return width
     variance = width**2 / 4 * (2 if item.sample else 1)
-    return variance if item.kind is Kind.VARIANCE else root_up(variance) + WIDEST_ROOT
+    return variance if item.kind is NumberKind.VARIANCE else root_up(variance) + WIDEST_ROOT
 
 
 def _known_rows(selection: Selection, item: Item, public_count: PublicCount | None) -> int | None:

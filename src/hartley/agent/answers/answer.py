@@ -1,4 +1,4 @@
-"""What the agent replies: a quote before, an answer after, and how both are shown."""
+"""What the agent replies: a quote before, an answer after, and what both promise."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.agent.answers.estimate import records, rounded
 from hartley.agent.ledger.entries import write_integer
+from hartley.agent.pricing.price import RULES
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least
-from hartley.guarantees.promise import down_bits, up_bits
+from hartley.guarantees.certificate import Certificate
+from hartley.guarantees.promise import UNRELATED, down_bits, shown_up, up_bits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,11 +25,13 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from hartley.agent.answers.estimate import Estimate, Reading
-    from hartley.guarantees.certificate import Certificate
+    from hartley.ranges.schema.schema import Schema
 
 
 MOST_NAMED = 3
 """So many numbers are named in a sentence."""
+LONG = 10**15
+"""A larger number of answers is shown as a power of two."""
 
 
 def _listed(words: Sequence[str], joint: str = ", ") -> str:
@@ -345,3 +349,44 @@ class BatchAnswer:
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.answers))
+
+
+# --- what is promised of an answer ----------------------------------------------------------
+
+
+def certificate_of(texts: Sequence[str], cells: int, schema: Schema) -> Certificate:
+    """Return what is promised of a batch: how many answers one person's data can produce.
+
+    Example:
+        >>> from hartley.ranges.schema.schema import Schema
+        >>> sex = {"sex": {"kind": "private", "values": ["F", "M"]}}
+        >>> people = Schema.read({"table": {"name": "people"}, "columns": sex})
+        >>> print(certificate_of(["SELECT COUNT(*) FROM people WHERE sex = 'F'"], 2, people).claim)
+        Whatever the data of one person is, the answers take one of at most 2 values.
+    """
+    who = "one row is one person" if schema.unit is None else f"'{schema.unit}' names the person"
+    rows = schema.rows_per_unit
+    number = f"{cells:,}" if cells < LONG else f"2^{shown_up(bits_at_least(cells))}"
+    return Certificate(
+        kind="noiseless privacy",
+        claim=(
+            "Whatever the data of one person is, the answers take one of at most "
+            f"{number} value{'s' if cells != 1 else ''}."
+        ),
+        value=bits_at_least(cells),
+        unit="bits",
+        theorem="Farokhi 2019 (Noiseless Privacy), Definition 1, with the accountant's theorem",
+        rule="corrected",
+        sound=True,
+        certainty="bound",
+        assumptions=(
+            f"{who}, who has at most {rows} row{'s' if rows != 1 else ''}",
+            "everybody else's data stays fixed",
+            UNRELATED,
+            "the schema, public columns and the number of rows are known to everybody"
+            if schema.rows == "public"
+            else "the schema and public columns are known to everybody",
+            "the truth is the table clamped to its ranges and snapped to its steps",
+        ),
+        parameters={"questions": list(texts), "cells": write_integer(cells), "rules": RULES},
+    )
