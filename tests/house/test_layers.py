@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "engines": ROOTS,
     "ranges": ROOTS | {"kernels", "engines"},
     "measures": BELOW_MEASURES,
-    "policies": BELOW_MEASURES | {"measures"},
+    "policies": BELOW_MEASURES | {"measures", "chart"},
     "guarantees": BELOW_GUARANTEES,
     "agent": BELOW_GUARANTEES | {"guarantees"},
     "adversaries": BELOW_GUARANTEES | {"chart"},

@@ -27,8 +27,7 @@ from hartley.guarantees.promise import (
     within,
 )
 from hartley.guarantees.records import INSIDE, budget_text, compare_budget
-from hartley.policies.quantizers.calibration import cells_met, cells_reached, outputs_telling
-from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.policies.quantizers.calibration import cells_met, outputs_telling
 from hartley.ranges.boxes.box import Box, Interval
 from hartley.ranges.boxes.cut_box import CutBox
 from hartley.ranges.boxes.enclosure import check_defined, range_of
@@ -39,11 +38,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hartley.guarantees.promise import Consequence
-    from hartley.policies.quantizers.optimal import CutQuantizer
+    from hartley.policies.quantizers.quantizer import Quantizer
     from hartley.policies.quantizers.query import Aggregate
     from hartley.ranges.boxes.expression import Expression
-
-    Quantizer = UniformQuantizer | CutQuantizer
 
 OTHERS = "everybody else's data stays fixed while one person's varies over its whole range"
 MOST_PEOPLE_CUT = 10_000
@@ -70,16 +67,12 @@ class Answer:
 
         Farokhi 2019 (Noiseless Privacy), Theorem 8, corrected.
         """
-        if isinstance(self.quantizer, UniformQuantizer):
-            length = self.quantizer.high - self.quantizer.low
-            return cells_reached(length, self.reach, self.quantizer.levels)
-        released = len(set(self.quantizer.released))
-        return min(released, cells_met(self.quantizer.edges, self.reach))
+        return self.quantizer.outputs_within(self.reach)
 
     @property
     def printed(self) -> bool:
         """Whether the cells follow the rule as printed, which is unsound."""
-        return isinstance(self.quantizer, UniformQuantizer) and self.quantizer.rule == "printed"
+        return self.quantizer.rule == "printed"
 
     @property
     def accuracy(self) -> str:
@@ -205,14 +198,14 @@ def of_query(box: Box, query: Expression, quantizer: Quantizer) -> tuple[Consequ
 
 def _covers_exactly(quantizer: Quantizer, reached: Interval) -> bool:
     ends = (quantizer.low, quantizer.high)
-    return isinstance(quantizer, UniformQuantizer) and ends == (reached.low, reached.high)
+    return quantizer.is_equal and ends == (reached.low, reached.high)
 
 
 # --- indistinguishability -----------------------------------------------------------------------
 
 
 def promise_indistinguishability(
-    quantizer: UniformQuantizer, query: Expression, box: Box, budget: object
+    quantizer: Quantizer, query: Expression, box: Box, budget: object
 ) -> Promise:
     """Certify how many outputs tell one value of a person from another.
 

@@ -19,17 +19,16 @@ from hartley.guarantees.promise import (
     exactly,
     up_bits,
 )
-from hartley.guarantees.records import INSIDE, ROWS, budget_text, outputs_of
+from hartley.guarantees.records import INSIDE, ROWS, budget_text
 from hartley.policies.categories.merging import Secrets
-from hartley.policies.kinds import LineColumn, Pram, columns_of
-from hartley.policies.perturbation.leakage import guessing_gain, pram_leakage, rounded_up
+from hartley.policies.perturbation.leakage import pram_leakage, rounded_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hartley.policies.categories.merging import CategoryMerging
     from hartley.policies.document import PolicyDocument
-    from hartley.policies.kinds import ColumnPolicy
+    from hartley.policies.perturbation.pram import Pram
     from hartley.ranges.relations.relation import Relation
 
 
@@ -151,14 +150,13 @@ def promise_perturbation(document: PolicyDocument, budget: object) -> Promise:
         document: the policy, with one perturbed column at least.
         budget: the bits that were asked for; whether they are kept is part of the claim.
     """
-    lines = [column.name for column in document.columns if isinstance(column, LineColumn)]
-    if lines:
+    if document.lines:
         raise InputError(
-            f"The policy moves '{lines[0]}' near a line and perturbs '{document.prams[0].name}' at "
-            "random, which no one certificate covers",
+            f"The policy moves '{next(iter(document.lines))}' near a line and perturbs "
+            f"'{document.prams[0].name}' at random, which no one certificate covers",
             hint="write two policies",
         )
-    gains = {", ".join(columns_of(column)): _gain(column) for column in document.columns}
+    gains = {", ".join(column.columns): column.guessing_gain() for column in document.columns}
     shown = {printable(name): gain and str(gain) for name, gain in gains.items()}
     listed = ", ".join(printable(name) for name in gains)
     unbounded = [printable(name) for name, gain in gains.items() if gain is None]
@@ -188,14 +186,6 @@ def promise_perturbation(document: PolicyDocument, budget: object) -> Promise:
         consequences=tuple(one for pram in document.prams for one in _consequences(pram)),
         parameters={"gains": shown, "missing": "counted", "budget": budget_text(budget)},
     )
-
-
-def _gain(column: ColumnPolicy) -> Fraction | None:
-    """Return by how much a column multiplies the chance of a guess; None where by anything."""
-    if isinstance(column, Pram):
-        return guessing_gain(column.matrix)
-    outputs = outputs_of(column).count
-    return None if outputs is None else Fraction(outputs + 1)
 
 
 def _claim(gain: Fraction, bits: float, unbounded: list[str], budget: object, *, kept: bool) -> str:
