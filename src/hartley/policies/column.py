@@ -54,6 +54,8 @@ class ColumnPolicy:
     """Whether what is released is drawn at random."""
     is_kept: ClassVar[bool] = False
     """Whether what is released is the value itself, clamped at most."""
+    needs_ranges: ClassVar[bool] = False
+    """Whether it hides a hypothesis, for which the declared ranges of other columns are needed."""
 
     if TYPE_CHECKING:
         # A dataclass would take a property that exists at run time for the default of its field.

@@ -82,7 +82,8 @@ class PolicyDocument:
         object.__setattr__(self, "design", _as_lists(dict(self.design)))
         self._check_queries()
         for column in self.columns:
-            column.check_ranges(self.ranges)
+            if column.needs_ranges:
+                column.check_ranges(self.ranges)
         self.to_toml()
 
     def _check_queries(self) -> None:
@@ -146,8 +147,9 @@ class PolicyDocument:
     @property
     def lines(self) -> dict[str, LinePolicy]:
         """How columns hide on which side of a line their values lie, by column."""
-        ranges = self.ranges
-        policies = {column.name: column.hides(ranges) for column in self.columns}
+        policies = {
+            column.name: column.hides(self.ranges) for column in self.columns if column.needs_ranges
+        }
         return {name: policy for name, policy in policies.items() if policy is not None}
 
     @property

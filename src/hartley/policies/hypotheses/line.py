@@ -50,6 +50,7 @@ class LineColumn(ColumnPolicy):
 
     kinds = ("stretch", "blur")
     needed = ("line", "reach", "low", "high")
+    needs_ranges = True
 
     def __post_init__(self) -> None:
         if self.reach <= 0:
