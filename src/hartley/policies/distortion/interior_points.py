@@ -174,6 +174,8 @@ def repaired(problem: Problem, limit: Limit, rule: Floats, dead: float) -> Float
     risk = limit.measure(joint_of(problem, rule), base=math.e)
     if risk <= limit.risk:
         return rule
+    # A little less than the formula, so that rounding leaves the mixture within the limit; beyond
+    # 700 nats the exponential overflows, and nothing of the rule can stay.
     kept = math.expm1(limit.risk) / math.expm1(risk) * (1 - 1e-13) if risk < 700 else 0.0
     return np.asarray(kept * rule + (1 - kept) * (problem.key @ rule))
 
@@ -209,6 +211,8 @@ def least_within(
             rule = normalised(kept)
             risk = kind.measure(joint_of(problem, rule), base=math.e)
             best, high = (rule, risk) if risk < high else (best, high)
+        # Prices prove below which risk the share of what is not allowed cannot vanish; the halving
+        # alone would rest on what the solver failed to find.
         proved = limit.prices(strict, found.multipliers).least_risk(0.0, tried)
         low = max(low, min(proved, high))
     return best, low
@@ -258,6 +262,8 @@ def _advance(problem: Problem, limit: Limit, state: _State, weights: Floats) -> 
     share = 1 / keys
     sums = [float(product.sum()) for product in state.products]
     mean = sum(sums) / (released * (1 + share * limit.count))
+    # Predictor and corrector as in ``second_order``, for two kinds of products: r z, and the
+    # weights of the limit times its slacks, of which each key value has its share.
     ahead = newton.direction(0.0, 0.0)
     short = min(1.0, *_reaches(state, ahead))
     tried = state.moved(ahead, short, short)

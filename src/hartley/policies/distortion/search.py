@@ -359,6 +359,8 @@ class Solver:
             return min(answer.proved(proof).gap for answer in answers) / self.scale
 
         missed = share_missed(self.faithful(tolerance).rule)
+        # The least cost C(lambda) = min_P D + lambda R does not fall as lambda grows, since R >= 0:
+        # a bound for a smaller lambda is one for this lambda as well.
         for smaller in () if self.unrelated else PROVING_WEIGHTS:
             if missed <= tolerance or smaller * self.scale >= found.weight:
                 break
@@ -406,6 +408,8 @@ class Solver:
         """Drop released values that nearly never occur, where the rule stays as good."""
         rule: Floats = found.rule
         total = problem.key @ rule
+        # Thinner rules are easier to use. They may cost as much as the tolerance leaves, or as the
+        # rule itself where that was missed; their own cost is measured again, margin included.
         allowed = max(found.bound + goal, found.cost)
         for threshold in (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10):
             thinner = np.where(total > threshold, rule, 0.0)
@@ -430,6 +434,8 @@ class Solver:
         bound = max(bounds)
         gap = max(told.cost + told.margin - bound, 0.0)
         best = scores[bounds.index(bound)]
+        # D' + lambda R' >= bound for every rule: one with D' <= D tells (bound - D) / lambda at
+        # least.
         least = min(max((bound - told.distortion) / weight, 0.0), told.risk)
         return Answer(rule, told.distortion, told.risk, weight, bound, gap, least, best, steps)
 
@@ -501,6 +507,8 @@ class Solver:
         rule = normalised((1 - share) * low.rule + share * high.rule)
         scores = tuple(some for some in (low.scores, high.scores) if some is not None)
         steps = low.steps + high.steps
+        # Scores prove something for any lambda. Which one fits the mixture best is not known
+        # before: the slopes at both ends and that of the chord are tried.
         weights = {low.weight, high.weight, _chord(low, high)}
         return min(
             (self.certified(rule, scores, weight, steps) for weight in weights),
@@ -550,6 +558,8 @@ class Solver:
         allowed = self.problem.distortion <= lowest + 1e-12 * (self.scale or 1.0)
         if (allowed.sum(axis=1) == 1).all():
             return self._only(allowed.astype(np.float64), None)
+        # Several releases are equally faithful to some key value: whatever is not allowed costs as
+        # much as a thousand nats, so that next to nothing of it remains to be cut off below.
         strict = replace(self.scaled, distortion=np.where(allowed, 0.0, 1e3), weight=1.0)
         found = solve_second(strict, tolerance=tolerance)
         return self._only(normalised(np.where(allowed, found.rule, 0.0)), found.bound)
@@ -557,6 +567,7 @@ class Solver:
     def _only(self, rule: Floats, least_risk: float | None) -> Answer:
         """Return a rule of the least distortion, which nothing else competes with."""
         told = evaluate(self.problem.weighing(0.0), rule)
+        # ``least`` is a sum of rounded products: taken down by more than they can have gained.
         bound = self.least - 1e-15 * sum(self.problem.sizes) * self.least
         gap = max(told.distortion + told.margin - bound, 0.0)
         least = told.risk if least_risk is None else min(max(least_risk, 0.0), told.risk)

@@ -87,6 +87,7 @@ class Prices:
         """
         paid, sizes = self.paid(risk)
         error = EPSILON * ((self.terms + 16) * sizes + 2 * np.abs(self.base)) + less
+        # Outward, as in ``problem.lower_bound``: the errors come off before the minimum is taken.
         least = (self.base - paid - error).min(axis=1)
         total, spread = float(self.key @ least), float(self.key @ np.abs(least))
         if not math.isfinite(total):
@@ -117,6 +118,8 @@ class Prices:
 
     def mixed(self, other: Prices, share: float) -> Prices:
         """Return a mixture: so much of these, the rest of others."""
+        # The dual is concave, so that a mixture of two of its points is one; only the rounding of
+        # the mixture itself is taken off.
         rest = 1 - share
         lost = 4 * EPSILON * (share * np.abs(self.base) + rest * np.abs(other.base))
         return Prices(
@@ -189,6 +192,8 @@ def _dips(one: Prices, other: Prices, low: float, high: float) -> Floats:
         + (one.linear - other.linear).clip(0)
     )
     bent = 2 * long * steeper + long**2 * np.maximum(one.falling, other.falling) * math.exp(-low)
+    # A function whose second derivative is at most B lies above its chord less B/8; a little more
+    # is taken off for the rounding of the exponentials.
     return np.asarray(bent / 8 * (1 + 1e-9))
 
 
