@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING
 
 from hartley.errors import InputError
 from hartley.exact import floor_power, parse_number
-from hartley.guarantees.answers import OTHERS, Answer, answer_aggregate, of_query, promise_answers
+from hartley.guarantees.answers import (
+    OTHERS,
+    Answer,
+    answer_aggregate,
+    of_query,
+    promise_answers,
+    raised,
+    reach_bounds,
+)
 from hartley.guarantees.categories import promise_perturbation
 from hartley.guarantees.hypotheses import promise_lines
 from hartley.guarantees.promise import UNRELATED, counted, exactly
-from hartley.guarantees.reach import raised, reach_bounds
 from hartley.guarantees.records import INSIDE, MISSING, count_outputs, promise_records
 from hartley.policies.quantizers.query import Aggregate
 from hartley.ranges.boxes.box import Box, Interval
@@ -109,8 +116,8 @@ def _promise_rows(
     }
     more: list[Consequence] = []
     for column, expression in expressions:
-        found = _cells(document, column, expression)
-        more += found if len(expressions) == 1 else _named(found, column.name)
+        consequences = _cells(document, column, expression)
+        more += consequences if len(expressions) == 1 else _named(consequences, column.name)
     return promise_records(
         outputs,
         {name: length for name, length in lengths.items() if length},
@@ -205,9 +212,9 @@ def _promise_aggregates(document: PolicyDocument, budget: object) -> Promise:
                 hint=f'write in [design]: columns = {{{query.column} = ["100", "250"]}}',
             )
         side = Interval(*ranges[query.column])
-        answer, found = answer_aggregate(query, quantizer_of(column), side, people)
+        answer, consequences = answer_aggregate(query, quantizer_of(column), side, people)
         answers.append(answer)
-        more += found if len(document.columns) == 1 else _named(found, str(query))
+        more += consequences if len(document.columns) == 1 else _named(consequences, str(query))
         read[query.column] = [str(side.low), str(side.high)]
     table = (
         f"the table has exactly {counted(people, 'row')}, one a person, no value is missing, and "
@@ -237,9 +244,13 @@ def _people(document: PolicyDocument) -> int:
     return people
 
 
-def _named(found: tuple[Consequence, ...], of: str) -> tuple[Consequence, ...]:
+def _named(consequences: tuple[Consequence, ...], of: str) -> tuple[Consequence, ...]:
     """Tell what follows for one column from what follows for another."""
     return tuple(
-        replace(one, name=f"{one.name} of {of}", sentence=f"About {of}: {one.sentence}")
-        for one in found
+        replace(
+            consequence,
+            name=f"{consequence.name} of {of}",
+            sentence=f"About {of}: {consequence.sentence}",
+        )
+        for consequence in consequences
     )

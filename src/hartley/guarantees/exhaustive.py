@@ -87,8 +87,8 @@ def _try_people(
         others = [other for other in people if other != name]
         for fixed in product(*(people[other] for other in others)):
             point = dict(zip(others, fixed, strict=True))
-            found = {policy.cell(expression.at(point | {name: v})) for v in values}
-            most = max(most, len(found))
+            cells = {policy.cell(expression.at(point | {name: v})) for v in values}
+            most = max(most, len(cells))
     return most
 
 

@@ -146,9 +146,13 @@ def promise_lines(document: PolicyDocument) -> Promise:
     if len(promises) == 1:
         return replace(weakest, claim=f"{weakest.claim} {rest}")
     consequences = [
-        replace(each, name=f"{each.name} of {name}", sentence=f"Of {name}: {each.sentence}")
+        replace(
+            consequence,
+            name=f"{consequence.name} of {name}",
+            sentence=f"Of {name}: {consequence.sentence}",
+        )
         for promise, name in zip(promises, lines, strict=True)
-        for each in promise.consequences
+        for consequence in promise.consequences
     ]
     claims = [promise.claim for promise in promises]
     return replace(
@@ -189,12 +193,12 @@ def _promise_one(document: PolicyDocument, name: str, policy: LinePolicy) -> Pro
 def _rest(document: PolicyDocument) -> str:
     """Say what is told by everything that has no line."""
     sizes = count_outputs((column.outputs() for column in document.columns), "counted")
-    kept = [printable(name) for name, size in sizes.items() if size is None]
+    unbounded = [printable(name) for name, size in sizes.items() if size is None]
     few = [printable(name) for name, size in sizes.items() if size is not None]
-    told = f"Nothing else is promised about a person: {', '.join(kept)} can take any value"
+    sentence = f"Nothing else is promised about a person: {', '.join(unbounded)} can take any value"
     if few:
-        told += f", and {', '.join(few)} together {_product(sizes):,} values"
-    return f"{told}."
+        sentence += f", and {', '.join(few)} together {_product(sizes):,} values"
+    return f"{sentence}."
 
 
 def _product(sizes: Mapping[str, int | None]) -> int:

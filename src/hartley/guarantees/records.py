@@ -130,8 +130,8 @@ def _promise_nothing(
     sizes: Mapping[str, int | None], assumptions: tuple[str, ...], parameters: dict[str, Any]
 ) -> Promise:
     """Certify that nothing is promised, since some column is released as it is."""
-    kept = [printable(name) for name, size in sizes.items() if size is None]
-    are = "it is" if len(kept) == 1 else "they are"
+    unbounded = [printable(name) for name, size in sizes.items() if size is None]
+    are = "it is" if len(unbounded) == 1 else "they are"
     rest = [size for size in sizes.values() if size is not None]
     beside = (
         f" Beside that, the release of a record is one of at most {math.prod(rest):,} values."
@@ -141,8 +141,8 @@ def _promise_nothing(
     return Promise(
         kind="local noiseless privacy",
         claim=(
-            f"Nothing is promised about a person: {' and '.join(kept)} can take any value and "
-            f"{'is' if len(kept) == 1 else 'are'} released as {are}.{beside}"
+            f"Nothing is promised about a person: {' and '.join(unbounded)} can take any value and "
+            f"{'is' if len(unbounded) == 1 else 'are'} released as {are}.{beside}"
         ),
         value=math.inf,
         unit="bits",
@@ -165,10 +165,10 @@ def compare_budget(budget: object, outputs: int) -> str:
     if budget is None:
         return ""
     allowed, bits = floor_power(budget), parse_number(budget, name="the budget in bits")
-    told = f"the budget of {exactly(bits)} bit{'' if bits == 1 else 's'}"
+    asked = f"the budget of {exactly(bits)} bit{'' if bits == 1 else 's'}"
     if outputs <= allowed:
-        return f" That keeps {told}."
-    return f" That breaks {told}, which allows {counted(allowed, 'value')}."
+        return f" That keeps {asked}."
+    return f" That breaks {asked}, which allows {counted(allowed, 'value')}."
 
 
 def names(columns: Iterable[Output]) -> str:

@@ -118,7 +118,7 @@ class PolicyDocument:
                 "The columns of the design are not a table",
                 hint='write for example columns = {height = ["100", "250"]}',
             )
-        found = {}
+        ranges = {}
         for name, ends in listed.items():
             if not isinstance(ends, list) or len(ends) != 2:
                 raise InputError(
@@ -126,8 +126,8 @@ class PolicyDocument:
                     hint='write for example ["100", "250"]',
                 )
             interval = Interval.of((ends[0], ends[1]))
-            found[name] = (interval.low, interval.high)
-        return found
+            ranges[name] = (interval.low, interval.high)
+        return ranges
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:
@@ -312,8 +312,8 @@ def _read(content: dict[str, Any], name: str) -> PolicyDocument:
     """Turn the content of a file into a policy, or say which place makes no sense."""
     place = _sentence(name)
     if content.get("format") != FORMAT or isinstance(content.get("format"), bool):
-        told = f"has format {content['format']}" if "format" in content else "names no format"
-        raise InputError(f"{place} {told}", hint=f"this version reads format = {FORMAT}")
+        complaint = f"has format {content['format']}" if "format" in content else "names no format"
+        raise InputError(f"{place} {complaint}", hint=f"this version reads format = {FORMAT}")
     unknown = [key for key in content if key not in ("format", "title", "design", "columns")]
     if unknown:
         raise InputError(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from hartley.errors import HartleyError, InputError
 from hartley.policies.categories.merged_column import MergedColumn
 from hartley.policies.column import ColumnPolicy
-from hartley.policies.hypotheses.line import LineColumn
+from hartley.policies.hypotheses.line_column import LineColumn
 from hartley.policies.kept_column import KeptColumn
 from hartley.policies.perturbation.pram import Pram
 from hartley.policies.quantizers.columns import CutColumn, QuantizedColumn

@@ -195,8 +195,11 @@ class PrivacyDistortion:
             method=method,
             objective=objective,
         )
-        told = relation.left_out_sentence, *(relation.view.missing_notes if relation.view else ())
-        model.notes = tuple(note for note in (*told, relation.note) if note)
+        sentences = (
+            relation.left_out_sentence,
+            *(relation.view.missing_notes if relation.view else ()),
+        )
+        model.notes = tuple(note for note in (*sentences, relation.note) if note)
         model.rows = relation.rows
         model.confidential_values = tuple(relation.secret_range)
         if model.squared and objective == "mutual_information":

@@ -224,9 +224,9 @@ class Found:
 
     def try_rule(self, problem: Problem, rule: Array) -> None:
         """Keep a rule if it costs less."""
-        told = evaluate(problem, rule)
-        if self.rule is None or told.cost + told.margin < self.cost:
-            self.rule, self.cost = rule, told.cost + told.margin
+        value = evaluate(problem, rule)
+        if self.rule is None or value.cost + value.margin < self.cost:
+            self.rule, self.cost = rule, value.cost + value.margin
 
     def try_scores(self, problem: Problem, value: Array, candidates: tuple[Array, ...]) -> None:
         """Keep scores if they prove more: a released value at a time, then all together.

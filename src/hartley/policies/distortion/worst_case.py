@@ -132,12 +132,14 @@ class WorstCase:
         """
         scaled = self.solver.scaled
         inside = self.limit(scaled, max(risk, SMALLEST_RISK))
-        found = solve_inside(scaled, inside, tolerance=tolerance / 4)
-        assert found.multipliers is not None
-        kept = found.multipliers
-        prices = inside.prices(self.problem, Multipliers(kept.weights * self.scale, kept.scores))
-        rule = self._thinned(found, self.limit(scaled, risk), tolerance)
-        return self._point(risk, rule, prices, found.steps)
+        inner = solve_inside(scaled, inside, tolerance=tolerance / 4)
+        assert inner.multipliers is not None
+        multipliers = inner.multipliers
+        prices = inside.prices(
+            self.problem, Multipliers(multipliers.weights * self.scale, multipliers.scores)
+        )
+        rule = self._thinned(inner, self.limit(scaled, risk), tolerance)
+        return self._point(risk, rule, prices, inner.steps)
 
     def _thinned(self, found: Inside, limit: Limit, tolerance: float) -> Floats:
         """Drop released values that nearly never occur, where the rule stays as good."""
@@ -159,8 +161,8 @@ class WorstCase:
 
     def _margin(self, distortion: float, risk: float, weight: float) -> float:
         """Return what rounding can have hidden of a rule's cost, at most."""
-        told = weight * (4 + risk) if math.isfinite(weight * risk) else 0.0
-        return EPSILON * (sum(self.problem.sizes) + 16) * (distortion + told)
+        weighed_risk = weight * (4 + risk) if math.isfinite(weight * risk) else 0.0
+        return EPSILON * (sum(self.problem.sizes) + 16) * (distortion + weighed_risk)
 
     # --- the ends -----------------------------------------------------------------------------
 
@@ -426,16 +428,18 @@ def _curve(
     nats = math.log(terms.base)
     # Where distortion has stopped falling, the rule that tells nothing was traced again.
     quiet = worst.ends[0]
-    fresh = (one for one in traced if one in worst.ends or one.distortion < quiet.distortion)
+    fresh = (
+        before for before in traced if before in worst.ends or before.distortion < quiet.distortion
+    )
     points = [_curve_point(worst, point, nats) for point in fresh]
     floor: list[tuple[float, float]] = []
     mixtures = [(point.distortion, point.risk / nats) for point in traced]
-    for one, other in pairwise(traced):
-        lower = one.prices if one.limit > 0 else other.prices
-        risks, floors = floor_between(lower, other.prices, one.limit, other.limit)
+    for before, after in pairwise(traced):
+        lower = before.prices if before.limit > 0 else after.prices
+        risks, floors = floor_between(lower, after.prices, before.limit, after.limit)
         floor += zip((risks / nats).tolist(), floors.tolist(), strict=True)
         for share in np.linspace(0, 1, STEPS + 1)[1:-1]:
-            rule = (1 - share) * one.rule + share * other.rule
+            rule = (1 - share) * before.rule + share * after.rule
             distortion, risk = worst.told(rule)
             mixtures.append((distortion, risk / nats))
     return TradeoffCurve(

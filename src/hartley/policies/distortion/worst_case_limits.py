@@ -280,8 +280,8 @@ class Divergence(Limit):
         """Return the divergences, times p(c), less what is allowed."""
         self._own, self._joint, self._total = self.problem.scores(columns)
         self._gradient = self.problem.given @ self._own - self.risk
-        found: Floats = (self._joint * self._own).sum(axis=0) - self.risk * self._total
-        return found[None]
+        excess: Floats = (self._joint * self._own).sum(axis=0) - self.risk * self._total
+        return excess[None]
 
     def pulled(self, weights: Floats) -> Floats:
         """Return weights times the one gradient of each column."""
@@ -304,20 +304,20 @@ class Divergence(Limit):
         The scores of the method's own columns, and the scores that moved along with its steps:
         only those are right for released values that die out.
         """
-        told = self._own if self._told is None else self._told / weights
-        candidates = [Multipliers(weights, told), Multipliers(weights, self._own)]
+        scores = self._own if self._told is None else self._told / weights
+        candidates = [Multipliers(weights, scores), Multipliers(weights, self._own)]
         if self._kept is not None:
             candidates.append(self._kept)
         best, proved = candidates[0], np.full(weights.shape[1], -np.inf)
-        for some in candidates:
-            prices = self.prices(self.problem, some)
+        for candidate in candidates:
+            prices = self.prices(self.problem, candidate)
             least = (prices.base - prices.paid(self.risk)[0] - values[:, None]).min(axis=0)
             better = np.where(np.isfinite(least), least, -np.inf) > proved
-            assert some.scores is not None
+            assert candidate.scores is not None
             assert best.scores is not None
             best = Multipliers(
-                np.where(better, some.weights, best.weights),
-                np.where(better, some.scores, best.scores),
+                np.where(better, candidate.weights, best.weights),
+                np.where(better, candidate.scores, best.scores),
             )
             proved = np.where(better, least, proved)
         self._kept = best

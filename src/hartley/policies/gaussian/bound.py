@@ -72,9 +72,9 @@ class Programme:
         for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas"):
             setattr(settings, name, TOLERANCE)
         nothing = csc_array((goal.size, goal.size))
-        found = clarabel.DefaultSolver(nothing, goal, matrix, constant, cones, settings).solve()
-        point, dual = np.asarray(found.x), np.asarray(found.z)
-        if str(found.status) not in USABLE or not np.isfinite([*point, *dual]).all():
+        solution = clarabel.DefaultSolver(nothing, goal, matrix, constant, cones, settings).solve()
+        point, dual = np.asarray(solution.x), np.asarray(solution.z)
+        if str(solution.status) not in USABLE or not np.isfinite([*point, *dual]).all():
             return None
         released = _unpacked(point[: of_key * (of_key + 1) // 2], of_key, scale=1.0)
         # The slope of log det is the multiplier of the lower right block, which holds I - K T K'.
@@ -227,7 +227,7 @@ class GaussianBound:
         model = (
             "If both sides are Gaussian" if self.gaussian else "With this entropy and covariance"
         )
-        told = (
+        summary = (
             f"{model}, no rule with a mean squared distortion of at most {self.distortion:.6g} "
             f"tells less than {shown_below(self.low)} {self.unit} about the confidential side."
         )
@@ -241,7 +241,7 @@ class GaussianBound:
             f"Both sides are proved in exact arithmetic ({self.method}); they lie "
             f"{self.gap:.1g} apart."
         )
-        return (told, *((reached,) if self.gaussian else ()), proof, DISCRETE, *self.notes)
+        return (summary, *((reached,) if self.gaussian else ()), proof, DISCRETE, *self.notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -291,9 +291,9 @@ class GaussianFrontier:
             return self._result(distortion, base, None, ends, "closed form", price=math.inf)
         released, slopes, method = self._point(distortion)
         factor, high = self._allowed(released, allowed)
-        found = best_floor(self.model, slopes, allowed)
-        ends = found.nats, max(high, found.nats)
-        return self._result(distortion, base, factor, ends, method, price=found.price)
+        floor = best_floor(self.model, slopes, allowed)
+        ends = floor.nats, max(high, floor.nats)
+        return self._result(distortion, base, factor, ends, method, price=floor.price)
 
     def _allowed(self, released: Floats, distortion: Fraction) -> tuple[Floats | None, float]:
         """Return an allowed rule and what it tells; the key itself where no other is found."""
@@ -306,22 +306,22 @@ class GaussianFrontier:
         """Return a covariance of the release, slopes that may prove it best, and where from."""
         whitened, share = self.model.whitened, distortion / self.model.variance
         size = whitened.shape[1]
-        found, method = (1 - share) * np.eye(size), "closed form (8)"
+        released, method = (1 - share) * np.eye(size), "closed form (8)"
         slopes: list[Floats] = []
         if size > 1:
             filled = None if self.model.determined else fill(self.model, distortion)
             solved = None
             if filled is not None and filled.allowed:
-                found, method = np.eye(size) - filled.whitened, "water-filling, Proposition 5"
+                released, method = np.eye(size) - filled.whitened, "water-filling, Proposition 5"
             else:
                 solved, method = self._programme.solve(share), "semidefinite programme (6)"
             if solved is not None:
-                found = solved[0]
+                released = solved[0]
                 slopes.append(solved[1])
-        left = np.eye(whitened.shape[0]) - whitened @ found @ whitened.T
-        values, vectors = np.linalg.eigh(left)
+        remaining = np.eye(whitened.shape[0]) - whitened @ released @ whitened.T
+        values, vectors = np.linalg.eigh(remaining)
         slopes.append((vectors / np.maximum(values, 1e-15)) @ vectors.T)
-        return found, slopes, method
+        return released, slopes, method
 
     def _result(  # noqa: PLR0913, PLR0917 - each is one field
         self,
@@ -396,8 +396,8 @@ def quadratic_gaussian_bound(  # noqa: PLR0913 - the covariances of two sides, a
     """
     check_base(base)
     model = read_gaussian(confidential, key, cross)
-    found = GaussianFrontier(model).bound(check_distortion(distortion), base=base)
-    return found if entropy is None else _not_gaussian(found, model, entropy)
+    bound = GaussianFrontier(model).bound(check_distortion(distortion), base=base)
+    return bound if entropy is None else _not_gaussian(bound, model, entropy)
 
 
 def _not_gaussian(found: GaussianBound, model: GaussianModel, entropy: float) -> GaussianBound:

@@ -39,8 +39,8 @@ class Threshold:
     @classmethod
     def parse(cls, hypothesis: str) -> Threshold:
         """Read a hypothesis such as "weight >= 30 * (height/100)**2"."""
-        found = COMPARISON.match(hypothesis.strip())
-        sides = [parse_expression(found[name]) for name in ("column", "threshold")] if found else []
+        match = COMPARISON.match(hypothesis.strip())
+        sides = [parse_expression(match[name]) for name in ("column", "threshold")] if match else []
         for column, line in (sides, reversed(sides)) if sides else ():
             if column.operation == "var" and column.arguments[0] not in line.names:
                 return cls(column.arguments[0], line)

@@ -164,7 +164,7 @@ def pram_leakage(
     """
     matrix = pram.matrix
     gain, support = guessing_gain(matrix), support_relation(matrix)
-    told = None
+    confidential = None
     if joint is not None:
         read = joint if isinstance(joint, JointDistribution) else JointDistribution.of(joint)
         if read.matrix.shape[1] != len(pram.values):
@@ -173,7 +173,7 @@ def pram_leakage(
                 f"{len(pram.values)} values",
                 hint="give one column a value of the matrix",
             )
-        told = _confidential(read, matrix.doubles)
+        confidential = _confidential(read, matrix.doubles)
     return PramLeakage(
         columns=pram.columns,
         gain=gain,
@@ -182,7 +182,7 @@ def pram_leakage(
         maximin=maximin_information(support),
         odds=odds_factor(matrix),
         values=len(pram.values),
-        confidential=told,
+        confidential=confidential,
         about=about,
     )
 

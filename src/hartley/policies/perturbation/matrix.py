@@ -208,8 +208,8 @@ def retaining(probability: object, values: int) -> ExactMatrix:
         >>> retaining("0.8", 3).texts()[0]
         ['0.8', '0.1', '0.1']
     """
-    kept = parse_number(probability, name="the probability to keep a value")
-    if not 0 <= kept <= 1:
+    probability_kept = parse_number(probability, name="the probability to keep a value")
+    if not 0 <= probability_kept <= 1:
         raise OptionError(
             f"A value cannot be kept with probability {probability}",
             hint="give a number from 0 to 1, for example 0.8",
@@ -220,8 +220,8 @@ def retaining(probability: object, values: int) -> ExactMatrix:
             "There is one value only, so nothing can be perturbed",
             hint="choose a column with several values",
         )
-    other = (1 - kept) / (values - 1)
-    rows = [[kept if x == y else other for y in range(values)] for x in range(values)]
+    other = (1 - probability_kept) / (values - 1)
+    rows = [[probability_kept if x == y else other for y in range(values)] for x in range(values)]
     return ExactMatrix.exactly(rows)
 
 
@@ -285,11 +285,11 @@ def odds_factor(matrix: ExactMatrix) -> Fraction | None:
         >>> float(odds_factor(retaining("0.9", 2))), odds_factor(ExactMatrix.of([[1, 0], [0, 1]]))
         (9.0, None)
     """
-    found = Fraction(1)
+    largest = Fraction(1)
     for numbers in (matrix.parts, matrix.weights):
         live = numbers[:, numbers.any(axis=0)]
         for most, least in zip(live.max(axis=0).tolist(), live.min(axis=0).tolist(), strict=True):
             if least == 0:
                 return None
-            found = max(found, Fraction(most, least))
-    return found
+            largest = max(largest, Fraction(most, least))
+    return largest
