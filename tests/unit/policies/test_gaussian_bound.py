@@ -246,6 +246,11 @@ def determinant(rows):
     return total
 
 
+def test_a_matrix_that_is_not_symmetric_proves_nothing():
+    turned = [[1.0, -1.0], [1.0, 1.0]]  # eigenvalues 1 + i and 1 - i: coefficients alternate
+    assert minors(Dyadic.of(turned)) is None
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_minors_agree_with_every_principal_minor(seed):
     rng = np.random.default_rng(seed)

@@ -97,6 +97,8 @@ def minors(matrix: Dyadic) -> Minors | None:
     """
     import flint  # on use: few commands need it
 
+    if (matrix.numbers != matrix.numbers.T).any():
+        return None  # its eigenvalues need not be real, and signs of coefficients prove nothing
     whole = flint.fmpz_mat(matrix.numbers.tolist())
     size = matrix.numbers.shape[0]
     # That of x^k, times (-1)^(size - k), is the sum of all products of size - k eigenvalues.
