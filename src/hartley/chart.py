@@ -37,6 +37,30 @@ class Series:
 
 
 @dataclass(frozen=True)
+class Ruler:
+    """The cells of one number along a line."""
+
+    name: str
+    low: float
+    high: float
+    levels: int
+    edges: tuple[float, ...]
+    """Empty where there are too many to be seen."""
+    reach: float | None = None
+    """How far one person moves the number, where many people share it."""
+    width: float = 0.0
+    """The width of a cell, of the narrowest one where they differ."""
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of a column of categories, each with its label."""
+
+    name: str
+    groups: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True)
 class Heat:
     """Values over a grid, row by row from the bottom, shown as shades."""
 

@@ -11,15 +11,13 @@ import numpy as np
 
 from hartley.errors import OptionError
 from hartley.kernels.releasing import Steps
-from hartley.policies.quantizers.optimal import CutQuantizer
-from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.policies.quantizers.quantizer import Quantizer
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
-Quantizer: TypeAlias = UniformQuantizer | CutQuantizer
 Function: TypeAlias = Callable[[Any], Any]
 Policy: TypeAlias = Quantizer | Function | Sequence[Quantizer | Function] | None
 Aggregate: TypeAlias = Literal["mean", "sum"]
@@ -57,6 +55,7 @@ def cells_of(quantizer: Quantizer) -> tuple[tuple[Fraction, ...], tuple[Fraction
     """Return the edges between the cells of a quantizer and what is released for each.
 
     Example:
+        >>> from hartley.policies.quantizers.quantizer import UniformQuantizer
         >>> edges, values = cells_of(UniformQuantizer(0, 4, 2))
         >>> [str(number) for number in (*edges, *values)]
         ['2', '1', '3']
@@ -66,11 +65,7 @@ def cells_of(quantizer: Quantizer) -> tuple[tuple[Fraction, ...], tuple[Fraction
             f"A policy of {quantizer.levels:,} cells is too fine to attack",
             hint=f"attack one of at most {MOST_CELLS:,}, or the aggregate without a policy",
         )
-    if isinstance(quantizer, CutQuantizer):
-        return quantizer.edges[1:-1], quantizer.released
-    if quantizer.width == 0:
-        return (), (quantizer.low,)
-    return quantizer.edges[1:-1], tuple(map(quantizer.middle, range(quantizer.levels)))
+    return quantizer.steps()
 
 
 def released(policy: Policy, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -79,12 +74,13 @@ def released(policy: Policy, values: NDArray[np.float64]) -> NDArray[np.float64]
     A decimal thus lies in the cell where it is written to lie: 0.3 in the fourth of ten.
 
     Example:
+        >>> from hartley.policies.quantizers.quantizer import UniformQuantizer
         >>> released(UniformQuantizer(0, 1, 10), np.array([0.3, 0.9999, 7.0])).tolist()
         [0.35, 0.95, 0.95]
     """
     if policy is None:
         return values
-    if isinstance(policy, (UniformQuantizer, CutQuantizer)):
+    if isinstance(policy, Quantizer):
         edges, middles = cells_of(policy)
         at = np.searchsorted([float(edge) for edge in edges], values, side="right")
         return np.array([float(middle) for middle in middles])[at]
@@ -97,6 +93,7 @@ def policy_words(policy: Policy) -> str:
     """Say how something is released.
 
     Example:
+        >>> from hartley.policies.quantizers.quantizer import UniformQuantizer
         >>> policy_words(None), policy_words(UniformQuantizer(0, 1, 4))
         ('as it is', 'in 4 cells')
     """
@@ -155,15 +152,16 @@ def _equal_cells(policy: object, sums: Sums) -> tuple[float, ...]:
     Cell k begins at the sum origin + k width, both rational; times their common denominator all
     are whole, and exact in doubles while small.
     """
-    if not isinstance(policy, UniformQuantizer) or policy.width == 0:
+    if not isinstance(policy, Quantizer) or not policy.is_equal or policy.low == policy.high:
         return (0.0,) * 6
-    origin, width = policy.low / sums.aggregate_unit, policy.width / sums.aggregate_unit
+    cell_width = policy.widths()[0]
+    origin, width = policy.low / sums.aggregate_unit, cell_width / sums.aggregate_unit
     factor = math.lcm(origin.denominator, width.denominator)
     largest = max(abs(sums.low), abs(sums.high), abs(sums.others_low), abs(sums.others_high))
     if factor * (2 * largest + abs(origin) + (policy.levels + 1) * width) >= MOST_WHOLE:
         return (0.0,) * 6
     one_person = sums.aggregate_unit * sums.group
-    first, step = policy.middle(0) / one_person, policy.width / one_person
+    first, step = policy.middle(0) / one_person, cell_width / one_person
     numbers = (factor, origin * factor, width * factor, policy.levels - 1, first, step)
     return tuple(float(number) for number in numbers)
 
@@ -172,7 +170,7 @@ def _stairs(policy: Any, sums: Sums) -> tuple[NDArray[np.float64], NDArray[np.fl
     """Return the first sum of every cell but the first, and what is released for each."""
     # The adversary compares what is released with one person's readings.
     one_person = sums.aggregate_unit * sums.group
-    if isinstance(policy, (UniformQuantizer, CutQuantizer)):
+    if isinstance(policy, Quantizer):
         edges, middles = cells_of(policy)
         firsts = np.array([float(math.ceil(edge / sums.aggregate_unit)) for edge in edges])
         values = np.array([float(middle / one_person) for middle in middles])

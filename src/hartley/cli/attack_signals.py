@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from hartley.adversaries.group_releases import Quantizer
     from hartley.policies.document import PolicyDocument
+    from hartley.policies.quantizers.quantizer import Quantizer
 
 PolicyFile = Annotated[
     Path | None,
@@ -330,17 +330,16 @@ class _Wish(NamedTuple):
 def _quantizers(path: Path) -> dict[str, Quantizer]:
     """Return the quantizers of a policy file by column."""
     from hartley.policies.document import PolicyDocument
-    from hartley.policies.kinds import CutColumn, QuantizedColumn
 
     found: dict[str, Quantizer] = {}
     for column in PolicyDocument.load(path).columns:
-        if not isinstance(column, (QuantizedColumn, CutColumn)):
+        if column.cells is None:
             raise OptionError(
                 f"The policy file {path} releases column '{column.name}' by {column.kind}, not in "
                 "cells",
                 hint="attack a policy of quantizers or cuts",
             )
-        found[column.name] = column.quantizer
+        found[column.name] = column.cells
     return found
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.errors import OptionError, printable
-from hartley.exact import bits_at_least, floor_power
+from hartley.exact import bits_at_least, floor_power, parse_number
 from hartley.guarantees.consequences import (
     estimation_error,
     indistinguishability,
@@ -27,29 +27,27 @@ from hartley.guarantees.promise import (
     within,
 )
 from hartley.guarantees.records import INSIDE, budget_text, compare_budget
-from hartley.policies.quantizers.calibration import cells_met, cells_reached, outputs_telling
-from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.policies.quantizers.calibration import cells_met, outputs_telling
 from hartley.ranges.boxes.box import Box, Interval
 from hartley.ranges.boxes.cut_box import CutBox
-from hartley.ranges.boxes.enclosure import check_defined, range_of
+from hartley.ranges.boxes.enclosure import check_defined, range_bounds, range_of
 from hartley.ranges.boxes.exact_intervals import natural_range
-from hartley.ranges.boxes.expression import mean, total, variables
+from hartley.ranges.boxes.expression import Expression, mean, total, variables
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from hartley.guarantees.promise import Consequence
-    from hartley.policies.quantizers.optimal import CutQuantizer
+    from hartley.policies.quantizers.quantizer import Quantizer
     from hartley.policies.quantizers.query import Aggregate
-    from hartley.ranges.boxes.expression import Expression
-
-    Quantizer = UniformQuantizer | CutQuantizer
 
 OTHERS = "everybody else's data stays fixed while one person's varies over its whole range"
 MOST_PEOPLE_CUT = 10_000
 """Up to so many people the volumes of the cells are computed."""
 MOST_CELLS_CUT = 100_000
 """Up to so many cells their volumes are compared."""
+MOST_VARIABLES = 6
+"""Up to so many variables of a query that is not linear its reach is computed."""
 
 
 @dataclass(frozen=True)
@@ -70,16 +68,12 @@ class Answer:
 
         Farokhi 2019 (Noiseless Privacy), Theorem 8, corrected.
         """
-        if isinstance(self.quantizer, UniformQuantizer):
-            length = self.quantizer.high - self.quantizer.low
-            return cells_reached(length, self.reach, self.quantizer.levels)
-        released = len(set(self.quantizer.released))
-        return min(released, cells_met(self.quantizer.edges, self.reach))
+        return self.quantizer.outputs_within(self.reach)
 
     @property
     def printed(self) -> bool:
         """Whether the cells follow the rule as printed, which is unsound."""
-        return isinstance(self.quantizer, UniformQuantizer) and self.quantizer.rule == "printed"
+        return self.quantizer.rule == "printed"
 
     @property
     def accuracy(self) -> str:
@@ -111,7 +105,7 @@ def promise_answers(
     outputs = math.prod(map(joint_outputs, by_column.values()))
     bits = bits_at_least(outputs)
     printed = any(answer.printed for answer in answers)
-    kept = not printed if budget is None else outputs <= floor_power(budget)
+    keeps_budget = not printed if budget is None else outputs <= floor_power(budget)
     lengths = [answer.person for answer in answers if answer.person is not None]
     # The person of the smallest range is the one whose value is estimated best.
     errors = [estimation_error(min(lengths), outputs)] if lengths else []
@@ -130,7 +124,7 @@ def promise_answers(
         unit="bits",
         theorem=f"{B}, Theorem 8",
         rule="printed" if printed else "corrected",
-        sound=kept,
+        sound=keeps_budget,
         certainty="bound",
         assumptions=assumptions,
         consequences=(*of_noiseless_privacy(outputs, *errors), *more),
@@ -205,14 +199,14 @@ def of_query(box: Box, query: Expression, quantizer: Quantizer) -> tuple[Consequ
 
 def _covers_exactly(quantizer: Quantizer, reached: Interval) -> bool:
     ends = (quantizer.low, quantizer.high)
-    return isinstance(quantizer, UniformQuantizer) and ends == (reached.low, reached.high)
+    return quantizer.is_equal and ends == (reached.low, reached.high)
 
 
 # --- indistinguishability -----------------------------------------------------------------------
 
 
 def promise_indistinguishability(
-    quantizer: UniformQuantizer, query: Expression, box: Box, budget: object
+    quantizer: Quantizer, query: Expression, box: Box, budget: object
 ) -> Promise:
     """Certify how many outputs tell one value of a person from another.
 
@@ -260,3 +254,95 @@ def promise_indistinguishability(
         consequences=of_query(box, query, quantizer),
         parameters={"levels": quantizer.levels, "budget": budget_text(budget)},
     )
+
+
+# --- how far one person can move a query ----------------------------------------------------------
+
+
+def reach_of(query: Expression, box: Box, declared: object = None) -> Fraction:
+    r"""Return how far one variable can move a query while the others stay fixed, at most.
+
+    .. math:: S = \max_i \sup_{v, x, x'} |f(x, v) - f(x', v)|
+
+    The sensitivity of Farokhi 2019 (Noiseless Privacy), Theorem 8. Exact for linear queries. For
+    others a bound by branch and bound on f(x, v) - f(x', v); a declared number counts where that
+    bound allows it, and not where the query certainly reaches more.
+
+    Args:
+        query: the query.
+        box: the ranges of its variables.
+        declared: what somebody says that it is, where they know it better.
+
+    Example:
+        >>> from hartley.ranges.boxes.expression import parse_expression
+        >>> square = Box({"x": (0, 1), "y": (0, 2)})
+        >>> reach_of(parse_expression("x + y/4"), square)
+        Fraction(1, 1)
+        >>> round(float(reach_of(parse_expression("x*y"), square)), 6)
+        2.0
+        >>> reach_of(parse_expression("x*y"), square, declared=1) > Fraction("1.99")
+        True
+    """
+    declared_reach = None if declared is None else parse_number(declared, name="the sensitivity")
+    least, most = reach_bounds(query, box)
+    if most is None and declared_reach is None:
+        raise OptionError(
+            "How far one person can move this query is not known",
+            hint="give sensitivity=, or a linear query with the ranges of its variables",
+        )
+    known = [number for number in (declared_reach, most) if number is not None]
+    return raised(min(known), (least, most))
+
+
+def raised(declared: Fraction, bounds: tuple[Fraction, Fraction | None]) -> Fraction:
+    """Return a declared reach, or the most that a query moves where it certainly moves further.
+
+    What it certainly reaches is a bound from within: whoever declared less was wrong, and the
+    truth may lie above it.
+
+    Example:
+        >>> around_two = (Fraction("1.9"), Fraction("2.1"))
+        >>> [float(raised(Fraction(declared), around_two)) for declared in (1, 2, 3)]
+        [2.1, 2.0, 3.0]
+    """
+    least, most = bounds
+    return declared if declared >= least or most is None else most
+
+
+def reach_bounds(query: Expression, box: Box) -> tuple[Fraction, Fraction | None]:
+    """Return how far one variable can move a query, at least and at most.
+
+    None where that is not known: of many variables, and not linear.
+    """
+    form = query.linear()
+    if form is not None:
+        moves = [abs(by) * box[name].length for name, by in form[0].items()]
+        reach = max(moves, default=Fraction(0))
+        return reach, reach
+    if len(query.names) > MOST_VARIABLES:
+        return Fraction(0), None
+    bounds = [_moves(query, box, name) for name in query.names]
+    return max(low for low, _ in bounds), max(high for _, high in bounds)
+
+
+def _moves(query: Expression, box: Box, name: str) -> tuple[Fraction, Fraction]:
+    """Return how far one variable moves a query, at least and at most."""
+    other = name + "'"
+    sides = {n: box[n] for n in query.names}
+    outer, inner = range_bounds(
+        query - _renamed(query, {name: other}), Box(sides | {other: box[name]})
+    )
+    return max(inner.high, -inner.low), max(outer.high, -outer.low)
+
+
+def _renamed(query: Expression, names: Mapping[str, str]) -> Expression:
+    """Return a query with other names for some of its variables."""
+    made: dict[int, Expression] = {}
+    for node in query.nodes():
+        if node.operation == "var":
+            name = node.arguments[0]
+            made[id(node)] = Expression("var", (names.get(name, name),))
+        else:
+            parts = (made[id(a)] if isinstance(a, Expression) else a for a in node.arguments)
+            made[id(node)] = Expression(node.operation, tuple(parts))
+    return made[id(query)]

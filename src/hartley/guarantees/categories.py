@@ -19,17 +19,16 @@ from hartley.guarantees.promise import (
     exactly,
     up_bits,
 )
-from hartley.guarantees.records import INSIDE, ROWS, budget_text, outputs_of
+from hartley.guarantees.records import INSIDE, ROWS, budget_text
 from hartley.policies.categories.merging import Secrets
-from hartley.policies.kinds import LineColumn, Pram, columns_of
-from hartley.policies.perturbation.leakage import guessing_gain, pram_leakage, rounded_up
+from hartley.policies.perturbation.leakage import pram_leakage, rounded_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hartley.policies.categories.merging import CategoryMerging
     from hartley.policies.document import PolicyDocument
-    from hartley.policies.kinds import ColumnPolicy
+    from hartley.policies.perturbation.pram import Pram
     from hartley.ranges.relations.relation import Relation
 
 
@@ -60,22 +59,25 @@ def promise_leakage(
     sizes = [size for codes in groups.values() if (size := secrets.size(codes))]
     total, smallest = secrets.total, min(sizes)
     bits = bits_at_least(total, smallest)
-    kept = budget is None or ratio_within(total, smallest, budget)
-    told = (
-        "" if budget is None else f" That {'keeps' if kept else 'breaks'} {asked_budget(budget)}."
+    keeps_budget = budget is None or ratio_within(total, smallest, budget)
+    budget_sentence = (
+        ""
+        if budget is None
+        else f" That {'keeps' if keeps_budget else 'breaks'} {asked_budget(budget)}."
     )
     column = printable(merging.column)
     return Promise(
         kind="leakage",
         claim=(
             f"Whatever is released of {column}, at least {smallest:,} of "
-            f"{number_of(total, 'secret')} stay possible: it tells at most {up_bits(bits)}.{told}"
+            f"{number_of(total, 'secret')} stay possible: it tells at most {up_bits(bits)}."
+            f"{budget_sentence}"
         ),
         value=bits,
         unit="bits",
         theorem=f"{A}, equation 6",
         rule="printed",
-        sound=kept,
+        sound=keeps_budget,
         certainty="exact",
         assumptions=(
             ALL_THERE_IS,
@@ -151,30 +153,29 @@ def promise_perturbation(document: PolicyDocument, budget: object) -> Promise:
         document: the policy, with one perturbed column at least.
         budget: the bits that were asked for; whether they are kept is part of the claim.
     """
-    lines = [column.name for column in document.columns if isinstance(column, LineColumn)]
-    if lines:
+    if document.lines:
         raise InputError(
-            f"The policy moves '{lines[0]}' near a line and perturbs '{document.prams[0].name}' at "
-            "random, which no one certificate covers",
+            f"The policy moves '{next(iter(document.lines))}' near a line and perturbs "
+            f"'{document.prams[0].name}' at random, which no one certificate covers",
             hint="write two policies",
         )
-    gains = {", ".join(columns_of(column)): _gain(column) for column in document.columns}
+    gains = {", ".join(column.columns): column.guessing_gain() for column in document.columns}
     shown = {printable(name): gain and str(gain) for name, gain in gains.items()}
     listed = ", ".join(printable(name) for name in gains)
     unbounded = [printable(name) for name, gain in gains.items() if gain is None]
     gain = math.prod((gain or Fraction(1) for gain in gains.values()), start=Fraction(1))
     bits = math.inf if unbounded else bits_at_least(gain.numerator, gain.denominator)
-    kept = not unbounded and (
+    keeps_budget = not unbounded and (
         budget is None or ratio_within(gain.numerator, gain.denominator, budget)
     )
     return Promise(
         kind="stochastic maximal leakage",
-        claim=_claim(gain, bits, unbounded, budget, kept=kept),
+        claim=_claim(gain, bits, unbounded, budget, kept=keeps_budget),
         value=bits,
         unit="bits",
         theorem=THEOREM,
         rule="printed",
-        sound=kept,
+        sound=keeps_budget,
         certainty="bound",
         assumptions=(
             *((INSIDE,) if len(document.prams) < len(document.columns) else ()),
@@ -185,17 +186,11 @@ def promise_perturbation(document: PolicyDocument, budget: object) -> Promise:
             CHOSEN,
             f"of the record nothing but {listed} is released",
         ),
-        consequences=tuple(one for pram in document.prams for one in _consequences(pram)),
+        consequences=tuple(
+            consequence for pram in document.prams for consequence in _consequences(pram)
+        ),
         parameters={"gains": shown, "missing": "counted", "budget": budget_text(budget)},
     )
-
-
-def _gain(column: ColumnPolicy) -> Fraction | None:
-    """Return by how much a column multiplies the chance of a guess; None where by anything."""
-    if isinstance(column, Pram):
-        return guessing_gain(column.matrix)
-    outputs = outputs_of(column).count
-    return None if outputs is None else Fraction(outputs + 1)
 
 
 def _claim(gain: Fraction, bits: float, unbounded: list[str], budget: object, *, kept: bool) -> str:
@@ -207,12 +202,12 @@ def _claim(gain: Fraction, bits: float, unbounded: list[str], budget: object, *,
             f"{'are' if many else 'is'} released as {'they are' if many else 'it is'}. "
             f"The rest of the record {times}, whatever anybody wants to know. {NOT_NOISELESS}"
         )
-    told = (
+    budget_sentence = (
         "" if budget is None else f" That {'keeps' if kept else 'breaks'} {asked_budget(budget)}."
     )
     return (
         "Whatever anybody wants to know about a person, the release of the person's record "
-        f"{times}: {up_bits(bits)} of stochastic maximal leakage.{told} {NOT_NOISELESS}"
+        f"{times}: {up_bits(bits)} of stochastic maximal leakage.{budget_sentence} {NOT_NOISELESS}"
     )
 
 
@@ -224,19 +219,21 @@ def _at_least(number: Fraction) -> float:
 
 def _consequences(pram: Pram) -> tuple[Consequence, ...]:
     """Return what follows for one perturbed column, or several that are drawn together."""
-    found = pram_leakage(pram)
+    leakage = pram_leakage(pram)
     name = printable(", ".join(pram.columns))
-    _, certain, odds = found.sentences[:3]
-    factor = math.inf if found.odds is None else _at_least(found.odds)
+    _, certain, odds = leakage.sentences[:3]
+    factor = math.inf if leakage.odds is None else _at_least(leakage.odds)
     values = counted(len(pram.values), "value")
     return (
         Consequence(
             f"guesses about {name}",
-            found.maximal,
-            f"About {name}, of {values}: {up_bits(found.maximal)} of maximal leakage; k draws of "
+            leakage.maximal,
+            f"About {name}, of {values}: {up_bits(leakage.maximal)} of maximal leakage; k draws of "
             "the same record tell k times as much at most.",
             COMPOSITION,
         ),
-        Consequence(f"certainty about {name}", found.nonstochastic, certain, "Farokhi 2019, eq. 6"),
+        Consequence(
+            f"certainty about {name}", leakage.nonstochastic, certain, "Farokhi 2019, eq. 6"
+        ),
         Consequence(f"odds of {name}", factor, odds, LOCAL),
     )

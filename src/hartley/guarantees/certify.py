@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any, Literal
 
 from hartley.errors import OptionError, printable
@@ -11,21 +13,21 @@ from hartley.guarantees.answers import (
     of_query,
     promise_answers,
     promise_indistinguishability,
+    reach_of,
 )
 from hartley.guarantees.categories import promise_leakage
 from hartley.guarantees.documents import promise_document
 from hartley.guarantees.exhaustive import verify_exhaustively
 from hartley.guarantees.hypotheses import plain_box, promise_line
-from hartley.guarantees.reach import reach_of
-from hartley.guarantees.records import Output, promise_records
+from hartley.guarantees.records import promise_records
 from hartley.guarantees.verify import Certificate  # able to compute itself again
 from hartley.policies.categories.merging import CategoryMerging
+from hartley.policies.column import Output
 from hartley.policies.document import PolicyDocument
 from hartley.policies.hypotheses.blurring import LinePolicy
 from hartley.policies.perturbation.pram import Pram
 from hartley.policies.quantizers.allocation import Allocation
-from hartley.policies.quantizers.optimal import CutQuantizer
-from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.policies.quantizers.quantizer import Quantizer
 from hartley.ranges.boxes.enclosure import shown
 from hartley.ranges.boxes.expression import Expression, as_expression
 
@@ -38,15 +40,7 @@ if TYPE_CHECKING:
     from hartley.ranges.relations.relation import Relation
 
     Query = Expression | str | Callable[..., Any]
-    Policy = (
-        PolicyDocument
-        | UniformQuantizer
-        | CutQuantizer
-        | Allocation
-        | CategoryMerging
-        | LinePolicy
-        | Pram
-    )
+    Policy = PolicyDocument | Quantizer | Allocation | CategoryMerging | LinePolicy | Pram
 
 __all__ = ["certify", "verify_exhaustively"]
 
@@ -82,73 +76,96 @@ def certify(  # noqa: PLR0913 - what is given beside each kind of policy
             it (indistinguishability, of a linear query).
 
     Example:
+        >>> from hartley.policies.quantizers.quantizer import UniformQuantizer
         >>> from hartley.ranges.boxes.box import Box
         >>> quantizer = UniformQuantizer.for_bits(low=0, high=1, sensitivity="0.5", bits=1)
         >>> certify(quantizer, query="(x1 + x2)/2", box=Box.cube(0, 1, size=2)).value
         1.0
     """
-    if isinstance(policy, PolicyDocument):
-        promise = promise_document(policy, budget)
-    elif isinstance(policy, Pram):
-        named = policy if policy.columns else policy.on("the value")
-        promise = promise_document(PolicyDocument((named,)), budget)
-    elif isinstance(policy, LinePolicy):
-        promise = promise_line(policy)
-    elif isinstance(policy, CategoryMerging):
-        promise = _promise_merging(policy, counted, budget)
-    elif isinstance(policy, Allocation):
-        promise = _promise_allocation(policy, budget)
-    elif isinstance(policy, (UniformQuantizer, CutQuantizer)):
-        people = (
-            None if query is None else as_expression(query, () if box is None else box.names),
-            box,
-        )
-        promise = (
-            _promise_quantizer(policy, *people, sensitivity, budget)
-            if against == "knowing"
-            else _promise_indistinguishability(policy, *people, budget)
-        )
-    else:
-        raise OptionError(
-            f"A {type(policy).__name__} cannot be certified",
-            hint="pass a policy, or PolicyDocument.load(path)",
-        )
-    return Certificate.of(promise)
+    given = _Given(budget, query, box, sensitivity, counted, against)
+    return Certificate.of(_promise(policy, given))
 
 
-def _promise_allocation(policy: Allocation, budget: object) -> Promise:
+@dataclass(frozen=True)
+class _Given:
+    """What is given beside a policy; each kind of policy reads what it needs."""
+
+    budget: object
+    query: Query | None
+    box: Box | None
+    sensitivity: object
+    counted: Relation | Mapping[Any, int] | None
+    against: Literal["knowing", "not knowing"]
+
+
+@singledispatch
+def _promise(policy: object, given: _Given) -> Promise:
+    """Return what a policy promises; a function of its own for each kind of policy."""
+    _ = given
+    raise OptionError(
+        f"A {type(policy).__name__} cannot be certified",
+        hint="pass a policy, or PolicyDocument.load(path)",
+    )
+
+
+@_promise.register(PolicyDocument)
+def _promise_file(policy: PolicyDocument, given: _Given) -> Promise:
+    return promise_document(policy, given.budget)
+
+
+@_promise.register(Pram)
+def _promise_pram(policy: Pram, given: _Given) -> Promise:
+    named = policy if policy.columns else policy.on("the value")
+    return promise_document(PolicyDocument((named,)), given.budget)
+
+
+@_promise.register(LinePolicy)
+def _promise_hypothesis(policy: LinePolicy, given: _Given) -> Promise:
+    _ = given
+    return promise_line(policy)
+
+
+@_promise.register(Quantizer)
+def _promise_cells(policy: Quantizer, given: _Given) -> Promise:
+    box, query = given.box, given.query
+    expression = None if query is None else as_expression(query, () if box is None else box.names)
+    if given.against == "knowing":
+        return _promise_quantizer(policy, expression, box, given.sensitivity, given.budget)
+    return _promise_indistinguishability(policy, expression, box, given.budget)
+
+
+@_promise.register(Allocation)
+def _promise_allocation(policy: Allocation, given: _Given) -> Promise:
     outputs = [Output(name, n, frozenset({name})) for name, n in policy.levels.items()]
     lengths = {
         name: column.range.length
         for name, column in policy.columns.items()
         if column.points is None  # of listed points not every number is possible
     }
-    return promise_records(outputs, lengths, budget)
+    return promise_records(outputs, lengths, given.budget)
 
 
-def _promise_merging(
-    policy: CategoryMerging, counted: Relation | Mapping[Any, int] | None, budget: object
-) -> Promise:
-    if counted is not None:
-        return promise_leakage(policy, counted, budget)
+@_promise.register(CategoryMerging)
+def _promise_merging(policy: CategoryMerging, given: _Given) -> Promise:
+    if given.counted is not None:
+        return promise_leakage(policy, given.counted, given.budget)
     output = Output(policy.column, len(policy.groups), frozenset({policy.column}))
-    return promise_records([output], {}, budget)
+    return promise_records([output], {}, given.budget)
 
 
-def _promise_value(policy: UniformQuantizer | CutQuantizer, budget: object) -> Promise:
+def _promise_value(policy: Quantizer, budget: object) -> Promise:
     """Certify one person's own value, released in cells."""
     length = policy.high - policy.low
-    count = len(set(policy.released)) if not isinstance(policy, UniformQuantizer) else policy.levels
     name = "the value"
     return promise_records(
-        [Output(name, count if length else 1, frozenset({name}))],
+        [Output(name, policy.outputs, frozenset({name}))],
         {name: length} if length else {},
         budget,
     )
 
 
 def _promise_quantizer(
-    policy: UniformQuantizer | CutQuantizer,
+    policy: Quantizer,
     expression: Expression | None,
     box: Box | None,
     sensitivity: object,
@@ -188,12 +205,12 @@ def _promise_quantizer(
 
 
 def _promise_indistinguishability(
-    policy: UniformQuantizer | CutQuantizer,
+    policy: Quantizer,
     expression: Expression | None,
     box: Box | None,
     budget: object,
 ) -> Promise:
-    if not isinstance(policy, UniformQuantizer) or expression is None or box is None:
+    if not policy.is_equal or expression is None or box is None:
         raise OptionError(
             "Indistinguishability needs equal cells, a linear query and the ranges of its people",
             hint="give a UniformQuantizer, query= and box=",

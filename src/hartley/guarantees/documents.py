@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING
 
 from hartley.errors import InputError
 from hartley.exact import floor_power, parse_number
-from hartley.guarantees.answers import OTHERS, Answer, answer_aggregate, of_query, promise_answers
+from hartley.guarantees.answers import (
+    OTHERS,
+    Answer,
+    answer_aggregate,
+    of_query,
+    promise_answers,
+    raised,
+    reach_bounds,
+)
 from hartley.guarantees.categories import promise_perturbation
 from hartley.guarantees.hypotheses import promise_lines
 from hartley.guarantees.promise import UNRELATED, counted, exactly
-from hartley.guarantees.reach import raised, reach_bounds
-from hartley.guarantees.records import INSIDE, MISSING, count_outputs, outputs_of, promise_records
-from hartley.policies.kinds import CutColumn, LineColumn, columns_of, query_of
+from hartley.guarantees.records import INSIDE, MISSING, count_outputs, promise_records
 from hartley.policies.quantizers.query import Aggregate
 from hartley.ranges.boxes.box import Box, Interval
 from hartley.ranges.boxes.expression import Expression
@@ -23,11 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hartley.guarantees.promise import Consequence, Promise
-    from hartley.guarantees.records import Missing, Output
+    from hartley.guarantees.records import Missing
+    from hartley.policies.column import ColumnPolicy, Output
     from hartley.policies.document import PolicyDocument
-    from hartley.policies.kinds import QuantizedColumn
-
-    Quantizing = QuantizedColumn | CutColumn
+    from hartley.policies.hypotheses.blurring import LinePolicy
+    from hartley.policies.quantizers.quantizer import Quantizer
 
 
 @dataclass(frozen=True)
@@ -38,24 +44,24 @@ class Conditions:
     """The released columns that may hold no missing value."""
     people: int | None = None
     """How many rows the table has, one a person; None where any number will do."""
-    lines: tuple[LineColumn, ...] = ()
-    """The columns moved near a line, whose values must be fine enough to be hidden."""
+    lines: tuple[LinePolicy, ...] = ()
+    """How columns are moved near a line: their values must be fine enough to be hidden."""
 
 
 def conditions_of(document: PolicyDocument) -> Conditions:
     """Return what a release of a policy file must check of its table; costs nothing."""
-    everything = frozenset(name for column in document.columns for name in columns_of(column))
+    everything = frozenset(name for column in document.columns for name in column.columns)
     if document.aggregates:
         return Conditions(everything, people=_people(document))
     if document.prams:
         return Conditions()
-    lines = tuple(column for column in document.columns if isinstance(column, LineColumn))
+    lines = tuple(document.lines.values())
     if lines:
-        read = frozenset(name for line in lines for name in (line.name, *line.expression.names))
+        read = frozenset(name for line in lines for name in line.box.names)
         return Conditions(read & everything, lines=lines)
     if _moved(document):
         return Conditions(everything)
-    outputs = [outputs_of(column) for column in document.columns]
+    outputs = [column.outputs() for column in document.columns]
     strict = missing_of(outputs, document.design.get("bits")) == "refused"
     return Conditions(everything if strict else frozenset())
 
@@ -76,9 +82,8 @@ def promise_document(document: PolicyDocument, budget: object = None) -> Promise
         return _promise_aggregates(document, asked)
     if document.prams:
         return promise_perturbation(document, asked)
-    lines = [column for column in document.columns if isinstance(column, LineColumn)]
-    if lines:
-        return promise_lines(document, lines)
+    if document.lines:
+        return promise_lines(document)
     expressions = _expressions(document)
     if _moved(document):
         return _promise_moved(document, *expressions[0], asked)
@@ -90,7 +95,7 @@ def _moved(document: PolicyDocument) -> bool:
     return (
         "sensitivity" in document.design
         and len(document.columns) == 1
-        and isinstance(query_of(document.columns[0]), Expression)
+        and isinstance(document.columns[0].query, Expression)
     )
 
 
@@ -98,12 +103,12 @@ def _moved(document: PolicyDocument) -> bool:
 
 
 def _promise_rows(
-    document: PolicyDocument, expressions: list[tuple[Quantizing, Expression]], budget: object
+    document: PolicyDocument, expressions: list[tuple[ColumnPolicy, Expression]], budget: object
 ) -> Promise:
-    outputs = [outputs_of(column) for column in document.columns]
+    outputs = [column.outputs() for column in document.columns]
     read = frozenset[str]().union(*(output.reads for output in outputs))
     # Of listed points not every number is possible, so nobody errs as if it were.
-    listed = {c.name for c in document.columns if isinstance(c, CutColumn) and c.spans}
+    listed = {column.name for column in document.columns if column.lists_values}
     lengths = {
         name: high - low
         for name, (low, high) in document.ranges.items()
@@ -111,8 +116,8 @@ def _promise_rows(
     }
     more: list[Consequence] = []
     for column, expression in expressions:
-        found = _cells(document, column, expression)
-        more += found if len(expressions) == 1 else _named(found, column.name)
+        consequences = _cells(document, column, expression)
+        more += consequences if len(expressions) == 1 else _named(consequences, column.name)
     return promise_records(
         outputs,
         {name: length for name, length in lengths.items() if length},
@@ -139,29 +144,34 @@ def missing_of(outputs: Sequence[Output], budget: object) -> Missing:
     return "refused" if strict else "counted"
 
 
-def _expressions(document: PolicyDocument) -> list[tuple[Quantizing, Expression]]:
+def _expressions(document: PolicyDocument) -> list[tuple[ColumnPolicy, Expression]]:
     """Return the columns that quantize an expression over the columns of a row."""
-    found = []
-    for column in document.columns:
-        query = query_of(column)
-        if isinstance(query, Expression):
-            found.append((column, query))
-    return found  # type: ignore[return-value]  # only these columns have queries
+    return [
+        (column, column.query)
+        for column in document.columns
+        if isinstance(column.query, Expression)
+    ]
 
 
 def _cells(
-    document: PolicyDocument, column: Quantizing, expression: Expression
+    document: PolicyDocument, column: ColumnPolicy, expression: Expression
 ) -> tuple[Consequence, ...]:
     """Return what the cells of an expression tell, where the ranges of its columns are known."""
     ranges = document.ranges
     if not expression.names or not all(name in ranges for name in expression.names):
         return ()
     box = Box({name: Interval(*ranges[name]) for name in expression.names})
-    return of_query(box, expression, column.quantizer)
+    return of_query(box, expression, quantizer_of(column))
+
+
+def quantizer_of(column: ColumnPolicy) -> Quantizer:
+    """Return the cells of a column that releases a query."""
+    assert column.cells is not None  # only columns in cells have queries
+    return column.cells
 
 
 def _promise_moved(
-    document: PolicyDocument, column: Quantizing, expression: Expression, budget: object
+    document: PolicyDocument, column: ColumnPolicy, expression: Expression, budget: object
 ) -> Promise:
     """Certify an answer that one person moves by no more than is declared."""
     reach = parse_number(document.design["sensitivity"], name="the sensitivity of the design")
@@ -177,7 +187,7 @@ def _promise_moved(
         reach = raised(reach, reach_bounds(expression, box))
     declared = f"one person's data moves {column.of} by {exactly(reach)} at most, as declared"
     return promise_answers(
-        [Answer(str(column.of), column.quantizer, reach)],
+        [Answer(str(column.of), quantizer_of(column), reach)],
         budget,
         assumptions=(declared, OTHERS, UNRELATED, INSIDE, *MISSING["refused"][:1]),
         more=_cells(document, column, expression),
@@ -194,7 +204,7 @@ def _promise_aggregates(document: PolicyDocument, budget: object) -> Promise:
     more: list[Consequence] = []
     read: dict[str, list[str]] = {}
     for column in document.columns:
-        query = query_of(column)
+        query = column.query
         assert isinstance(query, Aggregate)  # a policy mixes them with nothing else
         if query.column not in ranges:
             raise InputError(
@@ -202,9 +212,9 @@ def _promise_aggregates(document: PolicyDocument, budget: object) -> Promise:
                 hint=f'write in [design]: columns = {{{query.column} = ["100", "250"]}}',
             )
         side = Interval(*ranges[query.column])
-        answer, found = answer_aggregate(query, column.quantizer, side, people)  # type: ignore[union-attr]  # columns with queries have one
+        answer, consequences = answer_aggregate(query, quantizer_of(column), side, people)
         answers.append(answer)
-        more += found if len(document.columns) == 1 else _named(found, str(query))
+        more += consequences if len(document.columns) == 1 else _named(consequences, str(query))
         read[query.column] = [str(side.low), str(side.high)]
     table = (
         f"the table has exactly {counted(people, 'row')}, one a person, no value is missing, and "
@@ -234,9 +244,13 @@ def _people(document: PolicyDocument) -> int:
     return people
 
 
-def _named(found: tuple[Consequence, ...], of: str) -> tuple[Consequence, ...]:
+def _named(consequences: tuple[Consequence, ...], of: str) -> tuple[Consequence, ...]:
     """Tell what follows for one column from what follows for another."""
     return tuple(
-        replace(one, name=f"{one.name} of {of}", sentence=f"About {of}: {one.sentence}")
-        for one in found
+        replace(
+            consequence,
+            name=f"{consequence.name} of {of}",
+            sentence=f"About {of}: {consequence.sentence}",
+        )
+        for consequence in consequences
     )

@@ -14,16 +14,14 @@ from hartley.engines.tables.sources import open_table
 from hartley.errors import InputError, OptionError
 from hartley.exact import parse_number
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import LineColumn, query_of
 from hartley.policies.quantizers.query import Aggregate
 from hartley.ranges.boxes.expression import as_expression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hartley.policies.kinds import ColumnPolicy
-    from hartley.policies.quantizers.optimal import CutQuantizer
-    from hartley.policies.quantizers.quantizer import UniformQuantizer
+    from hartley.policies.column import ColumnPolicy
+    from hartley.policies.quantizers.quantizer import Quantizer
     from hartley.ranges.boxes.expression import Expression
 
     Query = Expression | str | Callable[..., Any]
@@ -33,7 +31,7 @@ MOST_RECORDS = 1_000_000
 
 
 def verify_exhaustively(
-    policy: UniformQuantizer | CutQuantizer | PolicyDocument,
+    policy: Quantizer | PolicyDocument,
     query: Query | None = None,
     people: Mapping[str, Sequence[object]] | None = None,
 ) -> int:
@@ -77,7 +75,7 @@ def _exact(name: str, values: Sequence[object]) -> list[Fraction]:
 
 
 def _try_people(
-    policy: UniformQuantizer | CutQuantizer,
+    policy: Quantizer,
     expression: Expression,
     people: Mapping[str, Sequence[Fraction]],
 ) -> int:
@@ -89,13 +87,13 @@ def _try_people(
         others = [other for other in people if other != name]
         for fixed in product(*(people[other] for other in others)):
             point = dict(zip(others, fixed, strict=True))
-            found = {policy.cell(expression.at(point | {name: v})) for v in values}
-            most = max(most, len(found))
+            cells = {policy.cell(expression.at(point | {name: v})) for v in values}
+            most = max(most, len(cells))
     return most
 
 
 def _try_document(document: PolicyDocument, values: Mapping[str, Sequence[object]]) -> int:
-    if any(isinstance(column, LineColumn) for column in document.columns):
+    if document.lines:
         raise OptionError(
             "A policy against a hypothesis promises no number of outputs",
             hint="its certificate measures volumes; try a policy that quantizes or merges",
@@ -156,11 +154,11 @@ def _cells_of(
     places = {name: place for place, name in enumerate(units)}
 
     def cell_of(column: ColumnPolicy) -> tuple[int, Callable[[int], int]]:
-        query = query_of(column)
+        query, cells = column.query, column.cells
         assert isinstance(query, Aggregate)  # a policy mixes them with nothing else
+        assert cells is not None  # only columns in cells have queries
         whole = units[query.column] * (size if query.function == "mean" else 1)
-        cell = column.quantizer.cell  # type: ignore[union-attr]  # columns with queries have one
-        return places[query.column], cache(lambda total: cell(Fraction(total, whole)))
+        return places[query.column], cache(lambda total: cells.cell(Fraction(total, whole)))
 
     asked = [cell_of(column) for column in document.columns]
     return lambda totals: tuple(cell(totals[place]) for place, cell in asked)

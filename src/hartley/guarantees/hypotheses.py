@@ -11,19 +11,16 @@ from hartley.errors import OptionError, printable
 from hartley.exact import bits_at_most
 from hartley.guarantees.consequences import of_hypothesis_privacy
 from hartley.guarantees.promise import UNRELATED, D, Promise, down, within
-from hartley.guarantees.records import INSIDE, count_outputs, outputs_of
-from hartley.policies.hypotheses.blurring import BlurringPolicy, StretchPolicy, Threshold
-from hartley.policies.kinds import KeptColumn
-from hartley.ranges.boxes.box import Box, Interval
+from hartley.guarantees.records import INSIDE, count_outputs
 from hartley.ranges.boxes.enclosure import range_bounds, shown
 from hartley.ranges.boxes.expression import variables
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from hartley.policies.document import PolicyDocument
     from hartley.policies.hypotheses.blurring import LinePolicy
-    from hartley.policies.kinds import LineColumn
+    from hartley.ranges.boxes.box import Box
 
 
 NOTHING_ELSE = (
@@ -42,11 +39,10 @@ def promise_line(policy: LinePolicy) -> Promise:
     """
     refuse_certain(policy)
     total, band = policy.box.volume, policy.band()
-    stretched = isinstance(policy, StretchPolicy)
     hidden = Fraction(band.low)
     epsilon = None if hidden == total else hidden / (total - hidden)
     left_open = math.inf if epsilon is None else bits_at_most(*(1 + epsilon).as_integer_ratio())
-    claim = _stretched if stretched else _blurred
+    claim = _stretched if policy.spreads else _blurred
     return Promise(
         kind="hypothesis privacy",
         claim=(
@@ -68,7 +64,7 @@ def promise_line(policy: LinePolicy) -> Promise:
             UNRELATED,
         ),
         consequences=of_hypothesis_privacy(
-            epsilon if stretched else Fraction(0), 1 - policy.confused()
+            epsilon if policy.spreads else Fraction(0), 1 - policy.confused()
         ),
         parameters={
             "hypothesis": printable(f"{policy.hypothesis.column} >= {policy.hypothesis.line}"),
@@ -81,7 +77,7 @@ def promise_line(policy: LinePolicy) -> Promise:
 def _fine_enough(policy: LinePolicy) -> str:
     """Say how fine the values of the moved column must be."""
     column = printable(policy.column)
-    if isinstance(policy, StretchPolicy):
+    if policy.spreads:
         return f"the values of {column} have no step (of rounded values the release shows the side)"
     return (
         f"neighbouring possible values of {column} lie no further apart than {within(policy.reach)}"
@@ -138,20 +134,25 @@ COARSER = (
 )
 
 
-def promise_lines(document: PolicyDocument, lines: Sequence[LineColumn]) -> Promise:
+def promise_lines(document: PolicyDocument) -> Promise:
     """Certify the columns that are moved near a line, and say what is not promised beside.
 
     Of several lines the weakest promise counts.
     """
-    promises = [_promise_one(document, line) for line in lines]
+    lines = document.lines
+    promises = [_promise_one(document, name, line) for name, line in lines.items()]
     weakest = min(promises, key=lambda promise: (promise.sound, promise.value))
     rest = _rest(document)
     if len(promises) == 1:
         return replace(weakest, claim=f"{weakest.claim} {rest}")
     consequences = [
-        replace(one, name=f"{one.name} of {line.name}", sentence=f"Of {line.name}: {one.sentence}")
-        for promise, line in zip(promises, lines, strict=True)
-        for one in promise.consequences
+        replace(
+            consequence,
+            name=f"{consequence.name} of {name}",
+            sentence=f"Of {name}: {consequence.sentence}",
+        )
+        for promise, name in zip(promises, lines, strict=True)
+        for consequence in promise.consequences
     ]
     claims = [promise.claim for promise in promises]
     return replace(
@@ -164,25 +165,22 @@ def promise_lines(document: PolicyDocument, lines: Sequence[LineColumn]) -> Prom
     )
 
 
-def _promise_one(document: PolicyDocument, column: LineColumn) -> Promise:
-    ranges, expression = document.ranges, column.expression
-    box = Box({name: Interval(*ranges[name]) for name in (column.name, *expression.names)})
-    kind = StretchPolicy if column.kind == "stretch" else BlurringPolicy
-    promise = promise_line(kind(Threshold(column.name, expression), column.reach, box))
+def _promise_one(document: PolicyDocument, name: str, policy: LinePolicy) -> Promise:
+    promise = promise_line(policy)
     leaking = [
         printable(other.name)
         for other in document.columns
-        if other is not column and column.name in outputs_of(other).reads
+        if other.name != name and name in other.outputs().reads
     ]
-    exact = {c.name for c in document.columns if isinstance(c, KeptColumn)}
-    if not exact.issuperset(expression.names):
+    kept = {column.name for column in document.columns if column.is_kept}
+    if not kept.issuperset(policy.hypothesis.line.names):
         promise = replace(promise, assumptions=(*promise.assumptions, COARSER))
     if not leaking:
         return promise
     return replace(
         promise,
         claim=(
-            f"Nothing is promised about {printable(column.name)}: what the policy hides near a "
+            f"Nothing is promised about {printable(name)}: what the policy hides near a "
             f"line shows in {' and '.join(leaking)}, computed from its true value."
         ),
         value=0.0,
@@ -194,13 +192,13 @@ def _promise_one(document: PolicyDocument, column: LineColumn) -> Promise:
 
 def _rest(document: PolicyDocument) -> str:
     """Say what is told by everything that has no line."""
-    sizes = count_outputs(map(outputs_of, document.columns), "counted")
-    kept = [printable(name) for name, size in sizes.items() if size is None]
+    sizes = count_outputs((column.outputs() for column in document.columns), "counted")
+    unbounded = [printable(name) for name, size in sizes.items() if size is None]
     few = [printable(name) for name, size in sizes.items() if size is not None]
-    told = f"Nothing else is promised about a person: {', '.join(kept)} can take any value"
+    sentence = f"Nothing else is promised about a person: {', '.join(unbounded)} can take any value"
     if few:
-        told += f", and {', '.join(few)} together {_product(sizes):,} values"
-    return f"{told}."
+        sentence += f", and {', '.join(few)} together {_product(sizes):,} values"
+    return f"{sentence}."
 
 
 def _product(sizes: Mapping[str, int | None]) -> int:

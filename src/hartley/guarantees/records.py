@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from hartley.errors import printable
 from hartley.exact import bits_at_least, floor_power, parse_number
 from hartley.guarantees.consequences import estimation_error, of_noiseless_privacy
 from hartley.guarantees.promise import UNRELATED, B, Promise, counted, exactly, up_bits
-from hartley.policies.kinds import CutColumn, LineColumn, MergedColumn, QuantizedColumn
-from hartley.ranges.boxes.expression import Expression
+from hartley.policies.column import Output  # noqa: TC001 - other modules import it from here
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from fractions import Fraction
 
     from hartley.guarantees.promise import Consequence
-    from hartley.policies.kinds import ColumnPolicy
+    from hartley.policies.column import ColumnPolicy
 
 Missing = Literal["counted", "refused", "ruled out"]
 """What becomes of a missing value: it is released as missing, which is one more output a column;
@@ -39,19 +37,6 @@ MISSING: Mapping[Missing, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True)
-class Output:
-    """In how many ways one column of a record can come out, missing values aside."""
-
-    name: str
-    count: int | None
-    """How many different values are released; None where they are not bounded."""
-    reads: frozenset[str]
-    """The columns of the table that it is computed from."""
-    computed: bool = False
-    """Whether it is a query, which may have no value where those columns have one."""
-
-
 def outputs_of(column: ColumnPolicy) -> Output:
     """Return in how many ways a column of a policy can come out, whatever the record is.
 
@@ -63,25 +48,7 @@ def outputs_of(column: ColumnPolicy) -> Output:
         >>> outputs_of(MergedColumn("job", (("nurse", "doctor"), ("smith",)), ("a", "b"))).count
         2
     """
-    reads, count, computed = frozenset({column.name}), None, False
-    if isinstance(column, (QuantizedColumn, CutColumn)):
-        if isinstance(column.query, Expression):
-            reads, computed = frozenset(column.query.names), True
-        low, high = column.range
-        count = 1 if low == high else _released(column)
-    elif isinstance(column, MergedColumn):
-        count = len(column.to_rule().labels)
-    elif isinstance(column, LineColumn):
-        reads |= frozenset(column.expression.names)
-    elif column.range is not None and column.range[0] == column.range[1]:
-        count = 1
-    return Output(column.name, count, reads, computed)
-
-
-def _released(column: QuantizedColumn | CutColumn) -> int:
-    if isinstance(column, QuantizedColumn):
-        return column.quantizer.levels
-    return len(set(map(float, column.values)))
+    return column.outputs()
 
 
 def promise_records(
@@ -163,8 +130,8 @@ def _promise_nothing(
     sizes: Mapping[str, int | None], assumptions: tuple[str, ...], parameters: dict[str, Any]
 ) -> Promise:
     """Certify that nothing is promised, since some column is released as it is."""
-    kept = [printable(name) for name, size in sizes.items() if size is None]
-    are = "it is" if len(kept) == 1 else "they are"
+    unbounded = [printable(name) for name, size in sizes.items() if size is None]
+    are = "it is" if len(unbounded) == 1 else "they are"
     rest = [size for size in sizes.values() if size is not None]
     beside = (
         f" Beside that, the release of a record is one of at most {math.prod(rest):,} values."
@@ -174,8 +141,8 @@ def _promise_nothing(
     return Promise(
         kind="local noiseless privacy",
         claim=(
-            f"Nothing is promised about a person: {' and '.join(kept)} can take any value and "
-            f"{'is' if len(kept) == 1 else 'are'} released as {are}.{beside}"
+            f"Nothing is promised about a person: {' and '.join(unbounded)} can take any value and "
+            f"{'is' if len(unbounded) == 1 else 'are'} released as {are}.{beside}"
         ),
         value=math.inf,
         unit="bits",
@@ -198,10 +165,10 @@ def compare_budget(budget: object, outputs: int) -> str:
     if budget is None:
         return ""
     allowed, bits = floor_power(budget), parse_number(budget, name="the budget in bits")
-    told = f"the budget of {exactly(bits)} bit{'' if bits == 1 else 's'}"
+    asked = f"the budget of {exactly(bits)} bit{'' if bits == 1 else 's'}"
     if outputs <= allowed:
-        return f" That keeps {told}."
-    return f" That breaks {told}, which allows {counted(allowed, 'value')}."
+        return f" That keeps {asked}."
+    return f" That breaks {asked}, which allows {counted(allowed, 'value')}."
 
 
 def names(columns: Iterable[Output]) -> str:

@@ -10,42 +10,26 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+import tomli_w
+
 from hartley.errors import HartleyError, InputError
 from hartley.files import parse_toml, read_text_file, whole_file
-from hartley.policies.kinds import (
-    CutColumn,
-    KeptColumn,
-    LineColumn,
-    MergedColumn,
-    Pram,
-    QuantizedColumn,
-    columns_of,
-    query_of,
-    rules_of,
-)
+from hartley.policies.kinds import Pram, read_column
 from hartley.policies.quantizers.query import Aggregate
-from hartley.policies.toml import is_long, toml_fields, toml_key
 from hartley.ranges.boxes.box import Interval
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping, Sequence
     from fractions import Fraction
 
     from hartley.engines.maps.rules import Rule
-    from hartley.policies.kinds import ColumnPolicy
+    from hartley.policies.column import ColumnPolicy
+    from hartley.policies.hypotheses.blurring import LinePolicy
 
 FORMAT = 1
-FIELDS = {
-    "quantizer": (("low", "high", "levels"), ("rule", "of")),
-    "cuts": (("edges", "values"), ("spans", "of")),
-    "merging": (("groups", "labels"), ("other",)),
-    "stretch": (("line", "reach", "low", "high"), ()),
-    "blur": (("line", "reach", "low", "high"), ()),
-    "keep": ((), ("low", "high")),
-    "pram": (("values", "matrix"), ("columns", "released")),
-}
-"""For every kind of column the fields that it needs and those that it may have."""
+WIDEST_LINE = 96
+"""Longer lists are wrapped, and longer tables get a section of their own."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +68,7 @@ class PolicyDocument:
     format: int = FORMAT
 
     def __post_init__(self) -> None:
-        names = [name for column in self.columns for name in columns_of(column)]
+        names = [name for column in self.columns for name in column.columns]
         if not names:
             raise InputError("The policy releases no column", hint="name at least one")
         doubled = [
@@ -97,30 +81,21 @@ class PolicyDocument:
             )
         object.__setattr__(self, "design", _as_lists(dict(self.design)))
         self._check_queries()
-        self._check_lines()
+        for column in self.columns:
+            if column.needs_ranges:
+                column.check_ranges(self.ranges)
         self.to_toml()
 
     def _check_queries(self) -> None:
         """One row for all people has no place beside one row for each of them."""
-        whole = [column for column in self.columns if isinstance(query_of(column), Aggregate)]
+        whole = [column for column in self.columns if isinstance(column.query, Aggregate)]
         if whole and len(whole) < len(self.columns):
             (other, *_) = [column for column in self.columns if column not in whole]
             raise InputError(
-                f"The policy releases {query_of(whole[0])} of a whole table beside '{other.name}' "
+                f"The policy releases {whole[0].query} of a whole table beside '{other.name}' "
                 "of every row",
                 hint="write two policies",
             )
-
-    def _check_lines(self) -> None:
-        """A line over other columns needs their ranges, or nothing is known about its band."""
-        for column in self.columns:
-            for name in column.expression.names if isinstance(column, LineColumn) else ():
-                if name not in self.ranges:
-                    raise InputError(
-                        f"The line of column '{column.name}' depends on '{name}', which has no "
-                        "declared range",
-                        hint=f"add column '{name}' with low and high, for example of kind keep",
-                    )
 
     @property
     def ranges(self) -> dict[str, tuple[Fraction, Fraction]]:
@@ -132,7 +107,7 @@ class PolicyDocument:
         named = {
             column.name: column.range
             for column in self.columns
-            if column.range is not None and query_of(column) is None
+            if column.range is not None and column.query is None
         }
         return self._designed_ranges() | named
 
@@ -143,7 +118,7 @@ class PolicyDocument:
                 "The columns of the design are not a table",
                 hint='write for example columns = {height = ["100", "250"]}',
             )
-        found = {}
+        ranges = {}
         for name, ends in listed.items():
             if not isinstance(ends, list) or len(ends) != 2:
                 raise InputError(
@@ -151,23 +126,31 @@ class PolicyDocument:
                     hint='write for example ["100", "250"]',
                 )
             interval = Interval.of((ends[0], ends[1]))
-            found[name] = (interval.low, interval.high)
-        return found
+            ranges[name] = (interval.low, interval.high)
+        return ranges
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:
         """What is released of the whole table, in the order of the columns; empty if by rows."""
-        found = (query_of(column) for column in self.columns)
-        return tuple(query for query in found if isinstance(query, Aggregate))
+        queries = (column.query for column in self.columns)
+        return tuple(query for query in queries if isinstance(query, Aggregate))
 
     def to_map(self) -> tuple[Rule, ...]:
         """Return what an engine executes, one rule a released column; draws follow after it."""
-        return tuple(rule for column in self.columns for rule in rules_of(column))
+        return tuple(rule for column in self.columns for rule in column.to_rules())
 
     @property
     def prams(self) -> tuple[Pram, ...]:
         """The columns that are released perturbed at random."""
         return tuple(column for column in self.columns if isinstance(column, Pram))
+
+    @property
+    def lines(self) -> dict[str, LinePolicy]:
+        """How columns hide on which side of a line their values lie, by column."""
+        policies = {
+            column.name: column.hides(self.ranges) for column in self.columns if column.needs_ranges
+        }
+        return {name: policy for name, policy in policies.items() if policy is not None}
 
     @property
     def digest(self) -> str:
@@ -194,18 +177,18 @@ class PolicyDocument:
         lines = [
             "# What is released of each column; a column that is not named here is not released."
         ]
-        lines += toml_fields(content)
+        lines += _toml_fields(content)
         for head, fields in [("[design]", design)] * bool(design) + [
             ("[[columns]]", column) for column in columns
         ]:
-            sections = {key: item for key, item in fields.items() if is_long(item)}
+            sections = {key: item for key, item in fields.items() if _is_long(item)}
             lines += [
                 "",
                 head,
-                *toml_fields({k: v for k, v in fields.items() if k not in sections}),
+                *_toml_fields({k: v for k, v in fields.items() if k not in sections}),
             ]
             for key, section in sections.items():
-                lines += ["", f"{head[:-1]}.{toml_key(key)}]", *toml_fields(section)]
+                lines += ["", f"{head[:-1]}.{_toml_key(key)}]", *_toml_fields(section)]
         return "\n".join(lines) + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -227,6 +210,85 @@ class PolicyDocument:
         return cls.from_toml(text, name=f"the policy file {path}")
 
 
+# --- writing ------------------------------------------------------------------------------------
+# tomli-w writes keys and values. The layout is ours: it would put every number of a matrix, and
+# both ends of a range, on a line of its own, which nobody can read.
+
+
+def _toml_fields(fields: Mapping[str, Any]) -> list[str]:
+    """Return a line, or a list wrapped over several, for every field.
+
+    Example:
+        >>> _toml_fields({"people": 5000, "columns": {"height": ["100", "250"]}})
+        ['people = 5000', 'columns = {height = ["100", "250"]}']
+    """
+    return [f"{_toml_key(name)} = {_toml_value(value)}" for name, value in fields.items()]
+
+
+def _toml_key(name: object) -> str:
+    """Return a name as it stands before an equals sign."""
+    if not isinstance(name, str):
+        raise InputError(
+            f"A {type(name).__name__} cannot name something in a policy file", hint="use text"
+        )
+    _check_plain(name)
+    return tomli_w.dumps({name: 0}).removesuffix(" = 0\n")
+
+
+def _toml_value(value: object) -> str:
+    """Return a value as TOML writes it."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(_toml_fields(value)) + "}"
+    if isinstance(value, (list, tuple)):
+        if any(isinstance(item, (list, tuple, dict)) for item in value):
+            return _toml_list([_toml_value(item) for item in value])
+        return _toml_list(_toml_plain(value))
+    return _toml_plain([value])[0]
+
+
+def _toml_plain(values: Sequence[object]) -> list[str]:
+    """Return texts, whole numbers and truth values as TOML writes them."""
+    for value in values:
+        _check_plain(value)
+    # It writes one item a line, between a line with the bracket and another.
+    return [line[4:-1] for line in tomli_w.dumps({"": list(values)}).split("\n")[1:-2]]
+
+
+def _check_plain(value: object) -> None:
+    """Refuse what would not be read again as it was: numbers that are not whole, half letters."""
+    if isinstance(value, str) and (
+        value.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in value)
+    ):
+        return
+    if isinstance(value, int) and -(2**63) <= value < 2**63:
+        return
+    raise InputError(
+        f"A {type(value).__name__} cannot stand in a policy file",
+        hint="write numbers that are not whole as text",
+    )
+
+
+def _is_long(value: object) -> bool:
+    """Tell whether a table does not fit its line and gets a section of its own."""
+    return isinstance(value, dict) and len(_toml_value(value)) > WIDEST_LINE - 20
+
+
+def _toml_list(items: list[str]) -> str:
+    """Return a list on one line, or wrapped where it is long."""
+    if sum(len(item) + 2 for item in items) <= WIDEST_LINE - 20:
+        return f"[{', '.join(items)}]"
+    if any("\n" in item for item in items):
+        # Not textwrap.indent, which would break text at other signs that end a line.
+        return "\n".join(["[", *("  " + item.replace("\n", "\n  ") + "," for item in items), "]"])
+    lines, current = [], ""
+    for item in items:
+        if current and len(current) + len(item) + 2 > WIDEST_LINE:
+            lines.append(current)
+            current = ""
+        current += f" {item}," if current else f"  {item},"
+    return "\n".join(["[", *lines, current, "]"])
+
+
 # --- reading ------------------------------------------------------------------------------------
 
 
@@ -234,8 +296,8 @@ def _read(content: dict[str, Any], name: str) -> PolicyDocument:
     """Turn the content of a file into a policy, or say which place makes no sense."""
     place = _sentence(name)
     if content.get("format") != FORMAT or isinstance(content.get("format"), bool):
-        told = f"has format {content['format']}" if "format" in content else "names no format"
-        raise InputError(f"{place} {told}", hint=f"this version reads format = {FORMAT}")
+        complaint = f"has format {content['format']}" if "format" in content else "names no format"
+        raise InputError(f"{place} {complaint}", hint=f"this version reads format = {FORMAT}")
     unknown = [key for key in content if key not in ("format", "title", "design", "columns")]
     if unknown:
         raise InputError(
@@ -252,52 +314,11 @@ def _read(content: dict[str, Any], name: str) -> PolicyDocument:
     if not isinstance(columns, list) or not all(isinstance(column, dict) for column in columns):
         raise InputError(f"{place} has no columns", hint="write a section [[columns]] for each")
     try:
-        read = tuple(_read_column(column, number) for number, column in enumerate(columns, 1))
+        read = tuple(read_column(column, number) for number, column in enumerate(columns, 1))
         return PolicyDocument(read, title, _as_text(design))
     except HartleyError as error:
         problem = error.problem[0].lower() + error.problem[1:]
         raise InputError(f"{place} is refused: {problem}", hint=error.hint) from None
-
-
-def _read_column(fields: dict[str, Any], number: int) -> ColumnPolicy:
-    name, kind = fields.get("name"), fields.get("kind")
-    if not isinstance(name, str) or not name:
-        raise InputError(f"Column {number} has no name", hint='write name = "..."')
-    place = f"Column {number} ('{name}')"
-    if not isinstance(kind, str) or kind not in FIELDS:
-        told = "has no kind" if kind is None else f"has the unknown kind {kind!r}"
-        raise InputError(f"{place} {told}", hint=f"the kinds are {', '.join(FIELDS)}")
-    needed, allowed = FIELDS[kind]
-    given = {key: value for key, value in fields.items() if key not in ("name", "kind")}
-    missing = [key for key in needed if key not in given]
-    if missing:
-        raise InputError(
-            f"{place} has no '{missing[0]}'", hint=f"a {kind} needs {', '.join(needed)}"
-        )
-    unknown = [key for key in given if key not in (*needed, *allowed)]
-    if unknown:
-        raise InputError(
-            f"{place} has the unknown field '{unknown[0]}'",
-            hint=f"a {kind} has {', '.join(('name', 'kind', *needed, *allowed))}",
-        )
-    return _build_column(name, kind, given, place)
-
-
-def _build_column(name: str, kind: str, given: dict[str, Any], place: str) -> ColumnPolicy:
-    readers: dict[str, Callable[..., ColumnPolicy]] = {
-        "quantizer": QuantizedColumn.read,
-        "cuts": CutColumn.read,
-        "merging": MergedColumn.read,
-        "keep": KeptColumn.read,
-        "pram": Pram.read,
-    }
-    try:
-        if kind in readers:
-            return readers[kind](name, **given)
-        return LineColumn.read("stretch" if kind == "stretch" else "blur", name, **given)
-    except HartleyError as error:
-        problem = error.problem[0].lower() + error.problem[1:]
-        raise InputError(f"{place} makes no sense: {problem}", hint=error.hint) from None
 
 
 def _as_text(value: Any) -> Any:  # noqa: ANN401 - as TOML has it

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hartley.chart import Groups
 from hartley.reports.design_plots import plot_design
 from hartley.reports.page import render_page
 from hartley.reports.plots import figure_svg
-from hartley.studies.picture import Groups
 
 if TYPE_CHECKING:
     from hartley.studies.design import Design

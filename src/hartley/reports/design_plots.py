@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from hartley.chart import Ruler
 from hartley.reports.plots import INK, STYLE
-from hartley.studies.picture import Band, Plane, Ruler
+from hartley.studies.picture import Band, Plane
 
 if TYPE_CHECKING:
     from hartley.studies.design import Design

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from hartley.engines.counting.totals import exact_totals
 from hartley.engines.maps.writing import write_record
 from hartley.errors import ColumnError, InputError
-from hartley.policies.quantizers.quantizer import UniformQuantizer
 
 if TYPE_CHECKING:
     import os
@@ -18,18 +17,16 @@ if TYPE_CHECKING:
     from hartley.engines.counting.totals import ColumnTotal
     from hartley.engines.maps.unfit_values import ColumnCounts
     from hartley.engines.tables.table import Table
+    from hartley.policies.column import ColumnPolicy
     from hartley.policies.document import PolicyDocument
-    from hartley.policies.kinds import CutColumn, QuantizedColumn
     from hartley.policies.quantizers.query import Aggregate
-
-    Answering = QuantizedColumn | CutColumn
 
 
 @dataclass(frozen=True)
 class ReleasedAnswer:
     """The answer to one query, as it is released, and what was met on the way."""
 
-    column: Answering
+    column: ColumnPolicy
     query: Aggregate
     counts: ColumnCounts
     people: int
@@ -78,7 +75,7 @@ def release_answers(  # noqa: PLR0913 - what ``release`` takes
                 f"promises {asked} over {people:,} people",
                 hint=f"design the release again, for people = {total.present}",
             )
-        answers.append(_answer(column, asked, total))  # type: ignore[arg-type]  # a column with a query
+        answers.append(_answer(column, asked, total))
     write_record(_record(answers), out, spreadsheet_safe=spreadsheet_safe)
     return tuple(answers)
 
@@ -95,21 +92,18 @@ def refuse_missing(what: str, counts: ColumnCounts) -> None:
         )
 
 
-def _answer(column: Answering, query: Aggregate, found: ColumnTotal) -> ReleasedAnswer:
+def _answer(column: ColumnPolicy, query: Aggregate, found: ColumnTotal) -> ReleasedAnswer:
     exact = found.total / found.present if query.function == "mean" else found.total
-    quantizer = column.quantizer
-    cell = quantizer.cell(exact)
-    if isinstance(quantizer, UniformQuantizer):
-        value, low = quantizer.middle(cell), quantizer.low + cell * quantizer.width
-        high = low + quantizer.width
-    else:
-        value, low, high = quantizer.released[cell], *quantizer.edges[cell : cell + 2]
+    cells = column.cells
+    assert cells is not None  # only columns in cells have queries
+    cell = cells.cell(exact)
+    low, high = cells.ends(cell)
     return ReleasedAnswer(
         column=column,
         query=query,
         counts=found.counts,
         people=found.present,
-        value=float(value),
+        value=float(cells.middle(cell)),
         low=_below(low),
         high=-_below(-high),
         grid=found.grid,

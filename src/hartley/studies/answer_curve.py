@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least, bits_at_most
 from hartley.guarantees.documents import missing_of
-from hartley.guarantees.records import Output
 from hartley.measures.continuous import (
     largest_error,
     largest_error_bound,
@@ -20,7 +19,7 @@ from hartley.measures.continuous import (
     smallest_error,
     smallest_error_bound,
 )
-from hartley.policies.kinds import QuantizedColumn
+from hartley.policies.column import Output
 from hartley.policies.quantizers.calibration import cells_met, levels_for_error
 from hartley.policies.quantizers.optimal import optimal_quantizer
 from hartley.ranges.boxes.box import Box
@@ -169,8 +168,8 @@ class Answer:
         error = spec.error
         if error is None:
             (column,) = draft(spec)
-            assert isinstance(column, QuantizedColumn)  # equal cells within a budget
-            error = column.quantizer.error
+            assert column.cells is not None  # equal cells within a budget
+            error = column.cells.error
         levels = levels_for_error(self.range.length, error)
         if levels <= MOST_CELLS:
             return error, ()

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from hartley.guarantees.certify import certify
 from hartley.guarantees.promise import counted, down, exactly, plain, up_bits
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import CutColumn, LineColumn, MergedColumn, QuantizedColumn
 from hartley.policies.quantizers.calibration import levels_for_error
 from hartley.ranges.boxes.enclosure import attained_range
 from hartley.studies.curve_words import MISSING_COUNTS
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hartley.guarantees.certificate import Certificate
-    from hartley.policies.kinds import ColumnPolicy
+    from hartley.policies.column import ColumnPolicy
     from hartley.studies.picture import Picture
 
 
@@ -57,18 +56,18 @@ class Design:
                 f"{_listed(wanted.columns)}: at most {bits} about its person."
             )
         (column,) = columns
-        assert isinstance(column, (QuantizedColumn, CutColumn))  # what a query is quantized by
-        cells = counted(column.quantizer.levels, "cell")
+        assert column.cells is not None  # what a query is quantized by
+        cells = counted(column.cells.levels, "cell")
         return (
-            f"{wanted.query} is released in {cells}, never more than {_at_most(column.error)} from "
-            f"the truth: at most {bits} about any one person."
+            f"{wanted.query} is released in {cells}, never more than "
+            f"{_at_most(column.cells.error)} from the truth: at most {bits} about any one person."
         )
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
         """What a reader should know, in plain words."""
         wanted = self.specification
-        found = [_of_column(column) for column in self.document.columns]
+        found = [column.sentence() for column in self.document.columns]
         found += _of_objective(wanted, self.certificate)
         told = ("estimation error", "reconstruction error", "success of a test")
         found += [one.sentence for one in self.certificate.consequences if one.name in told]
@@ -195,15 +194,6 @@ def _at_most(number: Fraction) -> str:
     return plain(rounded)
 
 
-def _short(number: Fraction) -> str:
-    """Show a number that nobody is promised: exactly where that is short, else to four digits."""
-    shown = exactly(number)
-    if "/" not in shown:
-        return shown
-    rounded = Context(prec=4).divide(Decimal(number.numerator), Decimal(number.denominator))
-    return f"about {plain(rounded)}"
-
-
 def _written(number: Fraction) -> str:
     """Write an exact number as a decimal where that is exact and short, else as a fraction."""
     return exactly(number).replace(",", "")
@@ -216,43 +206,6 @@ def _what(wanted: Specification) -> str:
     if wanted.hypothesis is not None:
         return f"{_listed(wanted.columns)} that hides whether {wanted.hypothesis}"
     return wanted.query or f"records of {_listed(wanted.columns)}"
-
-
-def _of_column(column: ColumnPolicy) -> str:
-    """Say how one column is released."""
-    if isinstance(column, (QuantizedColumn, CutColumn)):
-        return _of_cells(column)
-    if isinstance(column, MergedColumn):
-        many, groups = sum(map(len, column.groups)), len(column.labels)
-        if groups == many:
-            return f"{column.name} is released as it is: one of {many:,} categories."
-        return f"{column.name} is released in {groups:,} groups of its {many:,} categories."
-    if isinstance(column, LineColumn):
-        how = (
-            f"the line itself is released for {column.name}"
-            if column.kind == "blur"
-            else f"{column.name} is stretched so that what is released can come from either side, "
-            "if its values have no step"
-        )
-        near = f"Within {exactly(column.reach)} of the line {column.line}"
-        return f"{near}, {how}; every other value is released as it is."
-    return f"{column.name} is released as it is."
-
-
-def _of_cells(column: QuantizedColumn | CutColumn) -> str:
-    name, cells = column.of or column.name, column.quantizer
-    if cells.levels == 1:
-        return f"Nothing is told about {name}: there is one cell."
-    if isinstance(column, QuantizedColumn):
-        told = f"equal cells of width {_short(column.quantizer.width)}"
-    else:
-        widths = [b - a for a, b in zip(column.edges, column.edges[1:], strict=False)]
-        told = f"cells of width {_short(min(widths))} to {_short(max(widths))}"
-    return (
-        f"{name} between {exactly(cells.low)} and {exactly(cells.high)} is cut into "
-        f"{cells.levels:,} {told}; what is released is never further off than "
-        f"{_at_most(column.error)}."
-    )
 
 
 def _of_objective(wanted: Specification, certificate: Certificate) -> list[str]:
@@ -312,14 +265,7 @@ def _open_share(certificate: Certificate) -> float:
 
 
 def _outputs(columns: tuple[ColumnPolicy, ...]) -> int:
-    sizes = []
-    for column in columns:
-        if isinstance(column, (QuantizedColumn, CutColumn)):
-            sizes.append(column.quantizer.levels)
-        elif isinstance(column, MergedColumn):
-            others = [] if column.other is None else [column.other]
-            sizes.append(len({*column.labels, *others}))
-    return math.prod(sizes)
+    return math.prod(column.levels for column in columns if column.levels is not None)
 
 
 def _listed(names: Mapping[str, object]) -> str:

@@ -13,6 +13,7 @@ from hartley.guarantees.promise import exactly
 from hartley.policies.categories.merging import CategoryMerging
 from hartley.policies.kinds import CutColumn, KeptColumn, LineColumn, MergedColumn, QuantizedColumn
 from hartley.policies.quantizers.allocation import allocate_bits
+from hartley.policies.quantizers.columns import in_cells
 from hartley.policies.quantizers.optimal import optimal_quantizer
 from hartley.policies.quantizers.quantizer import UniformQuantizer
 from hartley.ranges.boxes.box import Box
@@ -125,7 +126,7 @@ def _record_columns(wanted: Specification) -> tuple[ColumnPolicy, ...]:
     merged = {name: _merged(c) for name, c in wanted.columns.items() if not c.is_numeric}
     assert wanted.bits is not None  # the objective needs it
     limit = floor_power(wanted.bits)
-    taken = math.prod(_outputs(column) for column in merged.values())
+    taken = math.prod(column.levels for column in merged.values())
     if taken > limit:
         raise OptionError(
             f"The categories of {' and '.join(merged)} alone give {taken:,} outputs, more than the "
@@ -143,16 +144,12 @@ def _record_columns(wanted: Specification) -> tuple[ColumnPolicy, ...]:
         shared = allocate_bits(numeric, rest, weights=wanted.weights)
         for name in numeric:
             cells = shared.quantizer(name)
-            if not isinstance(cells, UniformQuantizer) and cells.levels > MOST_LISTED:
+            if not cells.is_equal and cells.levels > MOST_LISTED:
                 raise OptionError(
                     f"Column '{name}' would get {cells.levels:,} cells of its steps",
                     hint=f"give fewer bits, or no step; up to {MOST_LISTED:,} are listed",
                 )
-            found[name] = (
-                QuantizedColumn(name, cells)
-                if isinstance(cells, UniformQuantizer)
-                else CutColumn.cut(name, cells)
-            )
+            found[name] = in_cells(name, cells)
     return tuple(found[name] for name in wanted.columns)
 
 
@@ -171,10 +168,6 @@ def _merged(column: DeclaredColumn) -> MergedColumn:
         column=column.name,
     )
     return MergedColumn(column.name, found.groups, found.labels, column.other)
-
-
-def _outputs(column: MergedColumn) -> int:
-    return len({*column.labels, *([] if column.other is None else [column.other])})
 
 
 def _bits_of(outputs: int) -> Fraction:

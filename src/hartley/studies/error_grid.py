@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from hartley.errors import OptionError
 from hartley.exact import log_ratio, parse_number
 from hartley.files import one_line
-from hartley.policies.kinds import MergedColumn
 from hartley.policies.quantizers.allocation import Column
 from hartley.studies.drafting import draft
 from hartley.studies.specification_fields import read_error
@@ -106,8 +105,8 @@ def budgets_for(wanted: Specification, errors: Sequence[Fraction] | None) -> lis
     assert wanted.bits is not None  # records are released within a budget
     labels = 1
     for column in draft(wanted):
-        if isinstance(column, MergedColumn):
-            labels *= len({*column.labels, *([] if column.other is None else [column.other])})
+        if column.cells is None:
+            labels *= column.levels or 1
     least = Fraction(math.ceil(log_ratio(labels) * 1000), 1000)
     if errors is None:
         top = min(max(math.ceil(2 * wanted.bits), 12), _useful_bits(wanted, labels))

@@ -3,49 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from hartley.policies.kinds import CutColumn, MergedColumn, QuantizedColumn
+from hartley.chart import Groups, Ruler
 from hartley.ranges.boxes.enclosure import enclose
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.policies.document import PolicyDocument
+    from hartley.policies.quantizers.quantizer import Quantizer
     from hartley.ranges.boxes.box import Box
     from hartley.ranges.boxes.expression import Expression
     from hartley.studies.specification import Specification
 
-MOST_DRAWN = 2_000
-"""More cells than this look like none."""
 GRID = 240
-
-
-@dataclass(frozen=True)
-class Ruler:
-    """The cells of one number along a line."""
-
-    name: str
-    low: float
-    high: float
-    levels: int
-    edges: tuple[float, ...]
-    """Empty where there are too many to be seen."""
-    reach: float | None = None
-    """How far one person moves the number, where many people share it."""
-    width: float = 0.0
-    """The width of a cell, of the narrowest one where they differ."""
-
-
-@dataclass(frozen=True)
-class Groups:
-    """The groups of a column of categories."""
-
-    name: str
-    groups: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -96,40 +70,28 @@ def draw(wanted: Specification, document: PolicyDocument) -> tuple[Picture, ...]
     if wanted.threshold is not None:
         found = _band(wanted)
         return () if found is None else (found,)
+    reach = float(wanted.reach) if wanted.aggregate is not None else None
     pictures: list[Picture] = []
     for column in document.columns:
-        if isinstance(column, MergedColumn):
-            labelled = zip(column.labels, column.groups, strict=True)
-            groups = tuple((str(label), tuple(map(str, group))) for label, group in labelled)
-            pictures.append(Groups(column.name, groups))
-        elif isinstance(column, (QuantizedColumn, CutColumn)):
-            reach = float(wanted.reach) if wanted.aggregate is not None else None
-            pictures.append(_ruler(column, reach))
-            if wanted.expression is not None and len(wanted.expression.names) == 2:
-                pictures += _plane(wanted, column)
+        picture = column.picture(reach)
+        if picture is not None:
+            pictures.append(picture)
+        has_plane = wanted.expression is not None and len(wanted.expression.names) == 2
+        if has_plane and column.cells is not None:
+            pictures += _plane(wanted, column.cells)
     return tuple(pictures)
 
 
-def _ruler(column: QuantizedColumn | CutColumn, reach: float | None) -> Ruler:
-    cells = column.quantizer
-    edges = tuple(map(float, cells.edges)) if cells.levels <= MOST_DRAWN else ()
-    width = float(cells.high - cells.low) / cells.levels
-    if isinstance(column, CutColumn):
-        width = float(min(b - a for a, b in pairwise(cells.edges)))
-    ends = float(cells.low), float(cells.high)
-    return Ruler(column.of or column.name, *ends, cells.levels, edges, reach, width)
-
-
-def _plane(wanted: Specification, column: QuantizedColumn | CutColumn) -> list[Picture]:
+def _plane(wanted: Specification, cells: Quantizer) -> list[Picture]:
     assert wanted.expression is not None  # checked by the caller
     first, second = wanted.expression.names
-    if column.quantizer.levels > 60:
+    if cells.levels > 60:
         return []
     left, right = (np.linspace(*_ends(wanted.box, name), GRID) for name in (first, second))
     across, up = (grid.ravel() for grid in np.meshgrid(left, right))
     values = _at(wanted.expression, {first: across, second: up}).reshape(GRID, GRID)
     ends = (*_ends(wanted.box, first), *_ends(wanted.box, second))
-    edges = tuple(map(float, column.quantizer.edges))
+    edges = tuple(map(float, cells.edges))
     return [Plane((first, second), ends, values, edges)]
 
 

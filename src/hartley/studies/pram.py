@@ -216,11 +216,7 @@ def perturb(  # noqa: PLR0913 - each is one choice of the user's
         _perturbed(draw, place, pram_leakage(pram, joint, about=about))
         for place, (pram, joint) in enumerate(zip(policy.prams, joints, strict=True))
     )
-    kept = [
-        column.name
-        for column in policy.columns
-        if isinstance(column, KeptColumn) and column.range is None
-    ]
+    kept = [column.name for column in policy.columns if column.is_kept and column.range is None]
     told = (*notes, prepare(opened, about, missing="drop").left_out_sentence) if about else notes
     return PramReport(
         released,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least
 from hartley.guarantees.documents import missing_of
-from hartley.guarantees.records import Output, count_outputs, outputs_of
-from hartley.policies.kinds import CutColumn, QuantizedColumn
+from hartley.guarantees.records import count_outputs
+from hartley.policies.column import Output
 from hartley.policies.quantizers.allocation import allocate_bits
 from hartley.studies.drafting import draft
 
@@ -72,15 +72,15 @@ def bits_point(spec: Specification, budget: Fraction, *, chosen: bool = False) -
     levels, errors = {}, {}
     columns = draft(replace(spec, bits=budget))
     for column in columns:
-        if isinstance(column, (QuantizedColumn, CutColumn)):
-            levels[column.name] = column.quantizer.levels
-            errors[column.name] = column.quantizer.error
+        if column.cells is not None:
+            levels[column.name] = column.cells.levels
+            errors[column.name] = column.cells.error
     if not levels:
         raise OptionError(
             "The design has no column of numbers, so no error depends on the bits",
             hint="declare a column with a range",
         )
-    outputs = [outputs_of(column) for column in columns]
+    outputs = [column.outputs() for column in columns]
     largest = _sharing(spec, levels, errors, outputs, budget)
     if len(levels) < len(columns):
         return BitsPoint(budget, chosen, largest, None, {"mean": "not computed with categories"})

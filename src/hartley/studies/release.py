@@ -17,10 +17,9 @@ from hartley.engines.tables.view import as_texts
 from hartley.errors import ColumnError
 from hartley.guarantees.documents import conditions_of
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import CutColumn, Pram, QuantizedColumn, columns_of, query_of
+from hartley.policies.kinds import KINDS
 from hartley.policies.perturbation.drawing import TableDraw
 from hartley.policies.quantizers.query import Aggregate, parse_query
-from hartley.ranges.boxes.box import Box, Interval
 from hartley.ranges.boxes.enclosure import range_bounds
 from hartley.studies.answer import refuse_missing, release_answers
 
@@ -30,7 +29,8 @@ if TYPE_CHECKING:
 
     from hartley.engines.maps.column_map import ColumnCounts, MapCounts
     from hartley.engines.tables.table import Table
-    from hartley.policies.kinds import ColumnPolicy, LineColumn
+    from hartley.policies.column import ColumnPolicy
+    from hartley.policies.hypotheses.blurring import LinePolicy
     from hartley.policies.perturbation.pram import Seed
     from hartley.studies.answer import ReleasedAnswer
 
@@ -89,7 +89,7 @@ class ReleasedColumn:
     def sentences(self) -> tuple[str, ...]:
         """What a reader should know, in plain words."""
         left = "released as such" if self.people is None else "left out"
-        left = "replaced by what was drawn" if self.kind == Pram.kind else left
+        left = "replaced by what was drawn" if KINDS[self.kind].is_random else left
         told = [
             (self.missing, f"missing and {{was}} {left}"),
             (self.below + self.above, "outside the declared range and {was} clamped to it"),
@@ -139,7 +139,7 @@ class ReleaseReport:
         errors = [column.accuracy for column in self.columns if column.accuracy is not None]
         met = [sentence for column in self.columns for sentence in column.sentences]
         rest = [f"Not released: {', '.join(self.withheld)}."] if self.withheld else []
-        drawn = [column.name for column in self.columns if column.kind == Pram.kind]
+        drawn = [column.name for column in self.columns if KINDS[column.kind].is_random]
         if drawn:
             rest.append(
                 f"Drawn at random, row by row: {', '.join(drawn)}. Another draw of the same rows "
@@ -266,8 +266,8 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
         accept(mapped.counts)
         for line in conditions.lines:
             _refuse_coarse(opened, line)
-            if line.kind == "stretch":
-                _refuse_crowded_ends(opened, line, document)
+            if line.spreads:
+                _refuse_crowded_ends(opened, line)
         tell("count", 1.0)
         counts = write_table(
             mapped,
@@ -277,7 +277,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
             accept=accept,  # where a formula has no value is known once all is written
             spreadsheet_safe=spreadsheet_safe,
         )
-        named = [(name, column) for column in document.columns for name in columns_of(column)]
+        named = [(name, column) for column in document.columns for name in column.columns]
         rows, columns = (
             counts.rows,
             tuple(
@@ -304,49 +304,49 @@ def _refuse_missing(complete: frozenset[str], counts: MapCounts) -> None:
             refuse_missing(column.column, column)
 
 
-def _refuse_coarse(table: Table, line: LineColumn) -> None:
+def _refuse_coarse(table: Table, line: LinePolicy) -> None:
     """Refuse values on a step that are hidden near a line as if every number were possible.
 
     Stretched, values on a step come out on another step for either side, so that the release
     shows the side after all. Blurred, they come out on the line, but only where the reach is not
     below the step is there a value on either side of it.
     """
-    where = table, line.name, *line.range
+    side = line.box[line.column]
+    where = table, line.column, side.low, side.high
     if not look_for_step(*where).shows_step and not lie_on_lattice(*where):
         return
-    if line.kind == "stretch":
+    if line.spreads:
         raise ColumnError(
-            f"The values of column '{line.name}' of {table.name} are rounded to a step, and "
+            f"The values of column '{line.column}' of {table.name} are rounded to a step, and "
             "stretching hides nothing of such values",
             hint='release the line itself near it: kind = "blur", or policy = "blur" in a design',
         )
     distance = least_distance(*where)
     if distance is not None and Fraction(distance) > line.reach:
         raise ColumnError(
-            f"No two values of column '{line.name}' of {table.name} lie as close as the reach, so "
-            "that the line may show the side",
+            f"No two values of column '{line.column}' of {table.name} lie as close as the reach, "
+            "so that the line may show the side",
             hint="allow values to be moved by the step that they lie on, or more",
         )
 
 
-def _refuse_crowded_ends(table: Table, line: LineColumn, document: PolicyDocument) -> None:
+def _refuse_crowded_ends(table: Table, line: LinePolicy) -> None:
     """Refuse values at an end of the range, clamped to it or not, that the band may reach.
 
     Numbers without a step hardly ever lie there. Those that do are all alike and are stretched to
     the end of the band, where nothing comes out from the other side of the line.
     """
-    below, above = count_at_ends(table, line.name, *line.range)
+    side = line.box[line.column]
+    below, above = count_at_ends(table, line.column, side.low, side.high)
     if not below and not above:
         return
-    names = (line.name, *line.expression.names)
-    box = Box({name: Interval(*document.ranges[name]) for name in names})
-    reached, _ = range_bounds(line.expression, box)
-    crowd = (below if reached.low - line.reach <= line.low else 0) + (
-        above if reached.high + line.reach >= line.high else 0
+    reached, _ = range_bounds(line.hypothesis.line, line.box)
+    crowd = (below if reached.low - line.reach <= side.low else 0) + (
+        above if reached.high + line.reach >= side.high else 0
     )
     if crowd:
         raise ColumnError(
-            f"{_values(crowd)} of column '{line.name}' of {table.name} "
+            f"{_values(crowd)} of column '{line.column}' of {table.name} "
             f"{'lies' if crowd == 1 else 'lie'} at or beyond an end of the declared range that is "
             "within reach of the line, where stretching shows the side",
             hint='declare a range that ends beyond all values, or kind = "blur"',
@@ -369,9 +369,9 @@ def _read_columns(document: PolicyDocument) -> set[str]:
     """Return the columns of a table of which something is released."""
     found: set[str] = set()
     for column in document.columns:
-        query = query_of(column)
+        query = column.query
         if query is None:
-            found.update(columns_of(column))
+            found.update(column.columns)
         else:
             found |= {query.column} if isinstance(query, Aggregate) else set(query.names)
     return found
@@ -387,8 +387,8 @@ def _released(column: ColumnPolicy, met: ColumnCounts) -> ReleasedColumn:
         unknown=met.unknown,
         undefined=met.undefined,
         error=column.error,
-        of=column.of if isinstance(column, (QuantizedColumn, CutColumn)) else None,
-        listed=isinstance(column, CutColumn) and bool(column.spans),
+        of=column.of,
+        listed=column.lists_values,
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hartley.errors import ColumnError, InputError
 from hartley.files import parse_toml, read_text_file
-from hartley.guarantees.reach import raised, reach_bounds
+from hartley.guarantees.answers import raised, reach_bounds
 from hartley.policies.hypotheses.blurring import Threshold
 from hartley.policies.quantizers.query import Aggregate, parse_query
 from hartley.ranges.boxes.box import Box, Interval

@@ -10,8 +10,8 @@ from hypothesis import given, settings, strategies as st
 from hartley import Relation, nonstochastic_leakage
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least, floor_power
+from hartley.guarantees.answers import reach_of
 from hartley.guarantees.certify import certify, verify_exhaustively
-from hartley.guarantees.reach import reach_of
 from hartley.policies.categories.merging import CategoryMerging
 from hartley.policies.hypotheses.blurring import BlurringPolicy, StretchPolicy, Threshold
 from hartley.policies.quantizers.allocation import allocate_bits

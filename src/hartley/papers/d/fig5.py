@@ -141,7 +141,7 @@ def _released(kind: Kind, reach: Fraction, height: Column, weight: Column) -> tu
     from hartley.engines.maps.column_map import apply_map
     from hartley.engines.tables.sources import open_table
     from hartley.policies.document import PolicyDocument
-    from hartley.policies.hypotheses.line import LineColumn
+    from hartley.policies.hypotheses.line_column import LineColumn
     from hartley.policies.kinds import KeptColumn
 
     side = {name: (PEOPLE[name].low, PEOPLE[name].high) for name in PEOPLE.names}

@@ -16,9 +16,22 @@ from hartley.policies.distortion.result import wanted_gap
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hartley.policies.distortion.model import PrivacyDistortion
     from hartley.policies.distortion.result import Objective
-    from hartley.policies.distortion.search import Answer
+    from hartley.policies.distortion.search import Answer, Solver
+
+
+@dataclass(frozen=True)
+class CurveTerms:
+    """In which terms a curve is told, which no solver needs to know."""
+
+    base: float
+    """Of the logarithms; solvers count in nats."""
+    objective: Objective
+    """What risk means."""
+    largest_risk: float
+    """What the key itself tells, in units of the base."""
+    reference: tuple[float, float] | None = None
+    """Correlation and variance of a Gaussian to compare with, for squared distortion."""
 
 
 @dataclass(frozen=True)
@@ -134,32 +147,35 @@ def gaussian_limit(rho: float, distortion: float, *, base: float = 2) -> float:
 
 
 def trace_curve(
-    model: PrivacyDistortion,
+    solver: Solver,
+    terms: CurveTerms,
     *,
     points: int,
     tolerance: float,
     progress: Callable[[str, float], None] | None,
 ) -> TradeoffCurve:
     """Compute points where the bounds lie farthest apart (a sandwich, Rote 1992)."""
-    solver = model._solver  # noqa: SLF001 - one class in two modules
     ends = solver.faithful(tolerance), solver.riskless(tolerance)
-    found = list(ends) if ends[1].distortion > ends[0].distortion else [ends[0]]
+    answers = list(ends) if ends[1].distortion > ends[0].distortion else [ends[0]]
     waiting: list[tuple[float, int, Answer, Answer]] = []
-    if len(found) == 2:
+    if len(answers) == 2:
         heapq.heappush(waiting, (0.0, 0, *ends))
-    while waiting and len(found) < points:
+    while waiting and len(answers) < points:
         _, _, left, right = heapq.heappop(waiting)
+        # R(D) is convex: the tangent parallel to the chord touches it where the chord lies farthest
+        # above it, so that this lambda leaves least unknown between the two.
         answer = solver.at_weight(_slope(left, right), tolerance, left)
-        found.append(answer)
-        for one, other in ((left, answer), (answer, right)):
-            room = _room(one, other)
-            if room > tolerance * solver.scale * max(one.risk, 1e-12):
-                heapq.heappush(waiting, (-room, len(found) * 2 + (other is right), one, other))
+        answers.append(answer)
+        for before, after in ((left, answer), (answer, right)):
+            room = _room(before, after)
+            if room > tolerance * solver.scale * max(before.risk, 1e-12):
+                # The second number orders equal rooms: answers cannot be compared.
+                heapq.heappush(waiting, (-room, len(answers) * 2 + (after is right), before, after))
         if progress is not None:
-            progress("curve", len(found) / points)
+            progress("curve", len(answers) / points)
     if progress is not None:
         progress("curve", 1.0)
-    return _curve(model, found, wanted_gap(tolerance, solver.scale))
+    return _curve(terms, answers, wanted_gap(tolerance, solver.scale))
 
 
 def _slope(left: Answer, right: Answer) -> float:
@@ -185,10 +201,10 @@ def _room(left: Answer, right: Answer) -> float:
     return max(chord - below, 0.0) * wide / 2
 
 
-def _curve(model: PrivacyDistortion, found: list[Answer], wanted: float) -> TradeoffCurve:
-    nats = math.log(model.base)
-    rho, variance = model.reference or (0.0, 0.0)
-    ordered = sorted(found, key=lambda answer: (answer.distortion, -answer.risk))
+def _curve(terms: CurveTerms, answers: list[Answer], wanted: float) -> TradeoffCurve:
+    nats = math.log(terms.base)
+    rho, variance = terms.reference or (0.0, 0.0)
+    ordered = sorted(answers, key=lambda answer: (answer.distortion, -answer.risk))
     points = tuple(
         CurvePoint(
             distortion=answer.distortion,
@@ -197,13 +213,14 @@ def _curve(model: PrivacyDistortion, found: list[Answer], wanted: float) -> Trad
             lam=answer.weight * nats,
             gap=answer.gap,
             live=int(answer.rule.any(axis=0).sum()),
-            limit=gaussian_limit(rho, answer.distortion / variance, base=model.base)
+            limit=gaussian_limit(rho, answer.distortion / variance, base=terms.base)
             if variance
             else None,
         )
         for answer in ordered
     )
+    # The ends have no slope: lambda is zero or infinite there, and proves no line.
     tangents = tuple(
         (answer.bound, answer.weight * nats) for answer in ordered if 0 < answer.weight < math.inf
     )
-    return TradeoffCurve(points, tangents, model.base, model.largest_risk, wanted_gap=wanted)
+    return TradeoffCurve(points, tangents, terms.base, terms.largest_risk, wanted_gap=wanted)

@@ -120,6 +120,8 @@ def _step(problem: Problem, run: _Run, gain: float) -> tuple[Array, float, bool]
     run.weight += 1 / theta
     value = xp.sum(run.answer * gradient, axis=1)
     while True:
+        # The mirror step: z e^(-G / (theta gamma lambda)) / Z, in logarithms, so that a probability
+        # that is nearly zero keeps its digits and can grow again.
         logs = run.logs - gradient / (theta * gain * problem.weight)
         logs = logs - xp.amax(logs, axis=1)[:, None]
         moved = xp.exp(xp.clip(logs, LEAST_LOG, 0))
@@ -132,14 +134,19 @@ def _step(problem: Problem, run: _Run, gain: float) -> tuple[Array, float, bool]
         cost = float(xp.sum(mass * problem.distortion)) + problem.weight * float(
             xp.sum(joint * _scores(problem, joint))
         )
+        # The inequality that the proof of Hanzely, Richtarik and Xiao needs at this step: the cost
+        # lies below its linear model plus gamma lambda theta^2 times the divergence of the step.
+        # The model is sum of r times G alone, since the cost is homogeneous of degree one.
         model = float(xp.sum(mass * gradient))
         distance = float(xp.sum(key * moved * (logs - run.logs)))
         allowed = model + gain * problem.weight * theta**2 * distance
         if cost <= allowed + 1e-15 * abs(allowed) or gain > MOST_GAIN:
             break
         gain *= 1.3
+    # Accelerated steps may overshoot; then the caller starts anew from the last answer (restart).
     rose = theta < 1 and cost > run.cost
     if not rose:
         run.answer, run.joint, run.logs, run.mirror, run.cost = answer, joint, logs, mirror, cost
+        # The root of theta'^2 = theta^2 (1 - theta'), as for Nesterov's method.
         run.theta = theta * (math.sqrt(theta**2 + 4) - theta) / 2
     return value, max(LEAST_GAIN, 0.98 * gain), rose

@@ -98,11 +98,11 @@ def solve_inside(problem: Problem, limit: Limit, *, tolerance: float) -> Inside:
     best: Inside | None = None
     for power in PATHS:
         # A limit remembers where its path is, so each path has its own.
-        found = _follow(problem, type(limit)(problem, limit.risk), power, tolerance)
+        solution = _follow(problem, type(limit)(problem, limit.risk), power, tolerance)
         if best is None:
-            best = found
+            best = solution
         else:
-            best.absorb(found)
+            best.absorb(solution)
         if best.gap <= ENOUGH * tolerance:
             break
     assert best is not None
@@ -174,8 +174,10 @@ def repaired(problem: Problem, limit: Limit, rule: Floats, dead: float) -> Float
     risk = limit.measure(joint_of(problem, rule), base=math.e)
     if risk <= limit.risk:
         return rule
-    kept = math.expm1(limit.risk) / math.expm1(risk) * (1 - 1e-13) if risk < 700 else 0.0
-    return np.asarray(kept * rule + (1 - kept) * (problem.key @ rule))
+    # A little less than the formula, so that rounding leaves the mixture within the limit; beyond
+    # 700 nats the exponential overflows, and nothing of the rule can stay.
+    share = math.expm1(limit.risk) / math.expm1(risk) * (1 - 1e-13) if risk < 700 else 0.0
+    return np.asarray(share * rule + (1 - share) * (problem.key @ rule))
 
 
 def distortion_of(problem: Problem, rule: Floats) -> float:
@@ -202,14 +204,16 @@ def least_within(
         if high - low <= ALIKE * max(1.0, low) or tried > LARGEST_RISK:
             break
         limit = kind(strict, tried)
-        found = solve_inside(strict, limit, tolerance=1e-11)
-        assert found.multipliers is not None
-        kept = np.where(allowed, found.rule, 0.0)
-        if kept.sum(axis=1).min() > 0:
-            rule = normalised(kept)
+        solution = solve_inside(strict, limit, tolerance=1e-11)
+        assert solution.multipliers is not None
+        permitted = np.where(allowed, solution.rule, 0.0)
+        if permitted.sum(axis=1).min() > 0:
+            rule = normalised(permitted)
             risk = kind.measure(joint_of(problem, rule), base=math.e)
             best, high = (rule, risk) if risk < high else (best, high)
-        proved = limit.prices(strict, found.multipliers).least_risk(0.0, tried)
+        # Prices prove below which risk the share of what is not allowed cannot vanish; the halving
+        # alone would rest on what the solver failed to find.
+        proved = limit.prices(strict, solution.multipliers).least_risk(0.0, tried)
         low = max(low, min(proved, high))
     return best, low
 
@@ -258,11 +262,13 @@ def _advance(problem: Problem, limit: Limit, state: _State, weights: Floats) -> 
     share = 1 / keys
     sums = [float(product.sum()) for product in state.products]
     mean = sum(sums) / (released * (1 + share * limit.count))
+    # Predictor and corrector as in ``second_order``, for two kinds of products: r z, and the
+    # weights of the limit times its slacks, of which each key value has its share.
     ahead = newton.direction(0.0, 0.0)
     short = min(1.0, *_reaches(state, ahead))
     tried = state.moved(ahead, short, short)
-    left = sum(float(product.sum()) for product in tried.products) / sum(sums)
-    centre = min(max(left**2, 0.01), 0.5)
+    remaining = sum(float(product.sum()) for product in tried.products) / sum(sums)
+    centre = min(max(remaining**2, 0.01), 0.5)
     step = newton.direction(
         centre * mean * weights - short**2 * ahead.columns[:keys] * ahead.bonds,
         centre * mean * share - short**2 * ahead.weights * ahead.slack,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from hartley.errors import OptionError
 from hartley.exact import check_base
 from hartley.measures.mutual import mutual_information
-from hartley.policies.distortion.curve import TradeoffCurve, trace_curve
+from hartley.policies.distortion.curve import CurveTerms, trace_curve
 from hartley.policies.distortion.input import (
     as_number,
     check_tolerance,
@@ -25,8 +26,7 @@ from hartley.policies.distortion.input import (
 from hartley.policies.distortion.problem import Problem
 from hartley.policies.distortion.result import OBJECTIVES, TradeoffResult, unit_of, wanted_gap
 from hartley.policies.distortion.search import Answer, Solver
-from hartley.policies.distortion.worst_case import LEAST_TOLERANCE, WorstCase
-from hartley.policies.distortion.worst_case_curve import trace_worst
+from hartley.policies.distortion.worst_case import LEAST_TOLERANCE, WorstCase, trace_worst
 from hartley.policies.distortion.worst_case_limits import LIMITS
 
 if TYPE_CHECKING:
@@ -34,11 +34,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from hartley.policies.distortion.curve import TradeoffCurve
     from hartley.policies.distortion.result import Objective
     from hartley.policies.distortion.search import Method
     from hartley.ranges.relations.distribution import JointDistribution
 
 MOST_PAIRS = 50_000_000
+LEAST_AVERAGE_TOLERANCE = 1e-10
+"""What is asked for where nobody says; interior points reach it."""
 
 
 class PrivacyDistortion:
@@ -119,9 +122,15 @@ class PrivacyDistortion:
         problem = Problem.of(self.joint.matrix, self.distortion, 1.0)
         self.objective = objective
         average = Solver.of(problem, points, method)
-        self._solver: Solver | WorstCase = (
-            average if objective == "mutual_information" else WorstCase(average, objective)
-        )
+        self._solver: Solver | WorstCase
+        self._trace: Callable[..., TradeoffCurve]
+        if objective == "mutual_information":
+            self._solver, self._tolerance = average, LEAST_AVERAGE_TOLERANCE
+            self._trace = partial(trace_curve, average)
+        else:
+            worst = WorstCase(average, objective)
+            self._solver, self._tolerance = worst, LEAST_TOLERANCE
+            self._trace = partial(trace_worst, worst)
 
     # --- where problems come from -------------------------------------------------------------
 
@@ -186,8 +195,11 @@ class PrivacyDistortion:
             method=method,
             objective=objective,
         )
-        told = relation.left_out_sentence, *(relation.view.missing_notes if relation.view else ())
-        model.notes = tuple(note for note in (*told, relation.note) if note)
+        sentences = (
+            relation.left_out_sentence,
+            *(relation.view.missing_notes if relation.view else ()),
+        )
+        model.notes = tuple(note for note in (*sentences, relation.note) if note)
         model.rows = relation.rows
         model.confidential_values = tuple(relation.secret_range)
         if model.squared and objective == "mutual_information":
@@ -288,7 +300,7 @@ class PrivacyDistortion:
                 "Give one of lam, distortion and risk", hint="for example solve(lam=1.5)"
             )
         if tolerance is None:
-            tolerance = LEAST_TOLERANCE if isinstance(self._solver, WorstCase) else 1e-10
+            tolerance = self._tolerance
         check_tolerance(tolerance)
         if lam is not None:
             weight = as_number(lam) / math.log(self.base)
@@ -331,8 +343,8 @@ class PrivacyDistortion:
         if not (isinstance(points, (int, np.integer)) and points >= 3):
             raise OptionError(f"A curve of {points} points is none", hint="give 3 points or more")
         check_tolerance(tolerance)
-        trace = trace_worst if isinstance(self._solver, WorstCase) else trace_curve
-        return trace(self, points=points, tolerance=tolerance, progress=progress)
+        terms = CurveTerms(self.base, self.objective, self.largest_risk, self.reference)
+        return self._trace(terms, points=points, tolerance=tolerance, progress=progress)
 
     def _result(self, answer: Answer, tolerance: float) -> TradeoffResult:
         nats = math.log(self.base)

@@ -51,7 +51,7 @@ def _settings() -> tuple[tuple[Any, Any], ...]:
     import numpy as np
     import scipy
 
-    found = []
+    settings = []
     for package in (np, scipy):
         folder = Path(str(package.__file__)).parent.parent / f"{package.__name__}.libs"
         for file in sorted(folder.glob("*openblas*")):
@@ -62,9 +62,9 @@ def _settings() -> tuple[tuple[Any, Any], ...]:
             for suffix in SUFFIXES:
                 names = [f"scipy_openblas_{verb}_num_threads{suffix}" for verb in ("get", "set")]
                 if all(hasattr(library, name) for name in names):
-                    found.append((getattr(library, names[0]), getattr(library, names[1])))
+                    settings.append((getattr(library, names[0]), getattr(library, names[1])))
                     break
-    return tuple(found)
+    return tuple(settings)
 
 
 RIDGES = (0.0, 1e-15, 1e-13, 1e-11, 1e-9)
@@ -155,8 +155,8 @@ class ThinBlocks:
             more = self.along @ across
             across = across - self.along.mT @ more
             parts += more
-        found: Floats = (across + self.along.mT @ (parts * self.left[:, :, None]))[:, :, 0].T
-        return found * self.weight
+        solved: Floats = (across + self.along.mT @ (parts * self.left[:, :, None]))[:, :, 0].T
+        return solved * self.weight
 
 
 def _factor(block: Floats, ridges: tuple[float, ...]) -> Floats:

@@ -106,6 +106,8 @@ def evaluate(problem: Problem, rule: Array) -> Value:
     logs = _log_ratios(problem, joint)
     distortion = float(xp.sum(mass * problem.distortion))
     risk = max(float(xp.sum(joint * logs)), 0.0)
+    # A term u ln(u/(p m)) errs by a few units of |u| (3 + |ln|): the logarithm is of a quotient
+    # that is off by three roundings itself, and the product rounds once more. Sums add one a term.
     spread = float(xp.sum(joint * (3 + xp.abs(logs))))
     epsilon = float(xp.finfo(rule.dtype).eps)
     margin = epsilon * (sum(problem.sizes) + 16) * (distortion + problem.weight * spread)
@@ -130,6 +132,8 @@ def riskless_bound(problem: Problem, prices: Array) -> float:
     values = problem.distortion + problem.given @ prices - means
     sizes = problem.given @ xp.abs(prices) + problem.secret @ xp.abs(prices)
     epsilon = float(xp.finfo(prices.dtype).eps) * (2 * sum(problem.sizes) + 8)
+    # Outward: the error of every entry is taken off before the minimum, since the entry that is
+    # least after rounding need not be the one that is least in truth.
     least = xp.amin(values - epsilon * (sizes + problem.distortion), axis=1)
     spread = float(xp.sum(problem.key * xp.abs(least)))
     return float(xp.sum(problem.key * least)) - epsilon * spread
@@ -148,6 +152,8 @@ def slack_values(problem: Problem, scores: Array) -> tuple[Array, Array]:
     """Return d + lambda (sum_w p(w|x) y(w,c) - ln sum_w p(w) e^y(w,c)), and its rounding error."""
     xp = namespace(scores)
     keys, secrets, _ = problem.sizes
+    # The largest score is taken out, so that no exponential overflows and the largest is one: then
+    # the sum is at least p(w) of that score, and its logarithm loses no digits.
     top = xp.amax(scores, axis=0)
     parts = problem.secret[:, None] * xp.exp(scores - top)
     total = xp.sum(parts, axis=0)
@@ -155,6 +161,8 @@ def slack_values(problem: Problem, scores: Array) -> tuple[Array, Array]:
     values = problem.distortion + problem.weight * (problem.given @ scores - norm)
     epsilon = float(xp.finfo(scores.dtype).eps)
     sizes = problem.given @ xp.abs(scores)
+    # An error e of y - top turns e^(y - top) by the factor 1 + e: in the logarithm of the sum it
+    # counts with the share of that term.
     shares = xp.sum(parts * (top - scores), axis=0) / total
     norm_error = keys + secrets + 4 * FUNCTION_ERROR + shares + 2 * xp.abs(top) + xp.abs(norm)
     error = (2 * secrets + 8) * sizes + norm_error + 4 * xp.abs(norm)
@@ -216,9 +224,9 @@ class Found:
 
     def try_rule(self, problem: Problem, rule: Array) -> None:
         """Keep a rule if it costs less."""
-        told = evaluate(problem, rule)
-        if self.rule is None or told.cost + told.margin < self.cost:
-            self.rule, self.cost = rule, told.cost + told.margin
+        value = evaluate(problem, rule)
+        if self.rule is None or value.cost + value.margin < self.cost:
+            self.rule, self.cost = rule, value.cost + value.margin
 
     def try_scores(self, problem: Problem, value: Array, candidates: tuple[Array, ...]) -> None:
         """Keep scores if they prove more: a released value at a time, then all together.
@@ -236,6 +244,8 @@ class Found:
                 continue
             better = least > proved
             best, proved = xp.where(better, scores, best), xp.where(better, least, proved)
+        # The columns were chosen by numbers that were not rounded outward; the bound is, and it
+        # holds for any scores, so that a wrong choice proves less and never too much.
         bound = lower_bound(problem, best)
         if bound > self.bound:
             self.scores, self.bound = best, bound

@@ -87,7 +87,7 @@ class TradeoffResult:
             if math.isfinite(self.largest_risk)
             else "as some value of the key itself does for certain"
         )
-        told = f"With a mean distortion of {self.distortion:.6g} {self._meaning}, {itself}."
+        summary = f"With a mean distortion of {self.distortion:.6g} {self._meaning}, {itself}."
         proof = (
             f"No rule costs less by more than {two_digits_up(self.gap)} (certified): at this "
             f"distortion none tells less than {self.least_risk:.6g} {self.unit}."
@@ -95,7 +95,7 @@ class TradeoffResult:
         missed = () if self.reached else (missed_sentence(self.gap, self.wanted_gap),)
         used = f"It uses {len(self.live):,} of {len(self.values):,} released values."
         return (
-            told,
+            summary,
             used,
             proof,
             *missed,

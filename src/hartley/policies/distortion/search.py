@@ -49,19 +49,19 @@ def start_coarse(
         size: how many to keep.
         tolerance: the gap of the small problem.
     """
-    kept = spread(points.size, size)
-    key = problem.key[kept] * stood_for(kept)
+    places = spread(points.size, size)
+    key = problem.key[places] * stood_for(places)
     small = replace(
         problem,
-        given=problem.given[kept],
+        given=problem.given[places],
         key=key / key.sum(),
-        secret=problem.given[kept].T @ key / key.sum(),
-        distortion=problem.distortion[np.ix_(kept, kept)],
+        secret=problem.given[places].T @ key / key.sum(),
+        distortion=problem.distortion[np.ix_(places, places)],
     )
-    found = solve_second(small, tolerance=tolerance)
-    at = points[kept]
-    rule = between(at, between(at, found.rule, points).T, points).T
-    return Start(normalised(rule), between(at, found.scores.T, points).T)
+    coarse = solve_second(small, tolerance=tolerance)
+    at = points[places]
+    rule = between(at, between(at, coarse.rule, points).T, points).T
+    return Start(normalised(rule), between(at, coarse.scores.T, points).T)
 
 
 def spread(total: int, size: int) -> Places:
@@ -181,10 +181,10 @@ def mended_rule(problem: Problem, rule: Floats) -> Floats | None:
     tilt = -(excess.T @ mends)
     short = max(float((-tilt - thin[:, live] / total[live]).max()), 0.0) * (1 + 1e-9)
     share = short / (1 + short)
-    found = np.zeros_like(thin)
-    found[:, live] = (1 - share) * thin[:, live] + total[live] * (share + (1 - share) * tilt)
-    found = normalised(np.maximum(found, 0.0))
-    return found if _tells_nothing(problem, found) else None
+    mended = np.zeros_like(thin)
+    mended[:, live] = (1 - share) * thin[:, live] + total[live] * (share + (1 - share) * tilt)
+    mended = normalised(np.maximum(mended, 0.0))
+    return mended if _tells_nothing(problem, mended) else None
 
 
 def _without_rare(problem: Problem, rule: Floats, rare: float) -> Floats | None:
@@ -192,8 +192,8 @@ def _without_rare(problem: Problem, rule: Floats, rare: float) -> Floats | None:
     live = problem.key @ rule > rare
     if rule[:, live].sum(axis=1).min() < 0.5:
         return None
-    found: Floats = normalised(np.where(live, rule, 0.0))
-    return found
+    thinner: Floats = normalised(np.where(live, rule, 0.0))
+    return thinner
 
 
 def _tells_nothing(problem: Problem, rule: Floats) -> bool:
@@ -272,7 +272,7 @@ class _Goal:
 
     def weight_between(self, low: Answer, high: Answer) -> float:
         """Return a lambda to try next: by the secant of its logarithm, kept off the ends."""
-        before, after = (self.amount(one.distortion, one.risk) for one in (low, high))
+        before, after = (self.amount(answer.distortion, answer.risk) for answer in (low, high))
         share = (self.target - before) / (after - before) if after > before else 0.5
         share = min(max(share, 0.1), 0.9)
         return math.exp((1 - share) * math.log(low.weight) + share * math.log(high.weight))
@@ -281,7 +281,7 @@ class _Goal:
         """Return how much of the second rule makes the mixture just meet the target."""
         if self.below(high):
             return 1.0
-        joints = [problem.given.T @ (problem.key[:, None] * one.rule) for one in (low, high)]
+        joints = [problem.given.T @ (problem.key[:, None] * answer.rule) for answer in (low, high)]
         under, over = 0.0, 1.0
         for _ in range(60):
             middle = (under + over) / 2
@@ -338,8 +338,8 @@ class Solver:
             return self.constant_release(weight)
         if self.unrelated:
             return self._better(self.constant_release(weight), tolerance)
-        found = self._solved(weight, tolerance, warm)
-        return found if found.gap <= tolerance * self.scale else self._better(found, tolerance)
+        answer = self._solved(weight, tolerance, warm)
+        return answer if answer.gap <= tolerance * self.scale else self._better(answer, tolerance)
 
     def _better(self, found: Answer, tolerance: float) -> Answer:
         """Return the best of what was found for a lambda, the simplest rules and smaller lambdas.
@@ -359,6 +359,8 @@ class Solver:
             return min(answer.proved(proof).gap for answer in answers) / self.scale
 
         missed = share_missed(self.faithful(tolerance).rule)
+        # The least cost C(lambda) = min_P D + lambda R does not fall as lambda grows, since R >= 0:
+        # a bound for a smaller lambda is one for this lambda as well.
         for smaller in () if self.unrelated else PROVING_WEIGHTS:
             if missed <= tolerance or smaller * self.scale >= found.weight:
                 break
@@ -406,14 +408,16 @@ class Solver:
         """Drop released values that nearly never occur, where the rule stays as good."""
         rule: Floats = found.rule
         total = problem.key @ rule
+        # Thinner rules are easier to use. They may cost as much as the tolerance leaves, or as the
+        # rule itself where that was missed; their own cost is measured again, margin included.
         allowed = max(found.bound + goal, found.cost)
         for threshold in (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10):
             thinner = np.where(total > threshold, rule, 0.0)
             if thinner.sum(axis=1).min() < 0.5:
                 continue
             thinner = np.asarray(normalised(thinner))
-            told = evaluate(problem, thinner)
-            if told.cost + told.margin <= allowed:
+            value = evaluate(problem, thinner)
+            if value.cost + value.margin <= allowed:
                 return thinner
         return rule
 
@@ -425,13 +429,15 @@ class Solver:
     ) -> Answer:
         """Measure a rule and prove its gap, in the user's unit, from nothing but the numbers."""
         problem = self.problem.weighing(weight)
-        told = evaluate(problem, rule)
-        bounds = [lower_bound(problem, some) for some in scores]
+        value = evaluate(problem, rule)
+        bounds = [lower_bound(problem, point) for point in scores]
         bound = max(bounds)
-        gap = max(told.cost + told.margin - bound, 0.0)
+        gap = max(value.cost + value.margin - bound, 0.0)
         best = scores[bounds.index(bound)]
-        least = min(max((bound - told.distortion) / weight, 0.0), told.risk)
-        return Answer(rule, told.distortion, told.risk, weight, bound, gap, least, best, steps)
+        # D' + lambda R' >= bound for every rule: one with D' <= D tells (bound - D) / lambda at
+        # least.
+        least = min(max((bound - value.distortion) / weight, 0.0), value.risk)
+        return Answer(rule, value.distortion, value.risk, weight, bound, gap, least, best, steps)
 
     # --- one distortion or one risk -----------------------------------------------------------
 
@@ -499,8 +505,10 @@ class Solver:
         """Mix two rules to meet the target, and prove the gap for the better fitting lambda."""
         share = goal.share(self.problem, low, high)
         rule = normalised((1 - share) * low.rule + share * high.rule)
-        scores = tuple(some for some in (low.scores, high.scores) if some is not None)
+        scores = tuple(point for point in (low.scores, high.scores) if point is not None)
         steps = low.steps + high.steps
+        # Scores prove something for any lambda. Which one fits the mixture best is not known
+        # before: the slopes at both ends and that of the chord are tried.
         weights = {low.weight, high.weight, _chord(low, high)}
         return min(
             (self.certified(rule, scores, weight, steps) for weight in weights),
@@ -535,14 +543,14 @@ class Solver:
             rules, bound = [rule], riskless_bound(self.problem, prices)
         else:
             heavy = [large, *(self._solved(w * self.scale, tolerance) for w in PROVING_WEIGHTS)]
-            rules = [mended_rule(self.problem, found.rule) for found in heavy]
-            bound = max(found.bound for found in heavy)
+            rules = [mended_rule(self.problem, solved.rule) for solved in heavy]
+            bound = max(solved.bound for solved in heavy)
         quiet = [answer.rule, *(rule for rule in rules if rule is not None)]
-        rule, told = min(
+        rule, value = min(
             ((rule, evaluate(self.problem, rule)) for rule in quiet), key=lambda x: x[1].distortion
         )
-        gap = max(told.distortion + told.margin - bound, 0.0)
-        return Answer(rule, told.distortion, told.risk, math.inf, bound, gap, 0.0)
+        gap = max(value.distortion + value.margin - bound, 0.0)
+        return Answer(rule, value.distortion, value.risk, math.inf, bound, gap, 0.0)
 
     def faithful(self, tolerance: float) -> Answer:
         """Return the rule of least risk among those of least distortion."""
@@ -550,17 +558,20 @@ class Solver:
         allowed = self.problem.distortion <= lowest + 1e-12 * (self.scale or 1.0)
         if (allowed.sum(axis=1) == 1).all():
             return self._only(allowed.astype(np.float64), None)
+        # Several releases are equally faithful to some key value: whatever is not allowed costs as
+        # much as a thousand nats, so that next to nothing of it remains to be cut off below.
         strict = replace(self.scaled, distortion=np.where(allowed, 0.0, 1e3), weight=1.0)
-        found = solve_second(strict, tolerance=tolerance)
-        return self._only(normalised(np.where(allowed, found.rule, 0.0)), found.bound)
+        solved = solve_second(strict, tolerance=tolerance)
+        return self._only(normalised(np.where(allowed, solved.rule, 0.0)), solved.bound)
 
     def _only(self, rule: Floats, least_risk: float | None) -> Answer:
         """Return a rule of the least distortion, which nothing else competes with."""
-        told = evaluate(self.problem.weighing(0.0), rule)
+        value = evaluate(self.problem.weighing(0.0), rule)
+        # ``least`` is a sum of rounded products: taken down by more than they can have gained.
         bound = self.least - 1e-15 * sum(self.problem.sizes) * self.least
-        gap = max(told.distortion + told.margin - bound, 0.0)
-        least = told.risk if least_risk is None else min(max(least_risk, 0.0), told.risk)
-        return Answer(rule, told.distortion, told.risk, 0.0, bound, gap, least)
+        gap = max(value.distortion + value.margin - bound, 0.0)
+        least = value.risk if least_risk is None else min(max(least_risk, 0.0), value.risk)
+        return Answer(rule, value.distortion, value.risk, 0.0, bound, gap, least)
 
 
 def _gone_on(problem: Problem, stalled: Found, tolerance: float) -> Found:

@@ -120,6 +120,8 @@ def _begin(problem: Problem, start: Start | None) -> _State:
     mass = problem.key[:, None] * rule
     scores = problem.scores(mass)[0] if start is None else start.scores
     gradient = problem.distortion + problem.weight * (problem.given @ scores)
+    # Slacks must begin above zero: v lies below the least gradient of each key value. Of an
+    # interpolated start the slacks are nearly right already, so that little room is enough.
     room = 0.1 if start is None else 0.001
     value = gradient.min(axis=1) - room * problem.weight
     return _State(mass, value, gradient - value[:, None], scores)
@@ -163,6 +165,8 @@ class _Newton:
         """Return the step towards r z = target."""
         state, problem = self.state, self.problem
         aim = target - correction
+        # The block of every released value is eliminated first; what is left are the equations
+        # sum_c r(x,c) = p(x), one a key value: the Schur complement.
         free = self.blocks.solve(aim - state.mass * (state.slack + self.pull))
         missing = problem.key - state.mass.sum(axis=1) - free.sum(axis=1)
         value = np.linalg.solve(self.blocks.schur, missing)
@@ -177,10 +181,13 @@ def _advance(problem: Problem, state: _State, weights: Floats) -> _State | None:
     newton = _Newton(problem, state)
     _, _, released = problem.sizes
     mean = float((state.mass * state.slack).sum()) / released
+    # Predictor: straight to r z = 0. How far it can go says how much centring the step needs.
     ahead = newton.direction(0.0, 0.0)
     short = min(1.0, reach(state.mass, ahead.mass), reach(state.slack, ahead.slack))
     moved = (state.mass + short * ahead.mass) * (state.slack + short * ahead.slack)
     centre = min(max((float(moved.sum()) / released / mean) ** 2, 0.01), 0.5)
+    # Corrector: towards the path at centre * mean, less the product of the predictor's steps, which
+    # the linearisation of r z left out.
     step = newton.direction(centre * mean * weights[:, None], short**2 * ahead.mass * ahead.slack)
     primal = min(1.0, NEAR * reach(state.mass, step.mass))
     dual = min(1.0, NEAR * reach(state.slack, step.slack))

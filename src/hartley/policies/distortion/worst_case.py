@@ -6,10 +6,12 @@ import heapq
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hartley.policies.distortion.curve import CurvePoint, TradeoffCurve
 from hartley.policies.distortion.interior_points import (
     LARGEST_RISK,
     Inside,
@@ -19,6 +21,7 @@ from hartley.policies.distortion.interior_points import (
     solve_inside,
 )
 from hartley.policies.distortion.problem import Problem, normalised
+from hartley.policies.distortion.result import wanted_gap
 from hartley.policies.distortion.search import Answer
 from hartley.policies.distortion.worst_case_limits import (
     EPSILON,
@@ -30,8 +33,11 @@ from hartley.policies.distortion.worst_case_limits import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
+    from hartley.policies.distortion.curve import CurveTerms
     from hartley.policies.distortion.search import Solver
     from hartley.policies.distortion.worst_case_limits import Limit
 
@@ -42,6 +48,10 @@ MOST_SPLITS = 80
 LEAST_TOLERANCE = 1e-9
 SMALLEST_RISK = 1e-10
 """Nats below which a limit is hardly more than rounding."""
+NEARLY_FAITHFUL = 0.01
+"""Where a faithful release has infinite risk, the curve ends at this share of the distortions."""
+STEPS = 8
+"""So many mixtures between neighbouring rules."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,12 +132,14 @@ class WorstCase:
         """
         scaled = self.solver.scaled
         inside = self.limit(scaled, max(risk, SMALLEST_RISK))
-        found = solve_inside(scaled, inside, tolerance=tolerance / 4)
-        assert found.multipliers is not None
-        kept = found.multipliers
-        prices = inside.prices(self.problem, Multipliers(kept.weights * self.scale, kept.scores))
-        rule = self._thinned(found, self.limit(scaled, risk), tolerance)
-        return self._point(risk, rule, prices, found.steps)
+        inner = solve_inside(scaled, inside, tolerance=tolerance / 4)
+        assert inner.multipliers is not None
+        multipliers = inner.multipliers
+        prices = inside.prices(
+            self.problem, Multipliers(multipliers.weights * self.scale, multipliers.scores)
+        )
+        rule = self._thinned(inner, self.limit(scaled, risk), tolerance)
+        return self._point(risk, rule, prices, inner.steps)
 
     def _thinned(self, found: Inside, limit: Limit, tolerance: float) -> Floats:
         """Drop released values that nearly never occur, where the rule stays as good."""
@@ -149,8 +161,8 @@ class WorstCase:
 
     def _margin(self, distortion: float, risk: float, weight: float) -> float:
         """Return what rounding can have hidden of a rule's cost, at most."""
-        told = weight * (4 + risk) if math.isfinite(weight * risk) else 0.0
-        return EPSILON * (sum(self.problem.sizes) + 16) * (distortion + told)
+        weighed_risk = weight * (4 + risk) if math.isfinite(weight * risk) else 0.0
+        return EPSILON * (sum(self.problem.sizes) + 16) * (distortion + weighed_risk)
 
     # --- the ends -----------------------------------------------------------------------------
 
@@ -343,3 +355,127 @@ def _next(low: Point, high: Point, guess: float, turn: int) -> float:
     if turn % 4 == 3 or not low.limit + 1e-12 * width < guess < top - 1e-12 * width:
         return min((low.limit + top) / 2, LARGEST_RISK)
     return min(guess, LARGEST_RISK)
+
+
+# --- the whole curve ------------------------------------------------------------------------------
+
+
+def trace_worst(
+    worst: WorstCase,
+    terms: CurveTerms,
+    *,
+    points: int,
+    tolerance: float,
+    progress: Callable[[str, float], None] | None,
+) -> TradeoffCurve:
+    """Compute points where risk and distortion together are least known: the largest rectangle.
+
+    Between two points the curve falls from the upper left to the lower right corner of a
+    rectangle. Where distortion no longer falls there is none, and nothing is computed.
+    """
+    wanted, tolerance = wanted_gap(tolerance, worst.scale), max(tolerance, LEAST_TOLERANCE)
+    traced = _beginning(worst, tolerance)
+    while 1 < len(traced) < points:
+        # Only that the curve falls is known between two limits, not that it is convex: it may run
+        # anywhere in the rectangle between the two points, so the largest one is cut next.
+        areas = [_area(before, after) for before, after in pairwise(traced)]
+        place = int(np.argmax(areas))
+        if areas[place] <= tolerance * worst.scale:
+            break
+        limit = _between(traced[place], traced[place + 1])
+        traced.insert(place + 1, worst.within(limit, tolerance))
+        if progress is not None:
+            progress("curve", len(traced) / points)
+    if progress is not None:
+        progress("curve", 1.0)
+    return _curve(terms, worst, traced, wanted)
+
+
+def _beginning(worst: WorstCase, tolerance: float) -> list[Point]:
+    """Return the ends by increasing risk; where one is infinite, a nearly faithful rule instead."""
+    quiet, faithful = worst.ends
+    if not worst.open:
+        return [faithful]
+    if math.isfinite(faithful.risk):
+        return [quiet, faithful]
+    risk, traced = 1.0, [quiet]
+    while True:
+        traced.append(worst.within(risk, tolerance))
+        near = traced[-1].distortion - worst.least <= NEARLY_FAITHFUL * worst.scale
+        if near or risk >= LARGEST_RISK:
+            return traced
+        risk *= 2
+
+
+def _area(one: Point, other: Point) -> float:
+    return (one.distortion - other.distortion) * (other.limit - one.limit)
+
+
+def _between(one: Point, other: Point) -> float:
+    """Return the limit at which the distortion is likely half-way."""
+    if one.limit <= 0:
+        return min(other.limit, LARGEST_RISK) / 4
+    risks, floors = floor_between(one.prices, other.prices, one.limit, other.limit)
+    half = (one.distortion + other.distortion) / 2
+    place = int(np.searchsorted(-floors, -half))
+    tenth = max(risks.size // 10, 1)
+    return float(risks[min(max(place, tenth), risks.size - 1 - tenth)])
+
+
+def _curve(
+    terms: CurveTerms, worst: WorstCase, traced: list[Point], wanted: float
+) -> TradeoffCurve:
+    nats = math.log(terms.base)
+    # Where distortion has stopped falling, the rule that tells nothing was traced again.
+    quiet = worst.ends[0]
+    fresh = (
+        before for before in traced if before in worst.ends or before.distortion < quiet.distortion
+    )
+    points = [_curve_point(worst, point, nats) for point in fresh]
+    floor: list[tuple[float, float]] = []
+    mixtures = [(point.distortion, point.risk / nats) for point in traced]
+    for before, after in pairwise(traced):
+        lower = before.prices if before.limit > 0 else after.prices
+        risks, floors = floor_between(lower, after.prices, before.limit, after.limit)
+        floor += zip((risks / nats).tolist(), floors.tolist(), strict=True)
+        for share in np.linspace(0, 1, STEPS + 1)[1:-1]:
+            rule = (1 - share) * before.rule + share * after.rule
+            distortion, risk = worst.told(rule)
+            mixtures.append((distortion, risk / nats))
+    return TradeoffCurve(
+        points=tuple(sorted(points, key=lambda point: (point.distortion, -point.risk))),
+        tangents=(),
+        base=terms.base,
+        largest_risk=terms.largest_risk,
+        objective=terms.objective,
+        floor=tuple(floor),
+        mixtures=_staircase(mixtures),
+        wanted_gap=wanted,
+    )
+
+
+def _staircase(rules: list[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    """Keep the rules that no other beats both in distortion and in risk."""
+    best: list[tuple[float, float]] = []
+    for distortion, risk in sorted(rules):
+        if not best or risk < best[-1][1]:
+            best.append((distortion, risk))
+    return tuple(best)
+
+
+def _curve_point(worst: WorstCase, point: Point, nats: float) -> CurvePoint:
+    quiet, faithful = worst.ends
+    if point is quiet or point is faithful:
+        answer = (worst.riskless if point is quiet else worst.faithful)(1e-9)
+        lower, lam, gap = answer.least_risk, answer.weight, answer.gap
+    else:
+        lower = min(point.prices.least_risk(point.distortion, point.limit), point.risk)
+        lam, gap = slope_of(point), max(point.gap, 0.0)
+    return CurvePoint(
+        distortion=point.distortion,
+        risk=point.risk / nats,
+        lower=lower / nats,
+        lam=lam * nats,
+        gap=gap,
+        live=int(point.rule.any(axis=0).sum()),
+    )

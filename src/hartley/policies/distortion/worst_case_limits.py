@@ -87,6 +87,7 @@ class Prices:
         """
         paid, sizes = self.paid(risk)
         error = EPSILON * ((self.terms + 16) * sizes + 2 * np.abs(self.base)) + less
+        # Outward, as in ``problem.lower_bound``: the errors come off before the minimum is taken.
         least = (self.base - paid - error).min(axis=1)
         total, spread = float(self.key @ least), float(self.key @ np.abs(least))
         if not math.isfinite(total):
@@ -117,6 +118,8 @@ class Prices:
 
     def mixed(self, other: Prices, share: float) -> Prices:
         """Return a mixture: so much of these, the rest of others."""
+        # The dual is concave, so that a mixture of two of its points is one; only the rounding of
+        # the mixture itself is taken off.
         rest = 1 - share
         lost = 4 * EPSILON * (share * np.abs(self.base) + rest * np.abs(other.base))
         return Prices(
@@ -189,6 +192,8 @@ def _dips(one: Prices, other: Prices, low: float, high: float) -> Floats:
         + (one.linear - other.linear).clip(0)
     )
     bent = 2 * long * steeper + long**2 * np.maximum(one.falling, other.falling) * math.exp(-low)
+    # A function whose second derivative is at most B lies above its chord less B/8; a little more
+    # is taken off for the rounding of the exponentials.
     return np.asarray(bent / 8 * (1 + 1e-9))
 
 
@@ -275,8 +280,8 @@ class Divergence(Limit):
         """Return the divergences, times p(c), less what is allowed."""
         self._own, self._joint, self._total = self.problem.scores(columns)
         self._gradient = self.problem.given @ self._own - self.risk
-        found: Floats = (self._joint * self._own).sum(axis=0) - self.risk * self._total
-        return found[None]
+        excess: Floats = (self._joint * self._own).sum(axis=0) - self.risk * self._total
+        return excess[None]
 
     def pulled(self, weights: Floats) -> Floats:
         """Return weights times the one gradient of each column."""
@@ -299,20 +304,20 @@ class Divergence(Limit):
         The scores of the method's own columns, and the scores that moved along with its steps:
         only those are right for released values that die out.
         """
-        told = self._own if self._told is None else self._told / weights
-        candidates = [Multipliers(weights, told), Multipliers(weights, self._own)]
+        scores = self._own if self._told is None else self._told / weights
+        candidates = [Multipliers(weights, scores), Multipliers(weights, self._own)]
         if self._kept is not None:
             candidates.append(self._kept)
         best, proved = candidates[0], np.full(weights.shape[1], -np.inf)
-        for some in candidates:
-            prices = self.prices(self.problem, some)
+        for candidate in candidates:
+            prices = self.prices(self.problem, candidate)
             least = (prices.base - prices.paid(self.risk)[0] - values[:, None]).min(axis=0)
             better = np.where(np.isfinite(least), least, -np.inf) > proved
-            assert some.scores is not None
+            assert candidate.scores is not None
             assert best.scores is not None
             best = Multipliers(
-                np.where(better, some.weights, best.weights),
-                np.where(better, some.scores, best.scores),
+                np.where(better, candidate.weights, best.weights),
+                np.where(better, candidate.scores, best.scores),
             )
             proved = np.where(better, least, proved)
         self._kept = best

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -37,6 +36,10 @@ TOLERANCE = 1e-12
 """Finer than the solver reaches: it then goes on as long as it gets anywhere."""
 
 
+USABLE = {"Solved", "AlmostSolved", "InsufficientProgress", "MaxIterations"}
+"""How the solver may end so that its point is a start; how near it is, the certificate says."""
+
+
 class Programme:
     r"""The covariance of the release that tells least, for any distortion of one model.
 
@@ -44,7 +47,8 @@ class Programme:
         \mathrm{tr}(G T) \ge 1 - d
 
     Rebollo-Monedero, Forne and Domingo-Ferrer 2010, eq. (6), in coordinates in which both sides are
-    white: n(n+1)/2 variables. What the solver says is a start for a certificate and no more.
+    white: n(n+1)/2 variables, and as many again for the determinant. What the solver says is a
+    start for a certificate and no more.
     """
 
     def __init__(self, model: GaussianModel) -> None:
@@ -56,47 +60,121 @@ class Programme:
         Args:
             share: the distortion, as a share of the key's variance.
         """
-        import cvxpy
+        import clarabel
+        from scipy.sparse import csc_array
 
-        problem, allowed, released, equal = self._compiled
-        allowed.value = share
-        try:
-            with warnings.catch_warnings():
-                # It warns where it stops before the tolerance; the certificate says how near it is.
-                warnings.simplefilter("ignore")
-                problem.solve(
-                    solver="CLARABEL",
-                    tol_gap_abs=TOLERANCE,
-                    tol_gap_rel=TOLERANCE,
-                    tol_feas=TOLERANCE,
-                )
-        except cvxpy.error.SolverError:
+        goal, matrix, constant, cones = self._cones
+        of_secret, of_key = self._model.whitened.shape
+        constant = constant.copy()
+        constant[0] = share - 1
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas"):
+            setattr(settings, name, TOLERANCE)
+        nothing = csc_array((goal.size, goal.size))
+        solution = clarabel.DefaultSolver(nothing, goal, matrix, constant, cones, settings).solve()
+        point, dual = np.asarray(solution.x), np.asarray(solution.z)
+        if str(solution.status) not in USABLE or not np.isfinite([*point, *dual]).all():
             return None
-        if released.value is None or equal.dual_value is None:
-            return None
-        slope = np.asarray(equal.dual_value, dtype=np.float64)
-        slope = (slope + slope.T) * math.copysign(0.5, slope.trace())
-        return np.asarray(released.value, dtype=np.float64), slope
+        released = _unpacked(point[: of_key * (of_key + 1) // 2], of_key, scale=1.0)
+        # The slope of log det is the multiplier of the lower right block, which holds I - K T K'.
+        first = 1 + of_key * (of_key + 1)
+        size = of_secret * (2 * of_secret + 1)
+        block = _unpacked(dual[first : first + size], 2 * of_secret, scale=math.sqrt(0.5))
+        return released, block[of_secret:, of_secret:]
 
     @cached_property
-    def _compiled(self) -> tuple[Any, Any, Any, Any]:
-        """The programme with the distortion left open, so that it is prepared once."""
-        import cvxpy as package
+    def _cones(self) -> tuple[Floats, Any, Floats, list[Any]]:
+        r"""The programme as a conic one, with the distortion left open, so that it is built once.
 
-        cvxpy: Any = package  # it ships types that do not know its own functions
+        .. math:: \log\det L \ge \sum_i t_i \iff \exists Z \text{ lower triangular}:
+            \begin{pmatrix} \mathrm{diag}(Z) & Z^\top \\ Z & L \end{pmatrix} \succeq 0,
+            \; e^{t_i} \le Z_{ii}
+
+        Ben-Tal and Nemirovski 2001, section 4.2. With D the diagonal of Z, the block says that
+        L - Z D^{-1} Z' has no negative eigenvalue, so det L >= det(Z D^{-1} Z') = prod Z_ii.
+        The solver takes rows s = b - A x, each in its cone.
+        """
+        import clarabel
+        from scipy.sparse import csc_array
+
         whitened, weight = self._model.whitened, self._model.weight
         of_secret, of_key = whitened.shape
-        released = cvxpy.Variable((of_key, of_key), PSD=True)
-        left = cvxpy.Variable((of_secret, of_secret), symmetric=True)
-        allowed = cvxpy.Parameter(nonneg=True)
-        equal = left == np.eye(of_secret) - whitened @ released @ whitened.T
-        constraints = [
-            equal,
-            np.eye(of_key) - released >> 0,
-            cvxpy.trace(weight @ released) >= 1 - allowed,
+        in_key, in_secret = _upper(of_key), _upper(of_secret)
+        sizes = len(in_key[0]), len(in_secret[0]), of_secret
+        columns = sum(sizes)
+        # What one entry of T, one of Z and one t adds to every row.
+        units = [_unit(of_key, i, j) for i, j in zip(*in_key, strict=True)]
+        lowers = [_unit(of_secret, j, i, symmetric=False) for i, j in zip(*in_secret, strict=True)]
+        distortion = np.zeros((1, columns))
+        distortion[0, : sizes[0]] = [-(weight * unit).sum() for unit in units]
+        released = np.zeros((sizes[0], columns))
+        released[:, : sizes[0]] = -np.column_stack([_packed(unit) for unit in units])
+        block = np.zeros((of_secret * (2 * of_secret + 1), columns))
+        for place, unit in enumerate(units):
+            left = np.zeros((2 * of_secret, 2 * of_secret))
+            left[of_secret:, of_secret:] = whitened @ unit @ whitened.T
+            block[:, place] = _packed(left)
+        for place, lower in enumerate(lowers, sizes[0]):
+            left = np.zeros((2 * of_secret, 2 * of_secret))
+            left[:of_secret, :of_secret] = np.diag(np.diag(lower))
+            left[of_secret:, :of_secret], left[:of_secret, of_secret:] = lower, lower.T
+            block[:, place] = -_packed(left)
+        exponentials = np.zeros((3 * of_secret, columns))
+        diagonal = [place for place, (i, j) in enumerate(zip(*in_secret, strict=True)) if i == j]
+        for row, place in enumerate(diagonal):
+            exponentials[3 * row, sizes[0] + sizes[1] + row] = -1
+            exponentials[3 * row + 2, sizes[0] + place] = -1
+        below = np.zeros((2 * of_secret, 2 * of_secret))
+        below[of_secret:, of_secret:] = np.eye(of_secret)
+        constant = np.concatenate(
+            (
+                [0.0],
+                np.zeros(sizes[0]),
+                _packed(np.eye(of_key)),
+                _packed(below),
+                np.tile([0.0, 1.0, 0.0], of_secret),
+            )
+        )
+        goal = np.concatenate((np.zeros(sizes[0] + sizes[1]), -np.ones(of_secret)))
+        matrix = csc_array(np.vstack((distortion, released, -released, block, exponentials)))
+        cones = [
+            clarabel.NonnegativeConeT(1),
+            clarabel.PSDTriangleConeT(of_key),
+            clarabel.PSDTriangleConeT(of_key),
+            clarabel.PSDTriangleConeT(2 * of_secret),
+            *(clarabel.ExponentialConeT() for _ in range(of_secret)),
         ]
-        problem = cvxpy.Problem(cvxpy.Maximize(cvxpy.log_det(left)), constraints)
-        return problem, allowed, released, equal
+        return goal, matrix, constant, cones
+
+
+def _upper(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the places of a triangle as the solver orders them: column by column."""
+    rows, columns = np.tril_indices(size)
+    return columns, rows
+
+
+def _unit(size: int, row: int, column: int, *, symmetric: bool = True) -> Floats:
+    """Return the matrix that is one at a place, and at the other one across the diagonal."""
+    unit = np.zeros((size, size))
+    unit[row, column] = 1
+    if symmetric:
+        unit[column, row] = 1
+    return unit
+
+
+def _packed(matrix: Floats) -> Floats:
+    """Return a symmetric matrix as a vector with the same products: others than diagonal by √2."""
+    rows, columns = _upper(matrix.shape[0])
+    return np.where(rows == columns, 1.0, math.sqrt(2)) * matrix[rows, columns]
+
+
+def _unpacked(numbers: Floats, size: int, *, scale: float) -> Floats:
+    """Return the symmetric matrix of a triangle, whose numbers off the diagonal are scaled."""
+    rows, columns = _upper(size)
+    matrix = np.zeros((size, size))
+    matrix[rows, columns] = np.where(rows == columns, 1.0, scale) * numbers
+    return np.asarray(matrix + np.triu(matrix, 1).T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +227,7 @@ class GaussianBound:
         model = (
             "If both sides are Gaussian" if self.gaussian else "With this entropy and covariance"
         )
-        told = (
+        summary = (
             f"{model}, no rule with a mean squared distortion of at most {self.distortion:.6g} "
             f"tells less than {shown_below(self.low)} {self.unit} about the confidential side."
         )
@@ -163,7 +241,7 @@ class GaussianBound:
             f"Both sides are proved in exact arithmetic ({self.method}); they lie "
             f"{self.gap:.1g} apart."
         )
-        return (told, *((reached,) if self.gaussian else ()), proof, DISCRETE, *self.notes)
+        return (summary, *((reached,) if self.gaussian else ()), proof, DISCRETE, *self.notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -213,9 +291,9 @@ class GaussianFrontier:
             return self._result(distortion, base, None, ends, "closed form", price=math.inf)
         released, slopes, method = self._point(distortion)
         factor, high = self._allowed(released, allowed)
-        found = best_floor(self.model, slopes, allowed)
-        ends = found.nats, max(high, found.nats)
-        return self._result(distortion, base, factor, ends, method, price=found.price)
+        floor = best_floor(self.model, slopes, allowed)
+        ends = floor.nats, max(high, floor.nats)
+        return self._result(distortion, base, factor, ends, method, price=floor.price)
 
     def _allowed(self, released: Floats, distortion: Fraction) -> tuple[Floats | None, float]:
         """Return an allowed rule and what it tells; the key itself where no other is found."""
@@ -228,22 +306,22 @@ class GaussianFrontier:
         """Return a covariance of the release, slopes that may prove it best, and where from."""
         whitened, share = self.model.whitened, distortion / self.model.variance
         size = whitened.shape[1]
-        found, method = (1 - share) * np.eye(size), "closed form (8)"
+        released, method = (1 - share) * np.eye(size), "closed form (8)"
         slopes: list[Floats] = []
         if size > 1:
             filled = None if self.model.determined else fill(self.model, distortion)
             solved = None
             if filled is not None and filled.allowed:
-                found, method = np.eye(size) - filled.whitened, "water-filling, Proposition 5"
+                released, method = np.eye(size) - filled.whitened, "water-filling, Proposition 5"
             else:
                 solved, method = self._programme.solve(share), "semidefinite programme (6)"
             if solved is not None:
-                found = solved[0]
+                released = solved[0]
                 slopes.append(solved[1])
-        left = np.eye(whitened.shape[0]) - whitened @ found @ whitened.T
-        values, vectors = np.linalg.eigh(left)
+        remaining = np.eye(whitened.shape[0]) - whitened @ released @ whitened.T
+        values, vectors = np.linalg.eigh(remaining)
         slopes.append((vectors / np.maximum(values, 1e-15)) @ vectors.T)
-        return found, slopes, method
+        return released, slopes, method
 
     def _result(  # noqa: PLR0913, PLR0917 - each is one field
         self,
@@ -318,8 +396,8 @@ def quadratic_gaussian_bound(  # noqa: PLR0913 - the covariances of two sides, a
     """
     check_base(base)
     model = read_gaussian(confidential, key, cross)
-    found = GaussianFrontier(model).bound(check_distortion(distortion), base=base)
-    return found if entropy is None else _not_gaussian(found, model, entropy)
+    bound = GaussianFrontier(model).bound(check_distortion(distortion), base=base)
+    return bound if entropy is None else _not_gaussian(bound, model, entropy)
 
 
 def _not_gaussian(found: GaussianBound, model: GaussianModel, entropy: float) -> GaussianBound:

@@ -73,13 +73,13 @@ def ceiling(model: ExactModel, factor: Floats, distortion: Fraction) -> float | 
     f = Dyadic.of(factor)
     spread = model.key @ f
     allowed = Dyadic.of(np.eye(factor.shape[1])) - f.T @ spread
-    kept = (model.weight @ spread @ spread.T).trace()
-    if (model.weight @ model.key).trace() - kept > distortion or minors(allowed) is None:
+    preserved = (model.weight @ spread @ spread.T).trace()
+    if (model.weight @ model.key).trace() - preserved > distortion or minors(allowed) is None:
         return None
     seen = model.cross @ f
-    left = _determinant(model.secret - seen @ seen.T)
+    remaining = _determinant(model.secret - seen @ seen.T)
     whole = _determinant(model.secret)
-    return _half_log(whole[0] * left[1], whole[1] * left[0])[1]
+    return _half_log(whole[0] * remaining[1], whole[1] * remaining[0])[1]
 
 
 def floor(
@@ -98,11 +98,11 @@ def floor(
     outer = model.key @ v @ model.key - (model.key @ model.weight @ model.key).times(price)
     if price < 0 or minors(v) is None or minors(model.cross.T @ n @ model.cross + outer) is None:
         return None
-    found = minors(n)
-    if found is None or found.determinant[0] == 0:
+    eliminated = minors(n)
+    if eliminated is None or eliminated.determinant[0] == 0:
         return None
     above, below = _determinant(model.secret)
-    low = _log_below(above * found.determinant[0], below * found.determinant[1])
+    low = _log_below(above * eliminated.determinant[0], below * eliminated.determinant[1])
     freed = (model.weight @ model.key).trace() - distortion
     rest = slope.shape[0] - (n @ model.secret).trace() - (v @ model.key).trace()
     rest += Fraction(price) * freed
@@ -115,8 +115,8 @@ def log_determinant(matrix: Dyadic) -> float:
 
 
 def _determinant(matrix: Dyadic) -> tuple[int, int]:
-    found = minors(matrix)
-    return (0, 1) if found is None else found.determinant
+    eliminated = minors(matrix)
+    return (0, 1) if eliminated is None else eliminated.determinant
 
 
 def _log_below(above: int, below: int) -> float:

@@ -84,9 +84,10 @@ class Minors:
 def minors(matrix: Dyadic) -> Minors | None:
     """Return rank and determinant of a symmetric matrix, or None if some eigenvalue is negative.
 
-    Fraction-free elimination (Bareiss 1968) with pivots from the diagonal: what is left is always a
-    positive multiple of a Schur complement, so signs are exact. Cubic in the size, in integers that
-    grow with it.
+    All from the characteristic polynomial, exactly, by FLINT: a symmetric matrix has real
+    eigenvalues alone, and none of them is negative if and only if its coefficients alternate in
+    sign (Descartes). Those at the end that are zero count the eigenvalues that are, and the last
+    one is the determinant up to its sign.
 
     Example:
         >>> minors(Dyadic.of([[1.0, 1.0], [1.0, 1.0]]))
@@ -94,17 +95,20 @@ def minors(matrix: Dyadic) -> Minors | None:
         >>> minors(Dyadic.of([[1.0, 2.0], [2.0, 1.0]])) is None
         True
     """
-    left, before, size = matrix.numbers.copy(), 1, matrix.numbers.shape[0]
-    for step in range(size):
-        diagonal = left.diagonal()
-        if min(diagonal) < 0:
-            return None
-        place = int(np.argmax(diagonal > 0))
-        pivot = left[place, place]
-        if pivot == 0:
-            return Minors(step, (0, 1)) if not left.any() else None
-        others = np.arange(len(diagonal)) != place
-        column = left[others, place]
-        left = (pivot * left[np.ix_(others, others)] - np.outer(column, column)) // before
-        before = pivot
-    return Minors(size, (int(before), 1 << (matrix.shift * size)))
+    import flint  # on use: few commands need it
+
+    if (matrix.numbers != matrix.numbers.T).any():
+        return None  # its eigenvalues need not be real, and signs of coefficients prove nothing
+    whole = flint.fmpz_mat(matrix.numbers.tolist())
+    size = matrix.numbers.shape[0]
+    # That of x^k, times (-1)^(size - k), is the sum of all products of size - k eigenvalues.
+    coefficients = [
+        int(number) * (-1) ** (size - power)
+        for power, number in enumerate(whole.charpoly().coeffs())
+    ]
+    if min(coefficients) < 0:
+        return None
+    nullity = next(power for power, number in enumerate(coefficients) if number)
+    if nullity:
+        return Minors(size - nullity, (0, 1))
+    return Minors(size, (coefficients[0], 1 << (matrix.shift * size)))

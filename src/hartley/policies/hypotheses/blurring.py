@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from hartley.errors import OptionError
 from hartley.exact import parse_number
@@ -39,8 +39,8 @@ class Threshold:
     @classmethod
     def parse(cls, hypothesis: str) -> Threshold:
         """Read a hypothesis such as "weight >= 30 * (height/100)**2"."""
-        found = COMPARISON.match(hypothesis.strip())
-        sides = [parse_expression(found[name]) for name in ("column", "threshold")] if found else []
+        match = COMPARISON.match(hypothesis.strip())
+        sides = [parse_expression(match[name]) for name in ("column", "threshold")] if match else []
         for column, line in (sides, reversed(sides)) if sides else ():
             if column.operation == "var" and column.arguments[0] not in line.names:
                 return cls(column.arguments[0], line)
@@ -60,6 +60,9 @@ class LinePolicy:
     box: Box
 
     kind = "line"
+    spreads: ClassVar[bool] = False
+    """Whether the band keeps its volume: each side is spread over all of it. Else it collapses onto
+    the line, which has none."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reach", parse_number(self.reach, name="the error"))
@@ -154,6 +157,7 @@ class StretchPolicy(LinePolicy):
     """
 
     kind = "stretch"
+    spreads = True
 
     def release(self, record: Mapping[str, object]) -> dict[str, Fraction]:
         """Return what is released for one record, exactly."""

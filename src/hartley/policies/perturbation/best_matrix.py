@@ -12,8 +12,7 @@ import numpy as np
 from hartley.errors import EngineError
 from hartley.exact import bits_at_least
 from hartley.policies.distortion.input import check_wish, read_distortion
-from hartley.policies.perturbation.leakage import guessing_gain
-from hartley.policies.perturbation.matrix import without_dust
+from hartley.policies.perturbation.matrix import guessing_gain, without_dust
 from hartley.policies.perturbation.pram import Pram, read_frequencies
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from hartley.measures.closeness import delta_disclosure, t_closeness
 from hartley.measures.leakage import nonstochastic_leakage
 from hartley.measures.maximin import maximin_information
 from hartley.measures.mutual import mutual_information
+from hartley.policies.perturbation.matrix import guessing_gain, odds_factor
 from hartley.ranges.relations.distribution import JointDistribution
 from hartley.ranges.relations.relation import Relation
 
@@ -23,50 +24,6 @@ if TYPE_CHECKING:
 
     from hartley.policies.perturbation.matrix import ExactMatrix
     from hartley.policies.perturbation.pram import Pram
-
-
-def guessing_gain(matrix: ExactMatrix) -> Fraction:
-    r"""Return how many times as likely the best guess gets right by the release, at most.
-
-    .. math:: \sum_y \max_x P(y|x)
-
-    Its logarithm is the stochastic maximal leakage (Issa, Wagner and Kamath 2020, Theorem 1). The
-    larger one of the matrix and of what is drawn, which is rounded to multiples of 2^-62. Exact.
-    Linear in the size of the matrix.
-
-    Example:
-        >>> from hartley.policies.perturbation.matrix import retaining
-        >>> gain = guessing_gain(retaining("0.9", 2))
-        >>> float(gain)
-        1.8
-    """
-    shown = Fraction(sum(matrix.parts.max(axis=0).tolist()), matrix.whole)
-    drawn = Fraction(sum(matrix.weights.max(axis=0).tolist()), sum(matrix.weights[0].tolist()))
-    return max(shown, drawn)
-
-
-def odds_factor(matrix: ExactMatrix) -> Fraction | None:
-    r"""Return how much a release changes the odds of any two values, at most; None if unbounded.
-
-    .. math:: \max_{y, x, x'} \frac{P(y|x)}{P(y|x')}
-
-    Its natural logarithm is the epsilon of local differential privacy (Warner 1965; Kasiviswanathan
-    et al. 2011). The larger one of the matrix and of what is drawn. Exact. Linear in the size of
-    the matrix.
-
-    Example:
-        >>> from hartley.policies.perturbation.matrix import ExactMatrix, retaining
-        >>> float(odds_factor(retaining("0.9", 2))), odds_factor(ExactMatrix.of([[1, 0], [0, 1]]))
-        (9.0, None)
-    """
-    found = Fraction(1)
-    for numbers in (matrix.parts, matrix.weights):
-        live = numbers[:, numbers.any(axis=0)]
-        for most, least in zip(live.max(axis=0).tolist(), live.min(axis=0).tolist(), strict=True):
-            if least == 0:
-                return None
-            found = max(found, Fraction(most, least))
-    return found
 
 
 def support_relation(matrix: ExactMatrix) -> Relation:
@@ -207,7 +164,7 @@ def pram_leakage(
     """
     matrix = pram.matrix
     gain, support = guessing_gain(matrix), support_relation(matrix)
-    told = None
+    confidential = None
     if joint is not None:
         read = joint if isinstance(joint, JointDistribution) else JointDistribution.of(joint)
         if read.matrix.shape[1] != len(pram.values):
@@ -216,7 +173,7 @@ def pram_leakage(
                 f"{len(pram.values)} values",
                 hint="give one column a value of the matrix",
             )
-        told = _confidential(read, matrix.doubles)
+        confidential = _confidential(read, matrix.doubles)
     return PramLeakage(
         columns=pram.columns,
         gain=gain,
@@ -225,7 +182,7 @@ def pram_leakage(
         maximin=maximin_information(support),
         odds=odds_factor(matrix),
         values=len(pram.values),
-        confidential=told,
+        confidential=confidential,
         about=about,
     )
 

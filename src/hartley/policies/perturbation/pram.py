@@ -7,14 +7,20 @@ import json
 import secrets
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hartley.engines.maps.rules import Keep
 from hartley.errors import OptionError
-from hartley.policies.fields import read_list
-from hartley.policies.perturbation.matrix import ExactMatrix, invariant, retaining, without_dust
+from hartley.policies.column import ColumnPolicy, Output, read_list
+from hartley.policies.perturbation.matrix import (
+    ExactMatrix,
+    guessing_gain,
+    invariant,
+    retaining,
+    without_dust,
+)
 from hartley.policies.perturbation.values import (
     Coder,
     as_list,
@@ -24,7 +30,8 @@ from hartley.policies.perturbation.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from fractions import Fraction
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -35,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, init=False)
-class Pram:
+class Pram(ColumnPolicy):
     r"""A random rule that replaces every value by one drawn from its row of a matrix.
 
     .. math:: P_{xy} = P(\hat X = y \mid X = x), \qquad \sum_y P_{xy} = 1
@@ -63,10 +70,13 @@ class Pram:
     matrix: ExactMatrix
     values: tuple[Value, ...]
     released: tuple[Value, ...]
-    columns: tuple[str, ...]
-    kind: ClassVar[str] = "pram"
-    range: ClassVar[None] = None
-    error: ClassVar[None] = None
+    columns: tuple[str, ...] = ()
+
+    kind = "pram"
+    kinds = ("pram",)
+    needed = ("values", "matrix")
+    optional = ("columns", "released")
+    is_random = True
 
     def __init__(
         self,
@@ -220,6 +230,20 @@ class Pram:
             column=listed,
             released=None if released is None else read_values(released, "released"),
         )
+
+    @classmethod
+    def from_fields(cls, kind: str, name: str, fields: Mapping[str, object]) -> Pram:
+        """Build it from the fields of a file."""
+        _ = kind  # there is one
+        return cls.read(name, **fields)
+
+    def outputs(self) -> Output:
+        """Return that nothing is counted: what is drawn at random is measured by its gain."""
+        return Output(self.name, None, frozenset({self.name}))
+
+    def guessing_gain(self) -> Fraction:
+        """Return by how much a draw multiplies the chance of a guess, at most."""
+        return guessing_gain(self.matrix)
 
     # --- draws --------------------------------------------------------------------------------
 

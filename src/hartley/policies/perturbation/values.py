@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from hartley.errors import ColumnError, OptionError
-from hartley.policies.fields import read_list
+from hartley.policies.column import read_list
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -225,11 +225,11 @@ def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:
 
 def _undominated(begun: list[Beginning]) -> list[Beginning]:
     """Return the beginnings of which no other is as cheap with as small an error."""
-    kept: list[Beginning] = []
+    best: list[Beginning] = []
     for beginning in sorted(begun, key=lambda one: one[:2]):
-        if not kept or beginning[1] < kept[-1][1]:
-            kept.append(beginning)
-    return kept
+        if not best or beginning[1] < best[-1][1]:
+            best.append(beginning)
+    return best
 
 
 def _too_many() -> OptionError:

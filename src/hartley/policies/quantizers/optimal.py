@@ -6,13 +6,15 @@ import math
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from hartley.errors import OptionError
 from hartley.exact import log_ratio, parse_number
-from hartley.policies.quantizers.calibration import levels_for_error
+from hartley.policies.quantizers.calibration import cells_met, levels_for_error
+from hartley.policies.quantizers.quantizer import Quantizer, Rule
 from hartley.ranges.boxes.box import Box, Interval
 
 if TYPE_CHECKING:
@@ -224,7 +226,7 @@ MOST_RECORDS = 50_000_000
 
 
 @dataclass(frozen=True)
-class CutQuantizer:
+class CutQuantizer(Quantizer):
     """Half-open cells between explicit edges, the last one closed, each released as one number.
 
     Example:
@@ -245,6 +247,8 @@ class CutQuantizer:
     """The share of all records in the smallest cell, at least; None where it was not asked for."""
     share_limit: Fraction | None = None
     """What the share of the smallest cell cannot exceed, whatever the policy within the error."""
+
+    is_equal = False
 
     def __post_init__(self) -> None:
         edges = _rationals(self.edges, "an edge")
@@ -310,6 +314,37 @@ class CutQuantizer:
     def release(self, value: object) -> Fraction:
         """Return what is released for a value."""
         return self.released[self.cell(value)]
+
+    @property
+    def rule(self) -> Rule:
+        """Listed cells are counted as they are, which is the corrected theorem."""
+        return "corrected"
+
+    def middle(self, cell: int) -> Fraction:
+        """Return what is released for a cell."""
+        return self.released[cell]
+
+    def ends(self, cell: int) -> tuple[Fraction, Fraction]:
+        """Return the lower and the upper edge of a cell."""
+        return self.edges[cell], self.edges[cell + 1]
+
+    @property
+    def outputs(self) -> int:
+        """How many different numbers are released: cells that are released alike count once."""
+        return len(set(self.released)) if self.low < self.high else 1
+
+    def outputs_within(self, reach: Fraction) -> int:
+        """Return how many numbers the cells that an interval of a length meets are released as."""
+        return min(len(set(self.released)), cells_met(self.edges, reach))
+
+    def steps(self) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+        """Return the edges between cells, and what is released for every cell."""
+        return self.edges[1:-1], self.released
+
+    def widths(self) -> tuple[Fraction, Fraction]:
+        """Return the width of the narrowest and of the widest cell."""
+        widths = [high - low for low, high in pairwise(self.edges)]
+        return min(widths), max(widths)
 
 
 def _rationals(numbers: Sequence[object], name: str) -> tuple[Fraction, ...]:

@@ -1,9 +1,9 @@
-"""Uniform quantizers: equal cells over an interval, each released as its middle."""
+"""Quantizers: what they share, and the uniform one, of equal cells released as their middles."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from hartley.errors import OptionError
 from hartley.exact import parse_number
@@ -17,8 +17,76 @@ if TYPE_CHECKING:
 Rule = Literal["corrected", "printed"]
 
 
+class Quantizer:
+    """Cells in order over an interval of numbers, each released as one number.
+
+    What differs between equal cells, which are never listed, and cells between listed edges.
+    """
+
+    is_equal: ClassVar[bool]
+    """Whether all cells have one width and are released as their middles."""
+
+    if TYPE_CHECKING:
+        # Not at run time, where a dataclass would take a property for the default of its field.
+        @property
+        def low(self) -> Fraction:
+            """The first edge."""
+
+        @property
+        def high(self) -> Fraction:
+            """The last edge."""
+
+        @property
+        def levels(self) -> int:
+            """How many cells there are."""
+
+        @property
+        def edges(self) -> tuple[Fraction, ...]:
+            """The edges of the cells, in order: one more than there are cells."""
+
+        @property
+        def error(self) -> Fraction:
+            """The largest distance between a value and what is released for it."""
+
+        @property
+        def rule(self) -> Rule:
+            """Whether the number of levels follows the corrected theorem or the one as printed."""
+
+    def cell(self, value: object) -> int:
+        """Return the number of the cell of a value; values outside are clamped."""
+        raise NotImplementedError
+
+    def middle(self, cell: int) -> Fraction:
+        """Return what is released for a cell."""
+        raise NotImplementedError
+
+    def ends(self, cell: int) -> tuple[Fraction, Fraction]:
+        """Return the lower and the upper edge of a cell."""
+        raise NotImplementedError
+
+    @property
+    def outputs(self) -> int:
+        """How many different numbers are released."""
+        raise NotImplementedError
+
+    def outputs_within(self, reach: Fraction) -> int:
+        """Return how many numbers are released at most while a value moves over a length.
+
+        Farokhi 2019 (Noiseless Privacy), Theorem 8, corrected.
+        """
+        raise NotImplementedError
+
+    def steps(self) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+        """Return the edges between cells, and what is released for every cell."""
+        raise NotImplementedError
+
+    def widths(self) -> tuple[Fraction, Fraction]:
+        """Return the width of the narrowest and of the widest cell."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class UniformQuantizer:
+class UniformQuantizer(Quantizer):
     """Equal half-open cells over [low, high], the last one closed, each released as its middle.
 
     Example:
@@ -34,6 +102,8 @@ class UniformQuantizer:
     levels: int
     rule: Rule = "corrected"
     """Whether the number of levels follows the corrected theorem or the one as printed."""
+
+    is_equal = True
 
     def __post_init__(self) -> None:
         interval = Interval.of((self.low, self.high))
@@ -153,3 +223,27 @@ class UniformQuantizer:
     def middle(self, cell: int) -> Fraction:
         """Return what is released for a cell."""
         return self.low + (2 * cell + 1) * self.width / 2
+
+    def ends(self, cell: int) -> tuple[Fraction, Fraction]:
+        """Return the lower and the upper edge of a cell."""
+        low = self.low + cell * self.width
+        return low, low + self.width
+
+    @property
+    def outputs(self) -> int:
+        """How many different numbers are released: one where the interval is one number."""
+        return self.levels if self.low < self.high else 1
+
+    def outputs_within(self, reach: Fraction) -> int:
+        """Return how many cells an interval of a length meets at most."""
+        return calibration.cells_reached(self.high - self.low, reach, self.levels)
+
+    def steps(self) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+        """Return the edges between cells, and the middle of every cell."""
+        if self.width == 0:
+            return (), (self.low,)
+        return self.edges[1:-1], tuple(map(self.middle, range(self.levels)))
+
+    def widths(self) -> tuple[Fraction, Fraction]:
+        """Return the width of a cell, twice."""
+        return self.width, self.width

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction  # noqa: TC003 - the example uses it
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from hartley.engines.maps.rules import Formula
-from hartley.errors import OptionError
-from hartley.policies.fields import read_number
+from hartley.errors import InputError, OptionError
+from hartley.policies.column import ColumnPolicy, Output, read_number
+from hartley.policies.hypotheses.blurring import BlurringPolicy, StretchPolicy, Threshold
+from hartley.ranges.boxes.box import Box, Interval
 from hartley.ranges.boxes.expression import parse_expression
+from hartley.wording import exactly
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from hartley.engines.maps.formula import Tree
+    from hartley.policies.hypotheses.blurring import LinePolicy
     from hartley.ranges.boxes.expression import Expression
 
 
 @dataclass(frozen=True)
-class LineColumn:
+class LineColumn(ColumnPolicy):
     """A column moved near a line over other columns, to hide on which side of it a value lies.
 
     ``stretch`` spreads each side of the line over the whole band: with g the line, r the reach,
@@ -42,6 +48,10 @@ class LineColumn:
     low: Fraction
     high: Fraction
 
+    kinds = ("stretch", "blur")
+    needed = ("line", "reach", "low", "high")
+    needs_ranges = True
+
     def __post_init__(self) -> None:
         if self.reach <= 0:
             raise OptionError(
@@ -65,6 +75,21 @@ class LineColumn:
             )
         return cls(kind, name, line, *(read_number(fields[f], f) for f in ("reach", "low", "high")))
 
+    @classmethod
+    def from_fields(cls, kind: str, name: str, fields: Mapping[str, object]) -> LineColumn:
+        """Build it from the fields of a file."""
+        return cls.read(cast("Literal['stretch', 'blur']", kind), name, **fields)
+
+    def check_ranges(self, ranges: Mapping[str, tuple[Fraction, Fraction]]) -> None:
+        """Refuse a line over columns without ranges: nothing would be known about its band."""
+        for name in self.expression.names:
+            if name not in ranges:
+                raise InputError(
+                    f"The line of column '{self.name}' depends on '{name}', which has no "
+                    "declared range",
+                    hint=f"add column '{name}' with low and high, for example of kind keep",
+                )
+
     @property
     def expression(self) -> Expression:
         """The line as an expression over other columns."""
@@ -87,10 +112,36 @@ class LineColumn:
         tree = _blur(x, g, r) if self.kind == "blur" else _stretch(x, g, r, low, high)
         return Formula(self.name, tree, *self.range)
 
+    def to_rules(self) -> tuple[Formula]:
+        """Return what an engine executes."""
+        return (self.to_rule(),)
+
     def to_fields(self) -> dict[str, Any]:
         """Return the fields of a file."""
         numbers = {"reach": self.reach, "low": self.low, "high": self.high}
         return {"line": self.line} | {name: str(value) for name, value in numbers.items()}
+
+    def outputs(self) -> Output:
+        """Return that any value can come out; the line is read beside the column itself."""
+        return Output(self.name, None, frozenset({self.name, *self.expression.names}))
+
+    def hides(self, ranges: Mapping[str, tuple[Fraction, Fraction]]) -> LinePolicy:
+        """Return the policy by which it hides on which side of the line a value lies."""
+        expression = self.expression
+        box = Box({name: Interval(*ranges[name]) for name in (self.name, *expression.names)})
+        policy = StretchPolicy if self.kind == "stretch" else BlurringPolicy
+        return policy(Threshold(self.name, expression), self.reach, box)
+
+    def sentence(self) -> str:
+        """Say what is released near the line."""
+        how = (
+            f"the line itself is released for {self.name}"
+            if self.kind == "blur"
+            else f"{self.name} is stretched so that what is released can come from either side, "
+            "if its values have no step"
+        )
+        near = f"Within {exactly(self.reach)} of the line {self.line}"
+        return f"{near}, {how}; every other value is released as it is."
 
 
 def _stretch(x: Tree, g: Tree, r: Tree, low: Tree, high: Tree) -> Tree:

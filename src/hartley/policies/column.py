@@ -1,0 +1,204 @@
+"""One column of a policy: what every kind of it offers, and how the fields of a file are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from hartley.errors import OptionError
+from hartley.exact import parse_number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hartley.chart import Groups, Ruler
+    from hartley.engines.maps.rules import Rule
+    from hartley.policies.hypotheses.blurring import LinePolicy
+    from hartley.policies.quantizers.quantizer import Quantizer
+    from hartley.policies.quantizers.query import Query
+
+    Range = tuple[Fraction, Fraction]
+
+
+@dataclass(frozen=True)
+class Output:
+    """In how many ways one column of a record can come out, missing values aside."""
+
+    name: str
+    count: int | None
+    """How many different values are released; None where they are not bounded."""
+    reads: frozenset[str]
+    """The columns of the table that it is computed from."""
+    computed: bool = False
+    """Whether it is a query, which may have no value where those columns have one."""
+
+
+class ColumnPolicy:
+    """How one column is released: the base of every kind of policy.
+
+    A kind is one class. It must read and write the fields of a file, give what an engine executes
+    and say in how many ways a record can come out. Everything else in which kinds differ is a
+    property here whose default suits most of them, so that no other module needs to know which
+    kinds there are. ``CONTRIBUTING.md`` adds one, step by step.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ()
+    """The words for it in a policy file: the values of the field ``kind``."""
+    needed: ClassVar[tuple[str, ...]] = ()
+    """The fields that it must have, beside ``name`` and ``kind``."""
+    optional: ClassVar[tuple[str, ...]] = ()
+    """The fields that it may have."""
+    is_random: ClassVar[bool] = False
+    """Whether what is released is drawn at random."""
+    is_kept: ClassVar[bool] = False
+    """Whether what is released is the value itself, clamped at most."""
+    needs_ranges: ClassVar[bool] = False
+    """Whether it hides a hypothesis, for which the declared ranges of other columns are needed."""
+
+    if TYPE_CHECKING:
+        # A dataclass would take a property that exists at run time for the default of its field.
+        @property
+        def name(self) -> str:
+            """The column, or the first of several."""
+
+        @property
+        def kind(self) -> str:
+            """The word for it in a policy file."""
+
+    # --- a file -----------------------------------------------------------------------------
+
+    @classmethod
+    def from_fields(cls, kind: str, name: str, fields: Mapping[str, object]) -> ColumnPolicy:
+        """Build it from the fields of a file, whose names were compared with those above."""
+        raise NotImplementedError
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return the fields of a file, as text, whole numbers, truth values and lists of them."""
+        raise NotImplementedError
+
+    def check_ranges(self, ranges: Mapping[str, Range]) -> None:
+        """Refuse the declared ranges of a policy where this column could not be certified."""
+
+    # --- a release --------------------------------------------------------------------------
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names that something is released under; several where they are drawn together."""
+        return (self.name,)
+
+    @property
+    def of(self) -> str | None:
+        """The query that is released, as it is written; None for the table's own column."""
+        return None
+
+    @property
+    def query(self) -> Query | None:
+        """The query that is released; None for the table's own column."""
+        return None
+
+    def to_rules(self) -> tuple[Rule, ...]:
+        """Return what an engine executes, one rule a released name."""
+        raise NotImplementedError
+
+    # --- a promise --------------------------------------------------------------------------
+
+    @property
+    def range(self) -> Range | None:
+        """The declared range of what is released; None where there is none."""
+        return None
+
+    @property
+    def error(self) -> Fraction | None:
+        """The furthest that a value of the range is moved; None where there is no distance."""
+        return None
+
+    @property
+    def cells(self) -> Quantizer | None:
+        """The cells that numbers are released in; None where they are not."""
+        return None
+
+    @property
+    def levels(self) -> int | None:
+        """In how many cells or groups it is released; None where it is in neither."""
+        return None
+
+    @property
+    def lists_values(self) -> bool:
+        """Whether its cells were made for listed values, of which alone the error holds."""
+        return False
+
+    def outputs(self) -> Output:
+        """Return in how many ways a record can come out: what noiseless privacy counts."""
+        raise NotImplementedError
+
+    def guessing_gain(self) -> Fraction | None:
+        """Return by how much the release multiplies the chance of a guess; None where unbounded.
+
+        What is not random helps as many times as it has outputs, and missing is one of them.
+        """
+        count = self.outputs().count
+        return None if count is None else Fraction(count + 1)
+
+    def hides(self, ranges: Mapping[str, Range]) -> LinePolicy | None:
+        """Return the policy by which it hides a hypothesis; None where it hides none.
+
+        Args:
+            ranges: the declared ranges of the policy.
+        """
+        _ = ranges
+        return None
+
+    # --- words and pictures -----------------------------------------------------------------
+
+    def sentence(self) -> str:
+        """Say how the column is released."""
+        return f"{self.name} is released as it is."
+
+    def picture(self, reach: float | None = None) -> Ruler | Groups | None:
+        """Return what there is to draw, as plain numbers; None where there is nothing.
+
+        Args:
+            reach: how far one person moves what is released, where many people share it.
+        """
+        _ = reach
+        return None
+
+
+# --- the fields of a file, read or refused -------------------------------------------------------
+
+
+def read_number(value: object, field: str) -> Fraction:
+    """Read a number as it is written: text, or a bare number of the file."""
+    return parse_number(str(value) if isinstance(value, Decimal) else value, name=f"'{field}'")
+
+
+def read_numbers(items: object, field: str) -> tuple[Fraction, ...]:
+    """Read a list of numbers."""
+    return tuple(read_number(item, field) for item in read_list(items, field))
+
+
+def read_query(value: object) -> str | None:
+    """Read a query as the text that it is; it is parsed where it is used."""
+    if value is not None and not isinstance(value, str):
+        raise OptionError(
+            "The field 'of' is not text", hint='write for example of = "mean(height)"'
+        )
+    return value
+
+
+def read_count(value: object, field: str) -> int:
+    """Read a whole number."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise OptionError(f"The field '{field}' is not a whole number", hint="write it bare: 150")
+    return value
+
+
+def read_list(value: object, field: str) -> list[Any]:
+    """Read a list."""
+    if not isinstance(value, list):
+        raise OptionError(
+            f"The field '{field}' is not a list", hint='write it in brackets: ["0", "1"]'
+        )
+    return value
