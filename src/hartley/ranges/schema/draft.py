@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from hartley.engines.tables.profile import MOST_VALUES, profile
 from hartley.engines.tables.table import Kind
 from hartley.errors import OptionError, TableError
-from hartley.ranges.schema.file import EPOCH, schema_to_toml
-from hartley.ranges.schema.schema import Column, Schema
+from hartley.ranges.schema.column import Column
+from hartley.ranges.schema.file import EPOCH
+from hartley.ranges.schema.schema import Schema
 
 if TYPE_CHECKING:
     from hartley.engines.tables.profile import ColumnProfile
@@ -61,7 +62,7 @@ def draft_schema(table: Table, name: str | None = None) -> str:
             hint="convert columns to numbers, dates or few categories first",
         )
     schema = Schema(name or _table_name(table.name), columns, draft=True)
-    text = HEADER + schema_to_toml(schema)
+    text = HEADER + schema.to_toml()
     return text + "".join(f"\n{line}" for line in left_out) + ("\n" if left_out else "")
 
 
