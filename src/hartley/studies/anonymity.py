@@ -15,6 +15,13 @@ from hartley.errors import OptionError
 from hartley.exact import check_base
 from hartley.kernels.cube import ClassCounts
 from hartley.measures import anonymity as measures, reidentification as risks
+from hartley.measures.closeness import (
+    delta_disclosure,
+    equal_closeness,
+    hierarchical_closeness,
+    ordered_closeness,
+    t_closeness,
+)
 from hartley.policies.records.hierarchy import nested_levels
 from hartley.ranges.relations.classes import count_classes, population_sizes
 from hartley.studies.anonymity_findings import (
@@ -252,7 +259,7 @@ def _findings(
     distinct = measures.distinct_diversity(classes)
     alike, skewed = measures.homogeneous_rows(classes), measures.skewed_rows(classes, SKEWED)
     moved = ordering is not None and bool((np.diff(ordering) < 0).any())
-    placed = classes.regroup(ordering) if moved and ordering is not None else classes
+    placed = tally.in_order(ordering) if moved and ordering is not None else tally
     return ConfidentialFindings(
         column=column.name,
         rows=classes.rows,
@@ -266,13 +273,13 @@ def _findings(
             for length in sorted({2, max(distinct, 2)})
         ),
         alpha=measures.alpha_share(classes),
-        equal_closeness=measures.equal_closeness(classes),
-        ordered_closeness=None if ordering is None else measures.ordered_closeness(placed),
+        equal_closeness=equal_closeness(tally),
+        ordered_closeness=None if ordering is None else ordered_closeness(placed),
         hierarchical_closeness=None
         if levels is None
-        else measures.hierarchical_closeness(classes, [level.groups for level in levels]),
-        kullback_leibler=measures.kullback_leibler(classes, base=base),
-        delta=measures.delta_disclosure(classes, base=base),
+        else hierarchical_closeness(tally, [level.groups for level in levels]),
+        kullback_leibler=t_closeness(tally, base=base),
+        delta=delta_disclosure(tally, base=base),
         delta_of_present=measures.delta_of_present(classes, base=base),
         homogeneous_classes=alike[0],
         homogeneous_rows=alike[1],

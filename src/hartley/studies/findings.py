@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
-from hartley.measures import capacity, entropy, guessing, identifiability, leakage
+from hartley.measures import capacity, entropy, guessing, guessing as identifiability, leakage
 from hartley.measures.maximal import maximal_leakage
 from hartley.measures.maximin import maximin_information
 from hartley.measures.mutual import mutual_information

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.errors import OptionError
-from hartley.exact import log_ratio, round_up
 from hartley.ranges.boxes import array_intervals as outward
 from hartley.ranges.boxes.box import Interval
 from hartley.ranges.boxes.enclosure import Frame, check_defined, halve, loosest
 from hartley.ranges.boxes.exact_intervals import natural_range
 from hartley.ranges.boxes.expression import Expression, as_expression
 from hartley.ranges.boxes.irwin_hall import slab_share
+from hartley.ranges.joint_range import Size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -256,39 +256,13 @@ EVERYTHING: Bounds = (Fraction(1), Fraction(1))
 
 
 @dataclass(frozen=True)
-class Volume:
+class Volume(Size):
     """A volume that lies between two exact numbers, or is one.
 
     Example:
         >>> Volume(Fraction(1, 2), Fraction(1, 2)).log()
         (-1.0, -1.0)
     """
-
-    low: Fraction
-    high: Fraction
-
-    @property
-    def exact(self) -> bool:
-        """Whether the volume is known exactly."""
-        return self.low == self.high
-
-    def log(self, base: float = 2) -> tuple[float, float]:
-        """Return bounds on the logarithm, however small or large the volume is.
-
-        Rounded outward, and without need where the volume is a power of two and the base is 2.
-        """
-        low, high = (log_ratio(end.numerator, end.denominator, base=base) for end in self.ends)
-        plain = [end == 0 or (base == 2 and _is_power_of_two(end)) for end in self.ends]
-        return low if plain[0] else -round_up(-low), high if plain[1] else round_up(high)
-
-    @property
-    def ends(self) -> tuple[Fraction, Fraction]:
-        """Both bounds."""
-        return self.low, self.high
-
-
-def _is_power_of_two(number: Fraction) -> bool:
-    return number.numerator.bit_count() == number.denominator.bit_count() == 1
 
 
 def volume(

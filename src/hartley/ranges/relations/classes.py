@@ -21,6 +21,8 @@ from hartley.kernels.cube import (
     CubeCounter,
     group_keys,
 )
+from hartley.ranges.relations.beliefs import CountedBeliefs
+from hartley.ranges.relations.counting import CountedRange, Pairs, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -97,17 +99,58 @@ SPARSE = 16
 
 
 @dataclass(frozen=True)
-class KeyClasses:
-    """The counts of a table, and the confidential values that their codes stand for."""
+class KeyClasses(CountedRange):
+    """A table by its classes of equal keys: how often each confidential value occurs in each.
+
+    As a joint range the confidential value is the secret and the keys are what is released, so
+    that every measure of a relation takes it too.
+
+    Example:
+        >>> cells = np.array([[0, 0, 1], [0, 1, 1], [1, 2, 2]])
+        >>> table = KeyClasses.of(ClassCounts.from_cells(*cells))
+        >>> table.summary.secrets, table.summary.secret_sizes
+        (2, array([2, 1]))
+    """
 
     counts: ClassCounts
     list_values: Callable[[], list[Any]]
-    """Makes the list of the values, which may be long and is seldom needed."""
+    """Makes the list of the confidential values that the codes stand for, which may be long."""
+
+    @classmethod
+    def of(cls, counts: ClassCounts) -> KeyClasses:
+        """Return the classes of counted cells; their codes are the confidential values."""
+        return cls(counts, lambda: list(range(counts.width)))
 
     @cached_property
     def values(self) -> list[Any]:
         """In their order, a missing one, None, last."""
         return self.list_values()
+
+    def pairs(self) -> Pairs:
+        """Return the cells by code: confidential value, class, count."""
+        counts = self.counts
+        return Pairs(
+            counts.codes.astype(np.int64),
+            counts.members,
+            counts.counts.astype(np.int64),
+            (counts.width, len(counts)),
+        )
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Sizes of all ranges and conditional ranges, counted on first use."""
+        return Summary.of_pairs(self.pairs())
+
+    def beliefs(self) -> CountedBeliefs:
+        """Return what the keys of each class make somebody believe, in exact fractions."""
+        return CountedBeliefs(self.counts)
+
+    def in_order(self, places: NDArray[np.int64]) -> KeyClasses:
+        """Return the same classes with the values put in another order, given the place of each."""
+        return KeyClasses(
+            self.counts.regroup(places),
+            lambda: [self.values[code] for code in np.argsort(places).tolist()],
+        )
 
 
 def count_classes(view: View, keys: Sequence[int], confidential: int | None = None) -> KeyClasses:

@@ -13,6 +13,7 @@ import numpy as np
 from hartley.engines.counting.pairs import coded_rows
 from hartley.engines.tables.view import run
 from hartley.errors import OptionError
+from hartley.ranges.joint_range import Size
 from hartley.ranges.relations.values import RecordValues, Values, coded_values, encode_arrow
 
 if TYPE_CHECKING:
@@ -128,6 +129,20 @@ class Summary:
         """How many classes the overlap partition has."""
         return int(self.secret_labels.max()) + 1
 
+    def shared_bits(self) -> float:
+        """Return the mutual information of the relative frequencies, in bits.
+
+        From sums of count * log2(count) alone, so that no list of pairs is needed.
+        """
+        sides = (
+            # Of records every count is one, and no array of them is made.
+            0.0 if rows.strides == (0,) else float(np.sum(rows * np.log2(rows)))
+            for rows in (self.secret_rows, self.released_rows)
+        )
+        bits = (self.row_bits - sum(sides)) / self.rows + math.log2(self.rows)
+        # The sums are rounded: the truth is never below zero nor above the smaller entropy.
+        return min(max(bits, 0.0), math.log2(min(self.secrets, self.released)))
+
     @classmethod
     def of_pairs(cls, pairs: Pairs) -> Summary:
         """Summarise listed pairs."""
@@ -188,6 +203,57 @@ class Summary:
             row_bits=0.0,
             peak_share=float(released),
         )
+
+
+class CountedRange(ABC):
+    """A finite joint range, whose sizes are counts: what ``JointRange`` asks, from a summary."""
+
+    @property
+    @abstractmethod
+    def summary(self) -> Summary:
+        """Sizes of all ranges and conditional ranges."""
+
+    @abstractmethod
+    def pairs(self) -> Pairs:
+        """Return the distinct pairs by code."""
+
+    @property
+    def secret_size(self) -> Size:
+        """How many values the secret can take."""
+        return Size.of(self.summary.secrets)
+
+    @property
+    def largest_conditional(self) -> Size:
+        """How many secrets the least telling released value leaves possible."""
+        return Size.of(int(self.summary.secret_sizes.max()))
+
+    @property
+    def smallest_conditional(self) -> Size:
+        """How many secrets the most telling released value leaves possible."""
+        return Size.of(int(self.summary.secret_sizes.min()))
+
+    @property
+    def released_count(self) -> int:
+        """How many values the released side can take."""
+        return self.summary.released
+
+    @property
+    def pair_size(self) -> Size:
+        """How many pairs can occur."""
+        return Size.of(self.summary.pairs)
+
+    @property
+    def overlap_classes(self) -> int:
+        """How many classes the overlap partition has."""
+        return self.summary.classes
+
+    def peak_share(self) -> float:
+        """Return the sum over the released values of the largest share of a secret's rows."""
+        return self.summary.peak_share
+
+    def shared_bits(self) -> float:
+        """Return the mutual information of the relative frequencies of the rows, in bits."""
+        return self.summary.shared_bits()
 
 
 def _renumbered(labels: NDArray[np.int32]) -> NDArray[np.int32]:

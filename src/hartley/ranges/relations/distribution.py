@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hartley.errors import OptionError
+from hartley.ranges.joint_range import GuessedSide, JointFrequencies
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from hartley.ranges.relations.relation import Relation
+    from hartley.ranges.joint_range import Beliefs
+    from hartley.ranges.relations.counting import CountedRange
 
 TOLERANCE = 1e-9
 
@@ -39,6 +42,10 @@ class Channel:
             )
         return cls(checked)
 
+    def peak_share(self) -> float:
+        """Return the sum over the released values of their largest probability."""
+        return math.fsum(self.matrix.max(axis=0))
+
 
 @dataclass(frozen=True, eq=False)
 class JointDistribution:
@@ -63,7 +70,7 @@ class JointDistribution:
         return cls(checked)
 
     @classmethod
-    def from_relation(cls, relation: Relation) -> JointDistribution:
+    def from_relation(cls, relation: CountedRange) -> JointDistribution:
         """Return the relative frequencies of the pairs of a relation."""
         pairs = relation.pairs()
         matrix = np.zeros(pairs.sizes)
@@ -75,6 +82,34 @@ class JointDistribution:
         marginal = self.matrix.sum(axis=1)
         occurring = marginal > 0
         return Channel(self.matrix[occurring] / marginal[occurring, None])
+
+    def peak_share(self) -> float:
+        """Return the sum over the released values of their largest probability given a secret."""
+        return self.channel().peak_share()
+
+    def shared_bits(self) -> float:
+        """Return the mutual information of both sides, in bits."""
+        p = self.matrix
+        x, y = np.nonzero(p)
+        # One after the other, since the product of two rare ones can be zero.
+        terms = p[x, y] * np.log2(p[x, y] / p.sum(axis=1)[x] / p.sum(axis=0)[y])
+        return max(math.fsum(terms), 0.0)
+
+    def beliefs(self) -> Beliefs:
+        """Return what each released value makes somebody believe about the secret."""
+        from hartley.ranges.relations.beliefs import ProbableBeliefs
+
+        return ProbableBeliefs(self.matrix)
+
+
+def as_frequencies(source: JointFrequencies | ArrayLike) -> JointFrequencies:
+    """Take counted or given frequencies as they are, and a matrix as joint probabilities."""
+    return source if isinstance(source, JointFrequencies) else JointDistribution.of(source)
+
+
+def as_guessed(source: GuessedSide | ArrayLike) -> GuessedSide:
+    """Take a range or a distribution as it is, and a matrix as a channel."""
+    return source if isinstance(source, GuessedSide) else Channel.of(source)
 
 
 def _probabilities(matrix: ArrayLike, name: str) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ import numpy as np
 from hartley.errors import ColumnError, OptionError, TableError
 from hartley.exact import parse_step
 from hartley.ranges.relations.counting import (
+    CountedRange,
     ListedOrigin,
     Origin,
     Pairs,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from hartley.engines.counting.pairs import Progress
     from hartley.engines.tables.view import View
+    from hartley.ranges.joint_range import Beliefs
 
 
 class RowType:
@@ -48,7 +50,7 @@ ROW: Final = RowType()
 """The record itself, as a secret: who of all the people in the table it is."""
 
 
-class Relation:
+class Relation(CountedRange):
     r"""The joint range of a secret and a released side: which values occur together.
 
     .. math:: [X, Y] = \{(X(\omega), Y(\omega)) : \omega \in \Omega\}
@@ -219,6 +221,16 @@ class Relation:
     def pairs(self) -> Pairs:
         """Return the distinct pairs by code."""
         return self._origin.pairs()
+
+    def beliefs(self) -> Beliefs:
+        """Return what each released value makes somebody believe about the secret."""
+        from hartley.kernels.cube import ClassCounts
+        from hartley.ranges.relations.beliefs import CountedBeliefs, ranks
+
+        pairs = self.pairs()
+        columns = (pairs.released, pairs.secret, pairs.counts)
+        classes = ClassCounts.from_cells(*(np.asarray(column, np.int64) for column in columns))
+        return CountedBeliefs(classes, lambda: ranks(self.secret_range), rounded=True)
 
     @property
     def view(self) -> View | None:
