@@ -1,6 +1,6 @@
 """What the classic models of anonymity say about classes of records with equal keys.
 
-Every function takes the counts of the classes and returns the strictest parameter for which the
+Every function takes a class table, or its counts, and returns the strictest parameter for which the
 model holds. Ratios of counts are exact fractions; what has a logarithm in it is rounded.
 A confidential value that is absent from a class has the share zero there. How far classes are from
 the whole table is measured in ``hartley.measures.closeness``.
@@ -14,6 +14,7 @@ import numpy as np  # noqa: TC002 - the examples use it
 
 from hartley.errors import OptionError
 from hartley.kernels.classes import count_tails, over_classes
+from hartley.ranges.joint_range import counts_of
 from hartley.ranges.relations.beliefs import CountedBeliefs, largest_ratio
 
 if TYPE_CHECKING:
@@ -22,12 +23,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.kernels.cube import ClassCounts
+    from hartley.ranges.joint_range import ClassTable
 
 
 # --- diversity --------------------------------------------------------------------------------
 
 
-def distinct_diversity(classes: ClassCounts) -> int:
+def distinct_diversity(classes: ClassTable | ClassCounts) -> int:
     r"""Return how many different confidential values every class has, at least.
 
     .. math:: l = \min_i |\{s : n_{is} > 0\}|
@@ -40,10 +42,10 @@ def distinct_diversity(classes: ClassCounts) -> int:
         >>> distinct_diversity(ClassCounts.from_cells(*np.array([[0, 0, 1], [0, 1, 1], [1, 2, 2]])))
         1
     """
-    return int(classes.distinct.min())
+    return int(counts_of(classes).distinct.min())
 
 
-def entropy_diversity(classes: ClassCounts) -> float:
+def entropy_diversity(classes: ClassTable | ClassCounts) -> float:
     r"""Return the effective number of confidential values of the least diverse class.
 
     .. math:: l = \min_i 2^{H_i}, \quad H_i = -\sum_s p_{is} \log_2 p_{is}
@@ -56,10 +58,10 @@ def entropy_diversity(classes: ClassCounts) -> float:
         >>> entropy_diversity(ClassCounts.from_cells(*np.array([[0, 0], [0, 1], [3, 3]])))
         2.0
     """
-    return float(2.0 ** classes.bits[0].min())
+    return float(2.0 ** counts_of(classes).bits[0].min())
 
 
-def recursive_diversity(classes: ClassCounts, length: int) -> Fraction | None:
+def recursive_diversity(classes: ClassTable | ClassCounts, length: int) -> Fraction | None:
     r"""Return the c above which recursive (c, l)-diversity holds; None where no c is enough.
 
     .. math:: c^\ast = \max_i \frac{r_{i1}}{r_{il} + \dots + r_{im}}
@@ -79,10 +81,10 @@ def recursive_diversity(classes: ClassCounts, length: int) -> Fraction | None:
         )
     if distinct_diversity(classes) < length:
         return None
-    return largest_ratio(*over_classes(count_tails, classes.cells, length))
+    return largest_ratio(*over_classes(count_tails, counts_of(classes).cells, length))
 
 
-def alpha_share(classes: ClassCounts) -> Fraction:
+def alpha_share(classes: ClassTable | ClassCounts) -> Fraction:
     r"""Return the largest share that one confidential value has of a class.
 
     .. math:: \alpha = \max_{i,s} \frac{n_{is}}{n_i}
@@ -95,14 +97,15 @@ def alpha_share(classes: ClassCounts) -> Fraction:
         >>> alpha_share(ClassCounts.from_cells(*np.array([[0, 0], [0, 1], [3, 1]])))
         Fraction(3, 4)
     """
-    peaks, _ = over_classes(count_tails, classes.cells, 2)
-    return largest_ratio(peaks, classes.sizes)
+    counts = counts_of(classes)
+    peaks, _ = over_classes(count_tails, counts.cells, 2)
+    return largest_ratio(peaks, counts.sizes)
 
 
 # --- disclosure -------------------------------------------------------------------------------
 
 
-def delta_of_present(classes: ClassCounts, *, base: float = 2) -> float:
+def delta_of_present(classes: ClassTable | ClassCounts, *, base: float = 2) -> float:
     r"""Return the delta of the values that each class does have.
 
     .. math:: \max_{i,s : n_{is} > 0} \Bigl| \log_2 \frac{p_{is}}{q_s} \Bigr|
@@ -115,13 +118,13 @@ def delta_of_present(classes: ClassCounts, *, base: float = 2) -> float:
         >>> delta_of_present(ClassCounts.from_cells(*np.array([[0, 1], [0, 1], [1, 1]])))
         1.0
     """
-    return CountedBeliefs(classes).disclosure_of_present(base)
+    return CountedBeliefs(counts_of(classes)).disclosure_of_present(base)
 
 
 # --- attacks ----------------------------------------------------------------------------------
 
 
-def homogeneous_rows(classes: ClassCounts) -> tuple[int, int]:
+def homogeneous_rows(classes: ClassTable | ClassCounts) -> tuple[int, int]:
     r"""Return in how many classes, and for how many records, all confidential values are equal.
 
     .. math:: |\{i : \max_s n_{is} = n_i\}|
@@ -134,11 +137,12 @@ def homogeneous_rows(classes: ClassCounts) -> tuple[int, int]:
         >>> homogeneous_rows(ClassCounts.from_cells(*np.array([[0, 0, 1], [0, 1, 1], [1, 2, 2]])))
         (1, 2)
     """
-    alike = classes.distinct == 1
-    return int(alike.sum()), int(classes.sizes[alike].sum())
+    counts = counts_of(classes)
+    alike = counts.distinct == 1
+    return int(alike.sum()), int(counts.sizes[alike].sum())
 
 
-def skewed_rows(classes: ClassCounts, times: int) -> tuple[int, int]:
+def skewed_rows(classes: ClassTable | ClassCounts, times: int) -> tuple[int, int]:
     r"""Return in how many classes, of how many records, a value is that much likelier.
 
     .. math:: |\{i : \max_s p_{is}/q_s > r\}|
@@ -156,11 +160,12 @@ def skewed_rows(classes: ClassCounts, times: int) -> tuple[int, int]:
         >>> skewed_rows(classes, 2)
         (1, 2)
     """
-    hit = skewed_classes(classes, times)
-    return int(hit.sum()), int(classes.sizes[hit].sum())
+    counts = counts_of(classes)
+    skewed = skewed_classes(counts, times)
+    return int(skewed.sum()), int(counts.sizes[skewed].sum())
 
 
-def skewed_classes(classes: ClassCounts, times: int) -> NDArray[np.bool_]:
+def skewed_classes(classes: ClassTable | ClassCounts, times: int) -> NDArray[np.bool_]:
     """Tell for every class whether some value is more than so many times as likely as elsewhere.
 
     Example:
@@ -169,10 +174,13 @@ def skewed_classes(classes: ClassCounts, times: int) -> NDArray[np.bool_]:
         >>> skewed_classes(classes, 2)
         array([ True, False])
     """
-    most, of_most, _, _ = classes.extremes
-    likelier = (most * classes.rows - 1) // times  # so that all products stay in one word
-    hit: NDArray[np.bool_] = likelier >= of_most * classes.sizes
-    return hit
+    counts = counts_of(classes)
+    most, of_most, _, _ = counts.extremes
+    # most / size > times * of_most / rows, with the factor divided off in whole numbers: the
+    # product of three counts would not fit into a machine word, that of two does.
+    likelier = (most * counts.rows - 1) // times
+    skewed: NDArray[np.bool_] = likelier >= of_most * counts.sizes
+    return skewed
 
 
 # --- former names -----------------------------------------------------------------------------

@@ -8,6 +8,7 @@ the range itself, in one sentence with a hint.
 ``JointRange``                ``Relation``, ``KeyClasses`` (counts), ``CutBox`` (volumes)
 ``JointFrequencies``          ``Relation``, ``KeyClasses`` (counts), ``JointDistribution``
 ``GuessedSide``               the same, and ``Channel``
+``ClassTable``                ``Relation``, ``KeyClasses``
 ============================  ==============================================================
 """
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike
+
+    from hartley.kernels.cube import ClassCounts
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,19 @@ class JointFrequencies(GuessedSide, Protocol):
 
     def beliefs(self) -> Beliefs:
         """Return what each released value makes somebody believe about the secret."""
+
+
+@runtime_checkable
+class ClassTable(Protocol):
+    """Records in classes of equal released values, and how often each secret occurs in each."""
+
+    def class_counts(self) -> ClassCounts:
+        """Return how often each secret occurs in each class of equal released values."""
+
+
+def counts_of(classes: ClassTable | ClassCounts) -> ClassCounts:
+    """Ask a range for the counts of its classes; counts are taken as they are."""
+    return classes.class_counts() if isinstance(classes, ClassTable) else classes
 
 
 class Beliefs(Protocol):

@@ -28,7 +28,7 @@ from hartley.studies.anonymity_findings import (
     SKEWED,
     AnonymityReport,
     ConfidentialFindings,
-    Population,
+    SampledPopulation,
     counted,
 )
 
@@ -226,7 +226,7 @@ def _ordering(
 
 def _population(
     view: View, keys: tuple[str, ...], classes: ClassCounts, population: object
-) -> tuple[ClassCounts, NDArray[np.int64], Population | None]:
+) -> tuple[ClassCounts, NDArray[np.int64], SampledPopulation | None]:
     """Return classes, how large they are among everybody, and who that is; or the table itself."""
     if population is None:
         return classes, classes.sizes, None
@@ -237,7 +237,7 @@ def _population(
     )
     sizes, held = population_sizes(narrow, everybody)
     sampled = ClassCounts.from_cells(np.arange(sizes.size), np.zeros_like(sizes), sizes)
-    return sampled, held, Population(everybody.table.name, everybody.rows, int(held.min()))
+    return sampled, held, SampledPopulation(everybody.table.name, everybody.rows, int(held.min()))
 
 
 def _levels(

@@ -98,7 +98,7 @@ class ConfidentialFindings:
 
 
 @dataclass(frozen=True)
-class Population:
+class SampledPopulation:
     """The people of whom a table is a sample, as far as its classes tell."""
 
     table: str
@@ -127,7 +127,7 @@ class AnonymityReport:
     """Without a population, the bound by the prosecutor's risk."""
     marketer: Fraction
     """Over the population where there is one, else over the table."""
-    population: Population | None
+    population: SampledPopulation | None
     base: float
     sizes: tuple[SizeBand, ...]
     """How many classes, and records, there are of every size, in bands."""

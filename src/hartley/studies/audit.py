@@ -15,7 +15,7 @@ from hartley.exact import log_ratio
 from hartley.measures.guessing import worst_attribute
 from hartley.measures.hypothesis import analyse_hypothesis
 from hartley.ranges.relations.relation import ROW, Relation, RowType
-from hartley.studies.findings import Finding, find_all
+from hartley.studies.findings import MeasureFinding, find_all
 from hartley.studies.sweep import Sweep, SweepPoint, sweep_steps
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class AuditReport:
     released_values: int
     pairs: int
     base: float
-    findings: tuple[Finding, ...]
+    findings: tuple[MeasureFinding, ...]
     narrowest: tuple[Narrowing, ...]
     worst_attribute: str
     hypothesis: HypothesisFinding | None
@@ -107,7 +107,7 @@ class AuditReport:
         """What the numbers count."""
         return {2: "bits", math.e: "nats", 10: "digits"}.get(self.base, f"log{self.base:g} units")
 
-    def __getitem__(self, name: str) -> Finding:
+    def __getitem__(self, name: str) -> MeasureFinding:
         for finding in self.findings:
             if finding.name == name:
                 return finding

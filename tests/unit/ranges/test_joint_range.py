@@ -8,6 +8,7 @@ from hypothesis import given, strategies as st
 
 from hartley.errors import UndefinedMeasure
 from hartley.kernels.cube import ClassCounts
+from hartley.measures.anonymity import alpha_share, distinct_diversity, homogeneous_rows
 from hartley.measures.capacity import zero_error_capacity_bound
 from hartley.measures.closeness import equal_closeness, ordered_closeness, t_closeness
 from hartley.measures.entropy import conditional_entropy, hartley_entropy, relative_disarray
@@ -21,6 +22,7 @@ from hartley.measures.leakage import (
 from hartley.measures.maximal import maximal_leakage
 from hartley.measures.maximin import maximin_information
 from hartley.measures.mutual import mutual_information
+from hartley.measures.reidentification import k_anonymity, marketer_risk
 from hartley.ranges.boxes.box import Box
 from hartley.ranges.boxes.cut_box import CutBox
 from hartley.ranges.joint_range import GuessedSide, JointFrequencies, Size
@@ -114,3 +116,13 @@ def test_logarithms_of_a_bounded_size_never_err_on_the_wrong_side(one, other):
         exact = Size.of(truth)
         assert size.log_from_below() <= exact.log_from_below()
         assert size.log_narrowing(whole) >= exact.log_narrowing(whole)
+
+
+def test_models_of_anonymity_take_a_relation_and_a_class_table_alike():
+    rows = [("flu", "young"), ("flu", "young"), ("cold", "old"), ("flu", "old"), ("flu", "old")]
+    for classes in (Relation.from_pairs(rows), classes_of(rows), classes_of(rows).counts):
+        assert k_anonymity(classes) == 2
+        assert distinct_diversity(classes) == 1
+        assert alpha_share(classes) == 1
+        assert homogeneous_rows(classes) == (1, 2)
+        assert marketer_risk(classes) == Fraction(2, 5)

@@ -141,6 +141,10 @@ class KeyClasses(CountedRange):
         """Sizes of all ranges and conditional ranges, counted on first use."""
         return Summary.of_pairs(self.pairs())
 
+    def class_counts(self) -> ClassCounts:
+        """Return how often each confidential value occurs in each class."""
+        return self.counts
+
     def beliefs(self) -> CountedBeliefs:
         """Return what the keys of each class make somebody believe, in exact fractions."""
         return CountedBeliefs(self.counts)

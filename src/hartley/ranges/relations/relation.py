@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from hartley.engines.counting.pairs import Progress
     from hartley.engines.tables.view import View
+    from hartley.kernels.cube import ClassCounts
     from hartley.ranges.joint_range import Beliefs
 
 
@@ -222,15 +223,24 @@ class Relation(CountedRange):
         """Return the distinct pairs by code."""
         return self._origin.pairs()
 
-    def beliefs(self) -> Beliefs:
-        """Return what each released value makes somebody believe about the secret."""
+    def class_counts(self) -> ClassCounts:
+        """Return how often each secret occurs with each released value, a class of its own.
+
+        Example:
+            >>> Relation.from_pairs([(1, "a"), (2, "a"), (1, "b")]).class_counts().sizes
+            array([2, 1])
+        """
         from hartley.kernels.cube import ClassCounts
-        from hartley.ranges.relations.beliefs import CountedBeliefs, ranks
 
         pairs = self.pairs()
         columns = (pairs.released, pairs.secret, pairs.counts)
-        classes = ClassCounts.from_cells(*(np.asarray(column, np.int64) for column in columns))
-        return CountedBeliefs(classes, lambda: ranks(self.secret_range), rounded=True)
+        return ClassCounts.from_cells(*(np.asarray(column, np.int64) for column in columns))
+
+    def beliefs(self) -> Beliefs:
+        """Return what each released value makes somebody believe about the secret."""
+        from hartley.ranges.relations.beliefs import CountedBeliefs, ranks
+
+        return CountedBeliefs(self.class_counts(), lambda: ranks(self.secret_range), rounded=True)
 
     @property
     def view(self) -> View | None:
