@@ -49,6 +49,8 @@ def float_below(number: Fraction) -> float:
     try:
         nearest = number.numerator / number.denominator
     except OverflowError:
+        # Beyond every double: the largest one is below it, and only minus infinity is below its
+        # negative.
         return np.finfo(float).max if number > 0 else -np.inf
     return nearest if nearest <= number else float(np.nextafter(nearest, -np.inf))
 
@@ -82,9 +84,13 @@ def subtract(one: Pair, other: Pair) -> Pair:
 
 def multiply(one: Pair, other: Pair) -> Pair:
     """Enclose the products."""
+    # A product takes its extremes at corners. Zero times infinity is NaN, which minimum and maximum
+    # pass on.
     corners = one[0] * other[0], one[0] * other[1], one[1] * other[0], one[1] * other[1]
     low = down(np.minimum(np.minimum(corners[0], corners[1]), np.minimum(corners[2], corners[3])))
     high = up(np.maximum(np.maximum(corners[0], corners[1]), np.maximum(corners[2], corners[3])))
+    # Rounding zero outward gives less than zero; a product of what is not negative is not, and a
+    # root or a logarithm of it must stay defined.
     nonnegative = (one[0] >= 0) & (other[0] >= 0)
     return np.where(nonnegative, np.maximum(low, 0.0), low), high
 
@@ -144,6 +150,7 @@ def absolute(one: Pair) -> Pair:
 def exponential(one: Pair) -> Pair:
     """Enclose e to the power of."""
     low, high = np.exp(one[0]), np.exp(one[1])
+    # The truth is positive and finite, even where the double is zero or infinite.
     low = np.maximum(low - (low * FUNCTION_ERROR + TINY), 0.0)
     return np.minimum(low, np.finfo(float).max), high + (high * FUNCTION_ERROR + TINY)
 
@@ -151,12 +158,14 @@ def exponential(one: Pair) -> Pair:
 def logarithm(one: Pair) -> Pair:
     """Enclose the natural logarithm; what is not positive counts as zero, with minus infinity."""
     low, high = np.log(np.maximum(one[0], 0.0)), np.log(np.maximum(one[1], 0.0))
+    # A logarithm of a double is zero, exactly, or at least 2^-53 in size: none underflows.
     return low - np.abs(low) * FUNCTION_ERROR, high + np.abs(high) * FUNCTION_ERROR
 
 
 def square_root(one: Pair) -> Pair:
     """Enclose the square root; what is negative counts as zero."""
     low, high = np.sqrt(np.maximum(one[0], 0.0)), np.sqrt(np.maximum(one[1], 0.0))
+    # IEEE 754 demands the nearest double, and no root underflows.
     return np.maximum(low - low * EPSILON, 0.0), high + high * EPSILON
 
 

@@ -36,6 +36,8 @@ def slab_corners(box: Box, coefficients: Sequence[Fraction], slab: Interval) -> 
             found[corner] = None
         for axis, side in enumerate(sides):
             by = coefficients[axis]
+            # Every edge is looked at once, from its lower end; along a variable that does not count
+            # the form does not change, and the edge meets a plane nowhere or wholly.
             if corner[axis] != side.low or not by:
                 continue
             for level in (slab.low, slab.high):
@@ -105,6 +107,7 @@ def _welzl(points: list[Point], surface: list[Point]) -> tuple[Ball, list[Point]
     if not points:
         return _round(surface), surface
     ball, pinned = _welzl(points[:-1], surface)
+    # The comparison is exact, so the recursion cannot go round in circles as it may in doubles.
     if ball[1] >= 0 and _square_distance(points[-1], ball[0]) <= ball[1]:
         return ball, pinned
     return _welzl(points[:-1], [*surface, points[-1]])

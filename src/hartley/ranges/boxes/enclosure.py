@@ -217,6 +217,8 @@ class Frame:
         if slope is None:
             return np.zeros(1), np.zeros(1)
         whole = outward.multiply(slope, self.widths[axis])
+        # Sizes are powers of two, so nothing is rounded; an underflow is off by less than TINY,
+        # which every sum of changes includes.
         return whole[0] * size[axis], whole[1] * size[axis]
 
 
@@ -390,9 +392,12 @@ def _descend(frame: Frame, gap: float) -> tuple[float, float]:
         most = max(most, float(np.max(form.middle[0])))
         looked += low.size
         bottom = min(float(low.min()), least)
+        # Smaller boxes lie between two doubles: rounding outward would undo every further cut. The
+        # bound holds whenever the search ends; only how tight it is depends on that.
         stuck = looked >= MOST_BOXES or float(size.max()) < 2.0**-45
         if stuck or least - bottom <= gap * (most - least):
             return bottom, least
+        # A value of ``least`` is attained, so a box all above it does not hold the minimum.
         kept = low <= least
         axes = loosest(changes, size)[kept]
         start, size = halve(start[:, kept], size[:, kept], axes)

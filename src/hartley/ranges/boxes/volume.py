@@ -70,6 +70,7 @@ def invert(expression: Expression, box: Box, interval: Interval, *, gap: float) 
     while True:
         whole = live.low >= live.volume
         inside += float(live.volume[whole].sum())  # powers of two, so exact down to 2^-52
+        # Boxes that lie inside are added once, boxes outside are dropped: only the edge is split.
         live = live.take(~whole & (live.high > 0))
         low, high = _sum_below(live.low, inside), _sum_above(live.high, inside)
         chosen = _worth_splitting(live, max(gap * low, SMALLEST_SHARE), high - low)
@@ -122,6 +123,7 @@ def _worth_splitting(live: _Boxes, target: float, total: float) -> Mask:
     if total <= target or not gaps.size:
         return np.zeros(gaps.size, bool)
     order = np.argsort(gaps)[::-1]
+    # Halving a box closes at least about half of its gap, so twice the excess has to be halved.
     needed = np.searchsorted(np.cumsum(gaps[order]), 2 * (total - target)) + 1
     chosen = np.zeros(gaps.size, bool)
     chosen[order[:needed]] = True
@@ -160,6 +162,8 @@ class _Inversion:
     def _decided(self, values: Pair) -> tuple[Mask, Mask]:
         """Say which boxes lie in the interval whole, and which not at all, minding its ends."""
         (low, high), ends = values, self.interval
+        # An end lies between two neighbouring doubles or is one. A double that is greater than the
+        # lower neighbour is at least the upper one, so each comparison decides about the exact end.
         above = low >= self.lower[1] if ends.low_closed else low > self.lower[0]
         below = high <= self.upper[0] if ends.high_closed else high < self.upper[1]
         under = high < self.lower[1] if ends.low_closed else high <= self.lower[0]
@@ -175,6 +179,8 @@ class _Inversion:
             slope = (low + high) / 2
             loose = loose + outward.up(np.maximum(high - slope, slope - low)) / 2
             steep.append(np.broadcast_to(np.abs(slope), count))
+        # Signs do not matter, since the cube is symmetric about its middle. The closed form costs
+        # 2^n n!, so all but a few largest slopes count as uncertainty instead.
         steep = _sorted_down(steep)
         loose = loose + sum(steep[SLOPES_KEPT:], np.zeros(1)) / 2
         kept = steep[:SLOPES_KEPT]
@@ -183,6 +189,8 @@ class _Inversion:
         ends = []
         for edge in (self.lower, self.upper):
             size = scale + np.abs(edge[0]) + np.abs(edge[1])
+            # The plane moves outward by what the slopes leave open and by what these sums are
+            # rounded.
             reach = loose + outward.EPSILON * (len(changes) + 8) * size + outward.TINY
             level = total / 2 - centre
             below = half_space(kept, edge[0] + level - reach)[0]
@@ -306,6 +314,7 @@ def volume(
     check_defined(expression, box)
     if box.volume == 0:
         return Volume(*NOTHING)
+    # A share of the box is enclosed, and multiplied by its exact volume at the very end.
     low, high = _share(expression, box, Interval.of(interval), gap)
     return Volume(low * box.volume, high * box.volume)
 
