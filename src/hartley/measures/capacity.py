@@ -67,14 +67,14 @@ def _programme(pairs: Pairs) -> Fraction:
         (np.ones(pairs.secret.size), (pairs.secret, pairs.released)), shape=pairs.sizes
     )
     incidence = _undominated(incidence)
-    found = linprog(
+    solution = linprog(
         np.ones(incidence.shape[1]),
         A_ub=-incidence,
         b_ub=-np.ones(incidence.shape[0]),
         bounds=(0, 1),
         method="highs-ipm",
     )
-    cover = np.ones(incidence.shape[1]) if found.x is None else np.clip(found.x, 0.0, 1.0)
+    cover = np.ones(incidence.shape[1]) if solution.x is None else np.clip(solution.x, 0.0, 1.0)
     return _exact_cover(incidence, cover)
 
 

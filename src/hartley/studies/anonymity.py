@@ -97,7 +97,7 @@ def anonymity_report(  # noqa: PLR0913 - each is one choice of the user's
     tell = progress or (lambda _what, _share: None)
     at = list(range(len(named[0])))
     tell("count", 0.0)
-    found = []
+    findings = []
     first: ClassCounts | None = None
     for i, column in enumerate(named[1]):
         tally = count_classes(view, at, len(at) + i)
@@ -105,7 +105,7 @@ def anonymity_report(  # noqa: PLR0913 - each is one choice of the user's
         first = first or (None if known.missing else tally.counts)
         ordering = _ordering(column, known.kind, tally, ordered)
         levels = _levels(view, known, tally, (hierarchy or {}).get(column))
-        found.append(_findings(known, tally, ordering, levels, base))
+        findings.append(_findings(known, tally, ordering, levels, base))
         tell("count", (i + 1) / len(named[1]))
     classes = first or count_classes(view, at).counts
     sampled, held, everybody = _population(view, named[0], classes, population)
@@ -124,7 +124,7 @@ def anonymity_report(  # noqa: PLR0913 - each is one choice of the user's
         population=everybody,
         base=base,
         sizes=risks.size_bands(classes.sizes),
-        confidential=tuple(found),
+        confidential=tuple(findings),
         notes=tuple(missing_note(c.name, c.missing) for c in view.columns[: len(at)] if c.missing),
     )
 

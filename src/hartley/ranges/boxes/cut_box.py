@@ -102,14 +102,14 @@ class CutBox:
     @cached_property
     def smallest(self) -> Volume:
         """Bounds on the volume of the smallest output."""
-        found = [self.volume_of(k) for k in self._candidates(smallest=True)]
-        return Volume(min(v.low for v in found), min(v.high for v in found))
+        candidates = [self.volume_of(k) for k in self._candidates(smallest=True)]
+        return Volume(min(v.low for v in candidates), min(v.high for v in candidates))
 
     @cached_property
     def largest(self) -> Volume:
         """Bounds on the volume of the largest output."""
-        found = [self.volume_of(k) for k in self._candidates(smallest=False)]
-        return Volume(max(v.low for v in found), max(v.high for v in found))
+        candidates = [self.volume_of(k) for k in self._candidates(smallest=False)]
+        return Volume(max(v.low for v in candidates), max(v.high for v in candidates))
 
     def volume_of(self, k: int) -> Volume:
         """Return bounds on the volume of one cell, by its number."""

@@ -65,11 +65,11 @@ def linearise(
             middle = outward.apply(node, [form.middle for form in operands], middles)
             values = outward.apply(node, [form.values for form in operands], sides)
             forms[id(node)] = Linearised(middle, values, _slopes(node, operands, middle))
-        found = forms[id(expression)]
+        form_of_query = forms[id(expression)]
         return Linearised(
-            outward.settle(found.middle),
-            outward.settle(found.values),
-            {name: outward.settle(pair) for name, pair in found.slopes.items()},
+            outward.settle(form_of_query.middle),
+            outward.settle(form_of_query.values),
+            {name: outward.settle(pair) for name, pair in form_of_query.slopes.items()},
         )
 
 
@@ -398,9 +398,9 @@ def _descend(frame: Frame, gap: float) -> tuple[float, float]:
         if stuck or least - bottom <= gap * (most - least):
             return bottom, least
         # A value of ``least`` is attained, so a box all above it does not hold the minimum.
-        kept = low <= least
-        axes = loosest(changes, size)[kept]
-        start, size = halve(start[:, kept], size[:, kept], axes)
+        candidates = low <= least
+        axes = loosest(changes, size)[candidates]
+        start, size = halve(start[:, candidates], size[:, candidates], axes)
 
 
 def _lower_bound(natural: Array, middle: Array, changes: list[Pair], count: int) -> Array:

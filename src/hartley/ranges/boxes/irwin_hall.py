@@ -100,11 +100,11 @@ def _corners(widths: list[tuple[int, int]], end: int, most: float) -> dict[int, 
         if steps > most or len(corners) * steps > 4 * MOST_TERMS:
             return None
         signs = _signed_binomials(count, steps)
-        found: dict[int, int] = {}
+        with_width: dict[int, int] = {}
         for place, sign in corners.items():
             for k, more in enumerate(signs[: (end - 1 - place) // width + 1]):
-                found[place + k * width] = found.get(place + k * width, 0) + sign * more
-        corners = found
+                with_width[place + k * width] = with_width.get(place + k * width, 0) + sign * more
+        corners = with_width
         if len(corners) > most:
             return None
     return corners
@@ -112,11 +112,11 @@ def _corners(widths: list[tuple[int, int]], end: int, most: float) -> dict[int, 
 
 def _signed_binomials(size: int, last: int) -> list[int]:
     """Return the first binomial coefficients, with alternating signs."""
-    found = [1]
+    binomials = [1]
     # The division leaves no rest, so rounding down, also of negatives, changes nothing.
     for k in range(last):
-        found.append(-found[-1] * (size - k) // (k + 1))
-    return found
+        binomials.append(-binomials[-1] * (size - k) // (k + 1))
+    return binomials
 
 
 # --- the Fourier series of the tilted law ---------------------------------------------------------

@@ -183,8 +183,8 @@ class _Inversion:
         # 2^n n!, so all but a few largest slopes count as uncertainty instead.
         steep = _sorted_down(steep)
         loose = loose + sum(steep[SLOPES_KEPT:], np.zeros(1)) / 2
-        kept = steep[:SLOPES_KEPT]
-        total = sum(kept, np.zeros(1))
+        steepest = steep[:SLOPES_KEPT]
+        total = sum(steepest, np.zeros(1))
         scale = np.abs(centre) + total + loose
         ends = []
         for edge in (self.lower, self.upper):
@@ -193,8 +193,8 @@ class _Inversion:
             # rounded.
             reach = loose + outward.EPSILON * (len(changes) + 8) * size + outward.TINY
             level = total / 2 - centre
-            below = half_space(kept, edge[0] + level - reach)[0]
-            ends.append((below, half_space(kept, edge[1] + level + reach)[1]))
+            below = half_space(steepest, edge[0] + level - reach)[0]
+            ends.append((below, half_space(steepest, edge[1] + level + reach)[1]))
         known = np.isfinite(scale)
         low = np.where(known, np.maximum(ends[1][0] - ends[0][1], 0.0), 0.0)
         return low, np.where(known, np.minimum(ends[1][1] - ends[0][0], 1.0), 1.0)

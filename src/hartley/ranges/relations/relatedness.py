@@ -95,13 +95,13 @@ def _codes(
     view = prepare(
         open_table(table), columns, steps=[steps.get(name) for name in columns], missing=missing
     )
-    found = distinct_counts(view)
+    distinct = distinct_counts(view)
     codes, start = [], 0
     for names in groups:
         at = range(start, start + len(names))
         start += len(names)
         codes.append(
-            encode_arrow(found.select([f"c{i}" for i in at]), [view.columns[i] for i in at])[0]
+            encode_arrow(distinct.select([f"c{i}" for i in at]), [view.columns[i] for i in at])[0]
         )
     return codes
 

@@ -110,32 +110,32 @@ class Relation(CountedRange):
         from hartley.engines.tables.view import prepare
 
         opened = open_table(table)
-        hidden = [] if isinstance(secret, RowType) else _column_list(secret, "secret")
-        shown = _column_list(released, "released")
+        secret_columns = [] if isinstance(secret, RowType) else _column_list(secret, "secret")
+        released_columns = _column_list(released, "released")
         if not isinstance(bins or {}, Mapping):
             raise OptionError("The bins are no table of steps", hint='write bins={"age": 10}')
         steps = {name: parse_step(step, column=name) for name, step in (bins or {}).items()}
         for name in steps:
-            if name not in (*hidden, *shown):
+            if name not in (*secret_columns, *released_columns):
                 raise ColumnError(
                     f"The bins name column '{name}', which is neither secret nor released",
-                    hint=f"choose from {', '.join((*hidden, *shown))}",
+                    hint=f"choose from {', '.join((*secret_columns, *released_columns))}",
                 )
         view = prepare(
             opened,
-            [*hidden, *shown],
+            [*secret_columns, *released_columns],
             steps=[
-                *(None if name in shown else steps.get(name) for name in hidden),
-                *(steps.get(name) for name in shown),
+                *(None if name in released_columns else steps.get(name) for name in secret_columns),
+                *(steps.get(name) for name in released_columns),
             ],
             missing=missing,
-            secrets=len(hidden),
+            secrets=len(secret_columns),
         )
         limit = parse_memory(memory_limit)
-        if not hidden:
+        if not secret_columns:
             return cls(RecordOrigin(view))
-        split = len(hidden)
-        sides = range(split), range(split, split + len(shown))
+        split = len(secret_columns)
+        sides = range(split), range(split, split + len(released_columns))
         return cls(TableOrigin(view, *sides, limit))
 
     @classmethod
@@ -154,16 +154,18 @@ class Relation(CountedRange):
                 hint="pass pairs (secret, released), at least one",
             ) from None
         try:
-            hidden, hidden_values = encode_list(secret, "secret")
-            shown, shown_values = encode_list(released, "released")
+            secret_codes, secret_values = encode_list(secret, "secret")
+            released_codes, released_values = encode_list(released, "released")
         except TypeError:
             raise TableError(
                 "A value in the list of pairs cannot be compared with others",
                 hint="use numbers, text or tuples, not lists or sets",
             ) from None
-        sizes = len(hidden_values), len(shown_values)
-        found = Pairs.gather(hidden, shown, np.ones(hidden.size, np.int64), sizes)
-        return cls(ListedOrigin(found, hidden_values, shown_values))
+        sizes = len(secret_values), len(released_values)
+        gathered = Pairs.gather(
+            secret_codes, released_codes, np.ones(secret_codes.size, np.int64), sizes
+        )
+        return cls(ListedOrigin(gathered, secret_values, released_values))
 
     def swap(self) -> Relation:
         """Return the same relation with the sides exchanged.

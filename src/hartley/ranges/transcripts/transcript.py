@@ -166,8 +166,8 @@ class Transcript:
     def values(self, column: int, records: NDArray[np.int64]) -> int:
         """Count the values that a column has in some records, a missing one included."""
         codes, first = np.unique(self.records[records, column], return_index=True)
-        kept = records[first][codes != ABSENT]
-        return kept.size if self.widths is None else int(self.widths[kept, column].sum())
+        present = records[first][codes != ABSENT]
+        return present.size if self.widths is None else int(self.widths[present, column].sum())
 
     @property
     def known(self) -> bool:
@@ -202,11 +202,11 @@ class Transcript:
 
     def type_name(self, kind: int) -> str:
         """Name what is public or open of some records, without their values."""
-        shown = [name for i, name in enumerate(self.columns) if i not in self.secrets]
-        if self.types is None or kind == ANY_TYPE or not shown:
+        public_columns = [name for i, name in enumerate(self.columns) if i not in self.secrets]
+        if self.types is None or kind == ANY_TYPE or not public_columns:
             return ""
-        there = self.types[(self.records != ABSENT).any(axis=1)]
-        return name_of_type(kind, int(there.max()) + 1, shown)
+        present = self.types[(self.records != ABSENT).any(axis=1)]
+        return name_of_type(kind, int(present.max()) + 1, public_columns)
 
     def holds_truth(self) -> bool:
         """Tell whether the true table is one of those that the answers leave possible."""
