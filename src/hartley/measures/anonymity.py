@@ -166,7 +166,7 @@ def skewed_rows(classes: ClassTable | ClassCounts, times: int) -> tuple[int, int
 
 
 def skewed_classes(classes: ClassTable | ClassCounts, times: int) -> NDArray[np.bool_]:
-    """Tell for every class whether some value is more than so many times as likely as elsewhere.
+    """Return for every class whether some value is more than so many times as likely as elsewhere.
 
     Example:
         >>> from hartley.kernels.cube import ClassCounts

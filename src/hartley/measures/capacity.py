@@ -23,7 +23,7 @@ GRIDS = (720_720, 2**40)
 
 
 def zero_error_capacity_bound(relation: Relation, *, base: float = 2) -> float:
-    r"""Return an upper bound on what the release carries without error, a use.
+    r"""Return an upper bound on what the release carries without error, per use.
 
     .. math:: C_0 \le \log_2 \alpha^*, \qquad
         \alpha^* = \max \sum_x w_x \;\text{ s.t. }\; \sum_{x \in [X|y]} w_x \le 1 \;\; \forall y

@@ -35,7 +35,7 @@ def t_closeness(source: JointFrequencies | ArrayLike, *, base: float = 2) -> flo
 
     Args:
         source: a relation, classes of a table, or a matrix of joint
-            probabilities, one row a confidential value.
+            probabilities, one row per confidential value.
         base: of the logarithm.
 
     Example:
@@ -138,11 +138,11 @@ def hierarchical_closeness(
     the inner sum over the groups g of level h, level 0 being the values and level H the whole:
     the earth mover's distance of Li, Li and Venkatasubramanian 2007 in a tree, where two values
     whose lowest common group is at level h are h/H apart. Exact for the classes of a table, as a
-    fraction; else rounded to double precision. Linear in the number of pairs a level.
+    fraction; else rounded to double precision. Linear in the number of pairs per level.
 
     Args:
         source: a relation, classes of a table, or a matrix of joint
-            probabilities, one row a confidential value.
+            probabilities, one row per confidential value.
         levels: for each level above the values and below the whole, the number of the group of
             every confidential value, in the order of the rows or of the relation's range.
 

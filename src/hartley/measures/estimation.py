@@ -171,7 +171,7 @@ def largest_error(cut: CutBox) -> float:
     .. math:: d_{\max} = \max_y \min_c \max_{x \in [X|y]} \|x - c\|_2
 
     Farokhi 2019, eq. 4. Exact, for linear queries over at most six variables or variables that
-    count alike; else bound it by ``largest_error_bound``. Costs one smallest ball an output.
+    count alike; else bound it by ``largest_error_bound``. Costs one smallest ball per output.
 
     Example:
         >>> from hartley.ranges.boxes.box import Box
@@ -189,7 +189,7 @@ def smallest_error(cut: CutBox) -> float:
 
     Farokhi 2019, eq. 7, with the minimum that discrete outputs need. Exact, for linear queries
     over at most six variables or variables that count alike; else bound it by
-    ``smallest_error_bound``. Costs one smallest ball an output.
+    ``smallest_error_bound``. Costs one smallest ball per output.
 
     Example:
         >>> from hartley.ranges.boxes.box import Box

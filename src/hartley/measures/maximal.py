@@ -27,7 +27,7 @@ def maximal_leakage(source: GuessedSide | ArrayLike, *, base: float = 2) -> floa
 
     Args:
         source: a relation or another range that is counted, a ``JointDistribution``, or a channel:
-            a matrix with one row of probabilities a secret.
+            a matrix with one row of probabilities per secret.
         base: of the logarithm.
 
     Example:

@@ -24,7 +24,7 @@ def mutual_information(source: JointFrequencies | ArrayLike, *, base: float = 2)
 
     Args:
         source: a relation or another range that is counted, or a matrix of joint
-            probabilities, one row a secret.
+            probabilities, one row per secret.
         base: of the logarithm.
 
     Example:

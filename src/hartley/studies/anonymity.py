@@ -64,9 +64,9 @@ def anonymity_report(  # noqa: PLR0913 - each is one choice of the user's
     column is measured by itself, over the records that have a value of it: distinct, entropy and
     recursive l-diversity, p-sensitivity, alpha, t-closeness by the earth mover's distance (equal,
     ordered, hierarchical) and by KL, delta-disclosure; values absent from a class count zero
-    there. Fractions are exact, logarithms rounded. One pass over the rows a confidential column. A
-    large table is never held: memory grows with the number of cells, classes times values, not of
-    rows.
+    there. Fractions are exact, logarithms rounded. One pass over the rows per confidential column.
+    A large table is never held: memory grows with the number of cells, classes times values, not
+    with that of rows.
 
     Args:
         table: whatever ``Relation.from_table`` reads, or a table already open.

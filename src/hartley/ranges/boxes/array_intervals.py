@@ -107,7 +107,7 @@ def divide(first: Pair, second: Pair) -> Pair:
 
 
 def holds_zero(pair: Pair) -> NDArray[np.bool_]:
-    """Say where an interval holds zero, or may."""
+    """Return where an interval holds zero, or may."""
     return ~((pair[0] > 0) | (pair[1] < 0))
 
 

@@ -140,7 +140,7 @@ class IntervalUnion:
 
 @dataclass(frozen=True)
 class Box:
-    """A product of closed intervals, one a named variable: what somebody's data could be.
+    """A product of closed intervals, one per named variable: what somebody's data could be.
 
     Example:
         >>> people = Box({"height": (100, 250), "weight": (30, 200)})
@@ -158,7 +158,7 @@ class Box:
 
     @classmethod
     def cube(cls, low: object, high: object, *, size: int, name: str = "x") -> Box:
-        """Return equal sides for x1, x2, ..., one a person.
+        """Return equal sides for x1, x2, ..., one per person.
 
         Example:
             >>> list(Box.cube(0, 1, size=3).sides)

@@ -283,7 +283,7 @@ def enclose(
 
     Args:
         expression: the query.
-        lows: the low sides of the boxes, an array a variable.
+        lows: the low sides of the boxes, one array per variable.
         highs: the high sides.
 
     Example:
@@ -312,7 +312,7 @@ def enclose(
 
 
 def _fits(operation: str, argument: Pair) -> NDArray[np.bool_]:
-    """Say where an operation is certainly defined; unknown ends are NaN and fit nothing."""
+    """Return where an operation is certainly defined; unknown ends are NaN and fit nothing."""
     if operation == "/":
         return ~outward.holds_zero(argument)
     return argument[0] > 0 if operation == "log" else argument[0] >= 0
@@ -354,7 +354,7 @@ def attained_range(expression: Expression, box: Box, *, gap: float = 1e-6) -> In
 def range_bounds(
     expression: Expression, box: Box, *, gap: float = 1e-6
 ) -> tuple[Interval, Interval]:
-    """Return the range from outside and from within, for the price of one."""
+    """Return the range from outside and from within, which costs as much as one of them."""
     check_defined(expression, box)
     exact = natural_range(expression, box.sides)
     if exact is not None and (expression.linear() is not None or not expression.names):
@@ -455,7 +455,7 @@ def shown(expression: Expression) -> str:
 
 
 def _always_fits(operation: str, argument: Expression, box: Box) -> bool | None:
-    """Say whether an operation is defined everywhere; None when that stays undecided."""
+    """Return whether an operation is defined everywhere; None when that stays undecided."""
     ends = natural_range(argument, box.sides)
     if ends is not None and _fits_exactly(operation, *ends):
         return True

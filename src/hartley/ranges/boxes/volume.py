@@ -160,7 +160,7 @@ class _Inversion:
             return _Boxes(start, size, volume, low, high, loosest(changes, size))
 
     def _decided(self, values: Pair) -> tuple[Mask, Mask]:
-        """Say which boxes lie in the interval whole, and which not at all, minding its ends."""
+        """Return which boxes lie in the interval whole, and which not at all, minding its ends."""
         (low, high), ends = values, self.interval
         # An end lies between two neighbouring doubles or is one. A double that is greater than the
         # lower neighbour is at least the upper one, so each comparison decides about the exact end.

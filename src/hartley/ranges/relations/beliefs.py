@@ -122,7 +122,7 @@ def largest_ratio(over: NDArray[Any], under: NDArray[np.int64]) -> Fraction:
 
 @dataclass(frozen=True, eq=False)
 class ProbableBeliefs:
-    """Beliefs from joint probabilities, one row a confidential value, one column a released one."""
+    """Beliefs from joint probabilities: a row per confidential value, a column per released one."""
 
     matrix: NDArray[np.float64]
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from hartley.errors import OptionError
-from hartley.ranges.joint_range import GuessedSide, JointFrequencies
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from hartley.ranges.joint_range import Beliefs
+    from hartley.ranges.joint_range import Beliefs, GuessedSide, JointFrequencies
     from hartley.ranges.relations.counting import CountedRange
 
 TOLERANCE = 1e-9
@@ -22,7 +21,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Channel:
-    """Probabilities of the released values given each secret: one row a secret, each adding to 1.
+    """Probabilities of the released values given each secret: one row per secret, adding up to 1.
 
     Example:
         >>> Channel.of([[0.9, 0.1], [0.1, 0.9]]).matrix.shape
@@ -49,7 +48,7 @@ class Channel:
 
 @dataclass(frozen=True, eq=False)
 class JointDistribution:
-    """Probabilities of the pairs: one row a secret, one column a released value.
+    """Probabilities of the pairs: one row per secret, one column per released value.
 
     Example:
         >>> JointDistribution.of([[0.5, 0.0], [0.25, 0.25]]).channel().matrix.tolist()
@@ -104,12 +103,17 @@ class JointDistribution:
 
 def as_frequencies(source: JointFrequencies | ArrayLike) -> JointFrequencies:
     """Take counted or given frequencies as they are, and a matrix as joint probabilities."""
-    return source if isinstance(source, JointFrequencies) else JointDistribution.of(source)
+    # Looking for the method is far quicker than isinstance of a protocol, and solvers ask often.
+    if hasattr(source, "beliefs"):
+        return cast("JointFrequencies", source)
+    return JointDistribution.of(source)
 
 
 def as_guessed(source: GuessedSide | ArrayLike) -> GuessedSide:
     """Take a range or a distribution as it is, and a matrix as a channel."""
-    return source if isinstance(source, GuessedSide) else Channel.of(source)
+    if hasattr(source, "peak_share"):
+        return cast("GuessedSide", source)
+    return Channel.of(source)
 
 
 def _probabilities(matrix: ArrayLike, name: str) -> NDArray[np.float64]:

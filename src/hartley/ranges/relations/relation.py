@@ -322,7 +322,7 @@ class Relation(CountedRange):
         return self.secret_values.take(self.pairs().secrets_of(code))
 
     def is_unrelated(self) -> bool:
-        """Tell whether the released side says nothing: every pair of values can occur.
+        """Return whether the released side says nothing: every pair of values can occur.
 
         Unrelatedness in the sense of Farokhi 2019, Definition II.1.
 

@@ -132,7 +132,7 @@ def _category(value: object) -> str:
 
 
 def is_text(text: object) -> bool:
-    """Tell whether something is text that a file can hold; half a character is not."""
+    """Return whether something is text that a file can hold; half a character is not."""
     return isinstance(text, str) and text != "" and not any("\ud800" <= c <= "\udfff" for c in text)
 
 

@@ -33,7 +33,7 @@ def draft_schema(table: Table, name: str | None = None) -> str:
     """Return a draft of a table's schema as the text of a TOML file, with comments.
 
     The draft depends on the data, so it is for the owner's eyes; an agent refuses it until its
-    line ``draft = true`` is gone. Two scans of the table, and one a column of text.
+    line ``draft = true`` is gone. Two scans of the table, and one per column of text.
 
     Args:
         table: the table, on any engine.

@@ -76,7 +76,7 @@ class Schema:
         )
 
     def describe(self) -> str:
-        """Return the schema in words: whose data it is, how large a record is, a line a column."""
+        """Return the schema in words: whose data it is, the size of a record, a line per column."""
         lines = [f"{self.name}: {_person(self)}; {_rows(self)}."]
         bits = decimal_text(self.default_bits)
         lines.append(
@@ -170,7 +170,7 @@ def _paid(column: Column, schema: Schema) -> str:
 
 
 def _is_name(text: object) -> bool:
-    """Tell whether something is text that a ledger takes as a name."""
+    """Return whether something is text that a ledger takes as a name."""
     return isinstance(text, str) and 0 < len(text) <= LONGEST_POPULATION and text.isprintable()
 
 

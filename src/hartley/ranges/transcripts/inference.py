@@ -45,7 +45,7 @@ class Block:
 
     rows: int
     weights: NDArray[np.int64]
-    """What each kind adds to each statement: a row a kind and a column a statement."""
+    """What each kind adds to each statement: one row per kind, one column per statement."""
 
     def corners(self, cost: NDArray[np.int64], *, whole: bool = False) -> NDArray[np.intp]:
         """Return the kinds that a programme needs, by their numbers; see ``_corners``."""
@@ -183,7 +183,7 @@ class Statements:
     # --- witnesses ----------------------------------------------------------------------------
 
     def fits(self, table: Table) -> bool:
-        """Tell whether a whole table has as many rows as there are, and agrees with all told."""
+        """Return whether a whole table has as many rows as there are, and agrees with all told."""
         if any(
             (m < 0).any() or int(m.sum()) != b.rows for m, b in zip(table, self.blocks, strict=True)
         ):

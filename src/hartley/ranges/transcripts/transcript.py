@@ -131,7 +131,7 @@ class Transcript:
     columns: tuple[str, ...]
     """Those that some answer depends on."""
     records: NDArray[np.int64]
-    """The codes of each record, a row a record and a column a column."""
+    """The codes of each record, one row per record, one column per column."""
     answers: tuple[Told, ...]
     groups: tuple[Group, ...]
     """Together all rows; where rows are a secret, also those that may not be there."""
@@ -181,7 +181,7 @@ class Transcript:
 
     @cached_property
     def weights(self) -> NDArray[np.int64]:
-        """The whole number of each record, a row a record and a column a bound."""
+        """The whole number of each record, one row per record, one column per bound."""
         if not self.bounds:
             return np.zeros((len(self.records), 0), np.int64)
         return np.stack([bound.weights for bound in self.bounds], axis=1)
@@ -209,7 +209,7 @@ class Transcript:
         return name_of_type(kind, int(present.max()) + 1, public_columns)
 
     def holds_truth(self) -> bool:
-        """Tell whether the true table is one of those that the answers leave possible."""
+        """Return whether the true table is one of those that the answers leave possible."""
         assert self.truth is not None
         totals = self.truth @ self.weights
         low, high = self.limits
