@@ -26,10 +26,11 @@ _HOMES = {
     "hartley.measures.guessing": (
         "WorstAttribute",
         "guessing_leakage",
+        "identifiability",
         "maximal_guessing_leakage",
+        "maximal_leakage_within",
         "worst_attribute",
     ),
-    "hartley.measures.identifiability": ("identifiability", "maximal_leakage_within"),
     "hartley.measures.capacity": ("zero_error_capacity_bound",),
     "hartley.measures.maximal": ("maximal_leakage",),
     "hartley.measures.mutual": ("mutual_information",),
@@ -202,16 +203,14 @@ if TYPE_CHECKING:
     from hartley.measures.guessing import (
         WorstAttribute as WorstAttribute,
         guessing_leakage as guessing_leakage,
+        identifiability as identifiability,
         maximal_guessing_leakage as maximal_guessing_leakage,
+        maximal_leakage_within as maximal_leakage_within,
         worst_attribute as worst_attribute,
     )
     from hartley.measures.hypothesis import (
         HypothesisAnalysis as HypothesisAnalysis,
         analyse_hypothesis as analyse_hypothesis,
-    )
-    from hartley.measures.identifiability import (
-        identifiability as identifiability,
-        maximal_leakage_within as maximal_leakage_within,
     )
     from hartley.measures.leakage import (
         information_transmission as information_transmission,

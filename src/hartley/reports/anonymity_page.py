@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from hartley.studies.anonymity_findings import AnonymityReport
-    from hartley.studies.anonymity_measures import Measure
+    from hartley.studies.anonymity_measures import MeasureLine
     from hartley.studies.microdata import AnonymizedTable
 
 
@@ -99,7 +99,7 @@ def print_anonymity(report: AnonymityReport, console: Console) -> None:
         _print_attacks(report, console)
 
 
-def print_measures(measures: Sequence[Measure], console: Console, title: str) -> None:
+def print_measures(measures: Sequence[MeasureLine], console: Console, title: str) -> None:
     """Print measures as a table; one below the other where there is no room."""
     from rich.markup import escape
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Literal
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least, bits_at_most
 from hartley.guarantees.documents import missing_of
-from hartley.measures.continuous import (
+from hartley.measures.estimation import (
     largest_error,
     largest_error_bound,
-    maximin_information,
-    nonstochastic_leakage,
     smallest_error,
     smallest_error_bound,
 )
+from hartley.measures.leakage import nonstochastic_leakage
+from hartley.measures.maximin import maximin_information
 from hartley.policies.column import Output
 from hartley.policies.quantizers.calibration import cells_met, levels_for_error
 from hartley.policies.quantizers.optimal import optimal_quantizer
