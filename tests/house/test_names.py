@@ -6,14 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
-import typer
 
 import hartley
-from hartley.cli.main import app
+from hartley.cli.commands import load_commands
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(set(hartley.__all__) - {"__version__", "ROW"})
-COMMANDS = typer.main.get_command(app).commands
+COMMANDS = load_commands()
 PARTS = {
     f"{name} {part}": command
     for name, group in COMMANDS.items()
