@@ -70,7 +70,7 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     [dim]Example: hartley anonymity people.parquet --keys age,sex --confidential diagnosis[/dim]
     """
     from hartley.reports import write_html
-    from hartley.reports.anonymity_page import print_anonymity
+    from hartley.reports.pages.anonymity import print_anonymity
     from hartley.studies.anonymity import anonymity_report
 
     files = [text.rpartition("=")[2] for text in hierarchy or []]
@@ -156,7 +156,7 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     from hartley.engines.maps.writing import check_form
     from hartley.policies.records.generalisation import k_anonymize
     from hartley.reports import write_html
-    from hartley.reports.anonymity_page import print_anonymized
+    from hartley.reports.pages.anonymity import print_anonymized
     from hartley.studies.microdata import check_release
 
     check_form(out, spreadsheet_safe=spreadsheet_safe)

@@ -78,7 +78,7 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     """
     from hartley.ranges.relations.relation import ROW
     from hartley.reports import write_html
-    from hartley.reports.terminal import print_audit
+    from hartley.reports.pages.audit import print_audit
     from hartley.studies.audit import audit
 
     opened = open_tables(table, null, names)

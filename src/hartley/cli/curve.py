@@ -80,7 +80,7 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     """
     from hartley.files import write_whole, written_together
     from hartley.reports import write_html
-    from hartley.reports.curve_page import print_curve
+    from hartley.reports.pages.curve import print_curve
     from hartley.studies.curve import privacy_curve
 
     opened = open_tables(table, null, names)

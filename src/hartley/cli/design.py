@@ -43,7 +43,7 @@ def design_command(
     [dim]Example: hartley design height.design.toml -o policy.toml --html design.html[/dim]
     """
     from hartley.reports import write_html
-    from hartley.reports.terminal import print_design
+    from hartley.reports.pages.design import print_design
     from hartley.studies.design import design
 
     if certificate is not None and out is None:

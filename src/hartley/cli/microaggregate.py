@@ -62,7 +62,7 @@ def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     from hartley.engines.maps.writing import check_form
     from hartley.policies.records.microaggregation import METHODS
     from hartley.reports import write_html
-    from hartley.reports.microaggregation_page import print_microaggregation
+    from hartley.reports.pages.microaggregation import print_microaggregation
     from hartley.studies.microdata import check_release
 
     if method not in METHODS:

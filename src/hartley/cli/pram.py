@@ -148,7 +148,8 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     --keep age --policy-out policy.toml -o masked.parquet[/dim]
     """
     from hartley.guarantees.certify import certify
-    from hartley.reports.pram_page import print_pram, write_pram_html
+    from hartley.reports import write_html
+    from hartley.reports.pages.pram import print_pram
     from hartley.studies.pram import perturb, policy_of
     from hartley.studies.pram_rules import RuleWish
 
@@ -204,7 +205,7 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             promised = promised.bind(place)
             promised.save(certificate)
         if html is not None:
-            write_pram_html(report, html)
+            write_html(report, html)
     files = {what: str(path) for what, path in written.items() if path is not None}
     if wants_json(json):
         told = {} if promised is None else {"promise": promised.to_dict()}
@@ -240,7 +241,7 @@ def estimate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
 
     [dim]Example: hartley estimate masked.parquet policy.toml[/dim]
     """
-    from hartley.reports.pram_page import print_estimate
+    from hartley.reports.pages.pram import print_estimate
     from hartley.studies.pram import estimate_frequencies
 
     found = estimate_frequencies(

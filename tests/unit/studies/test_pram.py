@@ -21,7 +21,7 @@ from hartley.policies.kinds import KeptColumn, LineColumn, MergedColumn, Quantiz
 from hartley.policies.perturbation.leakage import pram_leakage
 from hartley.policies.perturbation.pram import Pram
 from hartley.policies.quantizers.quantizer import UniformQuantizer
-from hartley.reports.pram_page import render_pram
+from hartley.reports.pages.pram import render_pram
 from hartley.studies.design import design
 from hartley.studies.pram import estimate_frequencies, joint_frequencies, perturb
 from hartley.studies.pram_rules import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hartley.reports.page import render_page
-from hartley.reports.plots import INK, STYLE, figure_svg
+from hartley.reports.draw import INK, STYLE, figure_svg
+from hartley.reports.template import render_page
 
 if TYPE_CHECKING:
     from rich.console import Console

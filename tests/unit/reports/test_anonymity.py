@@ -5,9 +5,9 @@ import pytest
 from rich.console import Console
 
 import hartley
-from hartley.reports.anonymity_page import print_anonymity, print_anonymized
 from hartley.reports.document import render_html
-from hartley.reports.microaggregation_page import print_microaggregation
+from hartley.reports.pages.anonymity import print_anonymity, print_anonymized
+from hartley.reports.pages.microaggregation import print_microaggregation
 from hartley.studies.anonymity_measures import attacks, column_measures
 from hartley.studies.microdata import check_release
 

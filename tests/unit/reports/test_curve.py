@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console
 
 from hartley.reports import plot, write_html
-from hartley.reports.curve_page import plot_curve, print_curve, render_curve
+from hartley.reports.pages.curve import plot_curve, print_curve, render_curve
 from hartley.studies.curve import privacy_curve
 
 TABLE = {"<key>": [1, 1, 2, 2, 3, 3], "secret": [1, 2, 1, 2, 2, 2]}
