@@ -71,14 +71,14 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     """
     from hartley.reports import write_html
     from hartley.reports.pages.anonymity import print_anonymity
-    from hartley.studies.anonymity import anonymity_report
+    from hartley.studies.anonymity import anonymity
 
     files = [text.rpartition("=")[2] for text in hierarchy or []]
     read = {"table": table, "population": population or [], "hierarchy": files}
     check_files({"report": html}, read)
     opened = open_tables(table, null, names)
     with progress_bar({"count": "Counting classes"}) as progress:
-        report = anonymity_report(
+        report = anonymity(
             opened,
             keys=split_columns(keys, opened.columns),
             confidential=split_columns(confidential or [], opened.columns),
@@ -154,7 +154,7 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     --bins age=5,10,20 -k 5 --suppress 0.02 -o released.parquet[/dim]
     """
     from hartley.engines.maps.writing import check_form
-    from hartley.policies.records.generalisation import k_anonymize
+    from hartley.policies.records.generalisation import anonymize
     from hartley.reports import write_html
     from hartley.reports.pages.anonymity import print_anonymized
     from hartley.studies.microdata import check_release
@@ -170,7 +170,7 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         raise OptionError(
             f"Column '{name}' has bins and a hierarchy", hint="give --bins or --hierarchy, not both"
         )
-    found = k_anonymize(
+    found = anonymize(
         opened,
         split_columns(keys, opened.columns),
         k,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Entry(NamedTuple):
@@ -17,8 +21,6 @@ class Entry(NamedTuple):
     """The module of ``hartley.cli`` and the function or Typer application in it."""
     help: str
     """The first line of its help; a test compares it with the docstring."""
-    successor: str | None = None
-    """The new name of a command that was renamed; the old one is hidden and warns."""
 
 
 COMMANDS = {
@@ -116,7 +118,7 @@ class LazyGroup(TyperGroup):
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - what Typer passes
         super().__init__(**settings)
         for name, entry in COMMANDS.items():
-            self.add_command(_Listed(name, help=entry.help, hidden=entry.successor is not None))
+            self.add_command(_Listed(name, help=entry.help))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401 - Typer keeps these types to itself
         """Return the command that the arguments begin with, imported now."""
@@ -144,3 +146,14 @@ def load_command(name: str | None) -> Any:  # noqa: ANN401 - Typer keeps these t
 def load_commands() -> dict[str, Any]:
     """Import every command: for documentation, and for tests that look at all options."""
     return {name: load_command(name) for name in COMMANDS}
+
+
+def renamed(command: Callable[..., None], name: str) -> Callable[..., None]:
+    """Return a command under its old name: it works as before and says the new one."""
+
+    @functools.wraps(command)
+    def warned(**options: Any) -> None:  # noqa: ANN401 - the options of the command
+        typer.echo(f"Warning: this command is now called {name}", err=True)
+        command(**options)
+
+    return warned

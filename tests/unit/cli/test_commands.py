@@ -215,7 +215,7 @@ def test_doctor_shows_every_probe_of_an_engine(tmp_path):
 
 
 def test_doctor_says_which_probe_fails_and_what_version_is_untried(monkeypatch):
-    from hartley.cli import doctor
+    from hartley.studies import doctor
     from hartley.engines.dialects import probes
 
     wrong = [probes.Probe("sums", 4, 0), probes.Probe("NaN", 1, 1)]

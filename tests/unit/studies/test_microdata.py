@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from hartley.datasets.people import people
-from hartley.policies.records.generalisation import k_anonymize
+from hartley.policies.records.generalisation import anonymize
 from hartley.policies.records.microaggregation import mdav, mu_approx, univariate_microaggregation
 from hartley.studies.microdata import check_release
 
@@ -34,7 +34,7 @@ def test_every_microaggregation_is_k_anonymous_when_counted_again(method, k):
 @pytest.mark.parametrize("k", [1, 4, 30])
 def test_every_anonymized_table_is_k_anonymous_when_counted_again(options, k):
     keys = ["age", "sex", "region"]
-    found = k_anonymize(people(300), keys, k, confidential="diagnosis", **options)
+    found = anonymize(people(300), keys, k, confidential="diagnosis", **options)
     report = check_release(found)
     assert report.k >= k
     assert (report.rows, report.classes) == (300 - found.suppressed, found.classes)
@@ -43,7 +43,7 @@ def test_every_anonymized_table_is_k_anonymous_when_counted_again(options, k):
 
 def test_a_key_that_is_missing_everywhere_tells_nothing():
     table = pa.table({"a": [None, None, None, None, 1], "b": ["x", "x", "y", "y", "y"]})
-    found = k_anonymize(table, ["a", "b"], 2, suppress="0.2")
+    found = anonymize(table, ["a", "b"], 2, suppress="0.2")
     assert found.table["a"].null_count == 4
     assert check_release(found).k == 2
 

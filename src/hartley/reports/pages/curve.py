@@ -20,9 +20,9 @@ def plot_curve(report: CurveReport) -> Any:  # noqa: ANN401 - a matplotlib figur
     """Draw what the release tells against its distortion, with the certified bounds.
 
     Example:
-        >>> from hartley.studies.curve import privacy_curve
+        >>> from hartley.studies.curve import curve
         >>> people = {"age": [30, 30, 40, 40], "sick": ["yes", "no", "no", "no"]}
-        >>> report = privacy_curve(people, confidential="sick", key="age", points=4)
+        >>> report = curve(people, confidential="sick", key="age", points=4)
         >>> plot_curve(report).axes[0].get_ylabel()
         'what the release tells about sick (bits)'
     """
