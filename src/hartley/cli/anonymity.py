@@ -23,7 +23,6 @@ from hartley.cli.options import (
 )
 from hartley.cli.output import (
     Format,
-    check_files,
     console,
     print_json,
     progress_bar,
@@ -31,7 +30,7 @@ from hartley.cli.output import (
     wants_json,
 )
 from hartley.errors import OptionError
-from hartley.files import written_together
+from hartley.files import check_files, written_together
 
 
 def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter an option

@@ -19,13 +19,13 @@ from hartley.cli.options import (
 )
 from hartley.cli.output import (
     Format,
-    check_files,
     console,
     print_json,
     progress_bar,
     say,
     wants_json,
 )
+from hartley.files import check_files
 
 
 def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option

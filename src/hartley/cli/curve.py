@@ -20,13 +20,13 @@ from hartley.cli.options import (
 )
 from hartley.cli.output import (
     Format,
-    check_files,
     console,
     print_json,
     progress_bar,
     say,
     wants_json,
 )
+from hartley.files import check_files
 
 if TYPE_CHECKING:
     from hartley.policies.distortion.result import Objective

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hartley.cli.output import check_files, console, print_json, say, wants_json
+from hartley.cli.output import console, print_json, say, wants_json
+from hartley.files import check_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

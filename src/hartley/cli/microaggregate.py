@@ -17,8 +17,8 @@ from hartley.cli.options import (
     open_tables,
     split_columns,
 )
-from hartley.cli.output import Format, check_files, console, print_json, say, wants_json
-from hartley.files import written_together
+from hartley.cli.output import Format, console, print_json, say, wants_json
+from hartley.files import check_files, written_together
 
 
 def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter an option

@@ -20,7 +20,6 @@ from hartley.cli.options import (
 )
 from hartley.cli.output import (
     Format,
-    check_files,
     console,
     print_certificate,
     print_json,
@@ -28,7 +27,7 @@ from hartley.cli.output import (
     say,
     wants_json,
 )
-from hartley.files import written_together
+from hartley.files import check_files, written_together
 
 
 def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option

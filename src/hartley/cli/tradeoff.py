@@ -10,7 +10,6 @@ import typer
 from hartley.cli.options import Csv, Html, Spec  # noqa: TC001 - typer reads the annotations
 from hartley.cli.output import (
     Format,
-    check_files,
     console,
     print_json,
     progress_bar,
@@ -18,6 +17,7 @@ from hartley.cli.output import (
     wants_json,
 )
 from hartley.errors import OptionError
+from hartley.files import check_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -87,7 +87,7 @@ def _duckdb() -> Check:
             "engine duckdb",
             "broken",
             f"does not answer ({type(error).__name__})",
-            f"pip install '{tried_duckdb()}' 'ibis-framework[duckdb]>=12,<13'",
+            f"pip install '{tried_duckdb()}' 'ibis-framework>=12,<13'",
         )
     return Check("engine duckdb", "ok", f"answers (DuckDB {version('duckdb')})", "")
 

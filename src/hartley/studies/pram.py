@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from hartley.engines.maps.writing import check_form, refuse_overwriting
 from hartley.engines.tables.sources import open_table
 from hartley.engines.tables.view import prepare
 from hartley.errors import ColumnError, OptionError
-from hartley.files import written_together
+from hartley.files import check_files, written_together
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import KeptColumn
 from hartley.policies.perturbation.drawing import TableDraw
@@ -242,10 +243,11 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
         )
     read = {"table": opened.paths, "policy": () if path is None else (os.fspath(path),)}
     read["matrix"] = () if matrix is None else (os.fspath(matrix),)
-    for name, written in {"release": out, "policy": policy_out, "certificate": certificate}.items():
-        if written is not None:
-            refuse_overwriting(read, written)
-            read[name] = (os.fspath(written),)
+    refuse_overwriting(read, out)
+    beside = {"policy": policy_out, "certificate": certificate}
+    if any(beside.values()):
+        written = {"release": out, **beside}
+        check_files({name: Path(file) if file else None for name, file in written.items()}, read)
     if rules is None:
         chosen = choose_rules(
             opened,

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.reports.draw import PALE, STYLE, figure_svg
 from hartley.reports.template import render_page
-from hartley.studies.answer_curve import QueryPoint
 from hartley.studies.audit import rounded_up
-from hartley.studies.curve_words import digits_down, digits_up
-from hartley.studies.line_curve import LinePoint
-from hartley.studies.record_curve import BitsPoint
+from hartley.studies.tradeoff_points import BitsPoint, LinePoint, QueryPoint
+from hartley.studies.tradeoff_sentences import digits_down, digits_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
