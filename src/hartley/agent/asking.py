@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.agent import Agent
-from hartley.agent.quotes import quote
-
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
@@ -62,6 +59,8 @@ def ask(  # noqa: PLR0913 - what an answer rests on, each by name
         >>> str(answer.value), answer.remaining
         ('2', 3.0)
     """
+    from hartley.agent.agent import Agent
+
     with Agent(table, schema, ledger=ledger, budget=budget, place=place, update=update) as agent:
         return agent.ask(question, error=error, bits=bits, analyst=analyst, vacuous=vacuous)
 
@@ -96,6 +95,8 @@ def price(  # noqa: PLR0913 - what a price rests on, each by name
         >>> price("SELECT AVG(age) FROM people", people, rows=1000, bits=1).bits
         1.0
     """
+    from hartley.agent.quotes import quote  # a price needs no engine
+
     return quote(
         questions,
         schema,

@@ -32,14 +32,14 @@ def verify(
     Example:
         >>> import tempfile
         >>> from pathlib import Path
-        >>> from hartley import CategoryMerging, PolicyDocument, certify
-        >>> from hartley.policies.kinds import MergedColumn
-        >>> jobs = CategoryMerging({"health": ["nurse", "doctor"], "food": ["cook"]})
+        >>> from hartley import PolicyDocument, UniformQuantizer, certify
+        >>> from hartley.policies.kinds import QuantizedColumn
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = Path(folder, "policy.toml")
-        ...     PolicyDocument((MergedColumn("job", jobs),)).save(path)
-        ...     verify(path, certify(PolicyDocument.load(path)).bind(path)).bits
-        1.0
+        ...     ages = QuantizedColumn("age", UniformQuantizer(0, 100, 10))
+        ...     _ = PolicyDocument((ages,)).save(path)
+        ...     print(verify(path, certify(PolicyDocument.load(path)).bind(path)).sound)
+        True
     """
     if isinstance(certificate, Certificate):
         known, name = certificate, "The certificate"

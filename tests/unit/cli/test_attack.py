@@ -172,3 +172,12 @@ def test_mistakes_are_told_in_one_sentence(words, error, message, table, ledger,
     with pytest.raises((error, Refused), match=message) as caught:
         run(*(word.format(**names) for word in words))
     assert caught.value.hint
+
+
+def test_an_old_name_works_and_says_the_new_one(ledger):
+    old = CliRunner().invoke(attack_app, ["reconstruct", str(ledger), "--json"])
+    assert old.stderr == "Warning: this command is now called reconstruction\n"
+    assert old.stdout == run("reconstruction", ledger, "--json")
+    told = CliRunner().invoke(attack_app, ["--help"]).stdout
+    assert "reconstruct " not in told
+    assert "load " not in told

@@ -5,9 +5,10 @@ import pyarrow as pa
 import pytest
 
 from hartley.datasets.people import people
+from hartley.errors import OptionError
 from hartley.policies.records.generalisation import anonymize
 from hartley.policies.records.microaggregation import mdav, mu_approx, univariate_microaggregation
-from hartley.studies.microdata import check_release
+from hartley.studies.microdata import check_release, microaggregate
 
 
 @pytest.mark.parametrize("method", [mdav, mu_approx, univariate_microaggregation])
@@ -61,3 +62,22 @@ def test_the_release_is_measured_and_not_what_the_method_says():
     found = mdav({"a": [1, 2, 3, 4], "b": [5, 5, 9, 9]}, 2)
     broken = found.released.set_column(0, "a", pa.array(np.arange(4.0)))
     assert check_release(type(found)(**{**vars(found), "released": broken})).k == 1
+
+
+@pytest.mark.parametrize("method", ["mdav", "mu-approx", "univariate"])
+def test_every_method_is_found_by_its_name(method):
+    function = {"mdav": mdav, "mu-approx": mu_approx, "univariate": univariate_microaggregation}
+    columns = "age" if method == "univariate" else ["age", "height"]
+    found = microaggregate(people(200), 4, columns, method=method, keep="sex")
+    expected = function[method](people(200), 4, columns, keep="sex")
+    assert found.method == method
+    assert found.released.equals(expected.released)
+
+
+def test_units_are_asked_about_only_where_they_count():
+    raw = microaggregate(people(200), 4, ["age", "height"], standardise=False)
+    assert raw.released.equals(mdav(people(200), 4, ["age", "height"], standardise=False).released)
+    with pytest.raises(OptionError, match="make no difference to the univariate optimum"):
+        microaggregate(people(200), 4, "age", method="univariate", standardise=False)
+    with pytest.raises(OptionError, match="The method 'best' is unknown"):
+        microaggregate(people(200), 4, "age", method="best")

@@ -12,7 +12,7 @@ import pytest
 
 from hartley.engines.maps import writing
 from hartley.engines.tables.sources import open_table
-from hartley.errors import ColumnError, InputError, OptionError
+from hartley.errors import CertificateError, ColumnError, InputError, OptionError
 from hartley.guarantees.certificate import Certificate
 from hartley.guarantees.certify import certify
 from hartley.guarantees.exhaustive import verify_exhaustively
@@ -329,3 +329,62 @@ def test_who_has_no_confidential_value_is_left_out_and_named(tmp_path):
     assert "1 row in which ill is missing is left out." in report.notes
     assert joint_frequencies(open_table(table), rule, "ill").sum() == pytest.approx(1)
     assert joint_frequencies(open_table(table), rule, "ill").shape == (2, 2)
+
+
+# --- what the command says, said in Python --------------------------------------------------------
+
+
+def test_rules_are_worked_out_for_columns_as_the_command_does(people, tmp_path):
+    one, other = tmp_path / "one.parquet", tmp_path / "other.parquet"
+    found = pram(people, out=one, columns=["job", "sex"], retain="0.7", seed=1)
+    rules = [
+        Pram.retaining("0.7", ["care", "none", "trade"], column="job"),
+        Pram.retaining("0.7", ["F", "M"], column="sex"),
+    ]
+    assert found.policy == PolicyDocument(tuple(rules))
+    assert any("values beside the matrix were found" in note for note in found.notes)
+    pram(people, rules, other, seed=1)
+    assert pq.read_table(one).equals(pq.read_table(other))
+    together = pram(people, out=one, columns=[["job", "sex"]], retain="0.7")
+    assert together.policy.prams[0].columns == ("job", "sex")
+    even = pram(people, out=one, columns="sex", retain="0.7", invariant=True)
+    assert any("preserved in expectation" in note for note in even.notes)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"columns": "job", "retain": 0.5, "lam": 1}, "Both retain and lam say a matrix"),
+        ({"columns": "job"}, "No matrix is given"),
+        ({"retain": 0.5}, "No column to perturb"),
+        ({"rules": JOB, "columns": "job"}, "says the columns and matrices itself"),
+        ({"rules": JOB, "invariant": True}, "says the columns and matrices itself"),
+        ({"rules": JOB, "certificate": "c.json"}, "belongs to a policy file, and none is written"),
+        ({"rules": JOB, "policy_out": "out.csv"}, "would overwrite the release"),
+    ],
+)
+def test_a_contradiction_is_refused_before_anything_is_written(people, tmp_path, options, problem):
+    for name in {"policy_out", "certificate"} & options.keys():
+        options = options | {name: tmp_path / options[name]}
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(OptionError, match=problem):
+        pram(people, out=tmp_path / "out.csv", **options)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_certificate_is_written_with_its_policy_or_neither_is(people, tmp_path):
+    files = {"policy_out": tmp_path / "p.toml", "certificate": tmp_path / "c.json"}
+    found = pram(people, SEX, tmp_path / "out.csv", **files)
+    assert found.certificate == Certificate.load(tmp_path / "c.json")
+    found.certificate.check(tmp_path / "p.toml")
+    for path in (*files.values(), tmp_path / "out.csv"):
+        path.unlink()
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(CertificateError, match="Nothing is promised"):
+        pram(people, SEX, tmp_path / "out.csv", keep="age", **files)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_file_to_write_must_be_named(people):
+    with pytest.raises(OptionError, match="No file to write is named"):
+        pram(people, SEX)
