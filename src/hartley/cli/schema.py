@@ -20,6 +20,7 @@ schema_app = typer.Typer(
     name="schema",
     help="Describe a table to everybody: its columns, their ranges and steps, whose data it is.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode="rich",
 )
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     """Told what is being done and which share of it is done."""
 
 
-def anonymity_report(  # noqa: PLR0913 - each is one choice of the user's
+def anonymity(  # noqa: PLR0913 - each is one choice of the user's
     table: object,
     *,
     keys: str | Sequence[str],
@@ -83,7 +83,7 @@ def anonymity_report(  # noqa: PLR0913 - each is one choice of the user's
     Example:
         >>> ill = ["flu", "flu", "flu", "flu", "hiv", "flu"]
         >>> ward = {"age": ["20-29"] * 3 + ["30-39"] * 3, "ill": ill}
-        >>> report = anonymity_report(ward, keys="age", confidential="ill")
+        >>> report = anonymity(ward, keys="age", confidential="ill")
         >>> print(report.headline)
         the dict is 3-anonymous over age, and still gives a confidential value away for 3 records.
         >>> report.leakage, report["ill"].equal_closeness

@@ -309,8 +309,14 @@ class Reading:
         return arrow_table(self)
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - pandas carries no types
-        """Return the same as a pandas frame."""
-        return self.to_arrow().to_pandas()
+        """Return the same as a pandas frame; pandas is optional."""
+        try:
+            return self.to_arrow().to_pandas()
+        except ModuleNotFoundError:
+            raise EngineError(
+                "pandas is not installed",
+                hint="pip install 'hartley[pandas]', or take .to_arrow() or .records()",
+            ) from None
 
     def to_polars(self) -> pl.DataFrame:
         """Return the same as a Polars frame."""

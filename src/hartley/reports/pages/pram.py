@@ -6,15 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.files import write_whole
-from hartley.reports.page import render_page
-from hartley.reports.plots import INK, PALE, STYLE, figure_svg
+from hartley.reports.draw import INK, PALE, STYLE, figure_svg
+from hartley.reports.template import render_page
 from hartley.reports.terminal import plain_table, print_sentences
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Sequence
-    from pathlib import Path
 
     from rich.console import Console
 
@@ -130,11 +127,6 @@ def plot_frequencies(column: PerturbedColumn) -> Any:  # noqa: ANN401 - a matplo
 
 
 # --- the page -----------------------------------------------------------------------------------
-
-
-def write_pram_html(report: PramReport, path: str | os.PathLike[str]) -> Path:
-    """Write the perturbation as one page that needs no other file; it is for the owner's eyes."""
-    return write_whole(path, render_pram(report))
 
 
 def render_pram(report: PramReport) -> str:

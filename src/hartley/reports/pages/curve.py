@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hartley.reports.page import render_page
-from hartley.reports.plots import INK, STYLE, figure_svg
+from hartley.reports.draw import INK, STYLE, figure_svg
+from hartley.reports.template import render_page
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,9 +20,9 @@ def plot_curve(report: CurveReport) -> Any:  # noqa: ANN401 - a matplotlib figur
     """Draw what the release tells against its distortion, with the certified bounds.
 
     Example:
-        >>> from hartley.studies.curve import privacy_curve
+        >>> from hartley.studies.curve import curve
         >>> people = {"age": [30, 30, 40, 40], "sick": ["yes", "no", "no", "no"]}
-        >>> report = privacy_curve(people, confidential="sick", key="age", points=4)
+        >>> report = curve(people, confidential="sick", key="age", points=4)
         >>> plot_curve(report).axes[0].get_ylabel()
         'what the release tells about sick (bits)'
     """

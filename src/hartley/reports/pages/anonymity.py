@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hartley.reports.page import render_page
-from hartley.reports.plots import figure_svg
-from hartley.reports.release_plots import plot_release, plot_sizes
+from hartley.reports.draw import figure_svg, plot_release, plot_sizes
+from hartley.reports.template import render_page
 from hartley.reports.terminal import NARROW, plain_table, print_points
 from hartley.studies.anonymity_findings import counted
 from hartley.studies.anonymity_measures import (

@@ -9,7 +9,7 @@ import pytest
 from hartley.chart import Chart, Heat, Panel, Series
 from hartley.papers.figure import Claim, Figure
 from hartley.papers.reproduce import Reproduced
-from hartley.reports.gallery import print_figure, render_gallery, write_figure, write_gallery
+from hartley.reports.pages.figures import print_figure, render_gallery, write_figure, write_gallery
 
 
 def figure(number, *, title="Leakage", data="young_people"):

@@ -5,15 +5,15 @@ import pytest
 from rich.console import Console
 
 from hartley.reports import plot, write_html
-from hartley.reports.curve_page import plot_curve, print_curve, render_curve
-from hartley.studies.curve import privacy_curve
+from hartley.reports.pages.curve import plot_curve, print_curve, render_curve
+from hartley.studies.curve import curve
 
 TABLE = {"<key>": [1, 1, 2, 2, 3, 3], "secret": [1, 2, 1, 2, 2, 2]}
 
 
 @pytest.fixture(scope="module")
 def report():
-    return privacy_curve(TABLE, confidential="secret", key="<key>", points=5)
+    return curve(TABLE, confidential="secret", key="<key>", points=5)
 
 
 def test_the_picture_draws_the_curve_and_both_bounds(report):
@@ -49,7 +49,7 @@ def test_the_terminal_shows_the_headline_and_the_points(report):
 
 def test_without_numbers_on_both_sides_there_is_no_gaussian_line_nor_column():
     table = {"key": [1, 1, 2, 2, 3, 3], "secret": ["a", "b", "a", "b", "b", "b"]}
-    report = privacy_curve(table, confidential="secret", key="key", points=4)
+    report = curve(table, confidential="secret", key="key", points=4)
     assert len(plot_curve(report).axes[0].get_lines()) == 3
     assert "a Gaussian" not in render_curve(report)
     out = io.StringIO()
@@ -70,7 +70,7 @@ def test_a_curve_is_a_result_like_any_other(report, tmp_path):
 
 @pytest.mark.parametrize("objective", ["t_closeness", "delta_disclosure", "maximal_leakage"])
 def test_a_worst_case_is_named_on_the_page_and_the_picture(objective):
-    found = privacy_curve(TABLE, confidential="secret", key="<key>", points=4, objective=objective)
+    found = curve(TABLE, confidential="secret", key="<key>", points=4, objective=objective)
     page = render_curve(found)
     assert found.words.name in page
     assert found.caveat in page

@@ -1,4 +1,4 @@
-"""What cells of an answer tell within an error: points of the curve for a query."""
+"""One point of a tradeoff: of the answer to a query, of records, or of a hypothesis."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least, bits_at_most
 from hartley.guarantees.documents import missing_of
+from hartley.guarantees.records import count_outputs
 from hartley.measures.estimation import (
     largest_error,
     largest_error_bound,
@@ -20,23 +21,29 @@ from hartley.measures.estimation import (
 from hartley.measures.leakage import nonstochastic_leakage
 from hartley.measures.maximin import maximin_information
 from hartley.policies.column import Output
+from hartley.policies.hypotheses.blurring import StretchPolicy
+from hartley.policies.quantizers.allocation import allocate_bits
 from hartley.policies.quantizers.calibration import cells_met, levels_for_error
 from hartley.policies.quantizers.optimal import optimal_quantizer
-from hartley.ranges.boxes.box import Box
+from hartley.ranges.boxes.box import Box, Interval
 from hartley.ranges.boxes.cut_box import CutBox
 from hartley.ranges.boxes.enclosing_ball import even_slab_ball
+from hartley.ranges.boxes.enclosure import range_bounds
 from hartley.ranges.boxes.expression import mean, total, variables
+from hartley.ranges.boxes.volume import volume
 from hartley.studies.drafting import answered, draft
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hartley.policies.quantizers.optimal import CutQuantizer
-    from hartley.ranges.boxes.box import Interval
     from hartley.ranges.boxes.expression import Expression
+    from hartley.ranges.boxes.volume import Volume
     from hartley.studies.specification import Specification
 
     Kind = Literal["equal", "least leakage"]
+
+# --- the answer to a query ------------------------------------------------------------------------
 
 MOST_PEOPLE = 10_000
 """Volumes are computed for up to so many people."""
@@ -322,3 +329,218 @@ def _errors(
         why = "known of linear queries over a few columns; the bound holds"
         reasons |= {"smallest_error": why, "largest_error": why}
         return None, None
+
+
+# --- records --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How a budget is shared among the columns of a record, and how far each is then off."""
+
+    levels: Mapping[str, int]
+    errors: Mapping[str, Fraction]
+    outputs: int
+    """How many combinations a record is released as, missing values aside."""
+    bits: float
+    """What a release tells about its person at most: log2 of the outputs, with a missing value as
+    one more a column where the budget has room for it."""
+    counts_missing: bool
+    """Whether the budget has room for missing values."""
+    largest_error: Fraction
+    """The largest weighted error of a column."""
+    mean_error: Fraction
+    """The weighted mean of the errors."""
+
+
+@dataclass(frozen=True)
+class BitsPoint:
+    """A budget for a record, and the least errors that it allows."""
+
+    budget: Fraction
+    chosen: bool
+    """Whether it is what the design asks for."""
+    largest: Sharing
+    """With the least largest error, as ``hartley design`` shares it."""
+    mean: Sharing | None
+    """With the least mean error."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+
+def bits_point(spec: Specification, budget: Fraction, *, chosen: bool = False) -> BitsPoint:
+    """Share a budget among the columns of a record, for the least largest and mean error.
+
+    Farokhi 2019 (Noiseless Privacy), Definition 2. Exact.
+
+    Example:
+        >>> from hartley.studies.specification import Specification
+        >>> spec = Specification.read({
+        ...     "objective": "bits", "bits": 5,
+        ...     "columns": {"age": {"range": [0, 120]}, "height": {"range": [100, 250]}},
+        ... })
+        >>> found = bits_point(spec, spec.bits).largest
+        >>> dict(found.levels), str(found.largest_error)
+        ({'age': 5, 'height': 6}, '25/2')
+    """
+    levels, errors = {}, {}
+    columns = draft(replace(spec, bits=budget))
+    for column in columns:
+        if column.cells is not None:
+            levels[column.name] = column.cells.levels
+            errors[column.name] = column.cells.error
+    if not levels:
+        raise OptionError(
+            "The design has no column of numbers, so no error depends on the bits",
+            hint="declare a column with a range",
+        )
+    outputs = [column.outputs() for column in columns]
+    largest = _sharing(spec, levels, errors, outputs, budget)
+    if len(levels) < len(columns):
+        return BitsPoint(budget, chosen, largest, None, {"mean": "not computed with categories"})
+    try:
+        ranges = {
+            name: {"range": spec.columns[name].range, "step": spec.columns[name].step}
+            for name in levels
+        }
+        found = allocate_bits(ranges, budget, weights=spec.weights, objective="mean")
+    except OptionError as refused:
+        return BitsPoint(budget, chosen, largest, None, {"mean": refused.problem})
+    outputs = [Output(name, count, frozenset({name})) for name, count in found.levels.items()]
+    mean = _sharing(spec, found.levels, found.errors, outputs, budget)
+    return BitsPoint(budget, chosen, largest, mean)
+
+
+def _sharing(
+    spec: Specification,
+    levels: Mapping[str, int],
+    errors: Mapping[str, Fraction],
+    columns: Sequence[Output],
+    budget: Fraction,
+) -> Sharing:
+    weights = {name: spec.weights.get(name, Fraction(1)) for name in levels}
+    weighted = [weights[name] * errors[name] for name in levels]
+    missing = missing_of(columns, budget)
+    with_missing = count_outputs(columns, missing).values()
+    return Sharing(
+        levels=dict(levels),
+        errors=dict(errors),
+        outputs=math.prod(column.count or 1 for column in columns),
+        bits=bits_at_least(math.prod(count or 1 for count in with_missing)),
+        counts_missing=missing == "counted",
+        largest_error=max(weighted),
+        mean_error=sum(weighted, Fraction(0)) / sum(weights.values()),
+    )
+
+
+# --- a hypothesis ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LineFacts:
+    """How well one policy hides on which side of a line a value lies, by Farokhi 2021."""
+
+    kind: Literal["stretch", "blur"]
+    claimed: float | None
+    """The epsilon of Theorem 4: for stretching true, for blurring true of records, not outputs."""
+    epsilon: float | None
+    """What is kept by volume of outputs, eq. 9: what leaves the hypothesis open over the rest."""
+    privacy: float | None
+    """Priv, in bits: how far the deciding outputs fall short of all."""
+    deciding: float
+    """mu(Delta): the volume of the outputs that decide the hypothesis."""
+    deciding_share: float
+    """The part of the outputs that decide it."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LinePoint:
+    """An error that is allowed, and how well stretching and blurring hide a hypothesis."""
+
+    error: Fraction
+    chosen: bool
+    """Whether it is what the design asks for."""
+    accuracy: float
+    """rho = 1/error."""
+    stretch: LineFacts
+    blur: LineFacts
+    certainty: Literal["exact", "bound"]
+
+
+def line_point(
+    spec: Specification, error: Fraction, *, chosen: bool = False, gap: float = 1e-6
+) -> LinePoint:
+    """Measure how well the two policies against a hypothesis hide it within an error.
+
+    Farokhi 2021, Theorem 4, corrected: stretching keeps the epsilon that is claimed there,
+    blurring leaves no output of positive volume open, though the records in its band are left
+    open. Certified: epsilon and Priv are never above
+    the truth, mu(Delta) never below it.
+
+    Example:
+        >>> from hartley.studies.specification import Specification
+        >>> spec = Specification.read({
+        ...     "objective": "hypothesis", "hypothesis": "x >= 1", "error": "0.5",
+        ...     "columns": {"x": {"range": [0, 4]}},
+        ... })
+        >>> found = line_point(spec, spec.error)
+        >>> round(found.stretch.epsilon, 9), found.stretch.deciding, found.blur.epsilon
+        (0.333333333, 3.0, 0.0)
+    """
+    threshold = spec.threshold
+    assert threshold is not None  # a design against a hypothesis
+    policy = StretchPolicy(threshold, error, spec.box)
+    band, total = policy.band(gap=gap), spec.box.volume
+    (value,) = variables(threshold.column)
+    side, plain = spec.box[threshold.column], band
+    line, _ = range_bounds(threshold.line, spec.box) if threshold.line.names else (None, None)
+    if line is None or not (side.low < line.low and line.high < side.high):
+        # The paper's band also counts where the line runs outside the column's range.
+        far = abs(value - threshold.line)
+        plain = volume(spec.box, far, Interval(Fraction(-1), error), gap=gap)
+    return LinePoint(
+        error=error,
+        chosen=chosen,
+        accuracy=float(1 / error),
+        stretch=_stretch_facts(band, total),
+        blur=_blur_facts(plain, total),
+        certainty="exact" if band.exact else "bound",
+    )
+
+
+def _stretch_facts(band: Volume, total: Fraction) -> LineFacts:
+    """Return what stretching keeps: the band is open, everything else decides."""
+    rest = total - band.low
+    if rest == 0:
+        why = dict.fromkeys(
+            ("claimed", "epsilon", "privacy"), "infinite, since no output decides the hypothesis"
+        )
+        return LineFacts("stretch", math.inf, math.inf, math.inf, 0.0, 0.0, why)
+    epsilon = _below(band.low / rest)
+    return LineFacts(
+        "stretch",
+        claimed=epsilon,
+        epsilon=epsilon,
+        privacy=bits_at_most(*(total / rest).as_integer_ratio()),
+        deciding=_above(rest),
+        deciding_share=min(_above(rest / total), 1.0),
+    )
+
+
+def _blur_facts(band: Volume, total: Fraction) -> LineFacts:
+    """Return what blurring keeps: the band becomes a line without volume, and the rest decides."""
+    rest = total - band.low
+    if rest == 0:
+        why = "the policy as printed leaves no output of positive volume"
+        reasons = dict.fromkeys(("claimed", "epsilon", "privacy"), why)
+        return LineFacts("blur", math.inf, None, None, 0.0, 0.0, reasons)
+    return LineFacts("blur", _below(band.low / rest), 0.0, 0.0, _above(rest), 1.0)
+
+
+def _below(number: Fraction) -> float:
+    found = float(number)
+    return found if found <= number else math.nextafter(found, -math.inf)
+
+
+def _above(number: Fraction) -> float:
+    return -_below(-number)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hartley.reports.anonymity_page import print_measures, succeeding
-from hartley.reports.page import render_page
-from hartley.reports.plots import figure_svg
-from hartley.reports.release_plots import plot_release
+from hartley.reports.draw import figure_svg, plot_release
+from hartley.reports.pages.anonymity import print_measures, succeeding
+from hartley.reports.template import render_page
 from hartley.reports.terminal import plain_table, print_points
 from hartley.studies.anonymity_measures import attacks, percent_of, risk_measures, table_measures
 from hartley.studies.microdata import check_release

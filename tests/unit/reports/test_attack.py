@@ -8,12 +8,11 @@ from hartley.adversaries.finding import Estimate
 from hartley.adversaries.homogeneity import Homogeneity
 from hartley.chart import Chart, Panel, Series
 from hartley.reports import plot, write_html
-from hartley.reports.attack_page import (
+from hartley.reports.pages.attack import (
     certainty,
     print_finding,
     render_finding,
     shown_number,
-    write_finding_html,
 )
 
 
@@ -51,9 +50,8 @@ def test_a_page_of_real_data_does_not_say_synthetic():
 
 def test_any_finding_can_be_written_and_drawn_by_the_front_doors(tmp_path):
     finding = Homogeneity(["age"], ["ill"]).attack({"age": [1, 1, 2], "ill": ["a", "a", "b"]})
-    for write in (write_html, write_finding_html):
-        path = write(finding, tmp_path / "page.html")
-        assert finding.headline.replace("'", "&#39;") in path.read_text()
+    path = write_html(finding, tmp_path / "page.html")
+    assert finding.headline.replace("'", "&#39;") in path.read_text()
     assert plot(finding).axes[0].get_ylabel() == "share of people"
 
 

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from hartley.chart import Chart, Heat, Panel, Series
-from hartley.reports.charts import plot_chart
+from hartley.reports.draw import plot_chart
 
 LINE = Series("leak", (1.0, 10.0, 100.0), (1.0, 2.0, 4.0))
 

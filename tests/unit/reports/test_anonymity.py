@@ -5,9 +5,9 @@ import pytest
 from rich.console import Console
 
 import hartley
-from hartley.reports.anonymity_page import print_anonymity, print_anonymized
 from hartley.reports.document import render_html
-from hartley.reports.microaggregation_page import print_microaggregation
+from hartley.reports.pages.anonymity import print_anonymity, print_anonymized
+from hartley.reports.pages.microaggregation import print_microaggregation
 from hartley.studies.anonymity_measures import attacks, column_measures
 from hartley.studies.microdata import check_release
 
@@ -25,12 +25,12 @@ def table():
 
 @pytest.fixture(scope="module")
 def report(table):
-    return hartley.anonymity_report(table, keys=[NAME, "sex"], confidential=["diagnosis", "income"])
+    return hartley.anonymity(table, keys=[NAME, "sex"], confidential=["diagnosis", "income"])
 
 
 @pytest.fixture(scope="module")
 def anonymized(table):
-    return hartley.k_anonymize(table, [NAME, "sex"], 4, hierarchies={NAME: [10, 50]})
+    return hartley.anonymize(table, [NAME, "sex"], 4, hierarchies={NAME: [10, 50]})
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +110,6 @@ def test_the_terminal_shows_the_same_numbers_however_narrow(report, anonymized, 
 
 
 def test_a_table_without_confidential_columns_has_a_page_too(table):
-    page = render_html(hartley.anonymity_report(table, keys="sex"))
+    page = render_html(hartley.anonymity(table, keys="sex"))
     assert "Which attacks succeed" not in page
     assert "classes of equal keys" in page

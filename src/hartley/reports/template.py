@@ -15,8 +15,8 @@ def render_page(template: str, **content: Any) -> str:  # noqa: ANN401 - whateve
     Whatever is filled in is escaped, unless the template says that it is safe.
 
     Example:
-        >>> import hartley.reports.page as page
-        >>> "@media print" in page.asset("page.css")
+        >>> from hartley.reports import template
+        >>> "@media print" in template.asset("page.css")
         True
     """
     import jinja2

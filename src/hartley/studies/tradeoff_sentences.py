@@ -12,10 +12,8 @@ from hartley.guarantees.promise import down, exactly, plain, up_bits
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hartley.studies.answer_curve import CellFacts, QueryPoint
-    from hartley.studies.line_curve import LinePoint
-    from hartley.studies.record_curve import BitsPoint
     from hartley.studies.specification import Specification
+    from hartley.studies.tradeoff_points import BitsPoint, CellFacts, LinePoint, QueryPoint
 
 
 MISSING_COUNTS = "A missing value is released as missing, which counts as one more output."

@@ -1,15 +1,19 @@
-"""Pictures of designs: cells along a line, cells in a plane, the band around a line."""
+"""A design as a picture, a page and in a terminal."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from hartley.chart import Ruler
-from hartley.reports.plots import INK, STYLE
+from hartley.chart import Groups, Ruler
+from hartley.reports.draw import INK, STYLE, figure_svg
+from hartley.reports.template import render_page
+from hartley.reports.terminal import print_sentences
 from hartley.studies.picture import Band, Plane
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from hartley.studies.design import Design
 
 BLUE, PALE_BLUE, DEEP_BLUE = "#2563a8", "#dbe8f6", "#7da7d9"
@@ -142,3 +146,23 @@ def _draw_band(axes: Any, band: Band) -> None:  # noqa: ANN401 - untyped
     axes.set_xlabel(band.across + (f" ({band.note})" if band.note else ""))
     axes.set_ylabel(band.column)
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=9)
+
+
+def render_design(design: Design) -> str:
+    """Return the page of a design."""
+    figure = plot_design(design)
+    return render_page(
+        "design.html",
+        design=design,
+        certificate=design.certificate,
+        wanted=design.specification,
+        tiles=design.figures,
+        picture=None if figure is None else figure_svg(figure),
+        groups=[picture for picture in design.pictures if isinstance(picture, Groups)],
+        policy=design.document.to_toml(),
+    )
+
+
+def print_design(design: Design, console: Console) -> None:
+    """Print a design: the headline, and what a reader should know."""
+    print_sentences(design.headline, design.sentences, console)

@@ -7,7 +7,7 @@ import hartley
 from hartley.errors import OptionError
 from hartley.policies.document import PolicyDocument
 from hartley.reports.document import render_html
-from hartley.reports.plots import figure_svg
+from hartley.reports.draw import figure_svg
 from hartley.studies.drafting import draft
 from hartley.studies.picture import draw
 from hartley.studies.specification import Specification

@@ -9,15 +9,10 @@ import textwrap
 from typing import TYPE_CHECKING, Any, cast
 
 from hartley.errors import OptionError
-from hartley.files import write_whole
-from hartley.reports.charts import plot_chart
-from hartley.reports.page import render_page
-from hartley.reports.plots import figure_svg
+from hartley.reports.draw import figure_svg, plot_chart
+from hartley.reports.template import render_page
 
 if TYPE_CHECKING:
-    import os
-    from pathlib import Path
-
     from rich.console import Console
 
     from hartley.adversaries.finding import Estimate, Finding
@@ -28,11 +23,6 @@ DIGITS = 4
 def plot_finding(finding: Finding) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
     """Draw what an attack found."""
     return plot_chart(finding.chart())
-
-
-def write_finding_html(finding: Finding, path: str | os.PathLike[str]) -> Path:
-    """Write what an attack found as one page that needs no other file."""
-    return write_whole(path, render_finding(finding))
 
 
 def as_finding(result: object) -> Finding:

@@ -10,8 +10,13 @@ from rich.console import Console
 
 import hartley
 from hartley.reports.document import render_html
-from hartley.reports.tradeoff_plots import plot_tradeoff, render_picture
-from hartley.reports.tradeoff_table import headings, print_tradeoff, render_csv
+from hartley.reports.pages.tradeoff import (
+    headings,
+    plot_tradeoff,
+    print_tradeoff,
+    render_csv,
+    render_picture,
+)
 from hartley.studies.tradeoff import tradeoff
 
 SPECS = {

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hartley.files import write_whole
-from hartley.reports.charts import plot_chart
-from hartley.reports.page import render_page
-from hartley.reports.plots import STYLE, figure_svg
+from hartley.reports.draw import STYLE, figure_svg, plot_chart
+from hartley.reports.template import render_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
