@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= 2
 
-.PHONY: help demo test check format bench clean
+.PHONY: help demo test test-fast test-long check format bench clean
 
 help:  ## Show this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 demo: $(VENV)/.installed  ## Audit a sample table, design and release, audit again, ask five questions
 	@$(BIN)/python examples/demo.py out
@@ -16,6 +16,12 @@ demo: $(VENV)/.installed  ## Audit a sample table, design and release, audit aga
 test: $(VENV)/.developing check  ## Run the checks and all tests
 	@tools/need-java
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+test-fast: $(VENV)/.developing  ## Run the unit tests and the tests of the house, in under three minutes
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests/unit tests/house -m "not (long or slow or postgres or spark)"
+
+test-long: $(VENV)/.developing  ## Run what takes long: large enumerations, hundreds of kills, slow figures
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests -m long
 
 check: $(VENV)/.developing  ## Lint, check the formatting and the types
 	$(BIN)/ruff check .

@@ -33,6 +33,8 @@ from hartley.errors import HartleyError
 
 SECONDS = 10
 """Of the processor for one case; nearly all of them take a few milliseconds."""
+STUCK_SECONDS = 120.0
+"""Seconds on the clock after which a reader that never comes back to Python is given up."""
 MEBIBYTES = 1024
 """By how much the memory of the process may grow in one case."""
 LONGEST_MESSAGE = 1000
@@ -128,7 +130,7 @@ def _limited():
     before = signal.signal(signal.SIGPROF, stop)
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     # For what does not come back to Python at all.
-    faulthandler.dump_traceback_later(12 * SECONDS, exit=True, file=sys.__stderr__)
+    faulthandler.dump_traceback_later(STUCK_SECONDS, exit=True, file=sys.__stderr__)
     try:
         yield
     finally:

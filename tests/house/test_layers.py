@@ -10,50 +10,27 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "src" / "hartley"
 
+ROOTS = {"errors", "exact", "wording", "files"}
+BELOW_MEASURES = ROOTS | {"kernels", "engines", "ranges"}
+BELOW_GUARANTEES = BELOW_MEASURES | {"measures", "policies"}
 MAY_IMPORT = {
     "errors": set(),
     "exact": {"errors"},
+    "wording": {"errors", "exact"},
     "files": {"errors", "exact"},
     "chart": set(),
-    "kernels": {"errors", "exact", "files"},
-    "engines": {"errors", "exact", "files"},
-    "ranges": {"errors", "exact", "files", "kernels", "engines"},
-    "measures": {"errors", "exact", "files", "kernels", "engines", "ranges"},
-    "policies": {"errors", "exact", "files", "kernels", "engines", "ranges", "measures"},
-    "guarantees": {
-        "errors",
-        "exact",
-        "files",
-        "kernels",
-        "engines",
-        "ranges",
-        "measures",
-        "policies",
-    },
-    "agent": {"errors", "exact", "files", "engines", "ranges", "guarantees"},
-    "adversaries": {
-        *(
-            "errors",
-            "exact",
-            "files",
-            "chart",
-            "kernels",
-            "engines",
-            "ranges",
-            "measures",
-            "policies",
-        ),
-    },
-    "datasets": {"errors", "exact", "files", "engines", "ranges"},
-    "studies": {
-        *("errors", "exact", "files", "chart", "kernels", "engines", "ranges", "measures"),
-        *("policies", "guarantees", "adversaries", "datasets"),
-    },
-    "papers": {
-        *("errors", "exact", "files", "chart", "kernels", "engines", "ranges", "measures"),
-        *("policies", "guarantees", "adversaries", "agent", "datasets"),
-    },
-    "reports": {"errors", "exact", "files", "chart", "studies", "adversaries", "papers"},
+    "kernels": ROOTS,
+    "engines": ROOTS,
+    "ranges": ROOTS | {"kernels", "engines"},
+    "measures": BELOW_MEASURES,
+    "policies": BELOW_MEASURES | {"measures"},
+    "guarantees": BELOW_GUARANTEES,
+    "agent": ROOTS | {"engines", "ranges", "guarantees"},
+    "adversaries": BELOW_GUARANTEES | {"chart"},
+    "datasets": ROOTS | {"engines", "ranges"},
+    "studies": BELOW_GUARANTEES | {"chart", "guarantees", "adversaries", "datasets"},
+    "papers": BELOW_GUARANTEES | {"chart", "guarantees", "adversaries", "datasets", "agent"},
+    "reports": ROOTS | {"chart", "studies", "adversaries", "papers"},
 }
 CLAIMS = {f"hartley.guarantees.{name}" for name in ("promise", "certificate", "accountant")}
 """Guarantees as data. They import the roots and ranges, and the agent no other guarantees."""

@@ -40,19 +40,29 @@ SCHEMAS = {
 }
 
 
-@pytest.fixture(scope="module")
-def tally():
+def enumerate_worlds(first, number):
     tried = Tally()
-    for seed in range(FIRST, FIRST + WORLDS):
+    for seed in range(first, first + number):
         world = draw_world(seed, most=8)
         tried.add(world, *enumerate_world(world))
     return tried
+
+
+@pytest.fixture(scope="module")
+def tally():
+    return enumerate_worlds(FIRST, WORLDS)
 
 
 def test_no_person_makes_more_transcripts_than_were_charged_and_every_interval_is_true(tally):
     assert not tally.problems, "\n".join(tally.problems.values())
     assert tally.strategies == WORLDS
     assert tally.transcripts > 2 * WORLDS  # strategies that see nothing would prove nothing
+
+
+@pytest.mark.long
+def test_the_same_of_many_more_agents():
+    many = enumerate_worlds(20_000_000, 400)
+    assert not many.problems, "\n".join(many.problems.values())
 
 
 def test_every_part_of_sql_every_act_and_every_kind_of_schema_was_met(tally):

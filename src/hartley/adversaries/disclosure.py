@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from hartley.adversaries.finding import Estimate
 from hartley.chart import Chart, Panel, Series
 from hartley.engines.tables.view import OF_COLUMN, left_out_sentence
+from hartley.wording import percent_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from fractions import Fraction
 
 Attack = Literal["homogeneity", "similarity", "skewness"]
 ORDER: tuple[Attack, ...] = ("homogeneity", "similarity", "skewness")
@@ -43,8 +44,8 @@ class Disclosure:
         classes = "1 class" if self.classes == 1 else f"{self.classes:,} classes"
         return (
             f"{name} attack on {self.column}: it learns {self.learned} for {self.people:,} of "
-            f"{self.rows:,} people ({percent(self.people, self.rows)}), in {classes}, the smallest "
-            f"of {self.smallest:,}."
+            f"{self.rows:,} people ({percent_up(self.people, self.rows)}), in {classes}, "
+            f"the smallest of {self.smallest:,}."
         )
 
 
@@ -61,8 +62,8 @@ class Guess:
         """Say what the keys are worth to whoever guesses."""
         return (
             f"Guessing the commonest {self.column} of somebody's class is right for "
-            f"{percent(self.with_keys)} of the people, without the keys for "
-            f"{percent(self.without_keys)}."
+            f"{percent_up(self.with_keys)} of the people, without the keys for "
+            f"{percent_up(self.without_keys)}."
         )
 
 
@@ -196,13 +197,3 @@ def join_findings(findings: Sequence[TableFinding]) -> TableFinding:
         left_out={name: n for finding in findings for name, n in finding.left_out.items()},
         notes=tuple(dict.fromkeys(note for finding in findings for note in finding.notes)),
     )
-
-
-def percent(share: Fraction | int, of: int = 1) -> str:
-    """Show a share in percent, rounded up: no risk is shown smaller than it is.
-
-    Example:
-        >>> percent(1, 3), percent(Fraction(1, 2))
-        ('33.34 %', '50 %')
-    """
-    return f"{float(-(-Fraction(share) / of * 10_000 // 1)) / 100:g} %"

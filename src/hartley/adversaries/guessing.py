@@ -13,6 +13,7 @@ from hartley.adversaries.finding import Estimate
 from hartley.chart import Chart, Panel, Series
 from hartley.exact import log_ratio
 from hartley.measures.guessing import attribute_codes, worst_attribute
+from hartley.wording import rounded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -163,11 +164,11 @@ class GuessingFinding:
         found = [
             (
                 f"Without the release {_trials(self.trials)} at worst and "
-                f"{_shown(self.average_before)} on average, all values being equally likely."
+                f"{_average(self.average_before)} on average, all values being equally likely."
             ),
             (
                 f"With it between {self.least:,} and {_trials(self.most)} at worst and "
-                f"{_shown(self.average)} on average over the rows."
+                f"{_average(self.average)} on average over the rows."
             ),
             f"{some} as few as {self.least:,}, in {self.left[0][1]:,} of {self.rows:,} rows.",
         ]
@@ -249,5 +250,5 @@ def _trials(number: int) -> str:
     return "1 trial" if number == 1 else f"{number:,} trials"
 
 
-def _shown(number: Fraction) -> str:
-    return f"{number.numerator:,}" if number.denominator == 1 else f"{float(number):,.2f}"
+def _average(number: Fraction) -> str:
+    return rounded(number, 0 if number.denominator == 1 else 2)

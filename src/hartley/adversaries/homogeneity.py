@@ -18,6 +18,7 @@ from hartley.measures.anonymity import skewed_classes
 from hartley.measures.reidentification import k_anonymity
 from hartley.policies.records.hierarchy import nested_levels
 from hartley.ranges.relations.classes import count_classes
+from hartley.wording import exactly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -152,7 +153,7 @@ class Similarity:
             name = column.name
             if name in distances:
                 told = _within(column, found, distances[name])
-                learned = f"the value of {name} to within {_shown(distances[name])}"
+                learned = f"the value of {name} to within {exactly(distances[name])}"
                 yield _disclosure("similarity", name, learned, found.counts, told)
             if name not in self.hierarchy:
                 return
@@ -271,7 +272,3 @@ def _within(column: Column, found: KeyClasses, distance: Fraction) -> NDArray[np
         return np.zeros(len(counts), bool)  # the whole table says as much
     near: NDArray[np.bool_] = (values[last] - values[first] <= limit).astype(bool)
     return near
-
-
-def _shown(number: Fraction) -> str:
-    return str(number.numerator) if number.denominator == 1 else f"{float(number):g}"

@@ -14,6 +14,7 @@ from hartley.exact import bits_at_least, bits_at_most
 from hartley.ranges.transcripts.inference import Relaxation
 from hartley.ranges.transcripts.possible_records import MOST_STEPS, one_row_left, possible_records
 from hartley.ranges.transcripts.transcript import ANY_TYPE
+from hartley.wording import bits_down, bits_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -298,7 +299,8 @@ class ReconstructionFinding:
     def _told(self) -> str:
         row = "person" if self.people else "row"
         one = f"one {row}" if self.looked >= self.rows else f"one of {self.looked:,} {self._who}"
-        told, charged = _bits(self.transcripts or 1), _bits(self.charged, up=False)
+        told = bits_up(bits_at_least(self.transcripts or 1), 2)
+        charged = bits_down(bits_at_most(self.charged), 2)
         if self.transcripts == self.charged:  # rounded apart, equal numbers would look unequal
             return f"whoever knows everybody else learns about {one} just the {charged} charged"
         kept = "within" if self.keeps_promise else "MORE THAN"
@@ -442,10 +444,3 @@ def _settled_rows(counted: Iterable[tuple[str, int]]) -> str:
 
 def _among(left: Left) -> str:
     return f" of {left.group}" if left.group else ""
-
-
-def _bits(cells: int, *, up: bool = True) -> str:
-    """Show a number of cells in bits, rounded so that no promise looks better than it is."""
-    bits = bits_at_least(cells) if up else bits_at_most(cells)
-    shown = -(-bits * 100 // 1) / 100 if up else bits * 100 // 1 / 100
-    return f"{shown:g} {'bit' if shown == 1 else 'bits'}"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hartley.adversaries.disclosure import percent
 from hartley.adversaries.finding import Estimate
 from hartley.chart import Chart, Panel, Series
 from hartley.measures.hypothesis import analyse_hypothesis
+from hartley.wording import percent_up
 
 if TYPE_CHECKING:
     from hartley.measures.hypothesis import Hypothesis
@@ -109,7 +109,7 @@ class TestingFinding:
             return f"No released value decides for certain whether {self.hypothesis}."
         return (
             f"The release decides for certain whether {self.hypothesis} for {decided:,} of "
-            f"{total:,} rows ({percent(self.share)})."
+            f"{total:,} rows ({percent_up(self.share)})."
         )
 
     @property

@@ -24,6 +24,7 @@ from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import QuantizedColumn
 from hartley.policies.quantizers.quantizer import UniformQuantizer
 from hartley.ranges.relations.classes import combine_codes, encode_column
+from hartley.wording import listed, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -99,19 +100,19 @@ class UniquenessFinding:
         if self.singled:
             last = self.singled[-1]
             return (
-                f"{_points(last.known)} out {_percent(last.share.value)} of {self.people:,} "
+                f"{_points(last.known)} out {percent(last.share.value)} of {self.people:,} "
                 f"people{how}."
             )
         return (
-            f"{_percent(self.unique_share.value)} of {self.records:,} records are unique on "
-            f"{_listed(self.columns)}{how}."
+            f"{percent(self.unique_share.value)} of {self.records:,} records are unique on "
+            f"{listed(self.columns)}{how}."
         )
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What else is to be said, a sentence each."""
         said = [
-            f"{_points(one.known)} out {_percent(one.share.value)} of the people, "
+            f"{_points(one.known)} out {percent(one.share.value)} of the people, "
             f"{_sure(one.share)}."
             for one in self.singled
         ]
@@ -121,7 +122,7 @@ class UniquenessFinding:
         )
         if self.true_sizes is not None:
             before = self.true_sizes.get(1, 0) / _records(self.true_sizes)
-            said.append(f"On the true values {_percent(before)} of the records are unique.")
+            said.append(f"On the true values {percent(before)} of the records are unique.")
         return tuple(said)
 
     def chart(self) -> Chart:
@@ -179,14 +180,6 @@ def _shares(sizes: Mapping[int, int]) -> tuple[float, ...]:
     return tuple((found / held.sum()).tolist())
 
 
-def _listed(names: tuple[str, ...]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.4g} %"
-
-
 def _points(known: Known) -> str:
     if known == "all":
         return "All points of somebody together single"
@@ -196,7 +189,7 @@ def _points(known: Known) -> str:
 def _sure(found: Estimate) -> str:
     if found.is_exact:
         return "exactly"
-    between = f"between {_percent(found.low)} and {_percent(found.high)}"
+    between = f"between {percent(found.low)} and {percent(found.high)}"
     return f"{between} with {100 * found.confidence:.4g} % confidence"
 
 
