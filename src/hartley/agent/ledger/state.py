@@ -27,7 +27,7 @@ from hartley.agent.ledger.entries import (
 from hartley.agent.ledger.terms import terms_of
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least, bits_at_most, floor_power, parse_number
-from hartley.guarantees.promise import up_bits
+from hartley.wording import bits_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -491,7 +491,7 @@ def check_event(before: Standing | None, standing: Standing, account: Account, k
         )
     charge = standing.open // (1 if before is None else before.open)
     raise Refused(
-        f"The open columns cost {up_bits(bits_at_least(charge))}: {problem}",
+        f"The open columns cost {bits_up(bits_at_least(charge))}: {problem}",
         hint="raise the budget first, or open fewer columns",
         requested=bits_at_least(charge),
         remaining=None if before is None else before.balance.remaining,
