@@ -120,8 +120,8 @@ def check_member(
         terms: of its schema then.
     """
     former = None if before is None else before.population
-    # The promise of a population is about all that its datasets ever told, so a charged dataset
-    # takes nothing away with it; for the same reason one joins with its whole history.
+    # The promise of a population is about everything that its datasets told, so a dataset that was
+    # charged cannot leave. For the same reason a dataset joins with its whole history.
     if before is not None and former is not None and after.population != former and before.charged:
         raise Refused(
             f"The dataset '{dataset}' cannot leave the population '{former}' any more: what was "
@@ -398,7 +398,7 @@ def settle(
 
     A version that is not given is drawn at random; raising a budget shows the new promise.
     """
-    # Events are public, so that they say nothing but what is declared: no word passes unread.
+    # Events are public. Only fields that are known here are kept, so nothing private slips in.
     check_words(kind, content)
     settled: dict[str, Any] = {name: str(content[name]) for name in ("note",) if name in content}
     if kind in {"created", "schema"}:
