@@ -6,6 +6,8 @@ inside functions and for types alike, and the packages that Python runs on the w
 
 import ast
 import re
+import subprocess
+import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -15,7 +17,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 PACKAGE = SOURCE / "hartley"
 ROOT = "hartley.agent.agent"
-MOST_MODULES, MOST_LINES = 78, 19_800
+MOST_MODULES, MOST_LINES = 80, 19_800
 """What was reached, and a little room. Raise them only for something that an answer needs."""
 OUTSIDE = {"policies", "measures", "adversaries", "studies", "papers", "reports", "datasets", "cli"}
 """Rooms that no answer rests on."""
@@ -108,6 +110,16 @@ def test_nothing_that_an_answer_does_not_rest_on_is_in_the_trusted_base():
     assert strangers == {}, "each with the module that imports it"
     guarantees = {name for name in importer if room_of(name) == "guarantees"}
     assert guarantees - {"hartley.guarantees"} == {f"hartley.guarantees.{name}" for name in CLAIMS}
+
+
+def test_an_agent_that_runs_loads_no_policies():
+    """What the walk over imports says, seen from a process."""
+    code = (
+        "import sys, hartley.agent.agent; "
+        "print([m for m in sys.modules if m.startswith(('hartley.policies', 'hartley.measures'))])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize("name", CLAIMS)

@@ -19,8 +19,8 @@ from hartley.engines.tables.sources import open_table
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least
 from hartley.guarantees.accountant import Accountant
-from hartley.guarantees.promise import counted, down_bits, exactly, up_bits
 from hartley.ranges.schema.schema import Schema
+from hartley.wording import bits_down, bits_up, counted, exactly
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -316,13 +316,13 @@ class Agent:
         alone = "" if state.population else "; what other datasets tell about the person multiplies"
         promise = (
             f"Dataset {self.schema.name}: {share if state.budget < size else 'all'} the "
-            f"{down_bits(size)} of a record can be learned about one person{alone}."
+            f"{bits_down(size)} of a record can be learned about one person{alone}."
         )
         tightest = f" of {balance.tightest}" if balance.tightest else ""
         spent = (
-            f"Spent {up_bits(balance.spent_bits)}, of which open columns "
-            f"{up_bits(bits_at_least(state.open_factor))}; "
-            f"{down_bits(balance.remaining)}{tightest} left."
+            f"Spent {bits_up(balance.spent_bits)}, of which open columns "
+            f"{bits_up(bits_at_least(state.open_factor))}; "
+            f"{bits_down(balance.remaining)}{tightest} left."
         )
         paid = f"{overview.batches:,} {'batch' if overview.batches == 1 else 'batches'}"
         lines = [
@@ -369,7 +369,7 @@ def _about_others(overview: Overview) -> list[str]:
         lines.append(
             f"Population {population.name}: at most {exactly(shared.bits)} bits about one person "
             f"from its {counted(len(population.datasets), 'dataset')} together; spent "
-            f"{up_bits(shared.spent_bits)}, {down_bits(shared.remaining)} left."
+            f"{bits_up(shared.spent_bits)}, {bits_down(shared.remaining)} left."
         )
     if overview.broken is not None:
         lines.append(f"That promise is broken: {overview.broken}.")

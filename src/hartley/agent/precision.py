@@ -7,13 +7,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.agent.answers.cells import ROOT_GRID, root_up
-from hartley.agent.answers.estimate import rounded
 from hartley.agent.pricing.price import size_of
 from hartley.agent.questions.batch import Statistic
 from hartley.agent.questions.selection import Item, NumberKind
 from hartley.agent.questions.values import decimal
 from hartley.errors import OptionError, Refused
 from hartley.exact import parse_number
+from hartley.wording import rounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

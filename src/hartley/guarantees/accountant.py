@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least, bits_at_most, floor_power
-from hartley.guarantees.promise import down_bits, up_bits
+from hartley.wording import bits_down, bits_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -70,7 +70,7 @@ class ChargedBudget:
         if not self.covers(cells):
             cost = bits_at_least(cells)
             raise Refused(
-                f"The batch costs {up_bits(cost)}; left: {down_bits(self.remaining)}",
+                f"The batch costs {bits_up(cost)}; left: {bits_down(self.remaining)}",
                 hint="allow a larger error, ask fewer questions, or ask the owner for a budget",
                 requested=cost,
                 remaining=self.remaining,
@@ -120,7 +120,7 @@ class Accountant(Generic[Question]):
         if not start.covers(open_factor * charged):
             raise OptionError(
                 f"The budget of {budget} bits does not cover what is already told: the open columns"
-                f" and earlier charges come to {up_bits(bits_at_least(open_factor * charged))}",
+                f" and earlier charges come to {bits_up(bits_at_least(open_factor * charged))}",
                 hint="raise the budget, or declare fewer columns open",
             )
         self.balance = start.charge(open_factor * charged)
@@ -158,7 +158,7 @@ class Accountant(Generic[Question]):
         if new:
             priced = self._price(new)
             covered = self.balance.covers(priced.cells)
-            cost, left = up_bits(bits_at_least(priced.cells)), down_bits(self.remaining)
+            cost, left = bits_up(bits_at_least(priced.cells)), bits_down(self.remaining)
             end = "covered" if covered else "refused"
             lines += [priced.explain(), f"It costs {cost}; {left} left, so it is {end}."]
         return "\n".join(lines)

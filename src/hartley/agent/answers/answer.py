@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.answers.estimate import records, rounded
+from hartley.agent.answers.estimate import records
 from hartley.agent.ledger.entries import write_integer
 from hartley.agent.pricing.price import RULES
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least
 from hartley.guarantees.certificate import Certificate
-from hartley.guarantees.promise import UNRELATED, down_bits, shown_up, up_bits
+from hartley.guarantees.promise import UNRELATED
+from hartley.wording import bits_down, bits_up, decimals_up, rounded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -87,7 +88,7 @@ class Useful:
             for label, error in self.errors
         ]
         words = [number if len(numbers) == 1 else f"{label} {number}" for label, number in numbers]
-        price = up_bits(self.bits)
+        price = bits_up(self.bits)
         return f"{price} {'gives' if price == '1 bit' else 'give'} {_listed(words, ' and ')}"
 
 
@@ -186,14 +187,14 @@ class Quote:
 
     @property
     def _caption(self) -> str:
-        due = "" if self.due is None else f", {up_bits(self.due)} due now"
-        left = "" if self.remaining is None else f", {down_bits(self.remaining)} left"
-        return "\n".join([f"{up_bits(self.bits)}{due}{left}", *self._remarks()])
+        due = "" if self.due is None else f", {bits_up(self.due)} due now"
+        left = "" if self.remaining is None else f", {bits_down(self.remaining)} left"
+        return "\n".join([f"{bits_up(self.bits)}{due}{left}", *self._remarks()])
 
     def __str__(self) -> str:
         less = self.due is not None and self.due < self.bits
-        now = f"; {up_bits(self.due or 0.0)} would be due now" if less else ""
-        lines = [f"The price is {up_bits(self.bits)}{now}."]
+        now = f"; {bits_up(self.due or 0.0)} would be due now" if less else ""
+        lines = [f"The price is {bits_up(self.bits)}{now}."]
         lines += [
             f"{label}: " + (f"within {rounded(error, up=True)} of the truth" if error else "exact")
             for errors in self.errors
@@ -201,7 +202,7 @@ class Quote:
         ]
         lines += self._remarks()
         if self.remaining is not None:
-            lines.append(f"Left: {down_bits(self.remaining)}.")
+            lines.append(f"Left: {bits_down(self.remaining)}.")
         if self.refusal is not None:
             lines.append(f"It would be refused: {self.refusal}.")
         return "\n".join(lines)
@@ -290,9 +291,9 @@ class Answer:
     def caption(self) -> str:
         """What it cost and what is left, in one line."""
         why = "answered before" if self.certificate.value else "it tells nothing"
-        cost = f"charged {up_bits(self.bits)}" if self.bits else f"free: {why}"
-        opened = f", of which {up_bits(self.open_bits)} for open columns" if self.open_bits else ""
-        return f"{cost}; spent {up_bits(self.spent)}{opened}, {down_bits(self.remaining)} left"
+        cost = f"charged {bits_up(self.bits)}" if self.bits else f"free: {why}"
+        opened = f", of which {bits_up(self.open_bits)} for open columns" if self.open_bits else ""
+        return f"{cost}; spent {bits_up(self.spent)}{opened}, {bits_down(self.remaining)} left"
 
     def __rich__(self) -> Group:
         from rich.console import Group
@@ -366,7 +367,7 @@ def certificate_of(texts: Sequence[str], cells: int, schema: Schema) -> Certific
     """
     who = "one row is one person" if schema.unit is None else f"'{schema.unit}' names the person"
     rows = schema.rows_per_unit
-    number = f"{cells:,}" if cells < LONG else f"2^{shown_up(bits_at_least(cells))}"
+    number = f"{cells:,}" if cells < LONG else f"2^{decimals_up(bits_at_least(cells))}"
     return Certificate(
         kind="noiseless privacy",
         claim=(

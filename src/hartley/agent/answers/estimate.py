@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.agent.questions.question import distinct
 from hartley.agent.questions.values import as_date
 from hartley.errors import EngineError
+from hartley.wording import SIGNIFICANT, magnitude, rounded
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from hartley.agent.questions.selection import Key
 
 
-SIGNIFICANT, FULL = 6, 12
-"""Digits of a rounded number, and decimals of one that is shown in full where it has no more."""
+FULL = 12
+"""Decimals of a number that is shown in full where it has no more."""
 
 
 def float_below(number: Fraction) -> float:
@@ -41,36 +42,6 @@ def float_above(number: Fraction) -> float:
     return 0.0 - float_below(-number)  # so that zero has no sign
 
 
-def rounded(number: Fraction, digits: int | None = None, *, up: bool | None = None) -> str:
-    """Write a number with so many decimals, rounded up, down or to the nearest.
-
-    Without a number of digits, six significant ones, and none more than the number needs.
-
-    Example:
-        >>> rounded(Fraction(2, 3), 2, up=False), rounded(Fraction(2, 3), 2, up=True)
-        ('0.66', '0.67')
-        >>> rounded(Fraction(1, 3)), rounded(Fraction(1234567)), rounded(Fraction(5, 2))
-        ('0.333333', '1,234,567', '2.5')
-    """
-    if digits is None:
-        digits = max(SIGNIFICANT - _magnitude(number), 0)
-        while digits and (number * 10 ** (digits - 1)).denominator == 1:
-            digits -= 1
-    scaled = number * 10**digits
-    whole = round(scaled) if up is None else math.ceil(scaled) if up else math.floor(scaled)
-    text = f"{abs(whole):0{digits + 1}d}"
-    front, back = (text[:-digits], "." + text[-digits:]) if digits else (text, "")
-    return f"{'-' if whole < 0 else ''}{int(front):,}{back}"
-
-
-def _magnitude(number: Fraction) -> int:
-    """Return the number of digits in front of the decimal point, negative for leading zeros."""
-    if not number:
-        return 1
-    size = len(str(abs(number.numerator))) - len(str(number.denominator))
-    return size + (abs(number) >= Fraction(10) ** size)
-
-
 def shown(estimate: Estimate) -> tuple[str, str, str]:
     """Write the value, the interval and the error of an estimate."""
     if estimate.value is None or estimate.low is None or estimate.high is None:
@@ -82,7 +53,7 @@ def shown(estimate: Estimate) -> tuple[str, str, str]:
     value, low, high = estimate.value, estimate.low, estimate.high
     if not estimate.error and (value * 10**FULL).denominator == 1:
         return _in_full(value) + null, "exact", "0"
-    finest = 3 - _magnitude(estimate.error) if estimate.error else SIGNIFICANT - _magnitude(value)
+    finest = 3 - magnitude(estimate.error) if estimate.error else SIGNIFICANT - magnitude(value)
     digits = max(finest, 0)
     while digits and all((end * 10 ** (digits - 1)).denominator == 1 for end in (value, low, high)):
         digits -= 1

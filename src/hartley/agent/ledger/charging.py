@@ -11,7 +11,7 @@ from hartley.agent.ledger.chain import RowPlace, add_row, check_current, find
 from hartley.agent.ledger.entries import NULL, canonical, check_name, multiply, question_digest
 from hartley.errors import EngineError, OptionError, Refused
 from hartley.exact import bits_at_least
-from hartley.guarantees.promise import down_bits, up_bits
+from hartley.wording import bits_down, bits_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -171,16 +171,16 @@ def check_charge(charge_plan: ChargePlan, prices: BatchPrices) -> tuple[int, int
         bits, remaining = bits_at_least(cells), shared.remaining
         problem = (
             f"the budget of the population '{place.population.name}', which its datasets share, "
-            f"holds {down_bits(remaining)} more"
+            f"holds {bits_down(remaining)} more"
         )
     elif fits_own:  # the open columns and the allowances do not both fit
         problem = "the budget of the dataset does not hold that much any more"
     elif place.account.bits is None:
-        problem = f"{down_bits(remaining)} {'is' if remaining == 1 else 'are'} left"
+        problem = f"{bits_down(remaining)} {'is' if remaining == 1 else 'are'} left"
     else:
-        problem = f"of the analyst's allowance {down_bits(remaining)} remain"
+        problem = f"of the analyst's allowance {bits_down(remaining)} remain"
     raise Refused(
-        f"The question costs {up_bits(bits)} and {problem}",
+        f"The question costs {bits_up(bits)} and {problem}",
         hint="ask for a coarser answer, with a larger error= or fewer bits=",
         requested=bits,
         remaining=remaining,

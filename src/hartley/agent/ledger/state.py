@@ -27,7 +27,7 @@ from hartley.agent.ledger.entries import (
 from hartley.agent.ledger.terms import terms_of
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least, bits_at_most, floor_power, parse_number
-from hartley.guarantees.promise import up_bits
+from hartley.wording import bits_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -120,8 +120,8 @@ def check_member(
         terms: of its schema then.
     """
     former = None if before is None else before.population
-    # The promise of a population is about all that its datasets ever told, so a charged dataset
-    # takes nothing away with it; for the same reason one joins with its whole history.
+    # The promise of a population is about everything that its datasets told, so a dataset that was
+    # charged cannot leave. For the same reason a dataset joins with its whole history.
     if before is not None and former is not None and after.population != former and before.charged:
         raise Refused(
             f"The dataset '{dataset}' cannot leave the population '{former}' any more: what was "
@@ -398,7 +398,7 @@ def settle(
 
     A version that is not given is drawn at random; raising a budget shows the new promise.
     """
-    # Events are public, so that they say nothing but what is declared: no word passes unread.
+    # Events are public. Only fields that are known here are kept, so nothing private slips in.
     check_words(kind, content)
     settled: dict[str, Any] = {name: str(content[name]) for name in ("note",) if name in content}
     if kind in {"created", "schema"}:
@@ -491,7 +491,7 @@ def check_event(before: Standing | None, standing: Standing, account: Account, k
         )
     charge = standing.open // (1 if before is None else before.open)
     raise Refused(
-        f"The open columns cost {up_bits(bits_at_least(charge))}: {problem}",
+        f"The open columns cost {bits_up(bits_at_least(charge))}: {problem}",
         hint="raise the budget first, or open fewer columns",
         requested=bits_at_least(charge),
         remaining=None if before is None else before.balance.remaining,

@@ -36,7 +36,7 @@ from hartley.agent.ledger.state import (
 from hartley.agent.ledger.store import FIRST
 from hartley.agent.ledger.terms import problem_of_schema, terms_of
 from hartley.errors import EngineError, HartleyError
-from hartley.guarantees.promise import counted
+from hartley.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence

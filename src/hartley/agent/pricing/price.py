@@ -16,7 +16,7 @@ from hartley.agent.pricing.worst_case import PriceCase, Pricer, contributions
 from hartley.agent.questions.batch import Statistic
 from hartley.errors import Refused
 from hartley.exact import bits_at_least, floor_power
-from hartley.guarantees.promise import up_bits
+from hartley.wording import bits_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -33,7 +33,7 @@ MOST_LISTED = 12
 def explain(cells: int, bits: float, questions: int, case: PriceCase) -> str:
     """Say in words which atoms and factors a price is made of."""
     asked, answers = _number(questions, "question"), _number(cells, "different answer")
-    lines = [f"{asked}: one person's data can lead to at most {answers}, {up_bits(bits)}."]
+    lines = [f"{asked}: one person's data can lead to at most {answers}, {bits_up(bits)}."]
     for part in case.parts:
         lines += _part(part)
     if case.absence:

@@ -182,8 +182,8 @@ def aggregate(
 
 def _summand(coded: CodedTable, columns: tuple[str, ...]) -> tuple[exp.Expression, bool]:
     """Return a product of columns, wide enough, and whether its sum fits into 64 bits."""
-    # "Must not" of the design: int64 wraps silently in several engines. What a sum can be follows
-    # from the schema and the number of rows, so the width is chosen before anything is added.
+    # int64 wraps silently in several engines. How large a sum can be follows from the schema and
+    # the number of rows, so the width is chosen before anything is added.
     largest = math.prod(coded.coding(column).points - 1 for column in columns)
     fits = largest * coded.rows < WHOLE
     factors = [coded.column(column) for column in columns]
