@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import ROUND_CEILING, Context, Decimal, localcontext
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from numbers import Rational
 
@@ -196,31 +196,3 @@ def parse_step(step: object, *, column: str) -> Fraction:
             hint="write a positive number, for example 10 or 0.5",
         )
     return value
-
-
-def two_digits_up(number: float) -> str:
-    """Return a number with two digits, rounded up: a bound stays one.
-
-    Example:
-        >>> two_digits_up(17.42), two_digits_up(3.61e-10), two_digits_up(0.0)
-        ('18', '3.7e-10', '0')
-    """
-    upward = Context(prec=2, rounding=ROUND_CEILING)
-    return f"{float(upward.create_decimal_from_float(number)):g}"
-
-
-def shown_exactly(number: Fraction) -> str:
-    """Show an exact number as a decimal where that ends, else as a fraction.
-
-    Example:
-        >>> [shown_exactly(Fraction(n, d)) for n, d in ((9, 10), (1, 3), (1, 1))]
-        ['0.9', '1/3', '1']
-    """
-    rest = number.denominator
-    for prime in (2, 5):
-        while rest % prime == 0:
-            rest //= prime
-    if rest != 1 or number.denominator > 10**18:
-        return str(number)
-    digits = f"{Decimal(number.numerator) / Decimal(number.denominator):f}"
-    return digits.rstrip("0").rstrip(".") if "." in digits else digits

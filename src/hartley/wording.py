@@ -14,15 +14,19 @@ from typing import TYPE_CHECKING
 from hartley.errors import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 LONG = 400
 """Digits that are enough for every double, so that rounding happens once and where it is meant."""
 SIGNIFICANT = 6
 """Digits of a number for which nobody asked for more or fewer."""
+LONGEST_CELL = 8
+"""Characters of an exact number in a narrow table."""
 LONGEST_VALUE = 80
 """Letters of one value of a table in a sentence."""
-IRREGULAR = {"person": "people", "is": "are", "has": "have"}
+NOUNS = {"person": "people", "entry": "entries"}
+VERBS = {"is": "are", "was": "were", "has": "have"}
+"""Plurals that are more than an s more or less."""
 
 
 # --- lists and counts -----------------------------------------------------------------------------
@@ -39,6 +43,16 @@ def listed(words: Iterable[object], *, joint: str = "and") -> str:
     return f"{', '.join(first)} {joint} {last}" if first else last
 
 
+def first_of(words: Sequence[str], most: int, *, joint: str = ", ", rest: str = "…") -> str:
+    """Write the first words of a list that may be long.
+
+    Example:
+        >>> first_of(["age", "sex", "zip"], 2), first_of(["age", "sex"], 2)
+        ('age, sex, …', 'age, sex')
+    """
+    return joint.join([*words[:most], *([rest] if len(words) > most else [])])
+
+
 def counted(number: int, noun: str) -> str:
     """Write a number of things.
 
@@ -46,17 +60,29 @@ def counted(number: int, noun: str) -> str:
         >>> counted(1, "value"), counted(1500, "value"), counted(2, "class"), counted(3, "person")
         ('1 value', '1,500 values', '2 classes', '3 people')
     """
-    return f"{number:,} {noun if number == 1 else plural(noun)}"
+    return f"{number:,} {noun_for(number, noun)}"
 
 
-def plural(noun: str) -> str:
-    """Return the plural of a noun that Hartley's sentences count.
+def noun_for(number: float | Fraction, noun: str) -> str:
+    """Return a noun as it stands behind a number.
 
     Example:
-        >>> plural("row"), plural("class"), plural("person")
-        ('rows', 'classes', 'people')
+        >>> noun_for(1, "row"), noun_for(2, "row"), noun_for(0, "batch"), noun_for(2, "person")
+        ('row', 'rows', 'batches', 'people')
     """
-    return IRREGULAR.get(noun) or (f"{noun}es" if noun.endswith(("s", "x")) else f"{noun}s")
+    if number == 1:
+        return noun
+    return NOUNS.get(noun) or f"{noun}{'es' if noun.endswith(('s', 'x', 'ch')) else 's'}"
+
+
+def verb_for(number: float | Fraction, verb: str) -> str:
+    """Return a verb as it stands behind a number of things.
+
+    Example:
+        >>> verb_for(1, "is"), verb_for(2, "is"), verb_for(0, "has"), verb_for(3, "tells")
+        ('is', 'are', 'have', 'tell')
+    """
+    return verb if number == 1 else VERBS.get(verb) or verb.removesuffix("s")
 
 
 def at_most(number: int) -> str:
@@ -92,6 +118,16 @@ def bits_down(bits: float, places: int = 3) -> str:
     return _with_bits(decimals_down(bits, places))
 
 
+def unit_of(base: float) -> str:
+    """Return what information counted with a base is counted in.
+
+    Example:
+        >>> unit_of(2), unit_of(math.e), unit_of(3)
+        ('bits', 'nats', 'log3 units')
+    """
+    return {2: "bits", math.e: "nats", 10: "digits"}.get(base, f"log{base:g} units")
+
+
 def _with_bits(number: str) -> str:
     return f"{number} bit" if number == "1" else f"{number} bits"
 
@@ -112,12 +148,16 @@ def exactly(number: Fraction) -> str:
     return plain_decimal(Decimal(int(scaled)).scaleb(-9, Context(prec=LONG)))
 
 
-def decimal_text(number: Fraction) -> str:
+def decimal_text(number: Fraction, most_places: int | None = None) -> str:
     """Write an exact number as a file keeps it: all its decimals, or a fraction if they never end.
+
+    With most_places, also as a fraction where it has more decimals than that.
 
     Example:
         >>> [decimal_text(Fraction(text)) for text in ("5/2", "-7000", "1/3")]
         ['2.5', '-7000', '1/3']
+        >>> decimal_text(Fraction("0.125"), most_places=2)
+        '1/8'
     """
     rest, digits = number.denominator, 0
     for prime in (2, 5):
@@ -125,12 +165,22 @@ def decimal_text(number: Fraction) -> str:
         while rest % prime == 0:
             rest, power = rest // prime, power + 1
         digits = max(digits, power)
-    if rest > 1:
+    if rest > 1 or (most_places is not None and digits > most_places):
         return str(number)
     scaled = abs(number.numerator) * 10**digits // number.denominator
     whole = str(scaled).rjust(digits + 1, "0")
     sign = "-" if number < 0 else ""
     return sign + (f"{whole[:-digits]}.{whole[-digits:]}" if digits else whole)
+
+
+def exact_text(number: Fraction) -> str:
+    """Write an exact number as a decimal where that is short, else as a fraction; no separators.
+
+    Example:
+        >>> [exact_text(Fraction(text)) for text in ("9/10", "1/3", "5000", "1/1" + 18 * "0")]
+        ['0.9', '1/3', '5000', '0.000000000000000001']
+    """
+    return str(number) if number.denominator > 10**18 else decimal_text(number)
 
 
 def exactly_or_up(number: Fraction) -> str:
@@ -178,16 +228,28 @@ def magnitude(number: Fraction) -> int:
     return digits + 1 if size >= Fraction(10) ** digits else digits
 
 
-def two_decimals_up(number: float) -> str:
-    """Write a number with two decimals, rounded up.
+def two_decimals_up(number: float, slack: float = 0.0) -> str:
+    """Write a number with two decimals, rounded up; slack is what doubles have added to it.
 
     Example:
-        >>> two_decimals_up(2.5849625), two_decimals_up(3.0)
-        ('2.59', '3.00')
+        >>> two_decimals_up(2.5849625), two_decimals_up(3.0), two_decimals_up(1.23 + 1e-15, 1e-9)
+        ('2.59', '3.00', '1.23')
     """
     if not math.isfinite(number):
         return str(number)
-    return f"{math.ceil(Fraction(number) * 100) / 100:.2f}"
+    return f"{math.ceil(Fraction(number) * 100 - Fraction(slack)) / 100:.2f}"
+
+
+def two_decimals_down(number: float, slack: float = 0.0) -> str:
+    """Write a number with two decimals, rounded down; slack is what doubles have taken from it.
+
+    Example:
+        >>> two_decimals_down(1.239), two_decimals_down(3 - 1e-15, 1e-9)
+        ('1.23', '3.00')
+    """
+    if not math.isfinite(number):
+        return str(number)
+    return f"{math.floor(Fraction(number) * 100 + Fraction(slack)) / 100:.2f}"
 
 
 def decimals_up(number: float, places: int = 3) -> str:
@@ -226,13 +288,15 @@ def digits_up(number: float | Fraction, digits: int) -> str:
 
 
 def digits_down(number: float | Fraction, digits: int) -> str:
-    """Write a number with so many digits, rounded down.
+    """Write a number with so many digits, rounded down; what is below zero is written as 0.
+
+    Amounts of information are never negative: less than zero is what rounding has left.
 
     Example:
         >>> digits_down(0.29999, 4), digits_down(57869.2, 4), digits_down(2.5e-12, 4)
         ('0.2999', '57,860', '2.499e-12')
     """
-    return _digits(number, digits, ROUND_FLOOR)
+    return "0" if number <= 0 else _digits(number, digits, ROUND_FLOOR)
 
 
 def _digits(number: float | Fraction, digits: int, rounding: str) -> str:
@@ -256,6 +320,38 @@ def plain_decimal(number: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def six_decimals(number: float, *, up: bool) -> str:
+    """Write an amount with six decimals, rounded up or down.
+
+    Example:
+        >>> six_decimals(0.1, up=True), six_decimals(0.1, up=False), six_decimals(math.inf, up=True)
+        ('0.100001', '0.100000', 'infinitely many')
+    """
+    return "infinitely many" if math.isinf(number) else rounded(Fraction(number), 6, up=up)
+
+
+def factor_up(number: float | Fraction) -> str:
+    """Write a factor with four digits, rounded up, and with an exponent from 10^10 on.
+
+    Example:
+        >>> factor_up(Fraction(9, 5)), factor_up(0.84799), factor_up(Fraction(12344000001))
+        ('1.8', '0.848', '1.235e+10')
+    """
+    # Certificates keep these texts: digits_up writes numbers from 10^10 on in another way.
+    return f"{float(digits_up(number, 4).replace(',', '')):,.10g}"
+
+
+def times(ratio: Fraction, *, up: bool) -> str:
+    """Write how many times as much something is, rounded up or down; from 100 on in whole times.
+
+    Example:
+        >>> times(Fraction(10, 3), up=True), times(Fraction(1201, 10), up=False)
+        ('3.34 times', '120 times')
+    """
+    places = 0 if ratio >= 100 or ratio.denominator == 1 else 2 if ratio < 10 else 1
+    return f"{rounded(ratio, places, up=up)} times"
+
+
 def two_digits_up(number: float) -> str:
     """Write a number with two digits, rounded up: a bound stays one.
 
@@ -267,14 +363,14 @@ def two_digits_up(number: float) -> str:
     return f"{float(upward.create_decimal_from_float(number)):g}"
 
 
-def percent(share: float) -> str:
-    """Write a share in percent with four digits, to the nearest: for what is estimated anyway.
+def percent(share: float, digits: int = 4) -> str:
+    """Write a share in percent with so many digits, to the nearest: where no side is the safe one.
 
     Example:
-        >>> percent(0.123456), percent(0.5)
-        ('12.35 %', '50 %')
+        >>> percent(0.123456), percent(0.5), percent(1 / 3, digits=3)
+        ('12.35 %', '50 %', '33.3 %')
     """
-    return f"{100 * share:.4g} %"
+    return f"{100 * share:.{digits}g} %"
 
 
 def percent_up(share: Fraction | int, of: int = 1) -> str:
@@ -285,6 +381,108 @@ def percent_up(share: Fraction | int, of: int = 1) -> str:
         ('33.34 %', '50 %')
     """
     return f"{math.ceil(Fraction(share) / of * 10_000) / 100:g} %"
+
+
+def tenth_percent_up(share: float) -> str:
+    """Write a share that was rounded up to a double in percent with one decimal, rounded up.
+
+    Example:
+        >>> tenth_percent_up(0.12301), tenth_percent_up(0.1)
+        ('12.4 %', '10 %')
+    """
+    return f"{math.ceil(share * 1000) / 10:g} %"
+
+
+def percent_down(part: int, whole: int) -> str:
+    """Write a share in percent with two digits, rounded down.
+
+    Example:
+        >>> percent_down(2, 3), percent_down(1, 20), percent_down(3, 3)
+        ('66 %', '5.0 %', '100 %')
+    """
+    share = Fraction(100 * part, whole)
+    return f"{rounded(share, max(2 - magnitude(share), 0), up=False)} %"
+
+
+# --- cells of a narrow table --------------------------------------------------------------------
+
+
+def cell_exact(number: Fraction) -> str:
+    """Write an exact number; one that is not short with five digits, rounded up.
+
+    Example:
+        >>> cell_exact(Fraction(1, 2)), cell_exact(Fraction(1, 3))
+        ('0.5', '0.33334')
+    """
+    text = exactly(number)
+    return text if "/" not in text and len(text) <= LONGEST_CELL else digits_up(number, 5)
+
+
+def cell_up(number: float) -> str:
+    """Write a number with two decimals, from a thousand on with none, rounded up.
+
+    Example:
+        >>> cell_up(2.801), cell_up(5792.4)
+        ('2.81', '5,793')
+    """
+    return f"{math.ceil(number):,}" if number >= 1000 else two_decimals_up(number)
+
+
+def cell_down(number: float) -> str:
+    """Write a number with three digits, rounded down, and with an exponent below a thousandth.
+
+    Example:
+        >>> cell_down(2.8284), cell_down(57869.2), cell_down(0.000034567), cell_down(0)
+        ('2.82', '57,800', '3.45e-5', '0')
+    """
+    if not 0 < number < 1e-3:
+        return digits_down(number, 3)
+    below = Context(prec=3, rounding=ROUND_FLOOR).create_decimal(Decimal(number))
+    return f"{below:.2e}".replace("e-0", "e-")
+
+
+def cell_count(number: int) -> str:
+    """Write a count, from a thousand million on with an exponent.
+
+    Example:
+        >>> cell_count(12_000), cell_count(2**40)
+        ('12,000', '1.10e+12')
+    """
+    return f"{number:,}" if number < 10**9 else f"{number:.2e}"
+
+
+# --- numbers that are estimated -------------------------------------------------------------------
+
+
+def few_digits(number: float, digits: int = 4) -> str:
+    """Write a number in a few digits, to the nearest; whole ones in full.
+
+    Example:
+        >>> few_digits(0.123456), few_digits(1234567.0), few_digits(float("inf"))
+        ('0.1235', '1,234,567', '∞')
+    """
+    if math.isinf(number):
+        return "∞" if number > 0 else "-∞"
+    if float(number).is_integer() and abs(number) < 1e15:
+        return f"{int(number):,}"
+    return f"{number:,.0f}" if 10**digits <= abs(number) < 1e15 else f"{number:.{digits}g}"
+
+
+def interval_end(number: float, *, up: bool, digits: int = 4) -> str:
+    """Write an end of an interval in a few digits that do not make the interval smaller.
+
+    Example:
+        >>> interval_end(0.41234, up=False), interval_end(0.41234, up=True)
+        ('0.4123', '0.4124')
+    """
+    if not number or math.isinf(number):
+        return few_digits(number, digits)
+    unit = 10.0 ** (math.floor(math.log10(abs(number))) - digits + 1)
+    nearest = round(number / unit) * unit
+    outside = nearest >= number if up else nearest <= number
+    if not outside and not math.isclose(nearest, number, rel_tol=1e-12):
+        nearest += unit if up else -unit
+    return few_digits(nearest, digits)
 
 
 # --- values of a table ----------------------------------------------------------------------------

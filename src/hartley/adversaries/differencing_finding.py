@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from hartley.adversaries.finding import Estimate
 from hartley.chart import Chart, Panel, Series
+from hartley.wording import counted, verb_for
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -166,13 +167,14 @@ class DifferencingFinding:
                 f"1 of {most.before:,} possible totals; those are {most.rows:,} rows at most."
             )
         few = _rows(self.within, "or fewer")
+        answers = counted(self.answers, "answer")
         if self.untried or self.more_sets:
             return (
-                f"Of the combinations of {_answers(self.answers)} that were tried none tells "
+                f"Of the combinations of {answers} that were tried none tells "
                 f"anything about {few}; not all were tried."
             )
         return (
-            f"No combination of {_answers(self.answers)} tells anything about {few} to whoever "
+            f"No combination of {answers} tells anything about {few} to whoever "
             "knows nothing of the others."
         )
 
@@ -193,9 +195,10 @@ class DifferencingFinding:
         if self.isolating:
             found.append(self._counted())
         if self.unsized:
+            number = len(self.unsized)
             found.append(
-                f"{_totals(len(self.unsized))} settled of rows that public columns tell apart; how "
-                "many rows those are is not known without the true table."
+                f"{counted(number, 'total')} {verb_for(number, 'is')} settled of rows that public "
+                "columns tell apart; how many rows those are is not known without the true table."
             )
         elif not self.public_known:
             found.append("Without the true table it is not known who has which public values.")
@@ -221,8 +224,8 @@ class DifferencingFinding:
             found.append("There are more sets of so few rows than were looked at.")
         if self.left_out:
             found.append(
-                f"Not used, though they may tell more: {_answers(self.left_out)}, about older "
-                "data or about too many values at once."
+                f"Not used, though they may tell more: {counted(self.left_out, 'answer')}, about "
+                "older data or about too many values at once."
             )
         return found
 
@@ -298,11 +301,3 @@ def _times(number: Fraction) -> str:
 
 def _rows(number: int, more: str = "") -> str:
     return "a single row" if number == 1 else f"{number:,} rows {more}".rstrip()
-
-
-def _answers(number: int) -> str:
-    return "1 answer" if number == 1 else f"{number:,} answers"
-
-
-def _totals(number: int) -> str:
-    return "1 total is" if number == 1 else f"{number:,} totals are"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from hartley.adversaries.finding import Estimate
 from hartley.chart import Chart, Panel, Series
 from hartley.engines.tables.view import OF_COLUMN, left_out_sentence
-from hartley.wording import percent_up
+from hartley.wording import counted, percent_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ class Disclosure:
         name = self.attack.capitalize()
         if not self.people:
             return f"{name} attack on {self.column}: it fails, no class tells {self.learned}."
-        classes = "1 class" if self.classes == 1 else f"{self.classes:,} classes"
+        classes = counted(self.classes, "class")
         return (
             f"{name} attack on {self.column}: it learns {self.learned} for {self.people:,} of "
             f"{self.rows:,} people ({percent_up(self.people, self.rows)}), in {classes}, "

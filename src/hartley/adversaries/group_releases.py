@@ -12,6 +12,7 @@ import numpy as np
 from hartley.errors import OptionError
 from hartley.kernels.releasing import Steps
 from hartley.policies.quantizers.quantizer import Quantizer
+from hartley.wording import counted
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -104,7 +105,7 @@ def policy_words(policy: Policy) -> str:
     levels = getattr(policy, "levels", None)
     if levels is None:
         return "through a function"
-    return f"in {levels:,} cell{'' if levels == 1 else 's'}"
+    return f"in {counted(levels, 'cell')}"
 
 
 def steps_of(policy: Policy, sums: Sums, readings: int) -> Steps:

@@ -13,7 +13,7 @@ from hartley.adversaries.finding import Estimate
 from hartley.chart import Chart, Panel, Series
 from hartley.exact import log_ratio
 from hartley.measures.guessing import attribute_codes, worst_attribute
-from hartley.wording import rounded
+from hartley.wording import counted, rounded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -148,11 +148,11 @@ class GuessingFinding:
         if self.least == self.trials:
             return (
                 f"The release saves a brute-force guesser of {self.secret} nothing: "
-                f"{_trials(self.trials)} with and without it."
+                f"{counted(self.trials, 'trial')} with and without it."
             )
         return (
-            f"The most telling released value leaves {_trials(self.least)} of {self.trials:,} to "
-            f"whoever guesses {self.secret} by brute force."
+            f"The most telling released value leaves {counted(self.least, 'trial')} of "
+            f"{self.trials:,} to whoever guesses {self.secret} by brute force."
         )
 
     @property
@@ -163,11 +163,11 @@ class GuessingFinding:
         )  # fmt: skip
         found = [
             (
-                f"Without the release {_trials(self.trials)} at worst and "
+                f"Without the release {counted(self.trials, 'trial')} at worst and "
                 f"{_average(self.average_before)} on average, all values being equally likely."
             ),
             (
-                f"With it between {self.least:,} and {_trials(self.most)} at worst and "
+                f"With it between {self.least:,} and {counted(self.most, 'trial')} at worst and "
                 f"{_average(self.average)} on average over the rows."
             ),
             f"{some} as few as {self.least:,}, in {self.left[0][1]:,} of {self.rows:,} rows.",
@@ -183,8 +183,8 @@ class GuessingFinding:
                 else f"whatever merges {self.attribute_merged:,} secrets and tells all others apart"
             )
             found.append(
-                f"Worst attribute: {what}, which takes {_trials(self.attribute_values)} without "
-                "the release and 1 after it."
+                f"Worst attribute: {what}, which takes {counted(self.attribute_values, 'trial')} "
+                "without the release and 1 after it."
             )
         return tuple(found)
 
@@ -244,10 +244,6 @@ def _points(trials: int, sizes: NDArray[np.float64]) -> list[int]:
     spread = np.geomspace(1, max(trials, 1), SHOWN_POINTS // 2).round()
     bends = sizes[:: -(-sizes.size // (SHOWN_POINTS // 2))]
     return [int(t) for t in np.unique(np.concatenate([spread, bends, [1, trials]]))]
-
-
-def _trials(number: int) -> str:
-    return "1 trial" if number == 1 else f"{number:,} trials"
 
 
 def _average(number: Fraction) -> str:

@@ -16,6 +16,7 @@ from hartley.chart import Chart, Panel, Series
 from hartley.engines.tables.sources import open_table
 from hartley.engines.tables.view import run
 from hartley.errors import ColumnError, OptionError, TableError
+from hartley.wording import counted, verb_for
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -202,7 +203,7 @@ class LoadFinding:
         number = "one" if len(told) == 1 else str(len(told))
         return (
             f"From the released signal an adversary tells better than chance when {number} of "
-            f"{len(self.appliances)} appliances {'runs' if len(told) == 1 else 'run'}, most of all "
+            f"{len(self.appliances)} appliances {verb_for(len(told), 'runs')}, most of all "
             f"{most.name}: an f-score of {reached.value:.3f}, against {most.true.value:.3f} from "
             f"the true signal and {chance:.3f} by chance."
         )
@@ -213,7 +214,7 @@ class LoadFinding:
         number = len(self.appliances)
         first = (
             f"The signal of {self.readings:,} readings was released {self.policy}; the powers of "
-            f"{number} appliance{'' if number == 1 else 's'} were learned from {self.trained:,} "
+            f"{counted(number, 'appliance')} were learned from {self.trained:,} "
             "earlier readings."
         )
         said = [first]

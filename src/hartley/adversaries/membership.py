@@ -14,6 +14,7 @@ from hartley.adversaries.readings import Grid, readings_of
 from hartley.chart import Chart, Panel, Series
 from hartley.errors import OptionError
 from hartley.exact import parse_number
+from hartley.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -90,7 +91,7 @@ class MembershipFinding:
     @property
     def sentences(self) -> tuple[str, ...]:
         """What else is to be said, a sentence each."""
-        times = "1 time" if self.readings == 1 else f"{self.readings:,} times"
+        times = counted(self.readings, "time")
         first = (
             f"The {self.aggregate} of {self.group} people at {times} was released {self.policy}; "
             f"each game drew its people from {self.people:,}."

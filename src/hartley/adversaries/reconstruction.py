@@ -14,7 +14,7 @@ from hartley.exact import bits_at_least, bits_at_most
 from hartley.ranges.transcripts.inference import Relaxation
 from hartley.ranges.transcripts.possible_records import MOST_STEPS, one_row_left, possible_records
 from hartley.ranges.transcripts.transcript import ANY_TYPE
-from hartley.wording import bits_down, bits_up
+from hartley.wording import bits_down, bits_up, counted, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -247,8 +247,8 @@ class ReconstructionFinding:
     @property
     def headline(self) -> str:
         """What was settled, and for how many people, in one plain sentence."""
-        many = "1 answer" if self.answers == 1 else f"{self.answers:,} answers"
-        settle = "settles" if self.answers == 1 else "settle"
+        many = counted(self.answers, "answer")
+        settle = verb_for(self.answers, "settles")
         if self.keeps_promise is False:
             return f"{many} BROKE THE PROMISE: {self._told()}."
         of = f"of {self.rows:,} {self._who}"

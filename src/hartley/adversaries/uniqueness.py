@@ -24,7 +24,7 @@ from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import QuantizedColumn
 from hartley.policies.quantizers.quantizer import UniformQuantizer
 from hartley.ranges.relations.classes import combine_codes, encode_column
-from hartley.wording import listed, percent
+from hartley.wording import counted, listed, percent, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -183,7 +183,7 @@ def _shares(sizes: Mapping[int, int]) -> tuple[float, ...]:
 def _points(known: Known) -> str:
     if known == "all":
         return "All points of somebody together single"
-    return "1 known point singles" if known == 1 else f"{known} known points single"
+    return f"{counted(known, 'known point')} {verb_for(known, 'singles')}"
 
 
 def _sure(found: Estimate) -> str:

@@ -324,7 +324,7 @@ class Agent:
             f"{bits_up(bits_at_least(state.open_factor))}; "
             f"{bits_down(balance.remaining)}{tightest} left."
         )
-        paid = f"{overview.batches:,} {'batch' if overview.batches == 1 else 'batches'}"
+        paid = counted(overview.batches, "batch")
         lines = [
             promise,
             spent,

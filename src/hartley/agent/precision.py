@@ -10,10 +10,10 @@ from hartley.agent.answers.cells import ROOT_GRID, root_up
 from hartley.agent.pricing.price import size_of
 from hartley.agent.questions.batch import Statistic
 from hartley.agent.questions.selection import Item, NumberKind
-from hartley.agent.questions.values import decimal
+from hartley.agent.questions.values import PLACES
 from hartley.errors import OptionError, Refused
 from hartley.exact import parse_number
-from hartley.wording import rounded
+from hartley.wording import decimal_text, rounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -120,7 +120,8 @@ def _spread_steps(
         root = 2 * wish / abs(item.scale) - WIDEST_ROOT - Fraction(1, ROOT_GRID)
         if root < 0:
             raise Refused(
-                f"The error {decimal(wish)} of {item.label} is finer than roots are rounded",
+                f"The error {decimal_text(wish, PLACES)} of {item.label} is finer than roots are "
+                "rounded",
                 hint="give a larger error, or ask the variance",
                 text=selection.text,
                 place=item.place,
@@ -375,8 +376,8 @@ def _constants(selection: Selection, item: Item) -> list[tuple[int, Fraction]]:
 def _unpromised(selection: Selection, item: Item, wish: Fraction) -> Refused:
     sure = _range_width(item) * abs(item.scale) * _unscaled(item) / 2
     return Refused(
-        f"An error of {decimal(wish)} cannot be promised for {item.label}: how many rows it is "
-        "about is private, and with few rows the answer can be far off",
+        f"An error of {decimal_text(wish, PLACES)} cannot be promised for {item.label}: how many "
+        "rows it is about is private, and with few rows the answer can be far off",
         hint="give bits= instead, ask SUM and COUNT with an error for the sum, or allow an error "
         f"of {rounded(sure, up=True)}, which the range alone promises",
         text=selection.text,

@@ -375,9 +375,9 @@ def _table(*columns: str) -> Table:
 
 def _bits(cells: int) -> str:
     from hartley.exact import bits_at_least
-    from hartley.guarantees.promise import shown_up
+    from hartley.wording import decimals_up
 
-    return shown_up(bits_at_least(cells))
+    return decimals_up(bits_at_least(cells))
 
 
 def _cost(balance: Balance) -> str:
@@ -385,6 +385,6 @@ def _cost(balance: Balance) -> str:
 
 
 def _left(balance: Balance) -> str:
-    from hartley.guarantees.promise import shown_down
+    from hartley.wording import decimals_down
 
-    return shown_down(balance.remaining)
+    return decimals_down(balance.remaining)

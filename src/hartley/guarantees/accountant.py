@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least, bits_at_most, floor_power
-from hartley.wording import bits_down, bits_up
+from hartley.wording import bits_down, bits_up, counted, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -153,8 +153,8 @@ class Accountant(Generic[Question]):
         lines = []
         repeated = len(dict.fromkeys(batch)) - len(new)
         if repeated:
-            who = "1 question was" if repeated == 1 else f"{repeated} questions were"
-            lines.append(f"{who} charged before: free.")
+            verb = verb_for(repeated, "was")
+            lines.append(f"{counted(repeated, 'question')} {verb} charged before: free.")
         if new:
             priced = self._price(new)
             covered = self.balance.covers(priced.cells)

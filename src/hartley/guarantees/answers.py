@@ -15,17 +15,7 @@ from hartley.guarantees.consequences import (
     of_cells,
     of_noiseless_privacy,
 )
-from hartley.guarantees.promise import (
-    UNRELATED,
-    B,
-    D,
-    Promise,
-    counted,
-    exactly,
-    few,
-    up_bits,
-    within,
-)
+from hartley.guarantees.promise import UNRELATED, B, D, Promise
 from hartley.guarantees.records import INSIDE, budget_text, compare_budget
 from hartley.policies.quantizers.calibration import cells_met, outputs_telling
 from hartley.ranges.boxes.box import Box, Interval
@@ -33,6 +23,7 @@ from hartley.ranges.boxes.cut_box import CutBox
 from hartley.ranges.boxes.enclosure import check_defined, range_bounds, range_of
 from hartley.ranges.boxes.exact_intervals import natural_range
 from hartley.ranges.boxes.expression import Expression, mean, total, variables
+from hartley.wording import at_most, bits_up, counted, exactly, exactly_or_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -80,8 +71,8 @@ class Answer:
         """How far off the release is, as a sentence."""
         low, high = exactly(self.quantizer.low), exactly(self.quantizer.high)
         return (
-            f" Answers from {low} to {high} are released within {within(self.quantizer.error)} "
-            "of the truth."
+            f" Answers from {low} to {high} are released within "
+            f"{exactly_or_up(self.quantizer.error)} of the truth."
         )
 
 
@@ -116,7 +107,7 @@ def promise_answers(
         claim=(
             f"Whatever one person's data is, the {subject} one of at most "
             f"{counted(outputs, 'value')}, even to somebody who knows everybody else's data: "
-            f"{up_bits(bits)} about anybody."
+            f"{bits_up(bits)} about anybody."
             + compare_budget(budget, outputs)
             + (answers[0].accuracy if len(answers) == 1 else "")
         ),
@@ -234,9 +225,9 @@ def promise_indistinguishability(
     return Promise(
         kind="indistinguishability",
         claim=(
-            f"To somebody who knows nothing about the others, {few(telling)} of the "
+            f"To somebody who knows nothing about the others, {at_most(telling)} of the "
             f"{counted(quantizer.levels, 'output')} can tell one value of a person from another"
-            f"{'' if telling == 0 else f': {up_bits(bits_at_least(telling))}'}."
+            f"{'' if telling == 0 else f': {bits_up(bits_at_least(telling))}'}."
             + compare_budget(budget, telling)
             + Answer("", quantizer, Fraction(0)).accuracy
         ),

@@ -9,19 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.errors import InputError, OptionError, printable
 from hartley.exact import bits_at_least, parse_number
-from hartley.guarantees.promise import (
-    UNRELATED,
-    A,
-    Consequence,
-    Promise,
-    counted,
-    counted as number_of,
-    exactly,
-    up_bits,
-)
+from hartley.guarantees.promise import UNRELATED, A, Consequence, Promise
 from hartley.guarantees.records import INSIDE, ROWS, budget_text
 from hartley.policies.categories.merging import Secrets
-from hartley.policies.perturbation.leakage import pram_leakage, rounded_up
+from hartley.policies.perturbation.leakage import pram_leakage
+from hartley.wording import bits_up, counted, exactly, factor_up, noun_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +31,7 @@ ALL_THERE_IS = (
 
 
 def promise_leakage(
-    merging: CategoryMerging, counted: Relation | Mapping[Any, int], budget: object
+    merging: CategoryMerging, records: Relation | Mapping[Any, int], budget: object
 ) -> Promise:
     r"""Certify how many secrets every released category leaves possible.
 
@@ -49,10 +41,10 @@ def promise_leakage(
 
     Args:
         merging: the groups.
-        counted: how many records each category has, or a relation whose released side they are.
+        records: how many records each category has, or a relation whose released side they are.
         budget: the most bits that may leak.
     """
-    secrets = Secrets.of(counted)
+    secrets = Secrets.of(records)
     groups: dict[str, list[int]] = {}
     for code, category in enumerate(secrets.categories):
         groups.setdefault(merging.label(category), []).append(code)
@@ -70,7 +62,7 @@ def promise_leakage(
         kind="leakage",
         claim=(
             f"Whatever is released of {column}, at least {smallest:,} of "
-            f"{number_of(total, 'secret')} stay possible: it tells at most {up_bits(bits)}."
+            f"{counted(total, 'secret')} stay possible: it tells at most {bits_up(bits)}."
             f"{budget_sentence}"
         ),
         value=bits,
@@ -95,7 +87,7 @@ def promise_leakage(
 def asked_budget(budget: object) -> str:
     """Name a budget in a sentence."""
     bits = parse_number(budget, name="the budget in bits")
-    return f"the budget of {exactly(bits)} bit{'' if bits == 1 else 's'}"
+    return f"the budget of {exactly(bits)} {noun_for(bits, 'bit')}"
 
 
 def ratio_within(total: int, smallest: int, bits: object) -> bool:
@@ -194,7 +186,7 @@ def promise_perturbation(document: PolicyDocument, budget: object) -> Promise:
 
 
 def _claim(gain: Fraction, bits: float, unbounded: list[str], budget: object, *, kept: bool) -> str:
-    times = f"multiplies the chance to guess it by {rounded_up(gain)} at most"
+    times = f"multiplies the chance to guess it by {factor_up(gain)} at most"
     if unbounded:
         many = len(unbounded) != 1
         return (
@@ -207,7 +199,7 @@ def _claim(gain: Fraction, bits: float, unbounded: list[str], budget: object, *,
     )
     return (
         "Whatever anybody wants to know about a person, the release of the person's record "
-        f"{times}: {up_bits(bits)} of stochastic maximal leakage.{budget_sentence} {NOT_NOISELESS}"
+        f"{times}: {bits_up(bits)} of stochastic maximal leakage.{budget_sentence} {NOT_NOISELESS}"
     )
 
 
@@ -228,7 +220,7 @@ def _consequences(pram: Pram) -> tuple[Consequence, ...]:
         Consequence(
             f"guesses about {name}",
             leakage.maximal,
-            f"About {name}, of {values}: {up_bits(leakage.maximal)} of maximal leakage; k draws of "
+            f"About {name}, of {values}: {bits_up(leakage.maximal)} of maximal leakage; k draws of "
             "the same record tell k times as much at most.",
             COMPOSITION,
         ),

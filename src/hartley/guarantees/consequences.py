@@ -8,10 +8,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.exact import bits_at_least
-from hartley.guarantees.promise import A, B, Consequence, D, down, few, up_bits
+from hartley.guarantees.promise import A, B, Consequence, D
 from hartley.measures.estimation import smallest_error, smallest_error_bound
 from hartley.measures.leakage import nonstochastic_leakage
 from hartley.measures.maximin import maximin_information
+from hartley.wording import at_most, bits_up, digits_down
 
 if TYPE_CHECKING:
     from hartley.ranges.boxes.cut_box import CutBox
@@ -37,7 +38,7 @@ def of_noiseless_privacy(outputs: int, *errors: Consequence) -> tuple[Consequenc
             "information leakage",
             bits,
             "To whoever knows everybody else's data, what the release tells about one person, "
-            f"I⋆(Xᵢ;Y) ≤ L₀ˢ(Xᵢ;Y) ≤ L₀(Y;Xᵢ), is at most {up_bits(bits)}; I⋆ to whoever knows "
+            f"I⋆(Xᵢ;Y) ≤ L₀ˢ(Xᵢ;Y) ≤ L₀(Y;Xᵢ), is at most {bits_up(bits)}; I⋆ to whoever knows "
             "less as well, where people are unrelated. This does not bound L₀(Xᵢ;Y): a single rare "
             "output may still narrow the person's value further.",
             f"{B}, Theorem 1",
@@ -45,7 +46,7 @@ def of_noiseless_privacy(outputs: int, *errors: Consequence) -> tuple[Consequenc
         Consequence(
             "zero-error capacity",
             bits,
-            f"A stream of such answers carries at most {up_bits(bits)} an answer about one person "
+            f"A stream of such answers carries at most {bits_up(bits)} an answer about one person "
             "without error, given everybody else's data; without that knowledge too where people "
             "are unrelated.",
             f"{B}, Theorem 2",
@@ -66,7 +67,7 @@ def of_noiseless_privacy(outputs: int, *errors: Consequence) -> tuple[Consequenc
             "stochastic maximal leakage",
             bits,
             "Were the data random, the maximal leakage about one person given everybody else's "
-            f"data is at most {up_bits(bits)}, whatever the law; without that knowledge too where "
+            f"data is at most {bits_up(bits)}, whatever the law; without that knowledge too where "
             "the person is independent of the others.",
             f"{B}, Theorem 5",
         ),
@@ -74,14 +75,14 @@ def of_noiseless_privacy(outputs: int, *errors: Consequence) -> tuple[Consequenc
             "composition",
             twice,
             "Another release about the same people adds its bits, whichever query it answers and "
-            f"however it was chosen: two like this one tell at most {up_bits(twice)} "
+            f"however it was chosen: two like this one tell at most {bits_up(twice)} "
             "about one person.",
             f"{B}, Theorem 6, also adaptive",
         ),
         Consequence(
             "post-processing",
             bits,
-            f"Whatever is computed from the release tells no more: at most {up_bits(bits)}.",
+            f"Whatever is computed from the release tells no more: at most {bits_up(bits)}.",
             f"{B}, Theorem 7",
         ),
     )
@@ -108,8 +109,8 @@ def estimation_error(
         "estimation error",
         _below(absolute),
         f"Whoever knows everything else and thinks every number in the range of {of} equally "
-        f"likely errs by {down(absolute)} on average at least, and by {down(root)} in the root "
-        "mean square.",
+        f"likely errs by {digits_down(absolute, 4)} on average at least, and by "
+        f"{digits_down(root, 4)} in the root mean square.",
         f"{B}, Theorem 4, corrected",
     )
 
@@ -119,8 +120,8 @@ def indistinguishability(telling: int) -> Consequence:
     return Consequence(
         "indistinguishability",
         bits_at_least(telling),
-        f"To somebody who knows nothing about the others, {few(telling)} of the outputs can tell "
-        "one value of a person from another.",
+        f"To somebody who knows nothing about the others, {at_most(telling)} of the outputs can "
+        "tell one value of a person from another.",
         f"{D}, Theorem 5, sharp",
     )
 
@@ -141,7 +142,7 @@ def of_cells(cut: CutBox) -> tuple[Consequence, ...]:
         Consequence(
             "maximin information",
             agreed,
-            f"The answer tells {up_bits(agreed)} about all the data together: in which of "
+            f"The answer tells {bits_up(agreed)} about all the data together: in which of "
             f"{len(cut.outputs):,} cells it lies.",
             f"{A}, Theorem IV.2",
         ),
@@ -151,14 +152,14 @@ def of_cells(cut: CutBox) -> tuple[Consequence, ...]:
             "How far the most telling answer narrows all the data together is not bounded."
             if math.isinf(leaked)
             else "The most telling answer narrows all the data together by "
-            f"{up_bits(leaked)} at most.",
+            f"{bits_up(leaked)} at most.",
             f"{A}, Theorem IV.3",
         ),
         Consequence(
             "reconstruction error",
             error,
             "Whoever reconstructs all the data from the answer may err by "
-            f"{down(error)} or more, whatever the answer is.",
+            f"{digits_down(error, 4)} or more, whatever the answer is.",
             f"{A}, {source}",
         ),
     )
@@ -200,15 +201,15 @@ def of_hypothesis_privacy(epsilon: Fraction | None, success: Fraction) -> tuple[
             "information leakage",
             leak,
             "What the hypothesis tells about the output, L₀(Y;H), is "
-            + ("not bounded by it." if math.isinf(leak) else f"at most {up_bits(leak)}."),
+            + ("not bounded by it." if math.isinf(leak) else f"at most {bits_up(leak)}."),
             f"{D}, Proposition 1, corrected",
         ),
         Consequence(
             "success of a test",
             _below(success),
             "Were both hypotheses equally likely and the data spread evenly under each, the best "
-            f"test would be right with probability {down(success)} or more: this much is not "
-            "hidden.",
+            f"test would be right with probability {digits_down(success, 4)} or more: this much is "
+            "not hidden.",
             f"{D}, Theorem 3, sharpened",
         ),
         Consequence(

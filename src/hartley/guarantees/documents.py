@@ -19,11 +19,12 @@ from hartley.guarantees.answers import (
 )
 from hartley.guarantees.categories import promise_perturbation
 from hartley.guarantees.hypotheses import promise_lines
-from hartley.guarantees.promise import UNRELATED, counted, exactly
+from hartley.guarantees.promise import UNRELATED
 from hartley.guarantees.records import INSIDE, MISSING, count_outputs, promise_records
 from hartley.policies.quantizers.query import Aggregate
 from hartley.ranges.boxes.box import Box, Interval
 from hartley.ranges.boxes.expression import Expression
+from hartley.wording import counted, exactly
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from hartley.errors import OptionError, printable
 from hartley.exact import bits_at_most
 from hartley.guarantees.consequences import of_hypothesis_privacy
-from hartley.guarantees.promise import UNRELATED, D, Promise, down, within
+from hartley.guarantees.promise import UNRELATED, D, Promise
 from hartley.guarantees.records import INSIDE, count_outputs
 from hartley.ranges.boxes.enclosure import range_bounds, shown
 from hartley.ranges.boxes.expression import variables
+from hartley.wording import digits_down, exactly_or_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,11 +44,12 @@ def promise_line(policy: LinePolicy) -> Promise:
     epsilon = None if hidden == total else hidden / (total - hidden)
     left_open = math.inf if epsilon is None else bits_at_most(*(1 + epsilon).as_integer_ratio())
     claim = _stretched if policy.spreads else _blurred
+    private, bits = f"{_epsilon(epsilon)}-private", digits_down(left_open, 4)
     return Promise(
         kind="hypothesis privacy",
         claim=(
-            f"{claim(policy, hidden / total, f'{_epsilon(epsilon)}-private', down(left_open))} "
-            f"No value is moved further than {within(policy.reach)}."
+            f"{claim(policy, hidden / total, private, bits)} "
+            f"No value is moved further than {exactly_or_up(policy.reach)}."
         ),
         value=left_open,
         unit="bits",
@@ -79,25 +81,25 @@ def _fine_enough(policy: LinePolicy) -> str:
     column = printable(policy.column)
     if policy.spreads:
         return f"the values of {column} have no step (of rounded values the release shows the side)"
-    return (
-        f"neighbouring possible values of {column} lie no further apart than {within(policy.reach)}"
-    )
+    apart = exactly_or_up(policy.reach)
+    return f"neighbouring possible values of {column} lie no further apart than {apart}"
 
 
 def _stretched(policy: LinePolicy, share: Fraction, private: str, bits: str) -> str:
     return (
         f"For values of {printable(policy.column)} that have no step: within "
-        f"{within(policy.reach)} of the line {_line(policy)} the release does not show on which "
-        f"side of it a record lies: that is {down(100 * share)} % of all that records could be. "
-        f"Elsewhere it does show. It is {private}, Priv = {bits} bits."
+        f"{exactly_or_up(policy.reach)} of the line {_line(policy)} the release does not show on "
+        f"which side of it a record lies: that is {digits_down(100 * share, 4)} % of all that "
+        f"records could be. Elsewhere it does show. It is {private}, Priv = {bits} bits."
     )
 
 
 def _blurred(policy: LinePolicy, share: Fraction, private: str, bits: str) -> str:
     return (
-        f"Within {within(policy.reach)} of the line {_line(policy)} the line itself is released, "
-        f"which does not show on which side of it a record lies: that is {down(100 * share)} % of "
-        f"all that records could be. Elsewhere it does show. Counted in records it is {private}, "
+        f"Within {exactly_or_up(policy.reach)} of the line {_line(policy)} the line itself is "
+        "released, which does not show on which side of it a record lies: that is "
+        f"{digits_down(100 * share, 4)} % of all that records could be. Elsewhere it does show. "
+        f"Counted in records it is {private}, "
         f"{bits} bits; by the volume of outputs, of which a line has none, Priv = 0."
     )
 
@@ -125,7 +127,7 @@ def plain_box(box: Box) -> dict[str, list[str]]:
 
 
 def _epsilon(epsilon: Fraction | None) -> str:
-    return "infinitely" if epsilon is None else down(epsilon)
+    return "infinitely" if epsilon is None else digits_down(epsilon, 4)
 
 
 COARSER = (

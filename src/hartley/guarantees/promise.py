@@ -4,43 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
-
-from hartley.wording import (
-    at_most as few,
-    bits_down as down_bits,
-    bits_up as up_bits,
-    counted,
-    decimals_down as shown_down,
-    decimals_up as shown_up,
-    digits_down,
-    exactly,
-    exactly_or_up as within,
-    plain_decimal as plain,
-)
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-# Numbers in sentences live in hartley.wording. Their old names stay here until no room uses them.
-__all__ = [
-    "UNRELATED",
-    "A",
-    "B",
-    "Consequence",
-    "D",
-    "Promise",
-    "counted",
-    "down",
-    "down_bits",
-    "exactly",
-    "few",
-    "plain",
-    "shown_down",
-    "shown_up",
-    "up_bits",
-    "within",
-]
+from typing import Any, Literal
 
 A = "Farokhi 2019"
 B = "Farokhi 2019 (Noiseless Privacy)"
@@ -110,14 +74,3 @@ class Promise:
 
     def __str__(self) -> str:
         return self.paragraph()
-
-
-def down(value: float | Fraction) -> str:
-    """Show a number with four digits, rounded down, and nothing below zero.
-
-    Example:
-        >>> from fractions import Fraction
-        >>> down(0.29999), down(57869.2), down(0.0), down(Fraction(3, 10)), down(2.5e-12)
-        ('0.2999', '57,860', '0', '0.3', '2.499e-12')
-    """
-    return "0" if value <= 0 else digits_down(value, 4)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from hartley.errors import printable
 from hartley.exact import bits_at_least, floor_power, parse_number
 from hartley.guarantees.consequences import estimation_error, of_noiseless_privacy
-from hartley.guarantees.promise import UNRELATED, B, Promise, counted, exactly, up_bits
+from hartley.guarantees.promise import UNRELATED, B, Promise
 from hartley.policies.column import Output  # noqa: TC001 - other modules import it from here
+from hartley.wording import bits_up, counted, exactly, noun_for, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -90,7 +91,7 @@ def promise_records(
         kind="local noiseless privacy",
         claim=(
             "Whatever a person's record is, its release is one of at most "
-            f"{counted(outputs, 'value')}: {up_bits(bits)} about the person."
+            f"{counted(outputs, 'value')}: {bits_up(bits)} about the person."
             + compare_budget(budget, outputs)
         ),
         value=bits,
@@ -142,7 +143,7 @@ def _promise_nothing(
         kind="local noiseless privacy",
         claim=(
             f"Nothing is promised about a person: {' and '.join(unbounded)} can take any value and "
-            f"{'is' if len(unbounded) == 1 else 'are'} released as {are}.{beside}"
+            f"{verb_for(len(unbounded), 'is')} released as {are}.{beside}"
         ),
         value=math.inf,
         unit="bits",
@@ -165,7 +166,7 @@ def compare_budget(budget: object, outputs: int) -> str:
     if budget is None:
         return ""
     allowed, bits = floor_power(budget), parse_number(budget, name="the budget in bits")
-    asked = f"the budget of {exactly(bits)} bit{'' if bits == 1 else 's'}"
+    asked = f"the budget of {exactly(bits)} {noun_for(bits, 'bit')}"
     if outputs <= allowed:
         return f" That keeps {asked}."
     return f" That breaks {asked}, which allows {counted(allowed, 'value')}."

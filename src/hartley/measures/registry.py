@@ -8,11 +8,12 @@ Importing this module imports no measure.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
+
+from hartley.wording import counted, percent_down, times
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,27 +100,6 @@ class MeasureEntry:
         return function
 
 
-# --- what the sentences of an audit are made of -----------------------------------------------
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _times(whole: float, part: int, rounding: Callable[[float], int]) -> str:
-    """Show a ratio, rounded so that what is said of it stays true."""
-    ratio = Fraction(whole) / part
-    digits = 0 if ratio >= 100 or ratio.denominator == 1 else 2 if ratio < 10 else 1
-    return f"{rounding(ratio * 10**digits) / 10**digits:,.{digits}f} times"
-
-
-def _share(part: int, whole: int) -> str:
-    """Show a share in percent, rounded down to two digits."""
-    digits = 0 if part == whole else max(0, 1 - math.floor(math.log10(100 * part / whole)))
-    percent = math.floor(Fraction(100 * 10**digits * part, whole)) / 10**digits
-    return f"{percent:.{digits}f} %"
-
-
 def _capacity_note(facts: AuditFacts) -> str:
     from hartley.measures.capacity import LARGEST_PROGRAMME
 
@@ -147,7 +127,7 @@ _ENTRIES = (
         SIZES,
         notation="H₀(X), h₀(X)",
         sentence=lambda facts: (
-            f"Before the release the secret can be any of {_count(facts.secrets, 'value')}."
+            f"Before the release the secret can be any of {counted(facts.secrets, 'value')}."
         ),
     ),
     MeasureEntry(
@@ -160,7 +140,7 @@ _ENTRIES = (
         notation="H₀(X|Y), h₀(X|Y)",
         is_left=True,
         sentence=lambda facts: (
-            f"The least telling released value leaves {_count(facts.most, 'value')} possible."
+            f"The least telling released value leaves {counted(facts.most, 'value')} possible."
         ),
     ),
     MeasureEntry(
@@ -172,7 +152,7 @@ _ENTRIES = (
         SIZES,
         is_left=True,
         sentence=lambda facts: (
-            f"The most telling released value leaves {_count(facts.least, 'value')} possible"
+            f"The most telling released value leaves {counted(facts.least, 'value')} possible"
             + (": it gives the secret away." if facts.least == 1 < facts.secrets else ".")
         ),
     ),
@@ -187,7 +167,7 @@ _ENTRIES = (
             "Some released value leaves every secret possible."
             if facts.most == facts.secrets
             else "Every released value shortens the list of possible secrets at least "
-            f"{_times(facts.secrets, facts.most, math.floor)}."
+            f"{times(Fraction(facts.secrets, facts.most), up=False)}."
         ),
     ),
     MeasureEntry(
@@ -201,7 +181,7 @@ _ENTRIES = (
             "Every released value leaves every secret possible."
             if facts.least == facts.secrets
             else "The most telling released value shortens the list of possible secrets "
-            f"{_times(facts.secrets, facts.least, math.ceil)}."
+            f"{times(Fraction(facts.secrets, facts.least), up=True)}."
         ),
     ),
     MeasureEntry(
@@ -251,7 +231,7 @@ _ENTRIES = (
         COUNTS,
         notation="L(U → Y)",
         sentence=lambda facts: (
-            f"Trying all possibilities takes up to {_count(facts.secrets, 'trial')} without the "
+            f"Trying all possibilities takes up to {counted(facts.secrets, 'trial')} without the "
             f"release; after the most telling released value, up to {facts.least:,}."
         ),
     ),
@@ -267,7 +247,7 @@ _ENTRIES = (
             "No attribute of the secret is narrowed."
             if facts.least == facts.secrets
             else "An attribute of the secret with "
-            f"{_count(facts.secrets - facts.least + 1, 'value')} can be given away in one trial."
+            f"{counted(facts.secrets - facts.least + 1, 'value')} can be given away in one trial."
         ),
     ),
     MeasureEntry(
@@ -290,7 +270,7 @@ _ENTRIES = (
         notation="ε-identifiable",
         sentence=lambda facts: (
             "The smallest budget for which the release is identifiable: every released value "
-            f"leaves at least {_share(facts.least, facts.secrets)} of the secrets possible."
+            f"leaves at least {percent_down(facts.least, facts.secrets)} of the secrets possible."
         ),
     ),
     MeasureEntry(
@@ -329,7 +309,7 @@ _ENTRIES = (
         sentence=lambda facts: (
             "If people were drawn at random, one guess at any function of the secret would succeed "
             + (
-                f"at most {_times(facts.peak_share, 1, math.ceil)} as often with the release."
+                f"at most {times(Fraction(facts.peak_share), up=True)} as often with the release."
                 if facts.peak_share > 1
                 else "no more often with the release."
             )

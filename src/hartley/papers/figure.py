@@ -115,11 +115,13 @@ def choose_figures(wanted: str) -> tuple[str, ...]:
         return names
     chosen = tuple(n for n in names if text in (n.lower(), n.lower().split("/", maxsplit=1)[0]))
     if not chosen:
-        raise OptionError(f"There is no figure '{wanted}'", hint=f"there are {_listed(names)}")
+        raise OptionError(
+            f"There is no figure '{wanted}'", hint=f"there are {_names_by_paper(names)}"
+        )
     return chosen
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _names_by_paper(names: tuple[str, ...]) -> str:
     """Return all names in a line: A/1, 2, 3; B/3, 4."""
     numbers: dict[str, list[str]] = {}
     for name in names:

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
-from hartley.studies.audit import rounded_up, shown
+from hartley.wording import two_decimals_up, value_text
 
 
 def render_page(template: str, **content: Any) -> str:  # noqa: ANN401 - whatever the template shows
@@ -28,7 +28,7 @@ def render_page(template: str, **content: Any) -> str:  # noqa: ANN401 - whateve
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {"shown": shown, "bar": bar, "up": rounded_up}
+    environment.filters |= {"shown": value_text, "bar": bar, "up": two_decimals_up}
     page: str = environment.get_template(template).render(
         style=asset("page.css"), version=version("hartley"), **content
     )

@@ -29,8 +29,8 @@ from hartley.studies.anonymity_findings import (
     AnonymityReport,
     ConfidentialFindings,
     SampledPopulation,
-    counted,
 )
+from hartley.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,6 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.engines.tables.view import OF_COLUMN, left_out_sentence
 from hartley.errors import OptionError
+from hartley.wording import (
+    counted,
+    percent_up,
+    two_decimals_down,
+    two_decimals_up,
+    unit_of,
+    verb_for,
+)
 
 if TYPE_CHECKING:
     from hartley.measures.reidentification import SizeBand
@@ -55,8 +63,8 @@ class ConfidentialFindings:
         return (
             (
                 f"Every class has at least {counted(self.distinct, 'different value')} of {name}, "
-                f"as diverse as {down(self.entropy)} equally frequent ones; one value makes up at "
-                f"most {percent(self.alpha)} of a class."
+                f"as diverse as {two_decimals_down(self.entropy, ROUNDED)} equally frequent ones; "
+                f"one value makes up at most {percent_up(self.alpha)} of a class."
             ),
             self._homogeneity,
             f"Skewness attack on {name}: it fails, no class makes a value more than {SKEWED} times "
@@ -67,7 +75,7 @@ class ConfidentialFindings:
             f"than {SKEWED} times as likely as in the table.",
             (
                 f"To be like the table, a class would have to move up to "
-                f"{percent(self.equal_closeness)} of its records to another value of {name}."
+                f"{percent_up(self.equal_closeness)} of its records to another value of {name}."
             ),
             self._exclusion(unit),
         )
@@ -82,18 +90,19 @@ class ConfidentialFindings:
             f"Homogeneity attack on {self.column}: it succeeds for {self.homogeneous_rows:,} of "
             f"{self.rows:,} records, {self.homogeneous_classes:,} of "
             f"{counted(self.classes, 'class')} "
-            f"{has(self.homogeneous_classes)} one value only."
+            f"{verb_for(self.homogeneous_classes, 'has')} one value only."
         )
 
     def _exclusion(self, unit: str) -> str:
         if math.isinf(self.delta):
+            present = two_decimals_up(self.delta_of_present, ROUNDED)
             return (
                 f"Some class excludes a value of {self.column} for certain, so delta is infinite; "
-                f"over the values that a class has it is {up(self.delta_of_present)} {unit}."
+                f"over the values that a class has it is {present} {unit}."
             )
         return (
             f"No class excludes a value of {self.column}; shares differ from the table's by up to "
-            f"{up(self.delta)} {unit} (delta)."
+            f"{two_decimals_up(self.delta, ROUNDED)} {unit} (delta)."
         )
 
 
@@ -137,7 +146,7 @@ class AnonymityReport:
     @property
     def unit(self) -> str:
         """What the logarithms count."""
-        return {2: "bits", math.e: "nats", 10: "digits"}.get(self.base, f"log{self.base:g} units")
+        return unit_of(self.base)
 
     @property
     def p_sensitive(self) -> int | None:
@@ -170,14 +179,14 @@ class AnonymityReport:
         """What a reader should know, in plain words."""
         return (
             (
-                f"{counted(self.rows, 'record')} fall{'s' * (self.rows == 1)} into "
+                f"{counted(self.rows, 'record')} {verb_for(self.rows, 'falls')} into "
                 f"{counted(self.classes, 'class')} of equal keys, the smallest of "
                 f"{counted(self.k, 'record')}; "
-                f"{counted(self.unique, 'record')} {'is' if self.unique == 1 else 'are'} unique."
+                f"{counted(self.unique, 'record')} {verb_for(self.unique, 'is')} unique."
             ),
             (
-                f"The keys tell up to {up(self.leakage)} {self.unit} about which record somebody "
-                "is (non-stochastic leakage, the record as the secret)."
+                f"The keys tell up to {two_decimals_up(self.leakage, ROUNDED)} {self.unit} about "
+                "which record somebody is (non-stochastic leakage, the record as the secret)."
             ),
             self.risk,
             *(
@@ -193,9 +202,9 @@ class AnonymityReport:
         """What re-identification finds, in plain words."""
         sure = (
             "Whoever knows that somebody is in the table finds the record with a chance of up to "
-            f"{percent(self.prosecutor)}"
+            f"{percent_up(self.prosecutor)}"
         )
-        everybody = f"looking for everybody finds {percent(self.marketer)} on average"
+        everybody = f"looking for everybody finds {percent_up(self.marketer)} on average"
         if self.population is None:
             return (
                 f"{sure} (prosecutor); {everybody} (marketer). Without a population the "
@@ -204,7 +213,7 @@ class AnonymityReport:
         return (
             f"{sure} (prosecutor); whoever knows no more than that somebody is among the "
             f"{counted(self.population.rows, 'person')} of {self.population.table}, of up to "
-            f"{percent(self.journalist)} (journalist); {everybody} (marketer)."
+            f"{percent_up(self.journalist)} (journalist); {everybody} (marketer)."
         )
 
     def __getitem__(self, column: str) -> ConfidentialFindings:
@@ -231,44 +240,3 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - nested plain values
     if isinstance(value, Fraction):
         return float(value)
     return "Infinity" if isinstance(value, float) and math.isinf(value) else value
-
-
-def counted(number: int, noun: str) -> str:
-    """Show a number of things.
-
-    Example:
-        >>> counted(1, "class"), counted(2000, "class")
-        ('1 class', '2,000 classes')
-    """
-    plural = "people" if noun == "person" else f"{noun}es" if noun.endswith("s") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else plural}"
-
-
-def has(number: int) -> str:
-    """Say that so many have something."""
-    return "has" if number == 1 else "have"
-
-
-def percent(share: Fraction) -> str:
-    """Show a share in percent, rounded up: no risk is shown smaller than it is."""
-    return f"{math.ceil(share * 10_000) / 100:g} %"
-
-
-def up(number: float) -> str:
-    """Show a number with two digits, rounded up; what rounding to doubles did is no part of it.
-
-    Example:
-        >>> up(1.231), up(1.23 + 1e-15)
-        ('1.24', '1.23')
-    """
-    return f"{math.ceil(number * 100 - ROUNDED) / 100:.2f}"
-
-
-def down(number: float) -> str:
-    """Show a number with two digits, rounded down; what rounding to doubles did is no part of it.
-
-    Example:
-        >>> down(1.239), down(3 - 1e-15)
-        ('1.23', '3.00')
-    """
-    return f"{math.floor(number * 100 + ROUNDED) / 100:.2f}"

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hartley.measures.registry import MEASURES
-from hartley.studies.anonymity_findings import SKEWED, counted, down, has, percent, up
+from hartley.studies.anonymity_findings import ROUNDED, SKEWED
+from hartley.wording import (
+    counted,
+    percent,
+    percent_up,
+    rounded,
+    two_decimals_down,
+    two_decimals_up,
+    verb_for,
+)
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -54,14 +63,16 @@ def table_measures(report: AnonymityReport) -> tuple[MeasureLine, ...]:
         ),
         _line(
             "record_leakage",
-            f"{up(report.leakage)} {report.unit}",
-            f"About which record somebody is; {up(whole)} {report.unit} would be all.",
+            f"{two_decimals_up(report.leakage, ROUNDED)} {report.unit}",
+            f"About which record somebody is; {two_decimals_up(whole, ROUNDED)} {report.unit} "
+            "would be all.",
             report.leakage / whole if whole else 0.0,
         ),
         _line(
             "unique_records",
             f"{report.unique:,}",
-            f"{percent_of(report.unique, report.rows)} of the records share their keys with nobody."
+            f"{percent(report.unique / report.rows, digits=3)} of the records share their keys "
+            "with nobody."
             if report.unique
             else "Nobody is alone with the keys.",
             report.unique / report.rows,
@@ -97,7 +108,7 @@ def risk_measures(report: AnonymityReport) -> tuple[MeasureLine, ...]:
 
 
 def _risk(name: str, risk: Fraction, sentence: str, *, symbol: str | None = None) -> MeasureLine:
-    return _line(name, percent(risk), sentence, float(risk), symbol=symbol)
+    return _line(name, percent_up(risk), sentence, float(risk), symbol=symbol)
 
 
 def _line(  # noqa: PLR0913 - each is one part of the line
@@ -134,20 +145,20 @@ def column_measures(found: ConfidentialFindings, unit: str) -> tuple[MeasureLine
         ),
         _line(
             "entropy_diversity",
-            down(found.entropy),
+            two_decimals_down(found.entropy, ROUNDED),
             "The least diverse class is as diverse as so many equally frequent values.",
         ),
         *(_recursive(length, least) for length, least in found.recursive),
         _line(
             "alpha_share",
-            percent(found.alpha),
+            percent_up(found.alpha),
             "One value makes up at most so much of a class.",
             float(found.alpha),
         ),
         *(
             _line(
                 name,
-                up4(t),
+                rounded(t, 4, up=True),
                 f"Earth mover's distance of the worst class to the table, {words}.",
                 float(t),
             )
@@ -156,7 +167,7 @@ def column_measures(found: ConfidentialFindings, unit: str) -> tuple[MeasureLine
         ),
         _line(
             "t_closeness",
-            f"{up(found.kullback_leibler)} {unit}",
+            f"{two_decimals_up(found.kullback_leibler, ROUNDED)} {unit}",
             "Kullback-Leibler divergence of the worst class from the table.",
         ),
         _delta(found, unit),
@@ -166,7 +177,7 @@ def column_measures(found: ConfidentialFindings, unit: str) -> tuple[MeasureLine
 def _recursive(length: int, least: Fraction | None) -> MeasureLine:
     return _line(
         "recursive_diversity",
-        "none" if least is None else f"> {up(float(least))}",
+        "none" if least is None else f"> {two_decimals_up(float(least), ROUNDED)}",
         f"No c is enough: a class has fewer than {length} values."
         if least is None
         else "It holds for every c above this, which is rounded up.",
@@ -180,12 +191,12 @@ def _delta(found: ConfidentialFindings, unit: str) -> MeasureLine:
             "delta_disclosure",
             "∞",
             "Some class excludes a value for certain; over the values that a class has it is "
-            f"{up(found.delta_of_present)} {unit}.",
+            f"{two_decimals_up(found.delta_of_present, ROUNDED)} {unit}.",
             1.0,
         )
     return _line(
         "delta_disclosure",
-        f"{up(found.delta)} {unit}",
+        f"{two_decimals_up(found.delta, ROUNDED)} {unit}",
         "The log of the share of a value in a class over that in the table, at most.",
     )
 
@@ -206,7 +217,7 @@ def _attacks(found: ConfidentialFindings) -> tuple[Attack, ...]:
             given_away > 0,
             given_away,
             found.rows,
-            f"{alike:,} of {classes} {has(alike)} one value only."
+            f"{alike:,} of {classes} {verb_for(alike, 'has')} one value only."
             if given_away
             else "No class has one value only."
             if found.values > 1
@@ -224,24 +235,3 @@ def _attacks(found: ConfidentialFindings) -> tuple[Attack, ...]:
             else f"No class makes a value more than {SKEWED} times as likely as in the table.",
         ),
     )
-
-
-def up4(share: Fraction) -> str:
-    """Show a share from 0 to 1 with four digits, rounded up.
-
-    Example:
-        >>> from fractions import Fraction
-        >>> up4(Fraction(1, 3))
-        '0.3334'
-    """
-    return f"{math.ceil(share * 10_000) / 10_000:.4f}"
-
-
-def percent_of(part: int, whole: int) -> str:
-    """Show a part in percent, to three digits.
-
-    Example:
-        >>> percent_of(1, 3), percent_of(0, 3)
-        ('33.3 %', '0 %')
-    """
-    return f"{100 * part / whole:.3g} %"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from hartley.engines.counting.totals import exact_totals
 from hartley.engines.maps.writing import write_record
 from hartley.errors import ColumnError, InputError
+from hartley.wording import counted, verb_for
 
 if TYPE_CHECKING:
     import os
@@ -85,8 +86,8 @@ def refuse_missing(what: str, counts: ColumnCounts) -> None:
     lost = counts.missing + counts.undefined
     if lost:
         raise ColumnError(
-            f"{lost:,} value{'' if lost == 1 else 's'} of '{what}' "
-            f"{'is' if lost == 1 else 'are'} missing, which the promise of the policy does not "
+            f"{counted(lost, 'value')} of '{what}' "
+            f"{verb_for(lost, 'is')} missing, which the promise of the policy does not "
             "allow for",
             hint="leave these rows out of the table, or design a release that counts them",
         )

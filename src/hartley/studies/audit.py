@@ -5,18 +5,18 @@ from __future__ import annotations
 import html
 import math
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.errors import ColumnError, OptionError, printable
+from hartley.errors import ColumnError, OptionError
 from hartley.exact import log_ratio
 from hartley.measures.guessing import worst_attribute
 from hartley.measures.hypothesis import analyse_hypothesis
 from hartley.ranges.relations.relation import ROW, Relation, RowType
 from hartley.studies.findings import MeasureFinding, find_all
 from hartley.studies.sweep import Sweep, SweepPoint, sweep_steps
+from hartley.wording import listed, two_decimals_up, unit_of, value_text, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     """Told what is being done and which share of it is done."""
 
 NARROWEST = 10
-LONGEST_SHOWN = 80
 
 
 @dataclass(frozen=True)
@@ -87,26 +86,25 @@ class AuditReport:
 
     @property
     def _sentence(self) -> str:
-        leaked, total = (
-            rounded_up(self[name].value) for name in ("nonstochastic_leakage", "hartley_entropy")
-        )
+        leaked = two_decimals_up(self["nonstochastic_leakage"].value)
+        total = two_decimals_up(self["hartley_entropy"].value)
         fewest = self.narrowest[0].secrets_left
-        secret = "the record" if self.secret_is_record else _listed(self.secret)
-        released = _listed(self.released)
+        secret = "the record" if self.secret_is_record else _columns(self.secret)
+        released = _columns(self.released)
         noun = "record" if self.secret_is_record else "value"
         if fewest == self.secret_values:
-            tell = "tells" if len(self.released) == 1 else "tell"
+            tell = verb_for(len(self.released), "tells")
             return f"{released} {tell} nothing about {secret}: every {noun} stays possible."
         return (
             f"{released} can tell up to {leaked} of the {total} {self.unit} of {secret}: "
             f"at worst {fewest:,} of {self.secret_values:,} {noun}s "
-            f"stay{'s' * (fewest == 1)} possible."
+            f"{verb_for(fewest, 'stays')} possible."
         )
 
     @property
     def unit(self) -> str:
         """What the numbers count."""
-        return {2: "bits", math.e: "nats", 10: "digits"}.get(self.base, f"log{self.base:g} units")
+        return unit_of(self.base)
 
     def __getitem__(self, name: str) -> MeasureFinding:
         for finding in self.findings:
@@ -192,7 +190,7 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
     _check_sweep(relation, wish)
     summary = relation.compute(None if progress is None else lambda share: progress("count", share))
     if summary.secrets == 1:
-        what = f"'{_listed(relation.secret_names)}' holds one value only, so there is nothing to "
+        what = f"'{_columns(relation.secret_names)}' holds one value only, so there is nothing to "
         if secret is ROW:
             what = "is the record, of which the table holds one only, so there is nothing left to "
         raise ColumnError(f"The secret {what}tell about it", hint="choose another secret")
@@ -263,13 +261,13 @@ def _worst(relation: Relation) -> str:
         return "No attribute of the secret is narrowed at all."
     if worst.merged_count == 1:
         return (
-            f"The secret itself: the release of {shown(worst.released)} leaves one of its "
+            f"The secret itself: the release of {value_text(worst.released)} leaves one of its "
             f"{worst.values:,} values possible."
         )
     return (
         f"An attribute with {worst.values:,} values: whether the secret is among the "
-        f"{worst.merged_count:,} that the release of {shown(worst.released)} leaves possible, and "
-        "otherwise which one it is. That release gives it away in one trial."
+        f"{worst.merged_count:,} that the release of {value_text(worst.released)} leaves possible, "
+        "and otherwise which one it is. That release gives it away in one trial."
     )
 
 
@@ -303,7 +301,7 @@ def _notes(relation: Relation) -> list[str]:
         notes += view.missing_notes
     if summary.released == 1:
         notes.append(
-            f"The released side '{_listed(relation.released_names)}' holds one value only, so it "
+            f"The released side '{_columns(relation.released_names)}' holds one value only, so it "
             "tells nothing; hint: check that this is the column you mean to release."
         )
     if relation.note:
@@ -311,37 +309,10 @@ def _notes(relation: Relation) -> list[str]:
     return notes
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _columns(names: tuple[str, ...]) -> str:
     if len(names) > 5:
-        return f"the {len(names)} columns {shown(names[0])} to {shown(names[-1])}"
-    *first, last = map(shown, names)
-    return f"{', '.join(first)} and {last}" if first else last
-
-
-def rounded_up(value: float) -> str:
-    """Show a leakage with two decimals, rounded up, so that "up to" stays true.
-
-    Example:
-        >>> rounded_up(2.5849625), rounded_up(3.0)
-        ('2.59', '3.00')
-    """
-    return f"{math.ceil(Fraction(value) * 100) / 100:.2f}" if math.isfinite(value) else str(value)
-
-
-def shown(value: object) -> str:
-    """Show a released value as people write it.
-
-    Example:
-        >>> shown((17.5, "F", None))
-        '17.5, F, missing'
-    """
-    if isinstance(value, tuple):
-        return ", ".join(map(shown, value))
-    if isinstance(value, float):
-        whole = value.is_integer() and abs(value) < 1e15
-        return f"{int(value):,}" if whole else repr(value)
-    text = "missing" if value is None else printable(str(value))
-    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
+        return f"the {len(names)} columns {value_text(names[0])} to {value_text(names[-1])}"
+    return listed(map(value_text, names))
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - nested plain values

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.engines.tables.sources import open_table
+from hartley.engines.tables.table import names_of
 from hartley.errors import OptionError
-from hartley.exact import two_digits_up
 from hartley.policies.distortion.model import PrivacyDistortion
-from hartley.policies.distortion.result import CAVEATS, missed_sentence, unit_of
+from hartley.policies.distortion.result import CAVEATS, missed_sentence
 from hartley.policies.gaussian.bound import GaussianFrontier
 from hartley.policies.gaussian.mixture import mutual_information_bound
 from hartley.policies.gaussian.model import read_gaussian
+from hartley.wording import listed, two_digits_up, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -158,8 +159,8 @@ class CurveReport:
         largest, one = self.curve.largest_risk, len(self.key) == 1
         told = faithful_sentence(
             self.curve.objective,
-            _listed(self.confidential),
-            _listed(self.key),
+            listed(self.confidential),
+            listed(self.key),
             one=one,
             told=shown_risk(largest, self.unit),
         )
@@ -278,8 +279,8 @@ def curve(  # noqa: PLR0913 - each is one choice of the user's
     return CurveReport(
         table=opened.name,
         rows=model.rows or 0,
-        confidential=_names(confidential),
-        key=_names(key),
+        confidential=names_of(confidential),
+        key=names_of(key),
         distortion=distortion.replace("_", "-"),
         confidential_values=model.joint.matrix.shape[0],
         key_values=len(model.values),
@@ -338,11 +339,3 @@ def _numbers(values: Sequence[Any]) -> NDArray[np.float64] | None:
     except (TypeError, ValueError):
         return None
     return numbers if np.isfinite(numbers).all() else None
-
-
-def _names(columns: str | Sequence[str]) -> tuple[str, ...]:
-    return (columns,) if isinstance(columns, str) else tuple(columns)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

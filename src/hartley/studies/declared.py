@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.errors import ColumnError
 from hartley.exact import parse_step
-from hartley.guarantees.promise import exactly
 from hartley.ranges.boxes.box import Interval
 from hartley.studies.specification_fields import as_written, read_number, refuse_unknown
+from hartley.wording import exactly
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hartley.guarantees.certify import certify
-from hartley.guarantees.promise import counted, down, exactly, plain, up_bits
 from hartley.policies.document import PolicyDocument
 from hartley.policies.quantizers.calibration import levels_for_error
 from hartley.ranges.boxes.enclosure import attained_range
@@ -17,6 +15,7 @@ from hartley.studies.drafting import draft
 from hartley.studies.picture import draw
 from hartley.studies.specification import Specification
 from hartley.studies.tradeoff_sentences import MISSING_COUNTS
+from hartley.wording import bits_up, counted, digits_down, exactly, exactly_or_up, listed, noun_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,18 +48,19 @@ class Design:
         wanted, columns = self.specification, self.document.columns
         if wanted.objective == "hypothesis":
             return _line_headline(wanted, self.certificate)
-        bits = up_bits(self.certificate.value)
+        bits = bits_up(self.certificate.value)
         if wanted.query is None:
             return (
                 f"A record is released as one of {_outputs(columns):,} combinations of "
-                f"{_listed(wanted.columns)}: at most {bits} about its person."
+                f"{listed(wanted.columns)}: at most {bits} about its person."
             )
         (column,) = columns
         assert column.cells is not None  # what a query is quantized by
         cells = counted(column.cells.levels, "cell")
         return (
             f"{wanted.query} is released in {cells}, never more than "
-            f"{_at_most(column.cells.error)} from the truth: at most {bits} about any one person."
+            f"{exactly_or_up(column.cells.error)} from the truth: at most {bits} about any one "
+            "person."
         )
 
     @cached_property
@@ -87,13 +87,16 @@ class Design:
         if wanted.objective == "hypothesis":
             assert wanted.error is not None  # the objective needs it
             return (
-                (down(promised.value), "bits of privacy against the hypothesis"),
-                (f"{down(100 * _open_share(promised))} %", "of all records leave it open"),
+                (digits_down(promised.value, 4), "bits of privacy against the hypothesis"),
+                (
+                    f"{digits_down(100 * _open_share(promised), 4)} %",
+                    "of all records leave it open",
+                ),
                 (exactly(wanted.error), "furthest that a value is moved"),
             )
         told = "about any one person" if wanted.aggregate is not None else "about the person"
         outputs = _outputs(self.document.columns)
-        number, unit = up_bits(promised.value).split(" ", 1)
+        number, unit = bits_up(promised.value).split(" ", 1)
         found = [
             (number, f"{unit} {told} at most"),
             (f"{outputs:,}", "different releases" if wanted.query is None else "cells"),
@@ -101,7 +104,7 @@ class Design:
         errors = {column.name: column.error for column in self.document.columns}
         for name, error in errors.items() if len(errors) <= 2 else ():
             if error is not None:
-                found.append((_at_most(error), f"largest error of {name}"))
+                found.append((exactly_or_up(error), f"largest error of {name}"))
         if wanted.people is not None:
             found.append((f"{wanted.people:,}", "people"))
         return tuple(found)
@@ -183,17 +186,6 @@ def _record(wanted: Specification) -> dict[str, Any]:
     return found | ({"columns": ranges} if ranges else {})
 
 
-def _at_most(number: Fraction) -> str:
-    """Show a number exactly where that is short, else rounded up to four digits."""
-    shown = exactly(number)
-    if "/" not in shown:
-        return shown
-    rounded = Context(prec=4, rounding=ROUND_CEILING).divide(
-        Decimal(number.numerator), Decimal(number.denominator)
-    )
-    return plain(rounded)
-
-
 def _written(number: Fraction) -> str:
     """Write an exact number as a decimal where that is exact and short, else as a fraction."""
     return exactly(number).replace(",", "")
@@ -204,8 +196,8 @@ def _written(number: Fraction) -> str:
 
 def _what(wanted: Specification) -> str:
     if wanted.hypothesis is not None:
-        return f"{_listed(wanted.columns)} that hides whether {wanted.hypothesis}"
-    return wanted.query or f"records of {_listed(wanted.columns)}"
+        return f"{listed(wanted.columns)} that hides whether {wanted.hypothesis}"
+    return wanted.query or f"records of {listed(wanted.columns)}"
 
 
 def _of_objective(wanted: Specification, certificate: Certificate) -> list[str]:
@@ -217,13 +209,17 @@ def _of_objective(wanted: Specification, certificate: Certificate) -> list[str]:
         return [f"No release within {exactly(wanted.error)} has a larger smallest cell, {grid}."]
     if wanted.objective == "bits" and wanted.bits is not None:
         left = float(wanted.bits) - certificate.value
-        kept = f"{exactly(wanted.bits)} bit{'s' * (wanted.bits != 1)} were asked for"
+        kept = f"{exactly(wanted.bits)} {noun_for(wanted.bits, 'bit')} were asked for"
         if wanted.query is not None:
             return [f"{kept}; more equal cells would break them."] if certificate.sound else []
         return [
             f"{kept}, and no other numbers of levels have a smaller largest "
             + ("weighted error" if wanted.weights else "error")
-            + (f"; {down(left)} bits are of no use to any column." if left >= 0.01 else ".")
+            + (
+                f"; {digits_down(left, 4)} bits are of no use to any column."
+                if left >= 0.01
+                else "."
+            )
         ]
     return []
 
@@ -254,8 +250,9 @@ def _line_headline(wanted: Specification, certificate: Certificate) -> str:
     assert error is not None
     share = _open_share(certificate)
     return (
-        f"{threshold.column} is moved by up to {exactly(error)}, so that {down(100 * share)} % of "
-        f"all possible records leave open whether {wanted.hypothesis}."
+        f"{threshold.column} is moved by up to {exactly(error)}, so that "
+        f"{digits_down(100 * share, 4)} % of all possible records leave open whether "
+        f"{wanted.hypothesis}."
     )
 
 
@@ -266,8 +263,3 @@ def _open_share(certificate: Certificate) -> float:
 
 def _outputs(columns: tuple[ColumnPolicy, ...]) -> int:
     return math.prod(column.levels for column in columns if column.levels is not None)
-
-
-def _listed(names: Mapping[str, object]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from hartley.errors import OptionError
 from hartley.exact import floor_power
-from hartley.guarantees.promise import exactly
 from hartley.policies.categories.merging import CategoryMerging
 from hartley.policies.kinds import CutColumn, KeptColumn, LineColumn, MergedColumn, QuantizedColumn
 from hartley.policies.quantizers.allocation import allocate_bits
@@ -18,6 +17,7 @@ from hartley.policies.quantizers.optimal import optimal_quantizer
 from hartley.policies.quantizers.quantizer import UniformQuantizer
 from hartley.ranges.boxes.box import Box
 from hartley.ranges.boxes.expression import mean, total, variables
+from hartley.wording import exactly
 
 if TYPE_CHECKING:
     from hartley.policies.kinds import ColumnPolicy

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.measures.registry import AUDITED, MEASURES, AuditFacts
+from hartley.wording import rounded
 
 if TYPE_CHECKING:
     from hartley.measures.registry import Certainty
@@ -31,8 +32,7 @@ class MeasureFinding:
         """The value with four decimals: what may leak rounded up, what is left rounded down."""
         if not math.isfinite(self.value):
             return str(self.value)
-        rounding = math.floor if MEASURES[self.name].is_left else math.ceil
-        return f"{rounding(Fraction(self.value) * 10_000) / 10_000:.4f}"
+        return rounded(Fraction(self.value), 4, up=not MEASURES[self.name].is_left)
 
 
 def find_all(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from hartley.engines.tables.table import names_of
 from hartley.errors import OptionError
 from hartley.policies.records.generalisation import AnonymizedTable
 from hartley.policies.records.group_averages import ColumnLoss, Microaggregation
@@ -86,7 +87,7 @@ def check_release(
     else:
         rows, keys, hidden = release.released, release.columns, release.kept
     if confidential is not None:
-        hidden = (confidential,) if isinstance(confidential, str) else tuple(confidential)
+        hidden = names_of(confidential)
     report = anonymity(_told(rows, keys), keys=keys, confidential=_present(rows, hidden))
     return replace(report, table="the release")
 

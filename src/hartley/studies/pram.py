@@ -13,6 +13,7 @@ import numpy as np
 from hartley.engines.counting.pairs import distinct_counts
 from hartley.engines.maps.writing import check_form, refuse_overwriting
 from hartley.engines.tables.sources import open_table
+from hartley.engines.tables.table import names_of
 from hartley.engines.tables.view import prepare
 from hartley.errors import ColumnError, OptionError
 from hartley.files import check_files, written_together
@@ -228,9 +229,9 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
     """
     if out is None:
         raise OptionError("No file to write is named", hint="give out=, a .parquet or .csv file")
-    about = () if confidential is None else _listed(confidential)
+    about = () if confidential is None else names_of(confidential)
     wish = RuleWish(lam, distortion, risk, distance, about)
-    groups = [_listed(group) for group in _listed(columns)]
+    groups = [names_of(group) for group in names_of(columns)]
     check_rule_choice(groups, rules, wish, retain=retain, matrix=matrix, invariant=invariant)
     check_form(out, spreadsheet_safe=spreadsheet_safe)  # before anything is counted
     opened = open_table(table)
@@ -343,7 +344,7 @@ def _perturbed(draw: TableDraw, place: int, leakage: PramLeakage) -> PerturbedCo
 
 def policy_of(rules: Rules, keep: str | Sequence[str] = ()) -> PolicyDocument:
     """Return the policy of rules, of a file or as it is, with columns to keep beside them."""
-    kept = tuple(KeptColumn(name) for name in _listed(keep))
+    kept = tuple(KeptColumn(name) for name in names_of(keep))
     if isinstance(rules, PolicyDocument):
         policy = rules
     elif isinstance(rules, Pram):
@@ -433,7 +434,3 @@ def _counts(table: Table, prams: Sequence[Pram]) -> NDArray[np.int64]:
         at.append(codes)
     np.add.at(counts, tuple(at), found.column("n").to_numpy())
     return counts
-
-
-def _listed(columns: str | Sequence[Any]) -> tuple[Any, ...]:
-    return (columns,) if isinstance(columns, str) else tuple(columns)

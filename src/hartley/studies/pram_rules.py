@@ -19,6 +19,7 @@ from hartley.policies.distortion.model import PrivacyDistortion
 from hartley.policies.perturbation.best_matrix import least_leaking
 from hartley.policies.perturbation.matrix import MOST_VALUES, ExactMatrix
 from hartley.policies.perturbation.pram import Pram
+from hartley.wording import counted, verb_for
 
 if TYPE_CHECKING:
     import os
@@ -221,8 +222,8 @@ def count_values(table: Table, columns: Sequence[str], missing: str) -> dict[tup
     lost = next((column for column in view.columns if column.missing), None)
     if missing == "refuse" and lost is not None:
         raise ColumnError(
-            f"{lost.missing:,} value{'' if lost.missing == 1 else 's'} of column '{lost.name}' "
-            f"{'is' if lost.missing == 1 else 'are'} missing",
+            f"{counted(lost.missing, 'value')} of column '{lost.name}' "
+            f"{verb_for(lost.missing, 'is')} missing",
             hint="drop such rows, or make missing a value that is perturbed too: --missing value",
         )
     found = distinct_counts(view)

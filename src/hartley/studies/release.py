@@ -24,6 +24,7 @@ from hartley.policies.perturbation.drawing import TableDraw
 from hartley.policies.quantizers.query import Aggregate, parse_query
 from hartley.ranges.boxes.enclosure import range_bounds
 from hartley.studies.answer import refuse_missing, release_answers
+from hartley.wording import counted, exactly, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +86,8 @@ class ReleasedColumn:
         )
         if self.listed:
             where = "that the policy was designed for"
-        return f"{self.name} is released within {_shown(self.error)} of {what}, for values {where}."
+        error = exactly(self.error)
+        return f"{self.name} is released within {error} of {what}, for values {where}."
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -99,8 +101,8 @@ class ReleasedColumn:
             (self.undefined, "without a value of the formula and {was} released as missing"),
         ]
         return tuple(
-            f"{_values(rows)} of {self._read} {'is' if rows == 1 else 'are'} "
-            f"{what.format(was='was' if rows == 1 else 'were')}."
+            f"{counted(rows, 'value')} of {self._read} {verb_for(rows, 'is')} "
+            f"{what.format(was=verb_for(rows, 'was'))}."
             for rows, what in told
             if rows
         )
@@ -125,14 +127,13 @@ class ReleaseReport:
         if self.is_answer:
             told = [f"{column.of} over {column.people:,} people" for column in self.columns]
             return (
-                f"{' and '.join(told)} of {self.table} {'was' if len(told) == 1 else 'were'} "
+                f"{' and '.join(told)} of {self.table} {verb_for(len(told), 'was')} "
                 f"released to {Path(self.path).name}."
             )
-        many = len(self.columns) != 1
-        rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
+        columns = counted(len(self.columns), "column")
         return (
-            f"{rows} of {self.table} with {len(self.columns)} column{'s' * many} "
-            f"{'was' if self.rows == 1 else 'were'} released to {Path(self.path).name}."
+            f"{counted(self.rows, 'row')} of {self.table} with {columns} "
+            f"{verb_for(self.rows, 'was')} released to {Path(self.path).name}."
         )
 
     @property
@@ -371,8 +372,8 @@ def _refuse_crowded_ends(table: Table, line: LinePolicy) -> None:
     )
     if crowd:
         raise ColumnError(
-            f"{_values(crowd)} of column '{line.column}' of {table.name} "
-            f"{'lies' if crowd == 1 else 'lie'} at or beyond an end of the declared range that is "
+            f"{counted(crowd, 'value')} of column '{line.column}' of {table.name} "
+            f"{verb_for(crowd, 'lies')} at or beyond an end of the declared range that is "
             "within reach of the line, where stretching shows the side",
             hint='declare a range that ends beyond all values, or kind = "blur"',
         )
@@ -423,18 +424,3 @@ def _released_answer(answer: ReleasedAnswer) -> ReleasedColumn:
 
 def _paths(policy: object) -> tuple[str, ...]:
     return () if isinstance(policy, PolicyDocument) else (str(policy),)
-
-
-def _values(rows: int) -> str:
-    return "1 value" if rows == 1 else f"{rows:,} values"
-
-
-def _shown(number: Fraction) -> str:
-    """Show an exact number as a decimal where that is exact, else as a fraction.
-
-    Example:
-        >>> _shown(Fraction(1, 2)), _shown(Fraction(5)), _shown(Fraction(1, 3))
-        ('0.5', '5', '1/3')
-    """
-    decimal = f"{float(number):g}"
-    return decimal if Fraction(decimal) == number else str(number)

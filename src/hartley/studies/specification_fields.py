@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from hartley.errors import InputError, OptionError
 from hartley.exact import parse_number
-from hartley.guarantees.promise import exactly
+from hartley.wording import exactly
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

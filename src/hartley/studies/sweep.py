@@ -167,7 +167,7 @@ def _distortion(numbers: NDArray[np.float64], step: Fraction) -> float:
 
 def _measure(relation: Relation, step: Fraction, distortion: float, base: float) -> SweepPoint:
     return SweepPoint(
-        step=_decimal(step),
+        step=_step_text(step),
         distortion=distortion,
         released_values=relation.summary.released,
         nonstochastic_leakage=nonstochastic_leakage(relation, base=base),
@@ -178,5 +178,6 @@ def _measure(relation: Relation, step: Fraction, distortion: float, base: float)
     )
 
 
-def _decimal(step: Fraction) -> str:
+def _step_text(step: Fraction) -> str:
+    """Write a step as files keep it: readable as a double, so never as a fraction."""
     return str(step.numerator) if step.denominator == 1 else f"{float(step):g}"

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_DOWN, Context, Decimal
-from fractions import Fraction  # noqa: TC003 - the examples use it
 from typing import TYPE_CHECKING
 
-from hartley.guarantees.promise import down, exactly, plain, up_bits
+from hartley.wording import bits_up, digits_down, exactly, tenth_percent_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +25,7 @@ def query_sentences(wanted: Specification, point: QueryPoint) -> tuple[str, ...]
     found = [
         (
             f"Within an error of {exactly(point.error)}, {about} takes {cells} and tells at most "
-            f"{up_bits(facts.person_bits)} about any one person."
+            f"{bits_up(facts.person_bits)} about any one person."
         ),
         _together(facts),
     ]
@@ -39,17 +37,17 @@ def query_sentences(wanted: Specification, point: QueryPoint) -> tuple[str, ...]
     # Of a record by itself the theorem says as many cells; that one may be missing comes on top.
     if printed is not None and printed < facts.person_bits and not facts.counts_missing:
         found.append(
-            f"Theorem 8 as printed would say {up_bits(printed)} about one person, which is too "
+            f"Theorem 8 as printed would say {bits_up(printed)} about one person, which is too "
             "little; the rule used here is the corrected one."
         )
     return (*found, *_adversary(facts))
 
 
 def _together(facts: CellFacts) -> str:
-    told = f"All data together: I⋆ = {up_bits(facts.maximin_information)}"
+    told = f"All data together: I⋆ = {bits_up(facts.maximin_information)}"
     privacy = f"P₂ = 1/I⋆ = {_metric(facts.privacy_of_information)}"
     if facts.leakage is not None:
-        told += f", L₀ = {up_bits(facts.leakage)}"
+        told += f", L₀ = {bits_up(facts.leakage)}"
         privacy += f" and P₁ = 1/L₀ = {_metric(facts.privacy_of_leakage)}"
     return f"{told}; the privacy metrics of the paper are {privacy}."
 
@@ -59,7 +57,7 @@ def _least(point: QueryPoint, least: float, equal: float) -> str:
     sure = limit is not None and least <= limit + 1e-9
     if least < equal:
         rest = "and no policy within the error leaks less" if sure else "as far as was looked for"
-        return f"Cells of least leakage tell L₀ = {up_bits(least)} instead, {rest}."
+        return f"Cells of least leakage tell L₀ = {bits_up(least)} instead, {rest}."
     return (
         f"No other cells within the error leak less{'' if sure else ', as far as was looked for'}."
     )
@@ -69,14 +67,14 @@ def _adversary(facts: CellFacts) -> tuple[str, ...]:
     words = "Whoever reconstructs all data has to reckon with an error of "
     bound = facts.smallest_error_bound
     if facts.smallest_error is not None:
-        alone = "" if bound is None else f"; Theorem II.2 alone promises {down(bound)}"
-        shown = f"{down(facts.smallest_error)} even after the most telling answer"
+        alone = "" if bound is None else f"; Theorem II.2 alone promises {digits_down(bound, 4)}"
+        shown = f"{digits_down(facts.smallest_error, 4)} even after the most telling answer"
         return (f"{words}{shown}{alone}.",)
-    return () if bound is None else (f"{words}{down(bound)} or more, by Theorem II.2.",)
+    return () if bound is None else (f"{words}{digits_down(bound, 4)} or more, by Theorem II.2.",)
 
 
 def _metric(value: float | None) -> str:
-    return "infinite" if value is None or value == math.inf else down(value)
+    return "infinite" if value is None or value == math.inf else digits_down(value, 4)
 
 
 def record_sentences(
@@ -107,12 +105,12 @@ def record_sentences(
 def line_sentences(point: LinePoint) -> tuple[str, ...]:
     """Say how well a hypothesis is hidden within an error."""
     kept, claimed = point.stretch, _metric(point.blur.claimed)
-    deciding = math.ceil(kept.deciding_share * 1000) / 10
+    deciding = tenth_percent_up(kept.deciding_share)
     kept_words = f"epsilon = {_metric(kept.epsilon)}: Priv = {_metric(kept.privacy)} bits"
     return (
         (
             f"Within an error of {exactly(point.error)}, stretching keeps {kept_words}, and "
-            f"{deciding:g} % of the outputs still decide."
+            f"{deciding} of the outputs still decide."
         ),
         (
             f"Blurring as printed claims epsilon = {claimed}. It leaves as many records open, but "
@@ -122,30 +120,3 @@ def line_sentences(point: LinePoint) -> tuple[str, ...]:
         "A larger error hides more; for small errors epsilon falls in proportion to the error.",
         "Priv counts outputs only, so it can be raised by stretching what decides nothing.",
     )
-
-
-def digits_down(value: float) -> str:
-    """Show a number with three digits, rounded down.
-
-    Example:
-        >>> digits_down(2.8284), digits_down(57869.2), digits_down(0.000034567), digits_down(0)
-        ('2.82', '57,800', '3.45e-5', '0')
-    """
-    if value <= 0:
-        return "0"
-    number = Context(prec=3, rounding=ROUND_DOWN).create_decimal(Decimal(value))
-    return plain(number) if value >= 1e-3 else f"{number:.2e}".replace("e-0", "e-")
-
-
-def digits_up(value: Fraction) -> str:
-    """Show an exact number; one that is not short, rounded up to five digits.
-
-    Example:
-        >>> digits_up(Fraction(1, 2)), digits_up(Fraction(1, 3))
-        ('0.5', '0.33334')
-    """
-    text = exactly(value)
-    if "/" not in text and len(text) <= 8:
-        return text
-    above = Context(prec=5, rounding=ROUND_CEILING)
-    return plain(above.divide(Decimal(value.numerator), Decimal(value.denominator)))

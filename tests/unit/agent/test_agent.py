@@ -23,8 +23,8 @@ from hartley.agent.quotes import Wish, quote
 from hartley.agent.repricing import verify_prices
 from hartley.engines.coded import copying
 from hartley.errors import EngineError, InputError, OptionError, Pending, Refused, Stale
-from hartley.guarantees.promise import down_bits
 from hartley.ranges.schema.schema import Schema
+from hartley.wording import bits_down
 
 AGES = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90]
 DATA = {
@@ -882,7 +882,7 @@ def test_answers_become_tables_of_other_packages(agent):
 def test_the_summary_says_what_is_promised_spent_and_asked(agent):
     agent.ask([OLD, "SELECT AVG(age) FROM people"], bits=1)
     first, second, third = agent.summary().splitlines()
-    size = down_bits(Schema.read(SCHEMA).record_bits)
+    size = bits_down(Schema.read(SCHEMA).record_bits)
     assert first.startswith(f"Dataset people: all the {size} of a record")  # 11 < 12 bits
     assert "of which open columns 1 bit" in second
     assert third == "Paid for: 1 batch with 2 statistics."

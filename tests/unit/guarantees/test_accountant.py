@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least, bits_at_most, floor_power
 from hartley.guarantees.accountant import Accountant, ChargedBudget
-from hartley.guarantees.promise import shown_down, shown_up
+from hartley.wording import decimals_down, decimals_up
 
 CELLS = st.lists(st.integers(1, 40), max_size=12)
 
@@ -143,5 +143,5 @@ def test_a_full_budget_has_no_room():
 
 @given(st.floats(0, 999))
 def test_shown_bits_are_rounded_against_the_reader(bits):
-    assert Decimal(shown_down(bits)) <= Decimal(bits) <= Decimal(shown_up(bits))
-    assert Decimal(shown_up(bits)) - Decimal(shown_down(bits)) <= Decimal("0.001")
+    assert Decimal(decimals_down(bits)) <= Decimal(bits) <= Decimal(decimals_up(bits))
+    assert Decimal(decimals_up(bits)) - Decimal(decimals_down(bits)) <= Decimal("0.001")

@@ -19,10 +19,10 @@ from hartley import (
 )
 from hartley.guarantees.certify import certify
 from hartley.guarantees.consequences import estimation_error, of_hypothesis_privacy
-from hartley.guarantees.promise import down, exactly, up_bits
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import QuantizedColumn
 from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.wording import bits_up, digits_down, exactly
 
 POINTS = 7
 
@@ -167,9 +167,9 @@ def test_an_open_and_a_hidden_hypothesis_have_the_ends_of_the_numbers():
 
 @given(value=st.floats(1e-5, 1e15))
 def test_numbers_in_sentences_are_rounded_to_the_side_on_which_they_stay_true(value):
-    above = Fraction(up_bits(value).split(" ")[0].replace(",", ""))
+    above = Fraction(bits_up(value).split(" ")[0].replace(",", ""))
     assert 0 <= above - Fraction(value) < Fraction(1, 1000)
-    below = Fraction(down(value).replace(",", ""))
+    below = Fraction(digits_down(value, 4).replace(",", ""))
     assert 0 <= Fraction(value) - below <= Fraction(value) / 1000
 
 

@@ -12,8 +12,8 @@ from hartley.reports.pages.attack import (
     certainty,
     print_finding,
     render_finding,
-    shown_number,
 )
+from hartley.wording import few_digits
 
 
 class Made:
@@ -67,7 +67,7 @@ def test_a_terminal_shows_the_same_in_lines_that_fit(width):
 
 
 def test_numbers_are_shown_in_few_digits_and_intervals_outward():
-    assert [shown_number(n) for n in (0.0, 1.0, 123456.7, 1 / 3, -1e-9)] == [
+    assert [few_digits(n) for n in (0.0, 1.0, 123456.7, 1 / 3, -1e-9)] == [
         "0", "1", "123,457", "0.3333", "-1e-09",
     ]  # fmt: skip
     assert certainty(Estimate(2.0, 1.99999, 2.00001)) == "between 1.999 and 2.001 for certain"

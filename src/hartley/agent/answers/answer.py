@@ -15,7 +15,7 @@ from hartley.errors import OptionError
 from hartley.exact import bits_at_least
 from hartley.guarantees.certificate import Certificate
 from hartley.guarantees.promise import UNRELATED
-from hartley.wording import bits_down, bits_up, decimals_up, rounded
+from hartley.wording import bits_down, bits_up, decimals_up, first_of, rounded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,10 +33,6 @@ MOST_NAMED = 3
 """So many numbers are named in a sentence."""
 LONG = 10**15
 """A larger number of answers is shown as a power of two."""
-
-
-def _listed(words: Sequence[str], joint: str = ", ") -> str:
-    return joint.join(words[:MOST_NAMED]) + (f"{joint}..." if len(words) > MOST_NAMED else "")
 
 
 def _roughly(error: Fraction) -> str:
@@ -89,7 +85,8 @@ class Useful:
         ]
         words = [number if len(numbers) == 1 else f"{label} {number}" for label, number in numbers]
         price = bits_up(self.bits)
-        return f"{price} {'gives' if price == '1 bit' else 'give'} {_listed(words, ' and ')}"
+        gives = "gives" if price == "1 bit" else "give"
+        return f"{price} {gives} {first_of(words, MOST_NAMED, joint=' and ', rest='...')}"
 
 
 @dataclass(frozen=True)
@@ -210,7 +207,7 @@ class Quote:
     def _remarks(self) -> list[str]:
         """Say which numbers would be vacuous, and what is not."""
         return [
-            f"Vacuous: {_listed(labels)} would say no more than the schema"
+            f"Vacuous: {first_of(labels, MOST_NAMED, rest='...')} would say no more than the schema"
             + (f"; {useful_words(prices)}." if prices else ".")
             for labels, prices in zip(self.vacuous, self.useful, strict=True)
             if labels

@@ -11,7 +11,7 @@ from hartley.agent.ledger.chain import RowPlace, add_row, check_current, find
 from hartley.agent.ledger.entries import NULL, canonical, check_name, multiply, question_digest
 from hartley.errors import EngineError, OptionError, Refused
 from hartley.exact import bits_at_least
-from hartley.wording import bits_down, bits_up
+from hartley.wording import bits_down, bits_up, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -176,7 +176,7 @@ def check_charge(charge_plan: ChargePlan, prices: BatchPrices) -> tuple[int, int
     elif fits_own:  # the open columns and the allowances do not both fit
         problem = "the budget of the dataset does not hold that much any more"
     elif place.account.bits is None:
-        problem = f"{bits_down(remaining)} {'is' if remaining == 1 else 'are'} left"
+        problem = f"{bits_down(remaining)} {verb_for(remaining, 'is')} left"
     else:
         problem = f"of the analyst's allowance {bits_down(remaining)} remain"
     raise Refused(

@@ -16,7 +16,7 @@ from hartley.agent.pricing.worst_case import PriceCase, Pricer, contributions
 from hartley.agent.questions.batch import Statistic
 from hartley.errors import Refused
 from hartley.exact import bits_at_least, floor_power
-from hartley.wording import bits_up
+from hartley.wording import bits_up, counted, noun_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -32,13 +32,13 @@ MOST_LISTED = 12
 
 def explain(cells: int, bits: float, questions: int, case: PriceCase) -> str:
     """Say in words which atoms and factors a price is made of."""
-    asked, answers = _number(questions, "question"), _number(cells, "different answer")
+    asked, answers = counted(questions, "question"), counted(cells, "different answer")
     lines = [f"{asked}: one person's data can lead to at most {answers}, {bits_up(bits)}."]
     for part in case.parts:
         lines += _part(part)
     if case.absence:
         lines.append("Being absent from the table adds one output.")
-    lines += [f"Further questions, bounded apart: {_number(f, 'output')}." for f in case.factors]
+    lines += [f"Further questions, bounded apart: {counted(f, 'output')}." for f in case.factors]
     factors = [*(part.cells for part in case.parts), *case.factors]
     if len(factors) > 1:
         lines.append(f"Parts without a common private column multiply to {cells}.")
@@ -47,7 +47,7 @@ def explain(cells: int, bits: float, questions: int, case: PriceCase) -> str:
 
 def _part(part: PartPrice) -> Iterator[str]:
     columns = ", ".join(part.columns) or "no private column"
-    yield f"{_questions(part.questions)} ({columns}): {_number(part.cells, 'output')}."
+    yield f"{_questions(part.questions)} ({columns}): {counted(part.cells, 'output')}."
     bounds = {
         "the records of these columns": part.points,
         "the questions one by one, multiplied": part.singles,
@@ -62,7 +62,7 @@ def _part(part: PartPrice) -> Iterator[str]:
     for alive, outputs in part.atoms[:MOST_LISTED]:
         numbers = [part.questions[place] for place in alive]
         whom = f"counted by {_questions(numbers).lower()}" if alive else "counted by no question"
-        yield f"  records {whom}: {_number(outputs, 'output')}"
+        yield f"  records {whom}: {counted(outputs, 'output')}"
     if len(part.atoms) > MOST_LISTED:
         yield f"  and {len(part.atoms) - MOST_LISTED} more kinds of records"
 
@@ -70,12 +70,9 @@ def _part(part: PartPrice) -> Iterator[str]:
 def _questions(numbers: Sequence[int]) -> str:
     shown = ", ".join(str(number + 1) for number in numbers[:MOST_LISTED])
     rest = len(numbers) - MOST_LISTED
-    word = "Question" if len(numbers) == 1 else "Questions"
-    return f"{word} {shown}" + (f" and {rest} more" if rest > 0 else "")
-
-
-def _number(amount: int, noun: str) -> str:
-    return f"{amount} {noun}" + ("" if amount == 1 else "s")
+    return f"{noun_for(len(numbers), 'Question')} {shown}" + (
+        f" and {rest} more" if rest > 0 else ""
+    )
 
 
 RULE_VERSION = 1

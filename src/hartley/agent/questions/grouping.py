@@ -16,7 +16,8 @@ from hartley.agent.questions.condition import absent, passing
 from hartley.agent.questions.linear import read_linear
 from hartley.agent.questions.selection import Key
 from hartley.agent.questions.statement import unexpected
-from hartley.agent.questions.values import as_date, decimal, point, strip
+from hartley.agent.questions.values import PLACES, as_date, point, strip
+from hartley.wording import decimal_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,7 +96,7 @@ class Grouping:
         begin = number * width
         if self.column.date:
             return Key(as_date(begin), str(as_date(begin)))
-        return Key(begin, decimal(begin))
+        return Key(begin, decimal_text(begin, PLACES))
 
 
 def read_grouping(scope: Scope, node: Any) -> Grouping:  # noqa: ANN401 - a part of a tree

@@ -24,8 +24,9 @@ from hartley.agent.questions.predicate import read_predicate
 from hartley.agent.questions.scope import Scope, open_scope
 from hartley.agent.questions.selection import Selection
 from hartley.agent.questions.statement import read_statement, shorten
-from hartley.agent.questions.values import decimal, strip
+from hartley.agent.questions.values import PLACES, strip
 from hartley.errors import Refused
+from hartley.wording import decimal_text
 
 if TYPE_CHECKING:
     from hartley.agent.questions.grouping import Grouping
@@ -141,7 +142,7 @@ def _key_name(grouping: Grouping) -> str:
     name = grouping.column.name
     if grouping.width is None:
         return name
-    width = decimal(grouping.width)
+    width = decimal_text(grouping.width, PLACES)
     return f"FLOOR({name} / {width})" if grouping.numbered else f"BIN({name}, {width})"
 
 

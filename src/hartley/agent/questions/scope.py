@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.questions.statement import EXAMPLE, ONE_TABLE, Statement, shorten, unexpected
+from hartley.wording import first_of
 
 if TYPE_CHECKING:
     from hartley.errors import Refused
     from hartley.ranges.schema.schema import Column, Schema
 
+SHOWN_COLUMNS = 20
 FUNCTION_HINT = (
     "in SELECT: COUNT, SUM, AVG, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP, MIN, MAX, MEDIAN and "
     "QUANTILE; in GROUP BY: FLOOR(column / width) and BIN(column, width); in WHERE: none"
@@ -79,7 +81,7 @@ class Scope:
         if unit is not None and name.casefold() == unit.casefold():
             raise self.refusal(
                 f"The column '{unit}' names the person and is never used",
-                f"the columns are {self._listed()}",
+                f"the columns are {self._first_columns()}",
                 node,
             )
         return self._allowed(self._found(name, node), node)
@@ -96,7 +98,7 @@ class Scope:
         guess = f"did you mean {folded[close[0]]}? " if close else ""
         raise self.refusal(
             f"The table {self.schema.name} has no column '{shorten(name)}'",
-            f"{guess}the columns are {self._listed()}",
+            f"{guess}the columns are {self._first_columns()}",
             node,
         )
 
@@ -109,9 +111,9 @@ class Scope:
             )
         return column
 
-    def _listed(self) -> str:
+    def _first_columns(self) -> str:
         names = [name for name in self.schema.columns if name != self.schema.unit]
-        return ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+        return first_of(names, SHOWN_COLUMNS)
 
     def refusal(
         self,

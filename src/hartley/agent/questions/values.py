@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.questions.linear import EPOCH, read_linear
+from hartley.wording import decimal_text, first_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from hartley.ranges.schema.schema import Column
 
 SHOWN_VALUES = 8
+PLACES = 12
+"""Decimals of a number that is not written as a fraction."""
 
 
 def strip(node: Any) -> Any:  # noqa: ANN401 - a part of a tree
@@ -81,7 +84,7 @@ def point(column: Column, code: int) -> str:
     assert column.low is not None
     assert column.step is not None
     value = column.low + code * column.step
-    return str(as_date(value)) if column.date else decimal(value)
+    return str(as_date(value)) if column.date else decimal_text(value, PLACES)
 
 
 def as_date(days: Fraction) -> dt.date | Fraction:
@@ -90,23 +93,6 @@ def as_date(days: Fraction) -> dt.date | Fraction:
         return EPOCH + dt.timedelta(days=math.floor(days))
     except OverflowError:
         return days
-
-
-def decimal(value: Fraction) -> str:
-    """Write a number as a decimal where it is a short one, else as a fraction.
-
-    Example:
-        >>> decimal(Fraction(7, 2)), decimal(Fraction(-1, 3)), decimal(Fraction(20))
-        ('3.5', '-1/3', '20')
-    """
-    digits = 0
-    while digits < 12 and (value * 10**digits).denominator != 1:
-        digits += 1
-    scaled = value * 10**digits
-    if scaled.denominator != 1 or not digits:
-        return str(value)
-    whole = f"{abs(int(scaled)):0{digits + 1}d}"
-    return f"{'-' if value < 0 else ''}{whole[:-digits]}.{whole[-digits:]}"
 
 
 def category_codes(  # noqa: PLR0913, PLR0917 - the parts of one comparison
@@ -130,7 +116,7 @@ def category_codes(  # noqa: PLR0913, PLR0917 - the parts of one comparison
     if not numbers or column.other or not isinstance(value, Fraction):
         raise scope.refusal(
             f"'{scope.spelled(node)}' puts categories in an order",
-            f"list the values: {column.name} IN ({_listed(column)})",
+            f"list the values: {column.name} IN ({_first_values(column)})",
             node,
         )
     return [(i, i) for i, known in enumerate(column.values) if compare(known, value)]
@@ -179,14 +165,13 @@ def _undeclared(scope: Scope, node: Any, column: Column, value: object) -> Excep
     return scope.refusal(
         f"'{scope.spelled(node)}' asks for a value that the schema does not declare for "
         f"{column.name}",
-        f"{guess}the values are {_listed(column)}{rest}",
+        f"{guess}the values are {_first_values(column)}{rest}",
         node,
     )
 
 
-def _listed(column: Column) -> str:
-    values = [quoted(value) for value in column.values or ()]
-    return ", ".join(values[:SHOWN_VALUES]) + (", …" if len(values) > SHOWN_VALUES else "")
+def _first_values(column: Column) -> str:
+    return first_of([quoted(value) for value in column.values or ()], SHOWN_VALUES)
 
 
 def quoted(value: str | int) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.errors import ColumnError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 class Kind(StrEnum):
@@ -143,6 +143,16 @@ def fetch_row(backend: Any, text: str) -> tuple[Any, ...]:
 def spark_session(backend: Any) -> Any:
     """Return the session behind a connection to Spark."""
     return backend._session  # noqa: SLF001 - Ibis offers no other way to it
+
+
+def names_of(names: str | Sequence[Any]) -> tuple[Any, ...]:
+    """Return the names of columns where one name or several may be given.
+
+    Example:
+        >>> names_of("age"), names_of(["age", "zip"])
+        (('age',), ('age', 'zip'))
+    """
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def refuse_doubled(names: Iterable[str], table: str) -> None:

@@ -24,10 +24,11 @@ from hartley.policies.distortion.input import (
     sorted_places,
 )
 from hartley.policies.distortion.problem import Problem
-from hartley.policies.distortion.result import OBJECTIVES, TradeoffResult, unit_of, wanted_gap
+from hartley.policies.distortion.result import OBJECTIVES, TradeoffResult, wanted_gap
 from hartley.policies.distortion.search import Answer, Solver
 from hartley.policies.distortion.worst_case import LEAST_TOLERANCE, WorstCase, trace_worst
 from hartley.policies.distortion.worst_case_limits import LIMITS
+from hartley.wording import unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

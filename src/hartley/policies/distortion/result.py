@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from hartley.exact import two_digits_up
+from hartley.wording import two_digits_up, unit_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -148,13 +148,3 @@ def missed_sentence(gap: float, wanted: float) -> str:
         f"The tolerance was missed: the least cost may be lower by {two_digits_up(gap)}, where "
         f"{wanted:.2g} was asked for."
     )
-
-
-def unit_of(base: float) -> str:
-    """Return the name of a base's unit of information.
-
-    Example:
-        >>> unit_of(2), unit_of(math.e)
-        ('bits', 'nats')
-    """
-    return {2: "bits", math.e: "nats", 10: "digits"}.get(base, f"log{base:g} units")

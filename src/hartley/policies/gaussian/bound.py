@@ -13,7 +13,6 @@ import numpy as np
 from hartley.errors import OptionError
 from hartley.exact import check_base
 from hartley.policies.distortion.input import as_number
-from hartley.policies.distortion.result import unit_of
 from hartley.policies.gaussian.certificate import (
     allowed_factor,
     best_floor,
@@ -22,9 +21,9 @@ from hartley.policies.gaussian.certificate import (
     log_determinant,
 )
 from hartley.policies.gaussian.mixture import check_distortion, mutual_information_bound
-from hartley.policies.gaussian.model import GaussianModel, read_gaussian
+from hartley.policies.gaussian.model import DISCRETE, GaussianModel, read_gaussian
 from hartley.policies.gaussian.water_filling import fill
-from hartley.policies.gaussian.wording import DISCRETE, plain, shown_above, shown_below
+from hartley.wording import six_decimals, unit_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -229,13 +228,15 @@ class GaussianBound:
         )
         summary = (
             f"{model}, no rule with a mean squared distortion of at most {self.distortion:.6g} "
-            f"tells less than {shown_below(self.low)} {self.unit} about the confidential side."
+            f"tells less than {six_decimals(self.low, up=False)} {self.unit} about the "
+            "confidential side."
         )
         reached = (
             "The key determines something confidential, so without distortion it tells without end."
             if math.isinf(self.high)
-            else f"Adding the noise of this result tells at most {shown_above(self.high)}; the key "
-            f"itself tells {shown_above(self.largest_risk)}."
+            else f"Adding the noise of this result tells at most "
+            f"{six_decimals(self.high, up=True)}; the key itself tells "
+            f"{six_decimals(self.largest_risk, up=True)}."
         )
         proof = (
             f"Both sides are proved in exact arithmetic ({self.method}); they lie "
@@ -247,13 +248,13 @@ class GaussianBound:
         """Return plain values, for JSON."""
         return {
             "distortion": self.distortion,
-            "value": plain(self.value),
-            "low": plain(self.low),
-            "high": plain(self.high),
+            "value": _for_json(self.value),
+            "low": _for_json(self.low),
+            "high": _for_json(self.high),
             "unit": self.unit,
-            "largest_risk": plain(self.largest_risk),
+            "largest_risk": _for_json(self.largest_risk),
             "variance": self.variance,
-            "lam": plain(self.lam),
+            "lam": _for_json(self.lam),
             "method": self.method,
             "gaussian": self.gaussian,
             "matrix": self.matrix.tolist(),
@@ -423,3 +424,8 @@ def _not_gaussian(found: GaussianBound, model: GaussianModel, entropy: float) ->
         for side, off in ((found.low, -rounding), (found.value, 0.0), (found.high, rounding))
     )
     return replace(found, low=low, value=value, high=high, gaussian=False)
+
+
+def _for_json(value: float) -> float | str:
+    """Return a number as JSON can hold it."""
+    return "inf" if math.isinf(value) else value

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hartley.exact import check_base
-from hartley.policies.distortion.result import unit_of
 from hartley.policies.gaussian.certificate import Floor, best_floor, in_unit, information
 from hartley.policies.gaussian.mixture import check_distortion
-from hartley.policies.gaussian.model import read_gaussian
+from hartley.policies.gaussian.model import DISCRETE, read_gaussian
 from hartley.policies.gaussian.water_filling import fill
-from hartley.policies.gaussian.wording import DISCRETE, shown_below
+from hartley.wording import six_decimals, unit_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,15 +53,18 @@ class WaterFilling:
     @property
     def sentences(self) -> tuple[str, ...]:
         """What was found, in plain words."""
+        low, agree_below = (
+            six_decimals(number, up=False) for number in (self.low, self.equality_below)
+        )
         return (
             (
                 "If both sides are Gaussian, no rule with a mean squared distortion of at most "
-                f"{self.distortion:.6g} tells less than {shown_below(self.low)} {self.unit}."
+                f"{self.distortion:.6g} tells less than {low} {self.unit}."
             ),
             "Some rule tells just that."
             if self.tight
             else "The best rule may tell more: quadratic_gaussian_bound says how much.",
-            f"Up to a distortion of {shown_below(self.equality_below)} the two always agree.",
+            f"Up to a distortion of {agree_below} the two always agree.",
             DISCRETE,
         )
 

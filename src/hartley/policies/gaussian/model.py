@@ -23,6 +23,12 @@ LEAST = 1e-150
 WRONG = 1e-8
 """A negative eigenvalue of the correlations, so large that rounding cannot have made it."""
 
+DISCRETE = (
+    "A discrete confidential side has no differential entropy: for one this is a comparison and "
+    "no bound."
+)
+"""What the sentences of every Gaussian bound say about discrete data."""
+
 
 @dataclass(frozen=True, eq=False)
 class GaussianModel:

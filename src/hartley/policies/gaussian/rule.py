@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from hartley.engines.tables.sources import open_table
+from hartley.engines.tables.table import names_of
 from hartley.engines.tables.view import run
 from hartley.errors import ColumnError, OptionError, TableError
 from hartley.exact import check_base
@@ -95,7 +96,7 @@ class GaussianRule:
         model = read_gaussian(confidential, key, cross)
         size = model.spread.shape[0]
         centre = np.zeros(size) if mean is None else np.atleast_1d(finite_numbers(mean, "mean"))
-        named = _listed(columns)
+        named = list(names_of(columns))
         for what, given in (("means", centre.size), ("names", len(named) or size)):
             if given != size:
                 raise OptionError(
@@ -131,7 +132,7 @@ class GaussianRule:
             >>> rule.columns, round(rule.bound.variance, 3)
             (('height',), 66.667)
         """
-        secrets, keys = _listed(confidential), _listed(key)
+        secrets, keys = list(names_of(confidential)), list(names_of(key))
         opened = open_table(table)
         values, _ = _read(opened, [*secrets, *keys], [])
         centre = values.mean(axis=0)
@@ -193,7 +194,7 @@ class GaussianRule:
                 "The rule does not know the columns of a table",
                 hint="name them when it is made: columns=",
             )
-        return self._released(open_table(data), seed, _listed(keep))
+        return self._released(open_table(data), seed, list(names_of(keep)))
 
     def _released(self, table: Table, seed: int | None, keep: list[str]) -> Any:  # noqa: ANN401 - Arrow carries no types
         import pyarrow as pa
@@ -282,7 +283,3 @@ def _read(table: Table, columns: list[str], keep: list[str]) -> tuple[Floats, An
                 hint="leave out these records first",
             )
     return values, found
-
-
-def _listed(names: str | Sequence[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)

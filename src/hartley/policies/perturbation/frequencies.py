@@ -11,6 +11,7 @@ import numpy as np
 from hartley.errors import OptionError
 from hartley.policies.perturbation.pram import Pram
 from hartley.policies.perturbation.values import write_values
+from hartley.wording import counted, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,10 +90,10 @@ class FrequencyEstimate:
                 "are biased; the standard errors are those before that."
             )
         elif self.outside:
-            many = self.outside != 1
+            verb = verb_for(self.outside, "is")
             note = (
-                f"{self.outside:,} estimate{'s' * many} {'are' if many else 'is'} below 0 or above "
-                "1: unbiased as they are, not a mistake; projecting them would bias them."
+                f"{counted(self.outside, 'estimate')} {verb} below 0 or above 1: "
+                "unbiased as they are, not a mistake; projecting them would bias them."
             )
         else:
             note = "They are unbiased, whatever the frequencies were."

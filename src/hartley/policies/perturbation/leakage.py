@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +17,11 @@ from hartley.measures.mutual import mutual_information
 from hartley.policies.perturbation.matrix import guessing_gain, odds_factor
 from hartley.ranges.relations.distribution import JointDistribution
 from hartley.ranges.relations.relation import Relation
+from hartley.wording import factor_up
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from numpy.typing import ArrayLike, NDArray
 
     from hartley.policies.perturbation.matrix import ExactMatrix
@@ -73,7 +75,7 @@ class PramLeakage:
         what = ", ".join(self.columns) or "the value"
         guess = (
             f"Whatever anybody wants to know about a record, the release of {what} multiplies the "
-            f"chance to guess it by {rounded_up(self.gain)} at most: {rounded_up(self.maximal)} "
+            f"chance to guess it by {factor_up(self.gain)} at most: {factor_up(self.maximal)} "
             "bits of stochastic maximal leakage."
         )
         return (guess, self._certain, self._odds, *self._about)
@@ -87,13 +89,13 @@ class PramLeakage:
             )
         left = round(self.values / 2**self.nonstochastic)
         settled = (
-            f"; and every released value settles {rounded_up(self.maximin)} bits (I*)"
+            f"; and every released value settles {factor_up(self.maximin)} bits (I*)"
             if self.maximin
             else ", though nothing is settled by every one (I* = 0)"
         )
         return (
             f"Some released value leaves only {left:,} of {self.values:,} values possible, for "
-            f"certain: {rounded_up(self.nonstochastic)} bits (L0){settled}."
+            f"certain: {factor_up(self.nonstochastic)} bits (L0){settled}."
         )
 
     @property
@@ -105,7 +107,7 @@ class PramLeakage:
             )
         return (
             "A released value changes the odds between any two values by a factor of "
-            f"{rounded_up(self.odds)} at most."
+            f"{factor_up(self.odds)} at most."
         )
 
     @property
@@ -195,18 +197,3 @@ def _confidential(joint: JointDistribution, rule: NDArray[np.float64]) -> Confid
         closeness=t_closeness(released),
         disclosure=delta_disclosure(released),
     )
-
-
-def rounded_up(number: float | Fraction) -> str:
-    """Show a number with four significant digits, rounded up.
-
-    Example:
-        >>> rounded_up(Fraction(9, 5)), rounded_up(0.84799), rounded_up(9)
-        ('1.8', '0.848', '9')
-    """
-    if number == 0:
-        return "0"
-    exact = Fraction(number)
-    digits = 3 - math.floor(math.log10(exact))
-    shown = Fraction(math.ceil(exact * Fraction(10) ** digits), 1) / Fraction(10) ** digits
-    return f"{float(shown):,.10g}"

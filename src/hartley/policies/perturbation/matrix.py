@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.errors import OptionError
-from hartley.exact import parse_number, shown_exactly
+from hartley.exact import parse_number
+from hartley.wording import exact_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,7 +109,7 @@ class ExactMatrix:
         """Return the probabilities as text, decimals where they end."""
         known: dict[int, str] = {}
         return [
-            [known.setdefault(part, shown_exactly(Fraction(part, self.whole))) for part in row]
+            [known.setdefault(part, exact_text(Fraction(part, self.whole))) for part in row]
             for row in self.parts.tolist()
         ]
 

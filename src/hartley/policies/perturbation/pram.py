@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.engines.maps.rules import Keep
+from hartley.engines.tables.table import names_of
 from hartley.errors import OptionError
 from hartley.policies.column import ColumnPolicy, Output, read_list
 from hartley.policies.perturbation.matrix import (
@@ -87,7 +88,7 @@ class Pram(ColumnPolicy):
         released: Sequence[Value] | None = None,
     ) -> None:
         exact = ExactMatrix.of(matrix)
-        columns = (column,) if isinstance(column, str) else tuple(column)
+        columns = names_of(column)
         values, released = as_list(values), as_list(released)
         first = values[0] if values else None
         width = len(columns) or (len(first) if isinstance(first, tuple) else 1)

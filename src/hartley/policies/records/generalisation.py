@@ -12,6 +12,7 @@ import numpy as np
 
 from hartley.engines.maps.writing import write_arrow
 from hartley.engines.tables.sources import open_table
+from hartley.engines.tables.table import names_of
 from hartley.engines.tables.view import keep_texts, prepare, run
 from hartley.errors import OptionError
 from hartley.exact import parse_number
@@ -24,6 +25,7 @@ from hartley.ranges.relations.classes import (
     rows_as_counted,
     single_out,
 )
+from hartley.wording import counted, verb_for
 
 if TYPE_CHECKING:
     import os
@@ -299,8 +301,8 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
         (['[31 .. 38]', '[31 .. 38]', '[45 .. 46]', '[45 .. 46]'], 4)
     """
     opened = open_table(table)
-    named, hidden = _listed(keys), _listed(confidential)
-    kept = (*_listed(keep), *hidden)
+    named, hidden = names_of(keys), names_of(confidential)
+    kept = (*names_of(keep), *hidden)
     share = _check(opened, named, kept, k, hierarchies or {}, method, suppress)
     ordered = named if method == "mondrian" else hierarchies or ()
     opened = keep_texts(opened, [name for name in (*named, *kept) if name not in ordered])
@@ -308,8 +310,7 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
     k = int(k)
     if rows.num_rows < k:
         raise OptionError(
-            f"k = {k:,} is larger than the {rows.num_rows:,} row{'s' * (rows.num_rows != 1)} of "
-            f"{opened.name}",
+            f"k = {k:,} is larger than the {counted(rows.num_rows, 'row')} of {opened.name}",
             hint="choose a smaller k",
         )
     points = _points(rows, named)
@@ -366,14 +367,9 @@ class _Source:
         )
 
 
-def _listed(names: str | Sequence[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
-
-
 def _withheld(columns: int) -> str:
-    if columns == 1:
-        return "1 column of the table was named as neither key nor kept: not released."
-    return f"{columns:,} columns of the table were named as neither key nor kept: not released."
+    many = f"{counted(columns, 'column')} of the table {verb_for(columns, 'was')}"
+    return f"{many} named as neither key nor kept: not released."
 
 
 def _check(  # noqa: PLR0913, PLR0917 - one parameter a thing to check

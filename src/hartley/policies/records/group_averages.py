@@ -14,6 +14,7 @@ from hartley.errors import OptionError
 from hartley.exact import log_ratio
 from hartley.measures.reidentification import size_bands
 from hartley.ranges.relations.classes import Singling, single_out
+from hartley.wording import counted
 
 if TYPE_CHECKING:
     import os
@@ -108,8 +109,8 @@ class Microaggregation:
         """The release in one sentence, and one more where columns that are kept undo it."""
         groups = self.sizes.size
         made = (
-            f"{self.rows:,} records of {self.table} were released as the averages of {groups:,} "
-            f"group{'s' * (groups != 1)} of {_between(self.sizes)}, which loses "
+            f"{self.rows:,} records of {self.table} were released as the averages of "
+            f"{counted(groups, 'group')} of {_between(self.sizes)}, which loses "
             f"{100 * self.information_loss:.2f} % of the variation."
         )
         return f"{made} {self.singling.warning}".rstrip()

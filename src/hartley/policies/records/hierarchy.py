@@ -16,8 +16,9 @@ from hartley.engines.counting.classes import first_row_with
 from hartley.engines.tables.sources import open_table
 from hartley.engines.tables.view import LARGEST_BIN, bin_numbers
 from hartley.errors import ColumnError, OptionError
-from hartley.exact import parse_step, shown_exactly
+from hartley.exact import parse_step
 from hartley.files import read_text_file
+from hartley.wording import counted, exact_text, listed, noun_for
 
 if TYPE_CHECKING:
     import os
@@ -99,7 +100,7 @@ def nested_levels(
     _refuse_contradictions(
         [(value, *path) for value, path in every.items()],
         f"The hierarchy of column '{column}'",
-        lambda *places: f"its entr{'y' if len(places) == 1 else 'ies'} {_listed(places)}",
+        lambda *places: f"its {noun_for(len(places), 'entry')} {_numbers(places)}",
     )
     _refuse_lacking(column, [value for value in values if value not in every], table)
     paths = [every[value] for value in values]
@@ -185,12 +186,11 @@ def _refuse_circles(
 
 
 def _groups(number: int) -> str:
-    return "no group" if number == 0 else "1 group" if number == 1 else f"{number} groups"
+    return counted(number, "group") if number else "no group"
 
 
-def _listed(numbers: Sequence[int]) -> str:
-    *first, last = (f"{number:,}" for number in numbers)
-    return f"{', '.join(first)} and {last}" if first else last
+def _numbers(numbers: Sequence[int]) -> str:
+    return listed(f"{number:,}" for number in numbers)
 
 
 def read_hierarchy(
@@ -245,7 +245,7 @@ def read_hierarchy(
     what = f"The hierarchy {path} of column '{column}'"
 
     def places(*some: int) -> str:
-        return f"{'line' if len(some) == 1 else 'lines'} {_listed(some)}"
+        return f"{noun_for(len(some), 'line')} {_numbers(some)}"
 
     _refuse_contradictions(entries, what, places, numbers)
     written = [tuple(line) for _, line in lines]  # so that a value 5 and a group "5" are one name
@@ -300,7 +300,7 @@ def _bins(column: str, values: Sequence[Any], widths: Sequence[object]) -> list[
 def _bin_level(numbers: NDArray[np.float64], step: Fraction, *, has_missing: bool) -> Level:
     bins, groups = np.unique(bin_numbers(numbers, step), return_inverse=True)
     labels: list[Any] = [
-        f"[{shown_exactly(number * step)}, {shown_exactly((number + 1) * step)})"
+        f"[{exact_text(number * step)}, {exact_text((number + 1) * step)})"
         for number in bins.tolist()
     ]
     if has_missing:

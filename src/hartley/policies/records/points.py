@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.engines.tables.sources import open_table
-from hartley.engines.tables.table import Kind
+from hartley.engines.tables.table import Kind, names_of
 from hartley.engines.tables.view import keep_texts, run
 from hartley.errors import ColumnError, OptionError, TableError
 from hartley.ranges.relations.classes import rows_as_counted
+from hartley.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,16 +79,18 @@ def read_records(
             hint="take 3 to 10, as statistics offices do; one record alone is no group",
         )
     opened = open_table(table)
-    kept = _listed(keep)
-    asked = [c for c in opened.columns if c not in kept] if columns is None else _listed(columns)
+    kept = list(names_of(keep))
+    asked = (
+        [c for c in opened.columns if c not in kept] if columns is None else list(names_of(columns))
+    )
     _check_columns(opened, asked, kept)
     opened = keep_texts(opened, kept)
     found = run(opened, opened.expression.select(*asked, *kept).to_pyarrow)
     _refuse_empty(opened, found.num_rows)
     if found.num_rows < k:
         raise OptionError(
-            f"The group size k = {k:,} is larger than the {found.num_rows:,} "
-            f"row{'s' * (found.num_rows != 1)} of {opened.name}",
+            f"The group size k = {k:,} is larger than the "
+            f"{counted(found.num_rows, 'row')} of {opened.name}",
             hint="take a smaller k, or more records",
         )
     numbers = [_numbers(found.column(i), name, opened.name) for i, name in enumerate(asked)]
@@ -98,10 +101,6 @@ def read_records(
 def _refuse_empty(table: Table, rows: int | None = None) -> None:
     if not (run(table, table.expression.count().to_pyarrow).as_py() if rows is None else rows):
         raise TableError(f"{table.name} has no rows", hint="give a table that has some")
-
-
-def _listed(names: str | Sequence[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
 
 
 def _check_columns(table: Table, asked: list[str], kept: list[str]) -> None:

@@ -87,9 +87,10 @@ def _codes(
     """Return the distinct rows of the variables, each variable as codes."""
     from hartley.engines.counting.pairs import distinct_counts
     from hartley.engines.tables.sources import open_table
+    from hartley.engines.tables.table import names_of
     from hartley.engines.tables.view import prepare
 
-    groups = [[names] if isinstance(names, str) else list(names) for names in variables]
+    groups = [list(names_of(names)) for names in variables]
     columns = [name for names in groups for name in names]
     steps = {name: parse_step(step, column=name) for name, step in (bins or {}).items()}
     view = prepare(

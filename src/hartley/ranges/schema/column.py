@@ -9,7 +9,8 @@ from typing import Literal
 
 from hartley.engines.coded.coding import ColumnCoding
 from hartley.errors import OptionError
-from hartley.ranges.schema.file import day_of, decimal_text
+from hartley.ranges.schema.file import day_of
+from hartley.wording import decimal_text, noun_for
 
 Role = Literal["public", "open", "private"]
 ROLES = ("public", "open", "private")
@@ -115,7 +116,7 @@ class Column:
             unit = f" {self.unit}" if self.unit else ""
             step = decimal_text(self.step)
             if self.date:
-                step += " day" if self.step == 1 else " days"
+                step += f" {noun_for(self.step, 'day')}"
             words = f"{low} to {high}{unit} in steps of {step} ({self.points:,} points)"
         return words + (", may be missing" if self.nullable else "")
 

@@ -39,6 +39,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.errors import InputError, OptionError
 from hartley.exact import MOST_DIGITS, parse_number
 from hartley.files import parse_toml, read_text_file
+from hartley.wording import decimal_text
 
 if TYPE_CHECKING:
     import os
@@ -220,27 +221,6 @@ def day_of(days: Fraction) -> dt.date:
         '1969-12-31'
     """
     return EPOCH + dt.timedelta(days=int(days))
-
-
-def decimal_text(number: Fraction) -> str:
-    """Return a rational as decimal digits, exactly, or as a quotient where there are none.
-
-    Example:
-        >>> decimal_text(Fraction(5, 2)), decimal_text(Fraction(-7)), decimal_text(Fraction(1, 3))
-        ('2.5', '-7', '1/3')
-    """
-    rest, digits = number.denominator, 0
-    for prime in (2, 5):
-        power = 0
-        while rest % prime == 0:
-            rest, power = rest // prime, power + 1
-        digits = max(digits, power)
-    if rest > 1:
-        return str(number)
-    scaled = abs(number.numerator) * 10**digits // number.denominator
-    whole = str(scaled).rjust(digits + 1, "0")
-    sign = "-" if number < 0 else ""
-    return sign + (f"{whole[:-digits]}.{whole[-digits:]}" if digits else whole)
 
 
 def _written(number: Fraction) -> str:

@@ -11,7 +11,8 @@ from hartley.engines.tables.table import refuse_doubled
 from hartley.errors import InputError, OptionError, printable
 from hartley.exact import log_ratio
 from hartley.ranges.schema.column import Column, is_text, wrong_column
-from hartley.ranges.schema.file import decimal_text, read_fields, write_fields
+from hartley.ranges.schema.file import read_fields, write_fields
+from hartley.wording import decimal_text
 
 if TYPE_CHECKING:
     import os

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from hartley.reports.draw import figure_svg, plot_release, plot_sizes
 from hartley.reports.template import render_page
 from hartley.reports.terminal import NARROW, plain_table, print_points
-from hartley.studies.anonymity_findings import counted
 from hartley.studies.anonymity_measures import (
     attacks,
     column_measures,
@@ -15,6 +14,7 @@ from hartley.studies.anonymity_measures import (
     table_measures,
 )
 from hartley.studies.microdata import check_release
+from hartley.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

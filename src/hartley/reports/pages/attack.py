@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import textwrap
 from typing import TYPE_CHECKING, Any, cast
 
 from hartley.errors import OptionError
 from hartley.reports.draw import figure_svg, plot_chart
 from hartley.reports.template import render_page
+from hartley.wording import few_digits, interval_end
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,7 +47,7 @@ def render_finding(finding: Finding) -> str:
         title=chart.title,
         synthetic=chart.synthetic,
         wide=len(chart.panels) > 1,
-        number=shown_number(finding.number.value),
+        number=few_digits(finding.number.value),
         certainty=f"{_measured(finding, end=', ')}{certainty(finding.number)}",
         figure=figure_svg(plot_chart(chart)),
         names=names,
@@ -61,7 +61,7 @@ def print_finding(finding: Finding, console: Console) -> None:
 
     chart = finding.chart()
     mark = " (synthetic data)" if chart.synthetic else ""
-    number = f"{shown_number(finding.number.value)}, {certainty(finding.number)}"
+    number = f"{few_digits(finding.number.value)}, {certainty(finding.number)}"
     lines = [
         ("dim", f"{chart.title}{mark}"),
         ("bold", finding.headline),
@@ -94,34 +94,9 @@ def certainty(number: Estimate) -> str:
     """
     if number.is_exact:
         return "exact"
-    low, high = _outward(number.low, -1), _outward(number.high, 1)
+    low, high = interval_end(number.low, up=False), interval_end(number.high, up=True)
     sure = f"with {100 * number.confidence:.4g} % confidence"
     return f"between {low} and {high} {sure if number.confidence < 1 else 'for certain'}"
-
-
-def shown_number(value: float) -> str:
-    """Show a number in a few digits.
-
-    Example:
-        >>> shown_number(0.123456), shown_number(1234567.0), shown_number(float("inf"))
-        ('0.1235', '1,234,567', '∞')
-    """
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    if float(value).is_integer() and abs(value) < 1e15:
-        return f"{int(value):,}"
-    return f"{value:,.0f}" if 10**DIGITS <= abs(value) < 1e15 else f"{value:.{DIGITS}g}"
-
-
-def _outward(value: float, way: int) -> str:
-    """Show an end of an interval in a few digits that do not make the interval smaller."""
-    if not value or math.isinf(value):
-        return shown_number(value)
-    unit = 10.0 ** (math.floor(math.log10(abs(value))) - DIGITS + 1)
-    near = round(value / unit) * unit
-    if (near - value) * way < 0 and not math.isclose(near, value, rel_tol=1e-12):
-        near += way * unit
-    return shown_number(near)
 
 
 def _short(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.reports.draw import PALE, STYLE, figure_svg
 from hartley.reports.template import render_page
 from hartley.reports.terminal import NARROW, plain_table
-from hartley.studies.audit import rounded_up, shown
+from hartley.wording import two_decimals_up, value_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,7 +57,7 @@ def _draw_curve(axes: Any, report: AuditReport) -> None:  # noqa: ANN401 - untyp
     total = report["hartley_entropy"].value
     axes.axhline(total, color=PALE, linewidth=1.2)
     axes.annotate(
-        f"all of the secret: {rounded_up(total)} {report.unit}",
+        f"all of the secret: {two_decimals_up(total)} {report.unit}",
         (0.995, total),
         xycoords=("axes fraction", "data"),
         xytext=(0, 4),
@@ -104,7 +104,7 @@ def _draw_bars(axes: Any, report: AuditReport) -> None:  # noqa: ANN401 - untype
     largest = max(finding.value for finding in shown)
     for place, finding in enumerate(shown):
         axes.annotate(
-            rounded_up(finding.value),
+            two_decimals_up(finding.value),
             (finding.value, place),
             xytext=(4, 0),
             textcoords="offset points",
@@ -172,10 +172,10 @@ def _print_narrowest(report: AuditReport, console: Console) -> None:
         table.add_column(name, justify="right")
     for narrowing in report.narrowest[:SHOWN_NARROWINGS]:
         table.add_row(
-            escape(shown(narrowing.released)),
+            escape(value_text(narrowing.released)),
             f"{narrowing.secrets_left:,}",
             f"{narrowing.rows:,}",
-            rounded_up(narrowing.bits),
+            two_decimals_up(narrowing.bits),
         )
     console.print(table)
     console.print()

@@ -10,6 +10,7 @@ from hartley.reports.draw import INK, STYLE, figure_svg
 from hartley.reports.template import render_page
 from hartley.reports.terminal import print_sentences
 from hartley.studies.picture import Band, Plane
+from hartley.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,7 +52,7 @@ def _draw_ruler(axes: Any, ruler: Ruler) -> None:  # noqa: ANN401 - untyped
     _bare(axes)
     axes.set_xlim(ruler.low, ruler.high)
     axes.set_ylim(0, 1)
-    axes.set_xlabel(f"{ruler.name}: {ruler.levels:,} cell{'' if ruler.levels == 1 else 's'}")
+    axes.set_xlabel(f"{ruler.name}: {counted(ruler.levels, 'cell')}")
     _strip(axes, ruler, 0.1, 0.9)
 
 

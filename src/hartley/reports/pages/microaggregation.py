@@ -8,8 +8,9 @@ from hartley.reports.draw import figure_svg, plot_release
 from hartley.reports.pages.anonymity import print_measures, succeeding
 from hartley.reports.template import render_page
 from hartley.reports.terminal import plain_table, print_points
-from hartley.studies.anonymity_measures import attacks, percent_of, risk_measures, table_measures
+from hartley.studies.anonymity_measures import attacks, risk_measures, table_measures
 from hartley.studies.microdata import check_release
+from hartley.wording import percent
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,7 +34,7 @@ def render_microaggregation(release: Microaggregation) -> str:
         report=report,
         measures=(*table_measures(report), *risk_measures(report)[::2]),
         attacks=attacks(report),
-        near=[(loss, percent_of(loss.near, release.rows)) for loss in release.losses],
+        near=[(loss, percent(loss.near / release.rows, digits=3)) for loss in release.losses],
         figure=figure_svg(plot_microaggregation(release)),
     )
 
@@ -62,7 +63,7 @@ def print_microaggregation(
             escape(loss.column),
             f"{100 * loss.loss:.3g} %",
             f"{loss.largest_move:.4g}",
-            percent_of(loss.near, release.rows),
+            percent(loss.near / release.rows, digits=3),
         )
     console.print(table)
     console.print()

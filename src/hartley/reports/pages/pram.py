@@ -9,6 +9,7 @@ import numpy as np
 from hartley.reports.draw import INK, PALE, STYLE, figure_svg
 from hartley.reports.template import render_page
 from hartley.reports.terminal import plain_table, print_sentences
+from hartley.wording import value_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,20 +21,18 @@ if TYPE_CHECKING:
 BLUE, GREY, RED = "#2563a8", "#94a3b8", "#b4232a"
 SHOWN = 24
 """Values that are named in a picture or listed in a terminal."""
+LETTERS = 24
+"""Letters of a value that is named there."""
 
 
-def shown_value(value: object) -> str:
-    """Show a value of a column, or of several, in a few letters.
+def short_value(value: object) -> str:
+    """Write a value of a column, or of several together, in at most 24 letters.
 
     Example:
-        >>> shown_value(None), shown_value(("north", 1)), shown_value("a" * 50)
+        >>> short_value(None), short_value(("north", 1)), short_value("a" * 50)
         ('missing', 'north, 1', 'aaaaaaaaaaaaaaaaaaaaaaa…')
     """
-    if isinstance(value, tuple):
-        return shown_value(", ".join(shown_value(part) for part in value))
-    text = "missing" if value is None else str(value)
-    text = "".join(letter if letter.isprintable() else "?" for letter in text)
-    return text if len(text) <= 24 else f"{text[:23]}…"
+    return value_text(value_text(value, LETTERS), LETTERS)
 
 
 # --- pictures -----------------------------------------------------------------------------------
@@ -76,7 +75,7 @@ def _write_numbers(axes: Any, rule: np.ndarray[Any, Any]) -> None:  # noqa: ANN4
 def _name_axis(axis: Any, values: Sequence[Any], *, turned: bool = False) -> None:  # noqa: ANN401 - untyped
     every = -(-len(values) // SHOWN)
     places = range(0, len(values), every)
-    names = [shown_value(values[place]) for place in places]
+    names = [short_value(values[place]) for place in places]
     long = turned and max(map(len, names)) * len(names) > 70
     axis.set_ticks(
         list(places), names, fontsize=8.5, **({"rotation": 60, "ha": "right"} if long else {})
@@ -152,7 +151,7 @@ def _rows(column: PerturbedColumn) -> Any:  # noqa: ANN401 - rows of texts
     for place, value in enumerate(column.pram.values):
         estimate = column.estimate
         yield (
-            shown_value(value),
+            short_value(value),
             f"{column.before[place] / total:.4f}",
             f"{column.after[place] / total:.4f}" if same else "-",
             "-" if estimate is None else f"{estimate.shares[place]:.4f}",
@@ -191,7 +190,7 @@ def _print_shares(estimate: FrequencyEstimate, console: Console) -> None:
         at = np.unravel_index(place, estimate.shares.shape)
         value = tuple(values[k] for values, k in zip(estimate.values, at, strict=True))
         table.add_row(
-            escape(shown_value(value[0] if len(value) == 1 else value)),
+            escape(short_value(value[0] if len(value) == 1 else value)),
             f"{shares[place]:.4f}",
             f"{errors[place]:.4f}",
             f"{population[place]:.4f}",

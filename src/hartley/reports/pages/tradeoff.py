@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.reports.draw import PALE, STYLE, figure_svg
 from hartley.reports.template import render_page
-from hartley.studies.audit import rounded_up
 from hartley.studies.tradeoff_points import BitsPoint, LinePoint, QueryPoint
-from hartley.studies.tradeoff_sentences import digits_down, digits_up
+from hartley.wording import cell_count, cell_down, cell_exact, cell_up, tenth_percent_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,63 +42,53 @@ class Heading:
         return "∞" if value == math.inf else self.show(value)
 
 
-def _up(value: float) -> str:
-    return f"{math.ceil(value):,}" if value >= 1000 else rounded_up(value)
-
-
-def _count(value: int) -> str:
-    return f"{value:,}" if value < 10**9 else f"{value:.2e}"
-
-
-def _percent(value: float) -> str:
-    return f"{math.ceil(value * 1000) / 10:g} %"
-
-
 QUERY = (
-    Heading("error", "largest error allowed", lambda p: p.error, digits_up),
-    Heading("Q", "accuracy Q of equal cells", lambda p: p.equal.accuracy, digits_down),
-    Heading("cells", "equal cells", lambda p: p.equal.levels, _count),
-    Heading("I⋆", "I⋆, bits", lambda p: p.equal.maximin_information, _up),
-    Heading("L₀", "L₀ of equal cells, bits", lambda p: p.equal.leakage, _up),
-    Heading("least L₀", "L₀ of the best cells, bits", lambda p: p.best and p.best.leakage, _up),
-    Heading("P₁", "privacy P₁ = 1/L₀", lambda p: p.equal.privacy_of_leakage, digits_down),
-    Heading("P₂", "privacy P₂ = 1/I⋆", lambda p: p.equal.privacy_of_information, digits_down),
-    Heading("dmin", "adversary's error dmin", lambda p: p.equal.smallest_error, digits_down),
-    Heading("≥", "dmin by Theorem II.2", lambda p: p.equal.smallest_error_bound, digits_down),
-    Heading("dmax", "adversary's error dmax", lambda p: p.equal.largest_error, digits_down),
-    Heading("≥", "dmax by Theorem II.1", lambda p: p.equal.largest_error_bound, digits_down),
-    Heading("person", "bits about one person", lambda p: p.equal.person_bits, _up),
-    Heading("printed", "as printed", lambda p: p.equal.person_bits_printed, _up),
+    Heading("error", "largest error allowed", lambda p: p.error, cell_exact),
+    Heading("Q", "accuracy Q of equal cells", lambda p: p.equal.accuracy, cell_down),
+    Heading("cells", "equal cells", lambda p: p.equal.levels, cell_count),
+    Heading("I⋆", "I⋆, bits", lambda p: p.equal.maximin_information, cell_up),
+    Heading("L₀", "L₀ of equal cells, bits", lambda p: p.equal.leakage, cell_up),
+    Heading("least L₀", "L₀ of the best cells, bits", lambda p: p.best and p.best.leakage, cell_up),
+    Heading("P₁", "privacy P₁ = 1/L₀", lambda p: p.equal.privacy_of_leakage, cell_down),
+    Heading("P₂", "privacy P₂ = 1/I⋆", lambda p: p.equal.privacy_of_information, cell_down),
+    Heading("dmin", "adversary's error dmin", lambda p: p.equal.smallest_error, cell_down),
+    Heading("≥", "dmin by Theorem II.2", lambda p: p.equal.smallest_error_bound, cell_down),
+    Heading("dmax", "adversary's error dmax", lambda p: p.equal.largest_error, cell_down),
+    Heading("≥", "dmax by Theorem II.1", lambda p: p.equal.largest_error_bound, cell_down),
+    Heading("person", "bits about one person", lambda p: p.equal.person_bits, cell_up),
+    Heading("printed", "as printed", lambda p: p.equal.person_bits_printed, cell_up),
 )
 LINE = (
-    Heading("error", "largest error allowed", lambda p: p.error, digits_up),
-    Heading("ρ", "accuracy ρ = 1/error", lambda p: p.accuracy, digits_down),  # noqa: RUF001 - rho
-    Heading("ε kept", "ε of stretching", lambda p: p.stretch.epsilon, digits_down),
-    Heading("Priv", "Priv of stretching, bits", lambda p: p.stretch.privacy, digits_down),
+    Heading("error", "largest error allowed", lambda p: p.error, cell_exact),
+    Heading("ρ", "accuracy ρ = 1/error", lambda p: p.accuracy, cell_down),  # noqa: RUF001 - rho
+    Heading("ε kept", "ε of stretching", lambda p: p.stretch.epsilon, cell_down),
+    Heading("Priv", "Priv of stretching, bits", lambda p: p.stretch.privacy, cell_down),
     Heading("μ(Δ)", "μ(Δ) of stretching", lambda p: p.stretch.deciding, lambda v: f"{v:,.6g}"),
-    Heading("deciding", "outputs that decide", lambda p: p.stretch.deciding_share, _percent),
-    Heading("ε printed", "ε that blurring claims", lambda p: p.blur.claimed, digits_down),
-    Heading("ε blurred", "ε of blurring, by volume", lambda p: p.blur.epsilon, digits_down),
-    Heading("Priv blurred", "Priv of blurring, bits", lambda p: p.blur.privacy, digits_down),
+    Heading(
+        "deciding", "outputs that decide", lambda p: p.stretch.deciding_share, tenth_percent_up
+    ),
+    Heading("ε printed", "ε that blurring claims", lambda p: p.blur.claimed, cell_down),
+    Heading("ε blurred", "ε of blurring, by volume", lambda p: p.blur.epsilon, cell_down),
+    Heading("Priv blurred", "Priv of blurring, bits", lambda p: p.blur.privacy, cell_down),
 )
 
 
 def _of_records(names: list[str]) -> tuple[Heading, ...]:
     """Return the columns for records: how many cells each column has is one of them."""
     return (
-        Heading("bits", "bits a record", lambda p: p.budget, digits_up),
-        Heading("outputs", "combinations", lambda p: p.largest.outputs, _count),
-        Heading("largest", "largest error", lambda p: p.largest.largest_error, digits_up),
+        Heading("bits", "bits a record", lambda p: p.budget, cell_exact),
+        Heading("outputs", "combinations", lambda p: p.largest.outputs, cell_count),
+        Heading("largest", "largest error", lambda p: p.largest.largest_error, cell_exact),
         *(_of_column(name) for name in names),
-        Heading("mean", "mean error", lambda p: p.largest.mean_error, digits_up),
+        Heading("mean", "mean error", lambda p: p.largest.mean_error, cell_exact),
         Heading(
-            "least mean", "least mean error", lambda p: p.mean and p.mean.mean_error, digits_up
+            "least mean", "least mean error", lambda p: p.mean and p.mean.mean_error, cell_exact
         ),
     )
 
 
 def _of_column(name: str) -> Heading:
-    return Heading(name, f"cells of {name}", lambda p: p.largest.levels[name], _count)
+    return Heading(name, f"cells of {name}", lambda p: p.largest.levels[name], cell_count)
 
 
 def headings(found: Tradeoff) -> tuple[Heading, ...]:
@@ -442,7 +431,7 @@ def _finish(every: Sequence[Any], points: Sequence[QueryPoint | LinePoint | Bits
                 low, high = which.get_view_interval()
                 if high < 1000 * low:
                     which.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-                which.set_major_formatter(FuncFormatter(_plain))
+                which.set_major_formatter(FuncFormatter(_tick_text))
                 which.set_minor_formatter(NullFormatter())
         for place in chosen:
             axes.axvline(float(place), color=PALE, linewidth=1.4, zorder=0.5)
@@ -465,7 +454,7 @@ def _finish(every: Sequence[Any], points: Sequence[QueryPoint | LinePoint | Bits
         )
 
 
-def _plain(value: float, _place: int) -> str:
+def _tick_text(value: float, _place: int) -> str:
     """Show a tick as people write it."""
     return (
         f"{value:g}"
