@@ -29,7 +29,7 @@ GROUP = 10**6
 QUICK_ROWS = 10**6
 MOST_TIMES, LEAST_TIMES, LEAST_ROWS = 4, 3, 10**7
 """The targets, and the size from which on they are meant."""
-READ, SQL, PRODUCT = "read and sum", "plain SQL", "anonymity_report"
+READ, SQL, PRODUCT = "read and sum", "plain SQL", "anonymity"
 
 
 def table_path(rows: int) -> Path:
@@ -114,9 +114,9 @@ def product(path: str, warm: str | None = None) -> Job:
     """Report on the table with everything that a report holds."""
 
     def run(table: str = path) -> Any:  # noqa: ANN401 - a report, imported on use
-        from hartley.studies.anonymity import anonymity_report
+        from hartley.studies.anonymity import anonymity
 
-        return anonymity_report(table, keys=KEYS, confidential=CONFIDENTIAL)
+        return anonymity(table, keys=KEYS, confidential=CONFIDENTIAL)
 
     if warm is not None:
         run(warm)

@@ -98,13 +98,11 @@ def product(rows: int) -> Job:
     import numpy as np
     import pandas as pd
 
-    from hartley.studies.anonymity import anonymity_report
+    from hartley.studies.anonymity import anonymity
 
     frame = pd.DataFrame(dict(np.load(table_path(rows))))
-    anonymity_report(frame.head(400_000), keys=KEYS, confidential=VALUE)
-    return Job(
-        lambda: anonymity_report(frame, keys=KEYS, confidential=VALUE, base=math.e), _numbers
-    )
+    anonymity(frame.head(400_000), keys=KEYS, confidential=VALUE)
+    return Job(lambda: anonymity(frame, keys=KEYS, confidential=VALUE, base=math.e), _numbers)
 
 
 def _numbers(report: Any) -> list[Any]:  # noqa: ANN401 - a report, imported on use
@@ -151,11 +149,9 @@ def small(case: str, which: str) -> Job:
     frame = pd.DataFrame(columns, index=index)
     if which == PEER:
         return Job(lambda: _until(QUICK_LIMIT, frame, ["age"]))
-    from hartley.studies.anonymity import anonymity_report
+    from hartley.studies.anonymity import anonymity
 
-    return Job(
-        lambda: anonymity_report(frame, keys="age", confidential=VALUE, base=math.e), _numbers
-    )
+    return Job(lambda: anonymity(frame, keys="age", confidential=VALUE, base=math.e), _numbers)
 
 
 TASKS: Mapping[str, Callable[..., Job]] = {

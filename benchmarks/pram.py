@@ -131,7 +131,7 @@ def prepare(rows: int) -> Job:
 def perturb(rows: int) -> Job:
     """Perturb the column of a table, streamed from Parquet to Parquet."""
     from hartley.policies.perturbation.pram import Pram
-    from hartley.studies.pram import perturb as run_perturb
+    from hartley.studies.pram import pram as run_perturb
 
     values = [f"category {place}" for place in range(10)]
     rule = Pram.retaining("0.8", values, column="x")

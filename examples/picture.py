@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 import hartley
 from hartley.adversaries.uniqueness import Uniqueness
 from hartley.chart import Chart, Panel, Series
-from hartley.reports.charts import plot_chart
-from hartley.reports.plots import STYLE
+from hartley.reports.draw import STYLE, plot_chart
 
 ADDED = ("sex", "region", "job", "height")
 

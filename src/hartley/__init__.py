@@ -5,6 +5,7 @@ Every public name is imported on first use, so that ``import hartley`` stays qui
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -26,10 +27,11 @@ _HOMES = {
     "hartley.measures.guessing": (
         "WorstAttribute",
         "guessing_leakage",
+        "identifiability",
         "maximal_guessing_leakage",
+        "maximal_leakage_within",
         "worst_attribute",
     ),
-    "hartley.measures.identifiability": ("identifiability", "maximal_leakage_within"),
     "hartley.measures.capacity": ("zero_error_capacity_bound",),
     "hartley.measures.maximal": ("maximal_leakage",),
     "hartley.measures.mutual": ("mutual_information",),
@@ -52,15 +54,20 @@ _HOMES = {
     "hartley.policies.categories.merging": ("CategoryMerging",),
     "hartley.policies.quantizers.optimal": ("CutQuantizer", "optimal_quantizer"),
     "hartley.policies.quantizers.quantizer": ("UniformQuantizer",),
-    "hartley.guarantees.certificate": ("Certificate",),
     "hartley.guarantees.certify": ("certify", "verify_exhaustively"),
+    "hartley.guarantees.verify": ("Certificate", "verify", "verify_certificate"),
     "hartley.policies.document": ("PolicyDocument",),
+    "hartley.studies.doctor": ("Diagnosis", "doctor"),
+    "hartley.studies.microdata": ("microaggregate",),
+    "hartley.papers.reproduce": ("reproduce",),
+    "hartley.ranges.schema.draft": ("draft_schema",),
     "hartley.studies.release": ("ReleaseReport", "release"),
     "hartley.ranges.schema.schema": ("Column", "Schema"),
     "hartley.guarantees.accountant": ("Accountant",),
     "hartley.agent.agent": ("Agent",),
-    "hartley.agent.quotes": ("Wish", "quote"),
-    "hartley.agent.answers.reply": ("Answer", "BatchAnswer", "Quote"),
+    "hartley.agent.quotes": ("Wish",),
+    "hartley.agent.asking": ("ask", "price"),
+    "hartley.agent.answers.answer": ("Answer", "BatchAnswer", "Quote"),
     "hartley.agent.answers.estimate": ("Estimate", "Reading"),
     "hartley.agent.ledger.ledger": ("Ledger", "open_ledger"),
     "hartley.studies.tradeoff": ("Tradeoff", "tradeoff"),
@@ -73,7 +80,7 @@ _HOMES = {
     "hartley.policies.distortion.model": ("PrivacyDistortion",),
     "hartley.policies.distortion.curve": ("TradeoffCurve",),
     "hartley.policies.distortion.result": ("TradeoffResult",),
-    "hartley.studies.curve": ("CurveReport", "privacy_curve"),
+    "hartley.studies.curve": ("CurveReport", "curve"),
     "hartley.policies.gaussian.bound": ("GaussianBound", "quadratic_gaussian_bound"),
     "hartley.policies.gaussian.closed_form": ("WaterFilling", "water_filling_bound"),
     "hartley.policies.gaussian.mixture": ("mutual_information_bound",),
@@ -82,18 +89,19 @@ _HOMES = {
     "hartley.policies.perturbation.leakage": ("PramLeakage", "pram_leakage"),
     "hartley.policies.perturbation.frequencies": ("FrequencyEstimate", "estimable"),
     "hartley.policies.perturbation.best_matrix": ("LeastLeaking", "least_leaking"),
-    "hartley.studies.pram": ("PramReport", "estimate_frequencies", "perturb"),
-    "hartley.policies.records.generalisation": ("AnonymizedTable", "k_anonymize"),
+    "hartley.studies.pram": ("PramReport", "estimate", "pram"),
+    "hartley.policies.records.generalisation": ("AnonymizedTable", "anonymize"),
     "hartley.policies.records.hierarchy": ("read_hierarchy",),
-    "hartley.studies.anonymity": ("anonymity_report", "leaking_release"),
+    "hartley.studies.anonymity": ("anonymity", "leaking_release"),
     "hartley.studies.anonymity_findings": ("AnonymityReport",),
     "hartley.engines.tables.sources": ("open_table",),
     "hartley.datasets.catalogue": ("dataset",),
     "hartley.datasets.dataset": ("Dataset",),
     "hartley.datasets.people": ("people",),
+    "hartley.datasets.sample": ("sample",),
     "hartley.adversaries.homogeneity": ("Homogeneity", "Similarity", "Skewness"),
     "hartley.adversaries.guessing": ("BruteForceGuessing",),
-    "hartley.adversaries.testing": ("HypothesisTesting",),
+    "hartley.adversaries.hypothesis": ("HypothesisTesting",),
     "hartley.adversaries.differencing": ("Differencing",),
     "hartley.adversaries.reconstruction": ("Reconstruction",),
     "hartley.adversaries.membership": ("MembershipGame",),
@@ -119,13 +127,29 @@ _HOMES = {
         "UndefinedMeasure",
     ),
 }
+RENAMED = {
+    "anonymity_report": "anonymity",
+    "estimate_frequencies": "estimate",
+    "k_anonymize": "anonymize",
+    "perturb": "pram",
+    "privacy_curve": "curve",
+    "quote": "price",
+}
+"""Names of version 0.1 that still work and warn: a function is called as its command is."""
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = ["__version__", *sorted(_HOME_OF)]  # noqa: PLE0604 - the names are all text
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name from its home on first use."""
+    """Import a public name from its home on first use; an old name warns and gives the new one."""
+    if name in RENAMED:
+        warnings.warn(
+            f"hartley.{name} is now called hartley.{RENAMED[name]}",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return __getattr__(RENAMED[name])
     if name not in _HOME_OF:
         raise AttributeError(f"module 'hartley' has no attribute '{name}'")
     value = getattr(import_module(_HOME_OF[name]), name)
@@ -145,24 +169,26 @@ if TYPE_CHECKING:
         Similarity as Similarity,
         Skewness as Skewness,
     )
+    from hartley.adversaries.hypothesis import HypothesisTesting as HypothesisTesting
     from hartley.adversaries.load_monitoring import LoadMonitoring as LoadMonitoring
     from hartley.adversaries.membership import MembershipGame as MembershipGame
     from hartley.adversaries.reconstruction import Reconstruction as Reconstruction
-    from hartley.adversaries.testing import HypothesisTesting as HypothesisTesting
     from hartley.adversaries.uniqueness import Uniqueness as Uniqueness, grid_policy as grid_policy
     from hartley.agent.agent import Agent as Agent
-    from hartley.agent.answers.estimate import Estimate as Estimate, Reading as Reading
-    from hartley.agent.answers.reply import (
+    from hartley.agent.answers.answer import (
         Answer as Answer,
         BatchAnswer as BatchAnswer,
         Quote as Quote,
     )
+    from hartley.agent.answers.estimate import Estimate as Estimate, Reading as Reading
+    from hartley.agent.asking import ask as ask, price as price
     from hartley.agent.ledger.ledger import Ledger as Ledger, open_ledger as open_ledger
-    from hartley.agent.quotes import Wish as Wish, quote as quote
+    from hartley.agent.quotes import Wish as Wish
     from hartley.agent.transcript import transcripts_of as transcripts_of
     from hartley.datasets.catalogue import dataset as dataset
     from hartley.datasets.dataset import Dataset as Dataset
     from hartley.datasets.people import people as people
+    from hartley.datasets.sample import sample as sample
     from hartley.engines.tables.sources import open_table as open_table
     from hartley.errors import (
         CertificateError as CertificateError,
@@ -178,10 +204,14 @@ if TYPE_CHECKING:
         UndefinedMeasure as UndefinedMeasure,
     )
     from hartley.guarantees.accountant import Accountant as Accountant
-    from hartley.guarantees.certificate import Certificate as Certificate
     from hartley.guarantees.certify import (
         certify as certify,
         verify_exhaustively as verify_exhaustively,
+    )
+    from hartley.guarantees.verify import (
+        Certificate as Certificate,
+        verify as verify,
+        verify_certificate as verify_certificate,
     )
     from hartley.measures.capacity import zero_error_capacity_bound as zero_error_capacity_bound
     from hartley.measures.closeness import (
@@ -199,16 +229,14 @@ if TYPE_CHECKING:
     from hartley.measures.guessing import (
         WorstAttribute as WorstAttribute,
         guessing_leakage as guessing_leakage,
+        identifiability as identifiability,
         maximal_guessing_leakage as maximal_guessing_leakage,
+        maximal_leakage_within as maximal_leakage_within,
         worst_attribute as worst_attribute,
     )
     from hartley.measures.hypothesis import (
         HypothesisAnalysis as HypothesisAnalysis,
         analyse_hypothesis as analyse_hypothesis,
-    )
-    from hartley.measures.identifiability import (
-        identifiability as identifiability,
-        maximal_leakage_within as maximal_leakage_within,
     )
     from hartley.measures.leakage import (
         information_transmission as information_transmission,
@@ -223,6 +251,7 @@ if TYPE_CHECKING:
         LeakageAt as LeakageAt,
         leakage_over_time as leakage_over_time,
     )
+    from hartley.papers.reproduce import reproduce as reproduce
     from hartley.policies.categories.merging import CategoryMerging as CategoryMerging
     from hartley.policies.distortion.curve import TradeoffCurve as TradeoffCurve
     from hartley.policies.distortion.model import PrivacyDistortion as PrivacyDistortion
@@ -269,7 +298,7 @@ if TYPE_CHECKING:
     from hartley.policies.quantizers.quantizer import UniformQuantizer as UniformQuantizer
     from hartley.policies.records.generalisation import (
         AnonymizedTable as AnonymizedTable,
-        k_anonymize as k_anonymize,
+        anonymize as anonymize,
     )
     from hartley.policies.records.group_averages import Microaggregation as Microaggregation
     from hartley.policies.records.hierarchy import read_hierarchy as read_hierarchy
@@ -303,21 +332,24 @@ if TYPE_CHECKING:
         is_markov_chain as is_markov_chain,
     )
     from hartley.ranges.relations.relation import ROW as ROW, Relation as Relation
+    from hartley.ranges.schema.draft import draft_schema as draft_schema
     from hartley.ranges.schema.schema import Column as Column, Schema as Schema
     from hartley.ranges.transcripts.transcript import Transcript as Transcript
     from hartley.reports import plot as plot, write_html as write_html
     from hartley.studies.anonymity import (
-        anonymity_report as anonymity_report,
+        anonymity as anonymity,
         leaking_release as leaking_release,
     )
     from hartley.studies.anonymity_findings import AnonymityReport as AnonymityReport
     from hartley.studies.audit import AuditReport as AuditReport, audit as audit
-    from hartley.studies.curve import CurveReport as CurveReport, privacy_curve as privacy_curve
+    from hartley.studies.curve import CurveReport as CurveReport, curve as curve
     from hartley.studies.design import Design as Design, design as design
+    from hartley.studies.doctor import Diagnosis as Diagnosis, doctor as doctor
+    from hartley.studies.microdata import microaggregate as microaggregate
     from hartley.studies.pram import (
         PramReport as PramReport,
-        estimate_frequencies as estimate_frequencies,
-        perturb as perturb,
+        estimate as estimate,
+        pram as pram,
     )
     from hartley.studies.release import ReleaseReport as ReleaseReport, release as release
     from hartley.studies.specification import Specification as Specification

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import glob
+import hashlib
 import json
 import os
 import shutil
@@ -35,7 +36,7 @@ except ImportError:  # nothing is swept on such a system
     HAS_LOCKS = False
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 LOCK = ".lock"
 LONGEST_LABEL = 200
@@ -375,6 +376,22 @@ def read_text_file(
         ) from None
 
 
+def file_digest(path: str | os.PathLike[str]) -> str:
+    """Return the SHA-256 fingerprint of every byte of a file.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile() as file:
+        ...     file_digest(file.name)[:8]
+        'e3b0c442'
+    """
+    try:
+        with content_of(path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        raise InputError(f"The file {path} cannot be read", hint="check the path") from None
+
+
 def parse_json(text: str, *, what: str, kind: type[InputError] = OptionError) -> Any:  # noqa: ANN401 - nested plain values
     """Read JSON of a sensible size, depth and precision, in which no object names a field twice.
 
@@ -472,3 +489,47 @@ def _too_deep(what: str, kind: type[InputError]) -> InputError:
     return kind(
         f"The {what} is nested more than {DEEPEST} levels deep", hint="write it less nested"
     )
+
+
+# --- files that are read and written in one call -----------------------------------------------
+
+
+def check_files(
+    written: Mapping[str, Path | None], read: Mapping[str, Iterable[str | Path]]
+) -> None:
+    """Refuse, before any work, to write over what is read, twice to one file, or to no folder.
+
+    Args:
+        written: the files to write, by what they are; None for one that is not wanted.
+        read: the files, patterns and addresses that are read, by what they are.
+
+    Example:
+        >>> check_files({"release": Path("out.csv"), "report": None}, {"table": ["people.csv"]})
+    """
+    seen: dict[Path, str] = {
+        place.resolve(): what
+        for what, paths in read.items()
+        for path in paths
+        for place in _named_files(str(path))
+    }
+    for what, path in written.items():
+        if path is None:
+            continue
+        place = path.resolve()
+        if place in seen:
+            raise OptionError(
+                f"The {what} {path} would overwrite the {seen[place]}", hint="give it another name"
+            )
+        if not place.parent.is_dir():
+            raise OptionError(
+                f"The folder of the {what} {path} does not exist",
+                hint="create it, or choose another",
+            )
+        seen[place] = what
+
+
+def _named_files(name: str) -> Iterator[Path]:
+    """Give the files that a path, a pattern or the address of a table in a database names."""
+    yield Path(name)
+    yield Path(name.partition("::")[0])
+    yield from map(Path, glob.glob(name))  # noqa: PTH207 - also absolute patterns

@@ -159,7 +159,7 @@ def rounded(number: Fraction, places: int | None = None, *, up: bool | None = No
         ('0.333333', '1,234,567', '2.5')
     """
     if places is None:
-        places = max(SIGNIFICANT - _magnitude(number), 0)
+        places = max(SIGNIFICANT - magnitude(number), 0)
         while places and (number * 10 ** (places - 1)).denominator == 1:
             places -= 1
     scaled = number * 10**places
@@ -169,7 +169,7 @@ def rounded(number: Fraction, places: int | None = None, *, up: bool | None = No
     return f"{'-' if whole < 0 else ''}{int(front):,}{back}"
 
 
-def _magnitude(number: Fraction) -> int:
+def magnitude(number: Fraction) -> int:
     """Return how many digits stand before the point; none or fewer where it begins with zeros."""
     if number == 0:
         return 1

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import documents as valid
 
 import hartley
-from hartley.agent.answers.promise import RULES
 from hartley.agent.ledger import open_ledger
 from hartley.agent.ledger.entries import Head
 from hartley.agent.ledger.terms import terms_of
+from hartley.agent.pricing.price import RULES
 from hartley.agent.quotes import quote
 from hartley.agent.repricing import reprice
 from hartley.agent.transcript import transcripts_of

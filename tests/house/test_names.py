@@ -6,14 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
-import typer
 
 import hartley
-from hartley.cli.main import app
+from hartley.cli.commands import COMMANDS as LISTED, load_commands
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(set(hartley.__all__) - {"__version__", "ROW"})
-COMMANDS = typer.main.get_command(app).commands
+COMMANDS = load_commands()
 PARTS = {
     f"{name} {part}": command
     for name, group in COMMANDS.items()
@@ -95,6 +94,42 @@ def test_a_part_of_a_command_and_its_options_are_documented(name):
             if option not in ("--json", "-h", "--help"):
                 assert f"`{option}" in section
     assert PARTS[name].help
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_the_list_of_commands_says_what_each_command_says_itself(name):
+    assert LISTED[name].help == COMMANDS[name].help.split("\n")[0]
+
+
+GROUPS = {"schema": "Schema", "ledger": "Ledger", "datasets": "Dataset"}
+"""Commands of many parts are the methods of a class; hartley.datasets is a package already."""
+
+
+@pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"attack"}))
+def test_a_command_and_its_function_have_one_name(name):
+    public = GROUPS.get(name, name)
+    assert public in NAMES
+    if name not in GROUPS:
+        value = getattr(hartley, name)
+        assert inspect.isfunction(value)
+        assert value.__name__ == name
+
+
+@pytest.mark.parametrize(
+    "name", [part.split()[1] for part in sorted(PARTS) if part.startswith("attack ")]
+)
+def test_an_attack_is_called_as_its_module(name):
+    if not COMMANDS["attack"].commands[name].hidden:
+        module = name.replace("-", "_")
+        assert (ROOT / f"src/hartley/adversaries/{module}.py").is_file()
+
+
+@pytest.mark.parametrize(("old", "new"), sorted(hartley.RENAMED.items()))
+def test_an_old_name_warns_and_works(old, new):
+    with pytest.warns(DeprecationWarning, match=f"hartley.{old} is now called hartley.{new}"):
+        value = getattr(hartley, old)
+    assert value is getattr(hartley, new)
+    assert old not in hartley.__all__
 
 
 def test_no_drawer_without_a_name():

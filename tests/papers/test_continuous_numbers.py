@@ -5,14 +5,14 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.measures.continuous import (
-    analyse_intervals,
+from hartley.measures.estimation import (
     best_estimator,
     largest_error,
     largest_error_bound,
     smallest_error,
     smallest_error_bound,
 )
+from hartley.measures.hypothesis import analyse_intervals
 from hartley.measures.leakage import nonstochastic_information, nonstochastic_leakage
 from hartley.measures.maximin import maximin_information
 from hartley.ranges.boxes.box import Box, Interval, IntervalUnion

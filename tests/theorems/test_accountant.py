@@ -24,6 +24,7 @@ from hartley.agent.pricing import (
     worst_case as worst,
 )
 from hartley.agent.pricing.price import open_factor, price, refined_cells
+from hartley.agent.questions import condition
 from hartley.agent.questions.batch import All, Form, Question, Statistic, Test as Leaf
 from hartley.guarantees.accountant import Accountant
 from hartley.ranges.schema.schema import Column, Schema
@@ -110,7 +111,7 @@ def test_several_rows_a_person_never_tell_more_than_charged(seed):
 @pytest.mark.parametrize("seed", range(200, 202))
 def test_prices_beyond_the_caps_are_sound_too(seed, monkeypatch):
     monkeypatch.setattr(atoms, "MOST_ATOMS", (2, 0))
-    monkeypatch.setattr(atoms, "MOST_TERMS", 2)
+    monkeypatch.setattr(condition, "MOST_TERMS", 2)
     monkeypatch.setattr(several_rows, "MOST_MULTISETS", 3)
     monkeypatch.setattr(worst, "MOST_TYPES", 2)
     monkeypatch.setattr("hartley.agent.pricing.worst_case.MOST_CODES", 3)

@@ -15,7 +15,7 @@ from hartley.policies.distortion import search
 from hartley.policies.distortion.model import PrivacyDistortion
 from hartley.policies.distortion.problem import Progress
 from hartley.policies.distortion.second_order import solve_second
-from hartley.studies.curve import privacy_curve
+from hartley.studies.curve import curve
 
 TOLERANCE = 1e-6
 
@@ -232,10 +232,10 @@ def test_a_curve_that_misses_its_tolerance_says_so(monkeypatch):
     sick = np.random.default_rng(0).random(ages.size) < ages / 12
     table = {"age": ages.tolist(), "sick": sick.tolist()}
     asked = {"confidential": "sick", "key": "age", "points": 5}
-    assert not any("missed" in note for note in privacy_curve(table, **asked).notes)
+    assert not any("missed" in note for note in curve(table, **asked).notes)
     monkeypatch.setattr(search, "SECOND_WORK", 1.0)
     monkeypatch.setattr(search, "FIRST_STEPS", (20, 20))
-    report = privacy_curve(table, **asked, tolerance=1e-12)
+    report = curve(table, **asked, tolerance=1e-12)
     assert not report.curve.reached
     assert sum("tolerance was missed" in note for note in report.notes) == 1
 

@@ -7,27 +7,26 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
+from hartley.agent.answers.answer import Answer, BatchAnswer, certificate_of
 from hartley.agent.answers.cells import read_cells
-from hartley.agent.answers.promise import RULES, certificate_of
-from hartley.agent.answers.reply import Answer, BatchAnswer
 from hartley.agent.data import Holding, head_note, lasting_place, load, remove_copy, replace_copy
 from hartley.agent.ledger.entries import NULL, digest
 from hartley.agent.ledger.ledger import open_ledger
-from hartley.agent.pricing.price import price as price_of
+from hartley.agent.pricing.price import RULES, price as price_of
 from hartley.agent.questions.batch import from_plain, to_plain
 from hartley.agent.quotes import Wish, questions_of
 from hartley.engines.tables.sources import open_table
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least
 from hartley.guarantees.accountant import Accountant
-from hartley.guarantees.promise import counted, down_bits, exactly, up_bits
 from hartley.ranges.schema.schema import Schema
+from hartley.wording import bits_down, bits_up, counted, exactly
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Literal
 
-    from hartley.agent.answers.reply import Quote
+    from hartley.agent.answers.answer import Quote
     from hartley.agent.ledger.charging import Reservation
     from hartley.agent.ledger.ledger import Charge, Ledger, State
     from hartley.agent.ledger.reading import Overview
@@ -164,7 +163,7 @@ class Agent:
         paid = self.ledger.reserve(
             held.schema.name,
             analyst,
-            [to_plain(one) for one in questions],
+            [to_plain(asked) for asked in questions],
             price_new,
             note="\n".join(texts),
             version=held.coded.version,
@@ -178,7 +177,7 @@ class Agent:
         answers = tuple(
             Answer(
                 text=plan.text,
-                reading=read_cells(plan, [cells[one] for one in plan.questions]),
+                reading=read_cells(plan, [cells[asked] for asked in plan.questions]),
                 bits=bits_at_least(paid.account_cells),
                 spent=paid.balance.spent_bits,
                 remaining=paid.balance.remaining,
@@ -206,8 +205,8 @@ class Agent:
         cells = [None if text in {None, NULL} else int(text or 0) for text in paid.answers]
         missing = [i for i, text in enumerate(paid.answers) if text is None]
         if missing:
-            found = held.cells([questions[i] for i in missing])
-            for i, cell in zip(missing, found, strict=True):
+            new_cells = held.cells([questions[i] for i in missing])
+            for i, cell in zip(missing, new_cells, strict=True):
                 cells[i] = cell
             self.ledger.commit(paid, [None if cell is None else str(cell) for cell in cells])
             self._note_head()
@@ -245,7 +244,7 @@ class Agent:
             lambda batch: price_of(batch, held.schema),
             open_factor=state.open_factor,
             charged=state.spent,
-            answered=[from_plain(one) for charge in charges for one in charge.questions],
+            answered=[from_plain(question) for charge in charges for question in charge.questions],
         )
         if state.population is not None:  # whose budget may hold less than that of the dataset
             balance = accountant.balance
@@ -313,17 +312,17 @@ class Agent:
         overview = self.ledger.overview(self.schema.name)
         state, size = overview.state, self.schema.record_bits
         balance = state.balance
-        some = f"at most {exactly(state.budget)} of"
+        share = f"at most {exactly(state.budget)} of"
         alone = "" if state.population else "; what other datasets tell about the person multiplies"
         promise = (
-            f"Dataset {self.schema.name}: {some if state.budget < size else 'all'} the "
-            f"{down_bits(size)} of a record can be learned about one person{alone}."
+            f"Dataset {self.schema.name}: {share if state.budget < size else 'all'} the "
+            f"{bits_down(size)} of a record can be learned about one person{alone}."
         )
         tightest = f" of {balance.tightest}" if balance.tightest else ""
         spent = (
-            f"Spent {up_bits(balance.spent_bits)}, of which open columns "
-            f"{up_bits(bits_at_least(state.open_factor))}; "
-            f"{down_bits(balance.remaining)}{tightest} left."
+            f"Spent {bits_up(balance.spent_bits)}, of which open columns "
+            f"{bits_up(bits_at_least(state.open_factor))}; "
+            f"{bits_down(balance.remaining)}{tightest} left."
         )
         paid = f"{overview.batches:,} {'batch' if overview.batches == 1 else 'batches'}"
         lines = [
@@ -370,7 +369,7 @@ def _about_others(overview: Overview) -> list[str]:
         lines.append(
             f"Population {population.name}: at most {exactly(shared.bits)} bits about one person "
             f"from its {counted(len(population.datasets), 'dataset')} together; spent "
-            f"{up_bits(shared.spent_bits)}, {down_bits(shared.remaining)} left."
+            f"{bits_up(shared.spent_bits)}, {bits_down(shared.remaining)} left."
         )
     if overview.broken is not None:
         lines.append(f"That promise is broken: {overview.broken}.")

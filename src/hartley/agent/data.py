@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hartley.agent.answers.cells import cell_of
-from hartley.agent.answers.promise import RULES
 from hartley.agent.ledger.entries import Head, schema_version
-from hartley.agent.pricing.price import open_factor, price
+from hartley.agent.pricing.price import RULES, open_factor, price
 from hartley.agent.questions.batch import Question, Statistic, columns_of
 from hartley.agent.quotes import Desk, check_same_schema
 from hartley.agent.statistics.statistics import totals
@@ -426,11 +425,11 @@ class Holding:
         kinds = {self.schema.columns[name].kind for name in columns_of(condition)}
         if self.schema.rows == "private" or kinds - {"public"}:
             return None
-        found = self._counts.get(condition)
-        if found is None:
+        rows = self._counts.get(condition)
+        if rows is None:
             count = Question(Statistic.COUNT, condition, None, None, 0, self.coded.rows)
             try:
-                (found,) = totals(self.coded, [count])
+                (rows,) = totals(self.coded, [count])
             except HartleyError:
                 raise
             except Exception as error:  # noqa: BLE001 - what it says may hold private values
@@ -439,25 +438,28 @@ class Holding:
                     f"({type(error).__name__})",
                     hint="ask again later; nothing was charged",
                 ) from None
-            assert found is not None
-            _remember(self._counts, condition, found)
-        return found
+            assert rows is not None
+            _remember(self._counts, condition, rows)
+        return rows
 
     def price(self, questions: Sequence[Question]) -> int:
         """Price questions in cells; the same ones are often priced again."""
         key = tuple(questions)
-        found = self._prices.get(key)
-        if found is None:
-            found = price(key, self.schema).cells
-            _remember(self._prices, key, found)
-        return found
+        cells = self._prices.get(key)
+        if cells is None:
+            cells = price(key, self.schema).cells
+            _remember(self._prices, key, cells)
+        return cells
 
     def cells(self, questions: Sequence[Question]) -> list[int | None]:
         """Run questions that are paid for, and return the cell that each total lies in."""
         for _ in range(TRIES):
             try:
-                found = totals(self.coded, questions)
-                return [cell_of(one, total) for one, total in zip(questions, found, strict=True)]
+                results = totals(self.coded, questions)
+                return [
+                    cell_of(question, total)
+                    for question, total in zip(questions, results, strict=True)
+                ]
             except Stopped:  # by whoever runs the engine, so it is not asked again at once
                 break
             except Exception:  # noqa: BLE001, S112 - how an engine fails may depend on the data

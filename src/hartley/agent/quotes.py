@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.answers.promise import certificate_of
-from hartley.agent.answers.reply import Quote, Useful, useful_words
+from hartley.agent.answers.answer import Quote, Useful, certificate_of, useful_words
 from hartley.agent.ledger.ledger import open_ledger
-from hartley.agent.pricing.finest_steps import cells_within
-from hartley.agent.pricing.price import price, steps_for_bits, steps_within
+from hartley.agent.precision import coarsest_steps, steps_for_error, vacuous_labels, worst_errors
+from hartley.agent.pricing.price import cells_within, price, steps_for_bits, steps_within
 from hartley.agent.questions.batch import to_plain
 from hartley.agent.questions.question import parse
 from hartley.agent.statistics.statistics import fits
-from hartley.agent.wish import coarsest_steps, steps_for_error, vacuous_labels, worst_errors
 from hartley.errors import InputError, OptionError, Refused
 from hartley.exact import bits_at_least, floor_power
 from hartley.ranges.schema.schema import Schema
@@ -24,9 +22,9 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from hartley.agent.ledger.ledger import Ledger, State
+    from hartley.agent.precision import PublicCount
     from hartley.agent.questions.batch import Question
     from hartley.agent.questions.selection import Selection
-    from hartley.agent.wish import PublicCount
 
 MOST_PLANS, MOST_KEPT = 1000, 100
 """So many plans are remembered, of so many statistics at most; a repeat need not be read again."""
@@ -77,8 +75,8 @@ class Desk:
         if not listed:
             raise OptionError("The batch holds no question", hint="ask at least one")
         plans = []
-        for one in listed:
-            wish = one if isinstance(one, Wish) else Wish(one)
+        for item in listed:
+            wish = item if isinstance(item, Wish) else Wish(item)
             if wish.error is None and wish.bits is None:
                 wish = Wish(wish.text, error, bits)
             plans.append(self._selection(wish))
@@ -101,17 +99,17 @@ class Desk:
         selection = parse(wish.text, self.schema, self.rows)
         if wish.error is not None:
             steps = steps_for_error(selection, wish.error, public_count=self.public_count)
-            told = self._as_fine_at_that_price(selection.with_steps(steps))
+            resolved = self._as_fine_at_that_price(selection.with_steps(steps))
         else:
             bits = self.schema.default_bits if wish.bits is None else wish.bits
-            told = self._within(selection, bits)
-        if not all(fits(one, self.schema, self.rows) for one in told.questions):
+            resolved = self._within(selection, bits)
+        if not all(fits(question, self.schema, self.rows) for question in resolved.questions):
             raise Refused(
                 "A total of this question could be too large for an exact sum",
                 hint="use smaller coefficients, or coarser steps in the schema",
                 text=wish.text,
             )
-        return told
+        return resolved
 
     def _within(self, selection: Selection, bits: object) -> Selection:
         """Return a selection with the finest steps for so many bits."""
@@ -133,7 +131,7 @@ class Desk:
         for plan in plans:
             labels = vacuous_labels(plan, public_count=self.public_count)
             if not labels or not ledger.unpaid(
-                self.schema.name, analyst, [to_plain(one) for one in plan.questions]
+                self.schema.name, analyst, [to_plain(question) for question in plan.questions]
             ):
                 continue
             prices = self.useful(plan, labels, price(plan.questions, self.schema).cells)
@@ -172,26 +170,26 @@ class Desk:
             steps = steps_within(plan.questions, limit, self.schema)
         except Refused:
             return None
-        told = plan.with_steps(steps)
-        if vacuous_labels(told, public_count=self.public_count):
+        finer = plan.with_steps(steps)
+        if vacuous_labels(finer, public_count=self.public_count):
             return None
-        errors, certain = (self._errors(told, fullest=fullest) for fullest in (True, False))
+        errors, certain = (self._errors(finer, fullest=fullest) for fullest in (True, False))
         named = tuple(error for error in errors if error[0] in labels)
         rows = None if set(named) <= {*certain} else self.rows
         return Useful(limit, named, rows)
 
-    def _as_fine_at_that_price(self, told: Selection) -> Selection:
+    def _as_fine_at_that_price(self, selection: Selection) -> Selection:
         """Return a selection with the finest steps that cost no more than its own.
 
         Wishes that cost the same become the same question, so that the second one is free.
         """
-        cells = price(told.questions, self.schema).cells
+        cells = price(selection.questions, self.schema).cells
         try:
-            steps = steps_within(told.questions, cells, self.schema)
+            steps = steps_within(selection.questions, cells, self.schema)
         except Refused:
-            return told
-        finer = all(new <= old.step for new, old in zip(steps, told.questions, strict=True))
-        return told.with_steps(steps) if finer else told
+            return selection
+        finer = all(new <= old.step for new, old in zip(steps, selection.questions, strict=True))
+        return selection.with_steps(steps) if finer else selection
 
     def quote(
         self,
@@ -207,18 +205,18 @@ class Desk:
         more, unless ``vacuous`` says that they are wished.
         """
         questions = questions_of(plans)
-        found = price(questions, self.schema)
+        priced = price(questions, self.schema)
         due = balance = affordable = refusal = None
         if ledger is not None:
-            due = self._due(questions, found.cells, ledger, analyst)
+            due = self._due(questions, priced.cells, ledger, analyst)
             balance = ledger.balance(self.schema.name, analyst)
             # The account may hold what the dataset or its population does not.
             refusal = ledger.refusal(
                 self.schema.name,
                 analyst,
-                [to_plain(one) for one in questions],
+                [to_plain(question) for question in questions],
                 lambda new: (
-                    found.cells
+                    priced.cells
                     if len(new) == len(questions)
                     else price([questions[i] for i in new], self.schema).cells
                 ),
@@ -230,21 +228,21 @@ class Desk:
             for plan in plans
         )
         useful = tuple(
-            self.useful(plan, some, self._cells_alone(plan, plans, found.cells)) if some else ()
+            self.useful(plan, some, self._cells_alone(plan, plans, priced.cells)) if some else ()
             for plan, some in zip(plans, labels, strict=True)
         )
         return Quote(
             texts=texts,
-            cells=found.cells,
-            bits=found.bits,
+            cells=priced.cells,
+            bits=priced.bits,
             due=None if due is None else bits_at_least(due),
             affordable=affordable,
             errors=tuple(self._errors(plan) for plan in plans),
             levels=tuple(tuple(map(levels, plan.questions)) for plan in plans),
             remaining=None if balance is None else balance.remaining,
             refusal=None if refusal is None else refusal.problem,
-            explanation=found.explain(),
-            certificate=certificate_of(texts, found.cells, self.schema),
+            explanation=priced.explain(),
+            certificate=certificate_of(texts, priced.cells, self.schema),
             vacuous=labels,
             useful=useful,
         )
@@ -257,7 +255,7 @@ class Desk:
         self, questions: Sequence[Question], cells: int, ledger: Ledger, analyst: str | None
     ) -> int:
         """Return the price of what the account of an analyst was never charged for."""
-        listed = [to_plain(one) for one in questions]
+        listed = [to_plain(question) for question in questions]
         fresh = ledger.unpaid(self.schema.name, analyst, listed) if listed else []
         if len(fresh) == len(questions):
             return cells
@@ -268,8 +266,8 @@ class Desk:
     ) -> tuple[tuple[str, Fraction], ...]:
         """Return the largest error of each number of the text, over all groups."""
         worst: dict[str, Fraction] = {}
-        found = worst_errors(plan, public_count=self.public_count, fullest=fullest)
-        for item, error in zip(plan.items, found, strict=True):
+        errors = worst_errors(plan, public_count=self.public_count, fullest=fullest)
+        for item, error in zip(plan.items, errors, strict=True):
             worst[item.label] = max(error, worst.get(item.label, error))
         return tuple(worst.items())
 
@@ -335,8 +333,8 @@ def quote(  # noqa: PLR0913 - what a price rests on, each by name
         state = None if opened is None else opened.state(public.name)
         if state is not None:
             check_same_schema(public, state)
-        told = rows if state is None else state.rows
-        most = public.max_rows if public.rows == "private" else told
+        public_rows = rows if state is None else state.rows
+        most = public.max_rows if public.rows == "private" else public_rows
         if most is None:
             raise OptionError(
                 "The number of rows is not known, and errors depend on it",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.answers.promise import RULES
-from hartley.agent.pricing.price import open_factor, price
+from hartley.agent.pricing.price import RULES, open_factor, price
 from hartley.agent.questions.batch import from_plain
 from hartley.errors import HartleyError
 from hartley.files import parse_toml
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hartley.agent.ledger.ledger import Ledger
-    from hartley.agent.ledger.verification import Report
+    from hartley.agent.ledger.verification import LedgerReport
 
 
 def reprice(schema: object, questions: Sequence[dict[str, Any]], rules: str) -> int | None:
@@ -38,19 +37,19 @@ def reprice(schema: object, questions: Sequence[dict[str, Any]], rules: str) -> 
         >>> reprice(people, [to_plain(women)], "1"), reprice(people, [to_plain(women)], "0")
         (2, None)
     """
-    found = _schema(schema, rules)
-    if found is None:
+    read_schema = _schema(schema, rules)
+    if read_schema is None:
         return None
-    return price([from_plain(question) for question in questions], found).cells
+    return price([from_plain(question) for question in questions], read_schema).cells
 
 
 def open_cells(schema: object, rules: str) -> int | None:
     """Return the factor of the open columns of a recorded schema, or None as ``reprice``."""
-    found = _schema(schema, rules)
-    return None if found is None else open_factor(found)
+    read_schema = _schema(schema, rules)
+    return None if read_schema is None else open_factor(read_schema)
 
 
-def verify_prices(ledger: Ledger, **more: Any) -> Report:  # noqa: ANN401 - what Ledger.verify takes
+def verify_prices(ledger: Ledger, **more: Any) -> LedgerReport:  # noqa: ANN401 - what Ledger.verify takes
     """Replay a ledger and compute every price in it again; linear in rows, times a price each."""
     return ledger.verify(reprice, open_factor=open_cells, **more)
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Cuts:
+class ColumnCuts:
     """A column in pieces of codes that no question tells apart."""
 
     column: Column
@@ -71,7 +71,7 @@ class Cuts:
         return found
 
 
-def cut_column(column: Column, questions: Iterable[Question]) -> Cuts:
+def cut_column(column: Column, questions: Iterable[Question]) -> ColumnCuts:
     """Cut a column where questions do; a column that is added up or ranked into single codes.
 
     Example:
@@ -86,11 +86,13 @@ def cut_column(column: Column, questions: Iterable[Question]) -> Cuts:
     starts = {0}
     for question in questions:
         if question.form is not None and column.name in dict(question.form.terms):
-            return Cuts(column, tuple(range(column.points)))
+            return ColumnCuts(column, tuple(range(column.points)))
         for test in _tests(question.where):
             if test.column == column.name:
                 starts |= {end for low, high in test.codes for end in (low, high + 1)}
-    return Cuts(column, tuple(sorted(start for start in starts if 0 <= start < column.points)))
+    return ColumnCuts(
+        column, tuple(sorted(start for start in starts if 0 <= start < column.points))
+    )
 
 
 def _tests(condition: Condition) -> list[Test]:
@@ -102,7 +104,7 @@ def _tests(condition: Condition) -> list[Test]:
 class Domain:
     """All records of some columns, numbered, and the one that stands for no row at all."""
 
-    def __init__(self, cuts: Iterable[Cuts], *, absent: bool, opened: bool = False) -> None:
+    def __init__(self, cuts: Iterable[ColumnCuts], *, absent: bool, opened: bool = False) -> None:
         self.cuts, self.absent, self.opened = tuple(cuts), absent, opened
         sizes = [cut.size for cut in self.cuts]
         self._pieces = np.indices(sizes or [1]).reshape(max(len(sizes), 1), -1)[: len(sizes)].T
@@ -226,7 +228,7 @@ class Domain:
         return truth
 
 
-def domain_size(cuts: Iterable[Cuts]) -> int:
+def domain_size(cuts: Iterable[ColumnCuts]) -> int:
     """Return how many records there would be."""
     return math.prod(cut.size for cut in cuts)
 
@@ -362,7 +364,7 @@ class _Book:
     heard: dict[Question, tuple[int | None, str]]
 
     def part(
-        self, questions: Sequence[Question], cuts: Sequence[Cuts], coded: CodedTable | None
+        self, questions: Sequence[Question], cuts: Sequence[ColumnCuts], coded: CodedTable | None
     ) -> Transcript:
         """Return the transcript of questions that hang together."""
         opened = any(column.kind == "open" for column in self.schema.columns.values())
@@ -389,7 +391,7 @@ class _Book:
 
 def _parts(
     questions: Sequence[Question], schema: Schema, rows: int, known: set[str]
-) -> tuple[list[tuple[list[Question], list[Cuts]]], int]:
+) -> tuple[list[tuple[list[Question], list[ColumnCuts]]], int]:
     """Put questions that share unknown columns together; count those that are left out.
 
     Args:

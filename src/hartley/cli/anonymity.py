@@ -23,7 +23,6 @@ from hartley.cli.options import (
 )
 from hartley.cli.output import (
     Format,
-    check_files,
     console,
     print_json,
     progress_bar,
@@ -31,7 +30,7 @@ from hartley.cli.output import (
     wants_json,
 )
 from hartley.errors import OptionError
-from hartley.files import written_together
+from hartley.files import check_files, written_together
 
 
 def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -70,15 +69,15 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     [dim]Example: hartley anonymity people.parquet --keys age,sex --confidential diagnosis[/dim]
     """
     from hartley.reports import write_html
-    from hartley.reports.anonymity_page import print_anonymity
-    from hartley.studies.anonymity import anonymity_report
+    from hartley.reports.pages.anonymity import print_anonymity
+    from hartley.studies.anonymity import anonymity
 
     files = [text.rpartition("=")[2] for text in hierarchy or []]
     read = {"table": table, "population": population or [], "hierarchy": files}
     check_files({"report": html}, read)
     opened = open_tables(table, null, names)
     with progress_bar({"count": "Counting classes"}) as progress:
-        report = anonymity_report(
+        report = anonymity(
             opened,
             keys=split_columns(keys, opened.columns),
             confidential=split_columns(confidential or [], opened.columns),
@@ -154,9 +153,9 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     --bins age=5,10,20 -k 5 --suppress 0.02 -o released.parquet[/dim]
     """
     from hartley.engines.maps.writing import check_form
-    from hartley.policies.records.generalisation import k_anonymize
+    from hartley.policies.records.generalisation import anonymize
     from hartley.reports import write_html
-    from hartley.reports.anonymity_page import print_anonymized
+    from hartley.reports.pages.anonymity import print_anonymized
     from hartley.studies.microdata import check_release
 
     check_form(out, spreadsheet_safe=spreadsheet_safe)
@@ -170,7 +169,7 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         raise OptionError(
             f"Column '{name}' has bins and a hierarchy", hint="give --bins or --hierarchy, not both"
         )
-    found = k_anonymize(
+    found = anonymize(
         opened,
         split_columns(keys, opened.columns),
         k,

@@ -94,14 +94,23 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     [dim]Example: hartley ask "SELECT AVG(age) FROM people" --table people.parquet
     --schema people.toml --ledger ledger.db --budget 16 --error 0.5[/dim]
     """
-    from hartley.agent.agent import Agent
+    from hartley.agent.asking import ask
 
     data = None if table is None else open_tables([table], null, names)
-    with (
-        telling_refusals(json),
-        Agent(data, schema, ledger=ledger, budget=budget, place=place, update=update) as agent,
-    ):
-        found: Any = agent.ask(question, error=error, bits=bits, analyst=analyst, vacuous=vacuous)
+    with telling_refusals(json):
+        found: Any = ask(
+            question,
+            schema,
+            table=data,
+            ledger=ledger,
+            budget=budget,
+            place=place,
+            update=update,
+            error=error,
+            bits=bits,
+            analyst=analyst,
+            vacuous=vacuous,
+        )
     if wants_json(json):
         print_json(found[0].to_dict() if len(question) == 1 else found.to_dict())
         return
@@ -152,12 +161,12 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     [dim]Example: hartley price "SELECT AVG(age) FROM people" --schema people.toml
     --rows 5000 --error 0.5[/dim]
     """
-    from hartley.agent.quotes import quote
+    from hartley.agent.asking import price
 
     if table is not None and rows is None and ledger is None:
         rows = _count_rows(open_tables([table], null, names))
     with telling_refusals(json):
-        found = quote(
+        found = price(
             question,
             schema,
             ledger=ledger,

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hartley.cli.attack_signals import load_command, membership_command, uniqueness_command
+from hartley.cli.attack_signals import (
+    load_monitoring_command,
+    membership_command,
+    uniqueness_command,
+)
+from hartley.cli.commands import renamed
 from hartley.cli.finding import check_page, tell_finding
 from hartley.cli.options import (
     Groups,
@@ -38,7 +43,8 @@ attack_app = typer.Typer(
     rich_markup_mode="rich",
 )
 attack_app.command("membership")(membership_command)
-attack_app.command("load")(load_command)
+attack_app.command("load-monitoring")(load_monitoring_command)
+attack_app.command("load", hidden=True)(renamed(load_monitoring_command, "load-monitoring"))
 attack_app.command("uniqueness")(uniqueness_command)
 
 
@@ -177,7 +183,7 @@ def hypothesis_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     [dim]Example: hartley attack hypothesis people.parquet --secret income --released job
     --hypothesis "income >= 50000"[/dim]
     """
-    from hartley.adversaries.testing import HypothesisTesting
+    from hartley.adversaries.hypothesis import HypothesisTesting
 
     check_page(html, table)
     relation = _relation(open_tables(table, null, names), secret, released, bins, missing)
@@ -206,8 +212,8 @@ Data = Annotated[
 ]
 
 
-@attack_app.command("reconstruct")
-def reconstruct_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+@attack_app.command("reconstruction")
+def reconstruction_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     ledger: LedgerFile,
     schema: SchemaFile = None,
     dataset: DataSet = None,
@@ -220,12 +226,15 @@ def reconstruct_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     With the true table it also shows that the truth is inside, and what whoever knows everybody
     else learns, which is what the agent's promise is about.
 
-    [dim]Example: hartley attack reconstruct ledger.db --data people.parquet[/dim]
+    [dim]Example: hartley attack reconstruction ledger.db --data people.parquet[/dim]
     """
     from hartley.adversaries.reconstruction import Reconstruction
 
     transcripts = _transcripts(ledger, schema, dataset, data, html)
     tell_finding(Reconstruction().attack(*transcripts), html=html, json=json)
+
+
+attack_app.command("reconstruct", hidden=True)(renamed(reconstruction_command, "reconstruction"))
 
 
 @attack_app.command("differencing")

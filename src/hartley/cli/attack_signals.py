@@ -1,4 +1,4 @@
-"""The commands ``hartley attack membership``, ``load`` and ``uniqueness``."""
+"""The commands ``hartley attack membership``, ``load-monitoring`` and ``uniqueness``."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     tell_finding(finding, html=html, json=json)
 
 
-def load_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     table: Tables,
     total: Annotated[
         str | None,
@@ -174,7 +174,7 @@ def load_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     The rows are in the order of time. Without --policy, --bits or --levels the total is released
     as it is.
 
-    [dim]Example: hartley attack load home.parquet --total main --appliances fridge,oven
+    [dim]Example: hartley attack load-monitoring home.parquet --total main --appliances fridge,oven
     --range 0:6000 --bits 3[/dim]
     """
     from hartley.adversaries.load_monitoring import LoadMonitoring

@@ -19,13 +19,13 @@ from hartley.cli.options import (
 )
 from hartley.cli.output import (
     Format,
-    check_files,
     console,
     print_json,
     progress_bar,
     say,
     wants_json,
 )
+from hartley.files import check_files
 
 
 def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -78,7 +78,7 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     """
     from hartley.ranges.relations.relation import ROW
     from hartley.reports import write_html
-    from hartley.reports.terminal import print_audit
+    from hartley.reports.pages.audit import print_audit
     from hartley.studies.audit import audit
 
     opened = open_tables(table, null, names)

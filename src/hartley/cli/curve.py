@@ -20,13 +20,13 @@ from hartley.cli.options import (
 )
 from hartley.cli.output import (
     Format,
-    check_files,
     console,
     print_json,
     progress_bar,
     say,
     wants_json,
 )
+from hartley.files import check_files
 
 if TYPE_CHECKING:
     from hartley.policies.distortion.result import Objective
@@ -80,13 +80,13 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     """
     from hartley.files import write_whole, written_together
     from hartley.reports import write_html
-    from hartley.reports.curve_page import print_curve
-    from hartley.studies.curve import privacy_curve
+    from hartley.reports.pages.curve import print_curve
+    from hartley.studies.curve import curve
 
     opened = open_tables(table, null, names)
     check_files({"report": html, "table of points": csv}, {"table": table})
     with progress_bar({"curve": "Tracing the curve"}) as progress:
-        report = privacy_curve(
+        report = curve(
             opened,
             confidential=split_columns(confidential, opened.columns),
             key=split_columns(key, opened.columns),

@@ -32,33 +32,20 @@ def datasets_command(
     json: Format = None,
 ) -> None:
     """List the data sets of the papers: where they come from, and whether a copy is here."""
-    from hartley.datasets.catalogue import ENTRIES, entry_of
-    from hartley.datasets.source import cache_folder, find_copy, locate
+    from hartley.datasets.catalogue import entry_of, list_datasets
+    from hartley.datasets.source import cache_folder, locate
 
     if fetch is not None:
         locate(entry_of(fetch).source, download=True)
-    found = []
-    for name, entry in ENTRIES.items():
-        source = entry.source
-        copy = find_copy(source, data)
-        found.append(
-            {
-                "name": name,
-                "title": source.title,
-                "copy": None if copy is None else str(copy),
-                "download": "yes" if source.url else f"no: {source.barrier}",
-                "licence": source.licence,
-                "page": source.page,
-            }
-        )
+    listed = list_datasets(data)
     folder = cache_folder() if data is None else data
     if wants_json(json):
-        print_json({"folder": str(folder), "datasets": found})
+        print_json({"folder": str(folder), "datasets": listed})
     else:
-        _print(found, folder)
+        _print(listed, folder)
 
 
-def _print(found: list[dict[str, str | None]], folder: Path) -> None:
+def _print(listed: list[dict[str, str | None]], folder: Path) -> None:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -66,9 +53,9 @@ def _print(found: list[dict[str, str | None]], folder: Path) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in ("name", "what", "copy here", "download", "licence"):
         table.add_column(name, overflow="fold")
-    for one in found:
-        here = Text("yes", "green") if one["copy"] else Text("no", "yellow")
-        table.add_row(one["name"], one["title"], here, one["download"], one["licence"])
+    for known in listed:
+        here = Text("yes", "green") if known["copy"] else Text("no", "yellow")
+        table.add_row(known["name"], known["title"], here, known["download"], known["licence"])
     screen = console()
     screen.print(table)
     screen.print(f"\nCopies are looked for in {folder}. Every one has a synthetic twin:", end=" ")

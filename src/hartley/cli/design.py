@@ -10,7 +10,6 @@ import typer
 from hartley.cli.options import Html, Spec  # noqa: TC001 - typer reads the annotations
 from hartley.cli.output import (
     Format,
-    check_files,
     console,
     print_certificate,
     print_json,
@@ -18,7 +17,7 @@ from hartley.cli.output import (
     wants_json,
 )
 from hartley.errors import OptionError
-from hartley.files import written_together
+from hartley.files import check_files, written_together
 
 
 def design_command(
@@ -43,7 +42,7 @@ def design_command(
     [dim]Example: hartley design height.design.toml -o policy.toml --html design.html[/dim]
     """
     from hartley.reports import write_html
-    from hartley.reports.terminal import print_design
+    from hartley.reports.pages.design import print_design
     from hartley.studies.design import design
 
     if certificate is not None and out is None:

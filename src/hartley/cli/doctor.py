@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import platform
-import shutil
-import subprocess
-from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hartley.cli.output import Format, console, print_json, wants_json
 
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that was looked at."""
-
-    name: str
-    state: str
-    """ok, absent (an optional part) or broken."""
-    found: str
-    hint: str
+if TYPE_CHECKING:
+    from hartley.studies.doctor import Diagnosis
 
 
 def doctor_command(
@@ -38,120 +25,18 @@ def doctor_command(
     json: Format = None,
 ) -> None:
     """Say what is installed, which engines answer rightly, and what to do about the others."""
-    checks = [*examine(), *probe(engine)]
-    broken = any(check.state == "broken" for check in checks)
+    from hartley.studies.doctor import doctor
+
+    diagnosis = doctor(engine)
     if wants_json(json):
-        print_json({"healthy": not broken, "checks": [asdict(check) for check in checks]})
+        print_json(diagnosis.to_dict())
     else:
-        _print(checks)
-    if broken:
+        _print(diagnosis)
+    if not diagnosis.healthy:
         raise typer.Exit(1)
 
 
-def examine() -> list[Check]:
-    """Look at everything that Hartley can use."""
-    needed = ["hartley", "duckdb", "ibis-framework", "numpy", "scipy", "numba", "pyarrow"]
-    return [
-        Check("python", "ok", platform.python_version(), ""),
-        *(_package(name, required=True, extra="") for name in needed),
-        _package("polars", required=False, extra="pip install polars, to pass Polars tables"),
-        _duckdb(),
-        _postgres(),
-        _spark(),
-    ]
-
-
-def _package(name: str, *, required: bool, extra: str) -> Check:
-    try:
-        return Check(name, "ok", version(name), "")
-    except PackageNotFoundError:
-        if required:
-            return Check(name, "broken", "not installed", "pip install --force-reinstall hartley")
-        return Check(name, "absent", "not installed", extra)
-
-
-def _duckdb() -> Check:
-    """Look whether the embedded engine is one that was tried, and answers."""
-    from hartley.engines.dialects.probes import require_tried_library, tried_duckdb
-    from hartley.errors import EngineError
-
-    try:
-        require_tried_library()
-    except EngineError as error:
-        return Check("engine duckdb", "broken", error.problem, error.hint)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the engine does not answer
-        return Check(
-            "engine duckdb",
-            "broken",
-            f"does not answer ({type(error).__name__})",
-            f"pip install '{tried_duckdb()}' 'ibis-framework[duckdb]>=12,<13'",
-        )
-    return Check("engine duckdb", "ok", f"answers (DuckDB {version('duckdb')})", "")
-
-
-def probe(address: str | None) -> list[Check]:
-    """Put the probes to an engine; one line each."""
-    from hartley.engines.dialects.probes import describe_engine, probe_engine
-    from hartley.engines.tables.databases import connect_address
-
-    try:
-        backend = connect_address(address)
-        name, probes = describe_engine(backend), probe_engine(backend)
-    except Exception as error:  # noqa: BLE001 - an address may hold a password
-        return [
-            Check(
-                "engine probed",
-                "broken",
-                f"does not answer ({type(error).__name__})",
-                "check the address and that the engine is up",
-            )
-        ]
-    return [
-        Check("engine probed", "ok", name, ""),
-        *(
-            Check(f"probe: {probe.name}", "ok", "", "")
-            if probe.holds
-            else Check(
-                f"probe: {probe.name}",
-                "broken",
-                f"{probe.answer} instead of {probe.expected}",
-                "use another version or other settings of the engine",
-            )
-            for probe in probes
-        ),
-    ]
-
-
-def _postgres() -> Check:
-    found = _package("psycopg", required=False, extra="pip install 'hartley[postgres]'")
-    told = f"client {found.found}; a server is reached through your Ibis connection"
-    return Check(
-        "engine postgres", found.state, told if found.state == "ok" else found.found, found.hint
-    )
-
-
-def _spark() -> Check:
-    found = _package("pyspark", required=False, extra="pip install 'hartley[spark]'")
-    if found.state != "ok":
-        return Check("engine spark", found.state, found.found, found.hint)
-    java = shutil.which("java")
-    if java is None:
-        return Check(
-            "engine spark",
-            "absent",
-            f"PySpark {found.found}, no Java",
-            "install Java 17 or newer, on Debian apt-get install openjdk-17-jre-headless",
-        )
-    asked = subprocess.run(  # noqa: S603 - the java found on the PATH
-        [java, "-version"], capture_output=True, text=True, check=False, timeout=60
-    )
-    lines = (asked.stderr or asked.stdout).splitlines()
-    return Check(
-        "engine spark", "ok", f"PySpark {found.found}, {lines[0] if lines else 'Java'}", ""
-    )
-
-
-def _print(checks: list[Check]) -> None:
+def _print(diagnosis: Diagnosis) -> None:
     from rich import box
     from rich.markup import escape
     from rich.table import Table
@@ -160,7 +45,7 @@ def _print(checks: list[Check]) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in ("what", "state", "found", "to do"):
         table.add_column(name)
-    for check in checks:
+    for check in diagnosis.checks:
         mark = marks.get(check.state, "[red]broken[/red]")
         table.add_row(check.name, mark, escape(check.found), escape(check.hint))  # hartley[spark]
     console().print(table)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hartley.cli.output import check_files, console, print_json, say, wants_json
+from hartley.cli.output import console, print_json, say, wants_json
+from hartley.files import check_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,9 +21,10 @@ def check_page(html: Path | None, read: Iterable[str | Path] = ()) -> None:
 
 def tell_finding(finding: Finding, *, html: Path | None, json: bool | None) -> None:
     """Write the page, if any, and print what an attack found."""
-    from hartley.reports.attack_page import print_finding, write_finding_html
+    from hartley.reports import write_html
+    from hartley.reports.pages.attack import print_finding
 
-    written = write_finding_html(finding, html) if html is not None else None
+    written = write_html(finding, html) if html is not None else None
     if wants_json(json):
         print_json(finding.to_dict() | ({"html": str(written)} if written else {}))
         return

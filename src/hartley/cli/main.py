@@ -11,25 +11,8 @@ from typing import Annotated, Any, Self
 
 import typer
 
-from hartley.cli.anonymity import anonymity_command, anonymize_command
-from hartley.cli.ask import ask_command, price_command
-from hartley.cli.attack import attack_app
-from hartley.cli.audit import audit_command
-from hartley.cli.curve import curve_command
-from hartley.cli.datasets import datasets_command
-from hartley.cli.design import design_command
-from hartley.cli.doctor import doctor_command
-from hartley.cli.ledger import ledger_app
-from hartley.cli.microaggregate import microaggregate_command
+from hartley.cli.commands import LazyGroup
 from hartley.cli.output import is_terminal
-from hartley.cli.pram import estimate_command, pram_command
-from hartley.cli.refusals import pointed_at
-from hartley.cli.release import release_command
-from hartley.cli.reproduce import reproduce_command
-from hartley.cli.sample import sample_command
-from hartley.cli.schema import schema_app
-from hartley.cli.tradeoff import tradeoff_command
-from hartley.cli.verify import verify_command
 from hartley.errors import HartleyError, InputError, Refused
 from hartley.files import remove_private_folders
 
@@ -41,6 +24,7 @@ STOPPED = "Interrupted; hint: nothing was left half-written"
 
 app = typer.Typer(
     name="hartley",
+    cls=LazyGroup,
     help="Deterministic privacy: measure exactly what a release of data tells about a secret.",
     no_args_is_help=True,
     add_completion=False,
@@ -48,26 +32,6 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("audit")(audit_command)
-app.command("design")(design_command)
-app.command("tradeoff")(tradeoff_command)
-app.command("release")(release_command)
-app.command("verify")(verify_command)
-app.command("anonymity")(anonymity_command)
-app.command("anonymize")(anonymize_command)
-app.command("curve")(curve_command)
-app.command("microaggregate")(microaggregate_command)
-app.command("pram")(pram_command)
-app.command("estimate")(estimate_command)
-app.command("reproduce")(reproduce_command)
-app.command("sample")(sample_command)
-app.command("datasets")(datasets_command)
-app.command("doctor")(doctor_command)
-app.add_typer(schema_app)
-app.command("price")(price_command)
-app.command("ask")(ask_command)
-app.add_typer(ledger_app)
-app.add_typer(attack_app)
 
 
 def _version(wanted: bool) -> None:
@@ -145,6 +109,8 @@ def _run() -> tuple[int, str | None]:
     try:
         code = app(prog_name="hartley", standalone_mode=False)
     except HartleyError as error:
+        from hartley.cli.refusals import pointed_at
+
         return 2 if isinstance(error, (InputError, Refused)) else 1, pointed_at(error)
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED, STOPPED

@@ -17,9 +17,8 @@ from hartley.cli.options import (
     open_tables,
     split_columns,
 )
-from hartley.cli.output import Format, check_files, console, print_json, say, wants_json
-from hartley.errors import OptionError
-from hartley.files import written_together
+from hartley.cli.output import Format, console, print_json, say, wants_json
+from hartley.files import check_files, written_together
 
 
 def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -60,26 +59,20 @@ def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     --keep diagnosis -o averages.parquet[/dim]
     """
     from hartley.engines.maps.writing import check_form
-    from hartley.policies.records.microaggregation import METHODS
     from hartley.reports import write_html
-    from hartley.reports.microaggregation_page import print_microaggregation
-    from hartley.studies.microdata import check_release
+    from hartley.reports.pages.microaggregation import print_microaggregation
+    from hartley.studies.microdata import check_release, microaggregate
 
-    if method not in METHODS:
-        raise OptionError(
-            f"The method '{method}' is unknown", hint=f"choose one of {', '.join(METHODS)}"
-        )
-    if raw and method == "univariate":
-        raise OptionError(
-            "The option --raw makes no difference to the univariate optimum", hint="leave it out"
-        )
     check_form(out, spreadsheet_safe=spreadsheet_safe)
     check_files({"release": out, "report": html}, {"table": table})
     opened = open_tables(table, null, names)
-    asked = split_columns(columns, opened.columns) if columns else None
-    options = {} if method == "univariate" else {"standardise": not raw}
-    found = METHODS[method](
-        opened, k, asked, keep=split_columns(keep or [], opened.columns), **options
+    found = microaggregate(
+        opened,
+        k,
+        split_columns(columns, opened.columns) if columns else None,
+        method=method,
+        standardise=not raw,
+        keep=split_columns(keep or [], opened.columns),
     )
     again = check_release(found)
     with written_together():

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import sys
 import textwrap
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from hartley.errors import OptionError, printable
+from hartley.errors import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from rich.console import Console
     from rich.segment import Segment
@@ -52,39 +50,6 @@ def print_json(content: Any) -> None:  # noqa: ANN401 - nested plain values
 def say(text: str, *, nl: bool = True) -> None:
     """Print a line; no name in it can steer a terminal."""
     typer.echo(_written_out(text), nl=nl)
-
-
-def check_files(
-    written: Mapping[str, Path | None], read: Mapping[str, Iterable[str | Path]]
-) -> None:
-    """Refuse, before any work, to write over what is read, twice to one file, or to no folder."""
-    seen: dict[Path, str] = {
-        place.resolve(): what
-        for what, paths in read.items()
-        for path in paths
-        for place in _files(str(path))
-    }
-    for what, path in written.items():
-        if path is None:
-            continue
-        place = path.resolve()
-        if place in seen:
-            raise OptionError(
-                f"The {what} {path} would overwrite the {seen[place]}", hint="give it another name"
-            )
-        if not place.parent.is_dir():
-            raise OptionError(
-                f"The folder of the {what} {path} does not exist",
-                hint="create it, or choose another",
-            )
-        seen[place] = what
-
-
-def _files(name: str) -> Iterator[Path]:
-    """Give the files that a path, a pattern or the address of a table in a database names."""
-    yield Path(name)
-    yield Path(name.partition("::")[0])
-    yield from map(Path, glob.glob(name))  # noqa: PTH207 - also absolute patterns
 
 
 def print_certificate(certificate: Certificate, console: Console) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -20,7 +20,6 @@ from hartley.cli.options import (
 )
 from hartley.cli.output import (
     Format,
-    check_files,
     console,
     print_certificate,
     print_json,
@@ -28,12 +27,7 @@ from hartley.cli.output import (
     say,
     wants_json,
 )
-from hartley.errors import OptionError
-from hartley.files import written_together
-
-if TYPE_CHECKING:
-    from hartley.engines.tables.table import Table
-    from hartley.studies.pram_rules import FoundRule, RuleWish
+from hartley.files import check_files, written_together
 
 
 def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -147,64 +141,45 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     [dim]Example: hartley pram people.parquet --column region --retain 0.8 --invariant
     --keep age --policy-out policy.toml -o masked.parquet[/dim]
     """
-    from hartley.guarantees.certify import certify
-    from hartley.reports.pram_page import print_pram, write_pram_html
-    from hartley.studies.pram import perturb, policy_of
-    from hartley.studies.pram_rules import RuleWish
+    from hartley.reports import write_html
+    from hartley.reports.pages.pram import print_pram
+    from hartley.studies.pram import pram
 
     written = {"release": out, "policy": policy_out, "certificate": certificate, "page": html}
+    read = {"policy": policy, "matrix": matrix}
     check_files(
         written,
-        {
-            "table": table,
-            "policy": [policy] if policy else [],
-            "matrix": [matrix] if matrix else [],
-        },
+        {"table": table, **{what: [path] for what, path in read.items() if path is not None}},
     )
-    if certificate is not None and policy_out is None and (policy is None or keep):
-        raise OptionError(
-            "A certificate belongs to a policy file, and none is written of what is released",
-            hint="add --policy-out policy.toml",
-        )
     opened = open_tables(table, null, names)
-    kept = split_columns(keep or [], opened.columns)
-    about = tuple(split_columns(confidential or [], opened.columns))
-    wish = RuleWish(lam, distortion, risk, distance, about)
-    rules, notes = _rules(
-        opened,
-        [split_columns([text], opened.columns) for text in column or []],
-        {"--retain": retain, "--matrix": matrix, "--policy": policy},
-        wish,
-        missing,
-        invariant=invariant,
-    )
-    promised = None if certificate is None else certify(policy_of(rules, kept))
-    if promised is not None:
-        promised.refuse_unsound()  # nobody could rely on it, and hartley verify would refuse it
     with (
         progress_bar({"count": "Counting rows", "release": "Perturbing rows"}) as progress,
         written_together(),
     ):
-        report = perturb(
+        report = pram(
             opened,
-            rules,
+            policy,
             out,
-            keep=kept,
+            columns=[split_columns([text], opened.columns) for text in column or []],
+            retain=retain,
+            matrix=matrix,
+            distortion=distortion,
+            lam=lam,
+            risk=risk,
+            distance=distance,
+            invariant=invariant,
+            missing=missing,
+            keep=split_columns(keep or [], opened.columns),
             seed=seed,
-            confidential=about or None,
-            notes=notes,
+            confidential=split_columns(confidential or [], opened.columns) or None,
+            policy_out=policy_out,
+            certificate=certificate,
             progress=progress,
             spreadsheet_safe=spreadsheet_safe,
         )
-        if policy_out is not None:
-            report.policy.save(policy_out)
-        if certificate is not None and promised is not None:
-            place = policy_out or policy
-            assert place is not None  # checked before any work
-            promised = promised.bind(place)
-            promised.save(certificate)
         if html is not None:
-            write_pram_html(report, html)
+            write_html(report, html)
+    promised = report.certificate
     files = {what: str(path) for what, path in written.items() if path is not None}
     if wants_json(json):
         told = {} if promised is None else {"promise": promised.to_dict()}
@@ -240,55 +215,12 @@ def estimate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
 
     [dim]Example: hartley estimate masked.parquet policy.toml[/dim]
     """
-    from hartley.reports.pram_page import print_estimate
-    from hartley.studies.pram import estimate_frequencies
+    from hartley.reports.pages.pram import print_estimate
+    from hartley.studies.pram import estimate
 
-    found = estimate_frequencies(
-        open_tables(table, null, names), policy, joint=joint, project=project
-    )
+    found = estimate(open_tables(table, null, names), policy, joint=joint, project=project)
     if wants_json(json):
         print_json({"format": 1, "estimates": [one.to_dict() for one in found]})
         return
     for one in found:
         print_estimate(one, console())
-
-
-def _rules(  # noqa: PLR0913 - what the command line says
-    table: Table,
-    columns: list[list[str]],
-    sources: dict[str, Any],
-    wish: RuleWish,
-    missing: str,
-    *,
-    invariant: bool,
-) -> tuple[Any, list[str]]:
-    """Return the policy file, or a rule for each of the columns, and what to note about them."""
-    from hartley.studies.pram_rules import best_rule, invariant_rule, matrix_rule, retaining_rule
-
-    given = [name for name, source in sources.items() if source is not None]
-    given += [f"--{name}" for name in wish.given]
-    if len(given) != 1:
-        raise OptionError(
-            f"Both {' and '.join(given[:2])} say a matrix" if given else "No matrix is given",
-            hint="give one of --retain, --matrix, --policy, --distortion, --lam and --risk",
-        )
-    if sources["--policy"] is not None:
-        if columns or invariant:
-            raise OptionError(
-                "A policy file says the columns and matrices itself",
-                hint="leave out --column and --invariant",
-            )
-        return sources["--policy"], []
-    if not all(columns or [[]]):
-        raise OptionError("No column to perturb is named", hint="add --column COL")
-    found: list[FoundRule] = []
-    for names in columns:
-        if sources["--retain"] is not None:
-            one = retaining_rule(table, names, sources["--retain"], missing=missing)
-        elif sources["--matrix"] is not None:
-            one = matrix_rule(table, names, sources["--matrix"])
-        else:
-            one = best_rule(table, names, wish, missing=missing)
-        found.append(invariant_rule(table, one, missing=missing) if invariant else one)
-    notes = dict.fromkeys(note for one in found for note in one.notes)
-    return [one.pram for one in found], list(notes)

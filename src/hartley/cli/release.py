@@ -10,7 +10,6 @@ import typer
 from hartley.cli.options import Names, Null, Out, SpreadsheetSafe, Tables, open_tables
 from hartley.cli.output import (
     Format,
-    check_files,
     console,
     print_certificate,
     print_json,
@@ -18,7 +17,7 @@ from hartley.cli.output import (
     say,
     wants_json,
 )
-from hartley.files import written_together
+from hartley.files import check_files
 
 
 def release_command(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -52,29 +51,23 @@ def release_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     [dim]Example: hartley release people.parquet policy.toml -o released.parquet
     --certificate certificate.json[/dim]
     """
-    from hartley.guarantees.certify import certify
-    from hartley.policies.document import PolicyDocument
+    from hartley.guarantees.certificate import Certificate
     from hartley.reports.terminal import print_release
     from hartley.studies.release import release
 
     check_files({"release": out, "certificate": certificate}, {"table": table, "policy": [policy]})
-    document = PolicyDocument.load(policy)
-    promised = None if certificate is None else certify(document).bind(policy)
     opened = open_tables(table, null, names)
-    with (
-        progress_bar({"count": "Counting rows", "release": "Releasing rows"}) as progress,
-        written_together(),
-    ):
+    with progress_bar({"count": "Counting rows", "release": "Releasing rows"}) as progress:
         report = release(
             opened,
-            document,
+            policy,
             out,
+            certificate=certificate,
             strict=strict,
             progress=progress,
             spreadsheet_safe=spreadsheet_safe,
         )
-        if certificate is not None and promised is not None:
-            promised.save(certificate)
+    promised = None if certificate is None else Certificate.load(certificate)
     files = {"certificate": str(certificate)} if certificate is not None else {}
     if wants_json(json):
         content = report.to_dict() | files

@@ -11,7 +11,7 @@ from hartley.cli.output import Format, console, print_json, progress_bar, say, w
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:
-    from hartley.reports.gallery import Drawn
+    from hartley.reports.pages.figures import Drawn
 
 WORDS = ("synthetic", "download")
 
@@ -44,7 +44,7 @@ def reproduce_command(
     [dim]Example: hartley reproduce A/3 --out figures[/dim]
     """
     from hartley.papers.figure import choose_figures
-    from hartley.reports.gallery import print_figure, write_gallery
+    from hartley.reports.pages.figures import print_figure, write_gallery
 
     names = choose_figures(wanted)
     where = _checked(data)
@@ -97,7 +97,7 @@ def _folder(out: Path) -> Path:
 def _draw(names: tuple[str, ...], data: str | Path, folder: Path) -> list[Drawn]:
     """Compute and write one figure after the other, and show how far the work is."""
     from hartley.papers.reproduce import reproduce
-    from hartley.reports.gallery import write_figure
+    from hartley.reports.pages.figures import write_figure
 
     drawn: list[Drawn] = []
     with progress_bar({"all": "Drawing figures"}) as show:

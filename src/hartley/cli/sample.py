@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import io
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from hartley.cli.output import Format, print_json, say, wants_json
 from hartley.errors import OptionError
-
-if TYPE_CHECKING:
-    from hartley.datasets.dataset import Dataset
 
 PEOPLE = "people"
 
@@ -45,6 +41,7 @@ def sample_command(
     import pyarrow.csv
     import pyarrow.parquet
 
+    from hartley.datasets.sample import sample
     from hartley.files import write_whole
 
     writers = {".parquet": pyarrow.parquet.write_table, ".csv": pyarrow.csv.write_csv}
@@ -52,7 +49,7 @@ def sample_command(
         raise OptionError(
             f"The file {file} is neither .parquet nor .csv", hint="give it one of these endings"
         )
-    made = _made(like, rows, seed)
+    made = sample(like, rows=rows, seed=seed)
     out = io.BytesIO()
     table = made.table.replace_schema_metadata({"synthetic": made.source})
     writers[file.suffix](table, out)
@@ -63,17 +60,3 @@ def sample_command(
     what = f"{made.rows:,} synthetic {'people' if like == PEOPLE else f'rows like {like}'}"
     names = [*made.columns[:12], *(["..."] if len(made.columns) > 12 else [])]
     say(f"Wrote {what} to {written}: {', '.join(names)}")
-
-
-def _made(like: str, rows: int | None, seed: int) -> Dataset:
-    from hartley.datasets.catalogue import dataset, entry_of
-    from hartley.datasets.dataset import Dataset
-    from hartley.datasets.people import people
-
-    if like == PEOPLE:
-        table = people(5000 if rows is None else rows, seed=seed)
-        told = "Synthetic, drawn by a seeded generator: nobody in it exists."
-        return Dataset(PEOPLE, table, synthetic=True, source=told)
-    size = next(iter(inspect.signature(entry_of(like).make).parameters))
-    options: dict[str, Any] = {} if rows is None else {size: rows}
-    return dataset(like, seed=seed, **options)

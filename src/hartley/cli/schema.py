@@ -20,6 +20,7 @@ schema_app = typer.Typer(
     name="schema",
     help="Describe a table to everybody: its columns, their ranges and steps, whose data it is.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode="rich",
 )
 
@@ -106,7 +107,6 @@ def describe_command(schema: SchemaFile, json: Format = None) -> None:
 
     [dim]Example: hartley schema describe people.toml[/dim]
     """
-    from hartley.ranges.schema.description import describe_values
     from hartley.ranges.schema.schema import Schema
 
     described = Schema.read(schema)
@@ -121,7 +121,7 @@ def describe_command(schema: SchemaFile, json: Format = None) -> None:
         out.print(Text(printable(line)))
     grid = Grid("column", "kind", "values", "bits", box=None, pad_edge=False)
     for column in described.columns.values():
-        words = column.name, column.kind, describe_values(column), f"{_bits(column):.2f}"
+        words = column.name, column.kind, column.describe(), f"{_bits(column):.2f}"
         grid.add_row(*(Text(printable(word)) for word in words))
     out.print(grid)
 
@@ -200,7 +200,6 @@ def _bits(column: Column) -> float:
 
 
 def _summary(schema: Schema) -> dict[str, Any]:
-    from hartley.ranges.schema.description import describe_values
 
     return {
         "name": schema.name,
@@ -215,7 +214,7 @@ def _summary(schema: Schema) -> dict[str, Any]:
             {
                 "name": column.name,
                 "kind": column.kind,
-                "values": describe_values(column),
+                "values": column.describe(),
                 "points": column.points,
                 "nullable": column.nullable,
                 "bits": _bits(column),

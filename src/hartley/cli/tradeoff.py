@@ -10,7 +10,6 @@ import typer
 from hartley.cli.options import Csv, Html, Spec  # noqa: TC001 - typer reads the annotations
 from hartley.cli.output import (
     Format,
-    check_files,
     console,
     print_json,
     progress_bar,
@@ -18,6 +17,7 @@ from hartley.cli.output import (
     wants_json,
 )
 from hartley.errors import OptionError
+from hartley.files import check_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,7 +51,7 @@ def tradeoff_command(  # noqa: PLR0913, PLR0917 - one parameter an option
 
     [dim]Example: hartley tradeoff height.design.toml --errors 0.1:10 --plot curve.png[/dim]
     """
-    from hartley.reports.tradeoff_table import print_tradeoff
+    from hartley.reports.pages.tradeoff import print_tradeoff
     from hartley.studies.tradeoff import tradeoff
 
     written = {"picture": plot, "table": csv, "page": html}
@@ -76,9 +76,7 @@ def tradeoff_command(  # noqa: PLR0913, PLR0917 - one parameter an option
 def _write(found: Tradeoff, written: Mapping[str, Path | None]) -> None:
     """Write what was asked for, all of it or nothing."""
     from hartley.files import write_whole, written_together
-    from hartley.reports.tradeoff_page import render_tradeoff
-    from hartley.reports.tradeoff_plots import render_picture
-    from hartley.reports.tradeoff_table import render_csv
+    from hartley.reports.pages.tradeoff import render_csv, render_picture, render_tradeoff
 
     with written_together():
         if written["picture"] is not None:

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from hartley.cli.output import Format, console, print_certificate, print_json, say, wants_json
-from hartley.errors import CertificateError
 
 
 def verify_command(
@@ -24,20 +23,11 @@ def verify_command(
 
     [dim]Example: hartley verify policy.toml certificate.json[/dim]
     """
-    from hartley.guarantees.certificate import Certificate
+    from hartley.guarantees.verify import verify
 
-    found = Certificate.load(certificate)
-    found.check(policy)
-    try:
-        found.refuse_unsound()
-    except CertificateError as error:
-        raise CertificateError(
-            f"The certificate {certificate} of the policy {policy} is nothing to rely on: "
-            f"{error.problem[0].lower()}{error.problem[1:]}",
-            hint=error.hint,
-        ) from None
+    verified = verify(policy, certificate)
     if wants_json(json):
-        print_json({"holds": True, "policy": str(policy)} | found.to_dict())
+        print_json({"holds": True, "policy": str(policy)} | verified.to_dict())
         return
     say(f"The certificate {certificate} holds for the policy {policy}.")
-    print_certificate(found, console())
+    print_certificate(verified, console())

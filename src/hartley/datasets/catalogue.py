@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hartley.datasets.adult import ADULT, load_adult, make_adult
@@ -26,6 +27,7 @@ from hartley.datasets.heart import (
 )
 from hartley.datasets.redd import REDD, load_redd, make_redd
 from hartley.datasets.solar_homes import SOLAR_HOMES, load_solar_homes, make_solar_homes
+from hartley.datasets.source import find_copy
 from hartley.datasets.taxi import TAXI, load_taxi, make_taxi
 from hartley.datasets.young_people import YOUNG_PEOPLE, load_young_people, make_young_people
 from hartley.errors import OptionError
@@ -115,3 +117,30 @@ def entry_of(name: str) -> Entry:
             f"There is no data set '{name}'", hint=f"choose among {', '.join(ENTRIES)}"
         )
     return ENTRIES[name]
+
+
+def list_datasets(
+    data: str | os.PathLike[str] | None = None,
+) -> list[dict[str, str | None]]:
+    """Return every data set of the papers: where it comes from, and whether a copy is here.
+
+    Args:
+        data: the folder to look for copies in; the cache if left out.
+
+    Example:
+        >>> [known["name"] for known in list_datasets()][:2]
+        ['hungarian', 'cleveland']
+    """
+    folder = None if data is None else Path(data)
+    copies = {name: find_copy(entry.source, folder) for name, entry in ENTRIES.items()}
+    return [
+        {
+            "name": name,
+            "title": entry.source.title,
+            "copy": None if copies[name] is None else str(copies[name]),
+            "download": "yes" if entry.source.url else f"no: {entry.source.barrier}",
+            "licence": entry.source.licence,
+            "page": entry.source.page,
+        }
+        for name, entry in ENTRIES.items()
+    ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least, bits_at_most, floor_power
-from hartley.guarantees.promise import down_bits, up_bits
+from hartley.wording import bits_down, bits_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -28,11 +28,11 @@ Question = TypeVar("Question", bound="Hashable")
 
 
 @dataclass(frozen=True)
-class Balance:
+class ChargedBudget:
     """A budget and what was charged to it, in exact integers.
 
     Example:
-        >>> balance = Balance(limit=16, charged=6)
+        >>> balance = ChargedBudget(limit=16, charged=6)
         >>> balance.room, balance.covers(2), balance.covers(3)
         (2, True, False)
     """
@@ -61,7 +61,7 @@ class Balance:
         """Whether a charge leaves the product within the budget."""
         return self.charged * cells <= self.limit
 
-    def charge(self, cells: int) -> Balance:
+    def charge(self, cells: int) -> ChargedBudget:
         """Return the balance after a charge, or refuse it."""
         if cells < 1:
             raise OptionError(
@@ -70,12 +70,12 @@ class Balance:
         if not self.covers(cells):
             cost = bits_at_least(cells)
             raise Refused(
-                f"The batch costs {up_bits(cost)}; left: {down_bits(self.remaining)}",
+                f"The batch costs {bits_up(cost)}; left: {bits_down(self.remaining)}",
                 hint="allow a larger error, ask fewer questions, or ask the owner for a budget",
                 requested=cost,
                 remaining=self.remaining,
             )
-        return Balance(self.limit, self.charged * cells)
+        return ChargedBudget(self.limit, self.charged * cells)
 
 
 class Accountant(Generic[Question]):
@@ -116,11 +116,11 @@ class Accountant(Generic[Question]):
     ) -> None:
         self._price = price
         self._answered = set(answered)
-        start = Balance(floor_power(budget))
+        start = ChargedBudget(floor_power(budget))
         if not start.covers(open_factor * charged):
             raise OptionError(
                 f"The budget of {budget} bits does not cover what is already told: the open columns"
-                f" and earlier charges come to {up_bits(bits_at_least(open_factor * charged))}",
+                f" and earlier charges come to {bits_up(bits_at_least(open_factor * charged))}",
                 hint="raise the budget, or declare fewer columns open",
             )
         self.balance = start.charge(open_factor * charged)
@@ -158,7 +158,7 @@ class Accountant(Generic[Question]):
         if new:
             priced = self._price(new)
             covered = self.balance.covers(priced.cells)
-            cost, left = up_bits(bits_at_least(priced.cells)), down_bits(self.remaining)
+            cost, left = bits_up(bits_at_least(priced.cells)), bits_down(self.remaining)
             end = "covered" if covered else "refused"
             lines += [priced.explain(), f"It costs {cost}; {left} left, so it is {end}."]
         return "\n".join(lines)

@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING
 
 from hartley.exact import bits_at_least
 from hartley.guarantees.promise import A, B, Consequence, D, down, few, up_bits
-from hartley.measures.continuous import (
-    maximin_information,
-    nonstochastic_leakage,
-    smallest_error,
-    smallest_error_bound,
-)
+from hartley.measures.estimation import smallest_error, smallest_error_bound
+from hartley.measures.leakage import nonstochastic_leakage
+from hartley.measures.maximin import maximin_information
 
 if TYPE_CHECKING:
     from hartley.ranges.boxes.cut_box import CutBox

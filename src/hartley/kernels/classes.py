@@ -91,6 +91,8 @@ def extreme_shares(
         most = least = (cells.counts[first], cells.totals[cells.codes[first]])
         for cell in range(first + 1, cells.starts[i + 1]):
             count, total = cells.counts[cell], cells.totals[cells.codes[cell]]
+            # Cross-multiplied, so nothing is rounded; counts and totals are below 2^31, a product
+            # below 2^62.
             if count * most[1] > most[0] * total:
                 most = (count, total)
             if count * least[1] < least[0] * total:
@@ -112,6 +114,9 @@ def equal_moves(cells: Cells) -> tuple[NDArray[np.int64]]:
     rows = cells.totals.sum()
     moves = np.empty(cells.sizes.size, np.int64)
     for i in range(moves.size):
+        # Values that the class lacks differ by their whole total: what is left of the rows after
+        # those it has is enough, and no value is looked at that the class does not list. In all
+        # at most 2 n_i n, below 2^63 for fewer than 2^31 records.
         absent, moved = rows, np.int64(0)
         for cell in range(cells.starts[i], cells.starts[i + 1]):
             total = cells.totals[cells.codes[cell]]
@@ -151,10 +156,14 @@ def ordered_moves(cells: Cells) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
             turn, above = start, end
             while turn < above:
                 middle = (turn + above) // 2
+                # Both products are of two numbers of records, below 2^62.
                 if reached[middle] * sizes[i] < have * rows:
                     turn = middle + 1
                 else:
                     above = middle
+            # Before the turn the class is ahead, behind it the table: the sum of absolute
+            # differences without an absolute value. Differences of n_i n are kept in two parts,
+            # since the product of values, records and records need not fit into a machine word.
             ours[i] += (2 * turn - start - end) * have
             theirs[i] += before[start] + before[end] - 2 * before[turn]
     return ours, theirs
@@ -199,6 +208,7 @@ def count_tails(cells: Cells, length: int) -> tuple[NDArray[np.int64], NDArray[n
             peak = max(peak, counts[cell])
         peaks[i] = peak
         below = max(end - first - length + 1, 0)
+        # Most often asked for, and the one rank that needs no order.
         if length == 2:
             tails[i] = cells.sizes[i] - peak
         elif peak > MOST_TALLIED:
@@ -313,6 +323,7 @@ def _list_cells(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
                 codes[cell] = numbers[code]
                 counts[cell] = table[row, code]
                 cell += 1
+        # A class without records is no class: its row of the cube is skipped.
         if cell > first:
             starts[found] = first
             found += 1

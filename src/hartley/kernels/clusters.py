@@ -49,6 +49,7 @@ def _error(
     end: int,
 ) -> float:
     """Return the squared error of one run."""
+    # Differences of sums may cancel to less than zero, which a sum of squares never is.
     weight = mass[end] - mass[begin]
     total = first[end] - first[begin]
     return max(second[end] - second[begin] - total * total / weight, 0.0)  # type: ignore[no-any-return]  # a double

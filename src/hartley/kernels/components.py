@@ -63,6 +63,7 @@ def join_edges(
             parent[other] = parent[beyond]
             other = np.uint64(parent[beyond])
             beyond = np.uint64(parent[other])
+        # A parent is always the smaller one, which ``number_trees`` relies on.
         parent[max(one, other)] = np.int32(min(one, other))
 
 

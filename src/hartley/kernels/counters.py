@@ -31,4 +31,5 @@ def first_state(seed: np.uint64, game: np.uint64) -> np.uint64:
 @compiled
 def bounded_draw(state: np.uint64, below: int) -> np.int64:
     """Return the whole number below a bound that a state stands for; even to one part in 2^32."""
+    # The upper 32 bits times a bound below 2^32 fit into 64 bits; no division, no rejection.
     return np.int64(((mixed(state) >> S32) * np.uint64(below)) >> S32)

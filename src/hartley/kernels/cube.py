@@ -68,6 +68,7 @@ class ClassCounts:
         fresh = np.ones(classes.size, bool)
         fresh[1:] = (np.diff(classes) != 0) | (np.diff(codes) != 0)
         first = np.flatnonzero(fresh)
+        # The cells are sorted by class, then by code: equal ones stand together.
         counts = np.add.reduceat(counts, first) if first.size else counts
         return cls._of_sorted(classes[first], codes[first], counts, width)
 
@@ -148,8 +149,11 @@ class CubeCounter:
 
     def __init__(self, *, classes: int, width: int) -> None:
         self._width = width
+        # The confidential value is the last digit, so that the counters of one class stand together
+        # and a class is read in one go.
         self._cube = np.zeros(classes * width, np.uint32)
         self._pending: list[Future[bool]] = []
+        # One thread, since two could add to one counter at the same time.
         self._adder = ThreadPoolExecutor(1, thread_name_prefix="hartley-cube")
 
     def add(self, keys: NDArray[np.signedinteger]) -> None:
@@ -192,5 +196,6 @@ def _count(keys: NDArray[np.signedinteger], cube: NDArray[np.uint32]) -> bool:
         key = keys[i]
         if key < 0 or key >= cube.size:
             return False
+        # It cannot wrap: tables of more than 2^31 - 1 rows are refused before they are counted.
         cube[key] += np.uint32(1)
     return True

@@ -42,6 +42,7 @@ def alias_tables(weights: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray
     cells = 1
     while cells < values:
         cells *= 2
+    # Cells are a power of two, so this divides without a rest: all cells together hold 2^62.
     capacity = np.int64(1 << BITS) // cells
     thresholds = np.zeros((rows, cells), np.int64)
     aliases = np.empty((rows, cells), np.int32)
@@ -60,6 +61,8 @@ def alias_tables(weights: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray
                 over += 1
         while under > 0:
             under -= 1
+            # While some cell lacks weight another has too much, since all weights add up to all
+            # cells: the giver exists, and after giving it still has zero or more.
             cell, giver = small[under], large[over - 1]
             thresholds[row, cell] = left[cell]
             aliases[row, cell] = giver

@@ -183,6 +183,8 @@ def _shrink_leaf(tree: Tree, leaf: int) -> bool:
 def _shrink(tree: Tree, node: int) -> bool:
     """Set the box of a node to the union of the two below, and tell whether that changed it."""
     changed = False
+    # Upper ends are kept negated, so that the union of two boxes and the smallest row are one
+    # minimum, column by column.
     for end in range(tree.boxes.shape[1]):
         least = min(tree.boxes[2 * node, end], tree.boxes[2 * node + 1, end])
         changed = changed or least != tree.boxes[node, end]
@@ -236,6 +238,8 @@ def _most(tree: Tree, node: int, target: NDArray[np.float64]) -> float:
         value = target[column]
         below = value - tree.boxes[node, 2 * column]
         above = -tree.boxes[node, 2 * column + 1] - value
+        # The farther of the two ends, in the arithmetic of ``squared_distance``: a monotone
+        # rounding of a larger number is never smaller, so the bound holds for computed distances.
         difference = max(below, above)
         total += difference * difference
     return total

@@ -82,6 +82,8 @@ def _cut(
             below += counts[points[order[i - 1]]]
             if codes[points[order[i - 1]], key] == codes[points[order[i]], key]:
                 continue
+            # Twice the distance from the median, in whole numbers: ties are ties, and the first
+            # wins.
             if below >= k and total - below >= k and abs(2 * below - total) < nearest:
                 best, nearest = i, abs(2 * below - total)
         if best > 0:

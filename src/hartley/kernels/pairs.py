@@ -75,6 +75,9 @@ class _Layout:
     def __init__(self, secrets: int, released: int) -> None:
         self.secret_bits = bits_for(secrets)
         released_bits = bits_for(released)
+        # A part keeps the low bits of the released code beside the secret. Four bytes a row where
+        # both fit into 32 bits; about 2^10 codes a part, so that its counters stay in the cache;
+        # and never more than a few thousand parts, since each needs a place to write to.
         spare = max(32 - self.secret_bits, 0)
         few_parts = max(released_bits - bits_for(LARGEST_PART), 0)
         self.low_bits = max(min(released_bits, spare, 10), few_parts)
@@ -166,6 +169,9 @@ class PairTally:
         secrets = np.zeros((1 << layout.secret_bits, RECORD), np.int32)
         secrets[:, PARENT] = np.arange(secrets.shape[0])
         secrets[:, ROWS] = self._secret_rows
+        # Secrets are counted by every worker for itself and merged afterwards; released codes
+        # belong to one part and so to one worker. Neither needs a lock, and sums of whole numbers
+        # do not depend on the order.
         for part in range(worker, layout.parts, self._threads):
             keys = np.concatenate([out[at[part] : at[part + 1]] for out, at in chunks])
             here = slice(part << layout.low_bits, (part + 1) << layout.low_bits)
@@ -270,6 +276,9 @@ def _count_part(  # noqa: PLR0913, PLR0917 - one pass over the cache counts all 
         distinct, root, fewest = start, _root(secrets, grouped[start]), np.int64(1) << 62
         for i in range(start, end):
             secret = grouped[i]
+            # The stamp names the released code that was seen last beside the secret, so that
+            # nothing has to be cleared between two codes; zero, which fresh memory holds, names
+            # none.
             if secrets[secret, STAMP] == base + code + 1:
                 secrets[secret, COUNT] += 1
                 continue
@@ -279,11 +288,15 @@ def _count_part(  # noqa: PLR0913, PLR0917 - one pass over the cache counts all 
             fewest = min(fewest, secrets[secret, ROWS])
             if secrets[secret, PARENT] != root:
                 other = _root(secrets, secret)
+                # Under the smaller root: labels do not depend on the order of the rows or on
+                # threads.
                 secrets[max(root, other), PARENT] = min(root, other)
                 root = min(root, other)
             grouped[distinct] = secret  # never ahead of i: the front holds the distinct ones
             distinct += 1
         seen[code], first[code] = distinct - start, grouped[start]
+        # The largest count over rows of the secret. A pair that occurs once is largest for the
+        # rarest secret, which the loop above knows already.
         best = 1.0 / fewest  # of the pairs that occur once; the others follow
         if distinct < end:
             for i in range(start, distinct):

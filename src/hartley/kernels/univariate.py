@@ -41,6 +41,7 @@ def sorted_groups(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
     size = values.size
     cost, before = np.full(size + 1, np.inf), np.zeros(size + 1, np.int64)
     cost[0] = 0.0
+    # Multiplying by these spares a division in the innermost loop.
     shares = 1.0 / np.arange(1, 2 * k + 1)
     for end in range(k, size + 1):
         mean = error = 0.0

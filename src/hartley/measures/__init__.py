@@ -1,1 +1,96 @@
-"""HOW MUCH A RELEASE TELLS: pure functions, a range in, a number out, one module a family."""
+"""HOW MUCH A RELEASE TELLS: pure functions, a range in, a number out, one module a family.
+
+Every measure is imported from here by name, on first use; ``hartley.measures.registry`` lists them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+
+def __getattr__(name: str) -> object:
+    """Import a measure from its family on first use."""
+    from hartley.measures.registry import HOMES
+
+    if name == "__all__":
+        return sorted(HOMES)
+    if name not in HOMES:
+        raise AttributeError(f"module 'hartley.measures' has no attribute '{name}'")
+    value = getattr(import_module(HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    from hartley.measures.registry import HOMES
+
+    return sorted(HOMES)
+
+
+if TYPE_CHECKING:
+    from hartley.measures.anonymity import (
+        alpha_share as alpha_share,
+        delta_of_present as delta_of_present,
+        distinct_diversity as distinct_diversity,
+        entropy_diversity as entropy_diversity,
+        homogeneous_rows as homogeneous_rows,
+        recursive_diversity as recursive_diversity,
+        skewed_rows as skewed_rows,
+    )
+    from hartley.measures.capacity import zero_error_capacity_bound as zero_error_capacity_bound
+    from hartley.measures.closeness import (
+        delta_disclosure as delta_disclosure,
+        equal_closeness as equal_closeness,
+        hierarchical_closeness as hierarchical_closeness,
+        ordered_closeness as ordered_closeness,
+        t_closeness as t_closeness,
+    )
+    from hartley.measures.entropy import (
+        conditional_entropy as conditional_entropy,
+        hartley_entropy as hartley_entropy,
+        relative_disarray as relative_disarray,
+    )
+    from hartley.measures.estimation import (
+        CellEstimate as CellEstimate,
+        best_estimator as best_estimator,
+        largest_error as largest_error,
+        largest_error_bound as largest_error_bound,
+        smallest_error as smallest_error,
+        smallest_error_bound as smallest_error_bound,
+    )
+    from hartley.measures.guessing import (
+        WorstAttribute as WorstAttribute,
+        guessing_leakage as guessing_leakage,
+        identifiability as identifiability,
+        maximal_guessing_leakage as maximal_guessing_leakage,
+        maximal_leakage_within as maximal_leakage_within,
+        worst_attribute as worst_attribute,
+    )
+    from hartley.measures.hypothesis import (
+        HypothesisAnalysis as HypothesisAnalysis,
+        IntervalAnalysis as IntervalAnalysis,
+        analyse_hypothesis as analyse_hypothesis,
+        analyse_intervals as analyse_intervals,
+    )
+    from hartley.measures.leakage import (
+        information_transmission as information_transmission,
+        nonstochastic_information as nonstochastic_information,
+        nonstochastic_leakage as nonstochastic_leakage,
+        symmetric_leakage as symmetric_leakage,
+    )
+    from hartley.measures.maximal import maximal_leakage as maximal_leakage
+    from hartley.measures.maximin import maximin_information as maximin_information
+    from hartley.measures.mutual import mutual_information as mutual_information
+    from hartley.measures.over_time import (
+        LeakageAt as LeakageAt,
+        leakage_over_time as leakage_over_time,
+    )
+    from hartley.measures.reidentification import (
+        journalist_risk as journalist_risk,
+        k_anonymity as k_anonymity,
+        marketer_risk as marketer_risk,
+        prosecutor_risk as prosecutor_risk,
+        record_leakage as record_leakage,
+        unique_records as unique_records,
+    )

@@ -23,7 +23,7 @@ GRIDS = (720_720, 2**40)
 
 
 def zero_error_capacity_bound(relation: Relation, *, base: float = 2) -> float:
-    r"""Return an upper bound on what the release carries without error, a use.
+    r"""Return an upper bound on what the release carries without error, per use.
 
     .. math:: C_0 \le \log_2 \alpha^*, \qquad
         \alpha^* = \max \sum_x w_x \;\text{ s.t. }\; \sum_{x \in [X|y]} w_x \le 1 \;\; \forall y
@@ -67,14 +67,14 @@ def _programme(pairs: Pairs) -> Fraction:
         (np.ones(pairs.secret.size), (pairs.secret, pairs.released)), shape=pairs.sizes
     )
     incidence = _undominated(incidence)
-    found = linprog(
+    solution = linprog(
         np.ones(incidence.shape[1]),
         A_ub=-incidence,
         b_ub=-np.ones(incidence.shape[0]),
         bounds=(0, 1),
         method="highs-ipm",
     )
-    cover = np.ones(incidence.shape[1]) if found.x is None else np.clip(found.x, 0.0, 1.0)
+    cover = np.ones(incidence.shape[1]) if solution.x is None else np.clip(solution.x, 0.0, 1.0)
     return _exact_cover(incidence, cover)
 
 

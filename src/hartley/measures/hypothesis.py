@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,11 @@ import numpy as np
 
 from hartley.errors import OptionError
 from hartley.exact import log_ratio
+from hartley.ranges.boxes.box import IntervalUnion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -33,8 +36,8 @@ class HypothesisAnalysis:
 
     @cached_property
     def _counts(self) -> tuple[int, int, int]:
-        found = np.bincount(self.possible, minlength=4)
-        return int(found[1]), int(found[2]), int(found[3])
+        outputs = np.bincount(self.possible, minlength=4)
+        return int(outputs[1]), int(outputs[2]), int(outputs[3])
 
     @property
     def performance_bound(self) -> float:
@@ -100,9 +103,11 @@ def analyse_hypothesis(
     Example:
         >>> from hartley import Relation
         >>> dice = Relation.from_pairs([(1, "low"), (2, "low"), (3, "mid"), (4, "mid"), (6, "top")])
-        >>> found = analyse_hypothesis(dice, lambda eyes: eyes >= 4)
-        >>> found.decides_true, found.decides_false, found.ambiguous, found.performance_bound
-        (['top'], ['low'], ['mid'], 1.0)
+        >>> analysis = analyse_hypothesis(dice, lambda eyes: eyes >= 4)
+        >>> analysis.decides_true, analysis.decides_false, analysis.ambiguous
+        (['top'], ['low'], ['mid'])
+        >>> analysis.performance_bound
+        1.0
     """
     holds = _truth(relation, hypothesis)
     if holds.all() or not holds.any():
@@ -142,3 +147,81 @@ def _truth(relation: Relation, hypothesis: Hypothesis) -> NDArray[np.bool_]:
             hint="name values of relation.secret_range",
         )
     return np.fromiter((secret in wanted for secret in secrets), bool, len(secrets))
+
+
+# --- continuous outputs -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class IntervalAnalysis:
+    """What can be decided about a hypothesis from an output in a union of intervals."""
+
+    true_outputs: IntervalUnion
+    """Where the output can lie when the hypothesis is true."""
+    false_outputs: IntervalUnion
+    """Where the output can lie when it is false."""
+    base: float
+
+    @property
+    def outputs(self) -> IntervalUnion:
+        """Where the output can lie."""
+        return IntervalUnion.of([*self.true_outputs, *self.false_outputs])
+
+    @property
+    def ambiguous(self) -> Fraction:
+        """The measure of the outputs that leave the hypothesis open."""
+        return self.true_outputs.intersect(self.false_outputs).length
+
+    @property
+    def deciding(self) -> Fraction:
+        """The measure of the outputs that decide it: of the symmetric difference."""
+        return self.outputs.length - self.ambiguous
+
+    @property
+    def performance_bound(self) -> float:
+        """The best performance of any test: the logarithm of the measure of what decides."""
+        return log_ratio(self.deciding.numerator, self.deciding.denominator, base=self.base)
+
+    @property
+    def privacy(self) -> float:
+        """Priv: how far the deciding outputs fall short of all; infinite if none decides.
+
+        Warning: it measures outputs, so it can be made large by stretching undecided ones.
+        """
+        if not self.deciding:
+            return math.inf
+        ratio = self.outputs.length / self.deciding
+        return log_ratio(ratio.numerator, ratio.denominator, base=self.base)
+
+
+def analyse_intervals(
+    true_outputs: IntervalUnion, false_outputs: IntervalUnion, *, base: float = 2
+) -> IntervalAnalysis:
+    r"""Return what a continuous output lets anybody decide about a hypothesis.
+
+    .. math:: \mathcal P(T) \le \log \mu([Y|p_0] \,\Delta\, [Y|p_1]), \qquad
+        \mathrm{Priv} = h_0(Y) - \log \mu([Y|p_0] \,\Delta\, [Y|p_1])
+
+    Farokhi 2021, Theorem 2 and eq. 9; consistent tests attain the bound, so it is never strict
+    (corrected). Exact. Grows as the product of the numbers of intervals.
+
+    Args:
+        true_outputs: where the output can lie when the hypothesis is true.
+        false_outputs: where it can lie when it is false.
+        base: of the logarithm.
+
+    Example:
+        >>> from hartley.ranges.boxes.box import Interval
+        >>> short = IntervalUnion.of([Interval(90, 160)])
+        >>> tall = IntervalUnion.of([Interval(140, 260)])
+        >>> analysis = analyse_intervals(short, tall, base=math.e)
+        >>> int(analysis.deciding), int(analysis.ambiguous), round(-analysis.privacy, 6)
+        (150, 20, -0.125163)
+    """
+    for outputs, state in ((true_outputs, "true"), (false_outputs, "false")):
+        if not outputs.length:
+            raise OptionError(
+                f"No output of positive measure remains when the hypothesis is {state}",
+                hint="state one that can be true and can be false",
+            )
+    return IntervalAnalysis(true_outputs, false_outputs, base)

@@ -5,53 +5,55 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hartley.exact import log_ratio
-from hartley.measures import continuous
-from hartley.ranges.boxes.cut_box import CutBox
 
 if TYPE_CHECKING:
-    from hartley.ranges.relations.relation import Relation
+    from hartley.ranges.joint_range import JointRange
+    from hartley.ranges.relations.counting import CountedRange
 
 
-def nonstochastic_information(relation: Relation | CutBox, *, base: float = 2) -> float:
+def nonstochastic_information(relation: JointRange, *, base: float = 2) -> float:
     r"""Return how far every released value narrows the secret, at least.
 
     .. math:: I_0(X;Y) = H_0(X) - H_0(X|Y) = \min_y \log_2 \frac{|[X]|}{|[X|y]|}
 
     Farokhi 2019, eq. 3. It is a weak measure of privacy: one harmless released value makes it
-    small however telling the others are. Exact. Linear in the number of released values.
-    Of a ``CutBox`` volumes are measured instead, see ``measures.continuous``.
+    small however telling the others are. Exact; of a ``CutBox`` exact where the volumes are, else a
+    bound: never below the truth. Linear in the number of released values, and costs the volumes of
+    cells.
 
     Example:
         >>> from hartley import Relation
         >>> nonstochastic_information(Relation.from_pairs([(0, 0), (1, 0), (2, 1), (3, 1)]))
         1.0
+        >>> from hartley import Box, CutBox
+        >>> nonstochastic_information(CutBox(Box.cube(-2, 2, size=2), "(x1 + x2) / 2", [-2, 0, 2]))
+        1.0
     """
-    if isinstance(relation, CutBox):
-        return continuous.nonstochastic_information(relation, base=base)
-    summary = relation.summary
-    return log_ratio(summary.secrets, int(summary.secret_sizes.max()), base=base)
+    return relation.largest_conditional.log_narrowing(relation.secret_size, base)
 
 
-def nonstochastic_leakage(relation: Relation | CutBox, *, base: float = 2) -> float:
+def nonstochastic_leakage(relation: JointRange, *, base: float = 2) -> float:
     r"""Return how far the most telling released value narrows the secret.
 
     .. math:: L_0(X;Y) = H_0(X) - d_0(X|Y) = \max_y \log_2 \frac{|[X]|}{|[X|y]|}
 
-    Farokhi 2019, eq. 6. Exact. Linear in the number of released values.
-    Of a ``CutBox`` volumes are measured instead, see ``measures.continuous``.
+    Farokhi 2019, eq. 6. Infinite where some output of a ``CutBox`` leaves no volume. Exact; of a
+    ``CutBox`` exact where the volumes are, else a bound: never below the truth. Linear in the
+    number of released values, and costs the volumes of cells.
 
     Example:
         >>> from hartley import Relation
         >>> nonstochastic_leakage(Relation.from_pairs([(0, 0), (1, 0), (2, 0), (3, 1)]))
         2.0
+        >>> from hartley import Box, CutBox
+        >>> quarters = CutBox(Box.cube(-2, 2, size=2), "(x1 + x2) / 2", [-2, -1, 0, 1, 2])
+        >>> nonstochastic_leakage(quarters)
+        3.0
     """
-    if isinstance(relation, CutBox):
-        return continuous.nonstochastic_leakage(relation, base=base)
-    summary = relation.summary
-    return log_ratio(summary.secrets, int(summary.secret_sizes.min()), base=base)
+    return relation.smallest_conditional.log_narrowing(relation.secret_size, base)
 
 
-def symmetric_leakage(relation: Relation, *, base: float = 2) -> float:
+def symmetric_leakage(relation: CountedRange, *, base: float = 2) -> float:
     r"""Return the smaller of the leakages in both directions.
 
     .. math:: L_0^s(X;Y) = \min(L_0(X;Y), L_0(Y;X))
@@ -70,7 +72,7 @@ def symmetric_leakage(relation: Relation, *, base: float = 2) -> float:
     return min(forward, backward)
 
 
-def information_transmission(relation: Relation | CutBox, *, base: float = 2) -> float:
+def information_transmission(relation: JointRange, *, base: float = 2) -> float:
     r"""Return how many of all conceivable pairs the joint range excludes.
 
     .. math:: T_0(X;Y) = H_0(X) + H_0(Y) - H_0(X,Y) = \log_2 \frac{|[X]|\,|[Y]|}{|[X,Y]|}
@@ -84,7 +86,5 @@ def information_transmission(relation: Relation | CutBox, *, base: float = 2) ->
         >>> information_transmission(Relation.from_pairs([(0, 0), (1, 1)]))
         1.0
     """
-    if isinstance(relation, CutBox):
-        return continuous.information_transmission(relation)
-    summary = relation.summary
-    return log_ratio(summary.secrets * summary.released, summary.pairs, base=base)
+    ratio = relation.secret_size.high * relation.released_count / relation.pair_size.low
+    return log_ratio(ratio.numerator, ratio.denominator, base=base)

@@ -6,16 +6,15 @@ import math
 from typing import TYPE_CHECKING
 
 from hartley.exact import in_base
-from hartley.ranges.relations.distribution import Channel, JointDistribution
-from hartley.ranges.relations.relation import Relation
+from hartley.ranges.relations.distribution import as_guessed
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from hartley.ranges.joint_range import GuessedSide
 
-def maximal_leakage(
-    source: Relation | Channel | JointDistribution | ArrayLike, *, base: float = 2
-) -> float:
+
+def maximal_leakage(source: GuessedSide | ArrayLike, *, base: float = 2) -> float:
     r"""Return how much the release helps to guess any function of the secret in one trial.
 
     .. math:: \tilde L_\star(X \to Y) = \log_2 \sum_y \max_x P(y|x)
@@ -27,18 +26,12 @@ def maximal_leakage(
     Linear in the number of distinct pairs.
 
     Args:
-        source: a relation, or a channel: a matrix with one row of probabilities a secret.
+        source: a relation or another range that is counted, a ``JointDistribution``, or a channel:
+            a matrix with one row of probabilities per secret.
         base: of the logarithm.
 
     Example:
         >>> round(maximal_leakage([[0.9, 0.1], [0.1, 0.9]]), 6)
         0.847997
     """
-    if isinstance(source, Relation):
-        total = source.summary.peak_share
-    else:
-        if isinstance(source, JointDistribution):
-            source = source.channel()
-        channel = source if isinstance(source, Channel) else Channel.of(source)
-        total = math.fsum(channel.matrix.max(axis=0))
-    return in_base(max(math.log2(total), 0.0), base)
+    return in_base(max(math.log2(as_guessed(source).peak_share()), 0.0), base)

@@ -92,8 +92,8 @@ def leakage_over_time(
     if secret not in SECRETS:
         raise OptionError(f"The secret '{secret}' is unknown", hint=f"take one of {SECRETS}")
     counted = {"current": _current, "initial": _initial, "trajectory": _trajectory}[secret]
-    found = islice(counted(system), steps + 1)
-    return tuple(LeakageAt(time, *numbers, base) for time, numbers in enumerate(found))
+    counts_by_time = islice(counted(system), steps + 1)
+    return tuple(LeakageAt(time, *numbers, base) for time, numbers in enumerate(counts_by_time))
 
 
 def _current(system: FiniteSystem) -> Iterator[tuple[int, int, int | None]]:

@@ -1,6 +1,6 @@
 """How many share the keys of a record, and the risk that somebody is found by them.
 
-Every function takes the sizes of classes of records with equal keys; ratios are exact fractions.
+Every function takes classes of records with equal keys, or their sizes; ratios are exact fractions.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hartley.exact import log_ratio
+from hartley.ranges.joint_range import counts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.kernels.cube import ClassCounts
+    from hartley.ranges.joint_range import ClassTable
 
 COARSE, FINE = (10, 20, 50), (10, 15, 20, 30, 50, 70)
 """Where bands of sizes begin within a power of ten, in tenths of it."""
@@ -28,7 +30,7 @@ WIDE = 8
 """Sizes that differ by this factor are told in bands that widen."""
 
 
-def k_anonymity(classes: ClassCounts) -> int:
+def k_anonymity(classes: ClassTable | ClassCounts) -> int:
     r"""Return the size of the smallest class: everybody shares the keys with k - 1 others.
 
     .. math:: k = \min_i n_i
@@ -41,10 +43,10 @@ def k_anonymity(classes: ClassCounts) -> int:
         >>> k_anonymity(three_and_two)
         2
     """
-    return int(classes.sizes.min())
+    return int(counts_of(classes).sizes.min())
 
 
-def record_leakage(classes: ClassCounts, *, base: float = 2) -> float:
+def record_leakage(classes: ClassTable | ClassCounts, *, base: float = 2) -> float:
     r"""Return the non-stochastic leakage of the keys about which record somebody is.
 
     .. math:: L_0 = \log_2 \frac{n}{k}
@@ -57,10 +59,10 @@ def record_leakage(classes: ClassCounts, *, base: float = 2) -> float:
         >>> record_leakage(ClassCounts.from_cells(*np.array([[0, 1], [0, 0], [6, 2]])))
         2.0
     """
-    return log_ratio(classes.rows, k_anonymity(classes), base=base)
+    return log_ratio(counts_of(classes).rows, k_anonymity(classes), base=base)
 
 
-def unique_records(classes: ClassCounts) -> int:
+def unique_records(classes: ClassTable | ClassCounts) -> int:
     r"""Return how many records share their keys with nobody.
 
     .. math:: |\{i : n_i = 1\}|
@@ -72,13 +74,13 @@ def unique_records(classes: ClassCounts) -> int:
         >>> unique_records(ClassCounts.from_cells(*np.array([[0, 1], [0, 0], [1, 2]])))
         1
     """
-    return int((classes.sizes == 1).sum())
+    return int((counts_of(classes).sizes == 1).sum())
 
 
 # --- re-identification ------------------------------------------------------------------------
 
 
-def prosecutor_risk(classes: ClassCounts) -> Fraction:
+def prosecutor_risk(classes: ClassTable | ClassCounts) -> Fraction:
     r"""Return the worst chance to find somebody who is known to be in the table.
 
     .. math:: \max_i \frac{1}{n_i} = \frac{1}{k}
@@ -109,7 +111,9 @@ def journalist_risk(population: NDArray[np.int64]) -> Fraction:
     return Fraction(1, int(population.min()))
 
 
-def marketer_risk(classes: ClassCounts, population: NDArray[np.int64] | None = None) -> Fraction:
+def marketer_risk(
+    classes: ClassTable | ClassCounts, population: NDArray[np.int64] | None = None
+) -> Fraction:
     r"""Return the share of all records that is found on average when all are looked for.
 
     .. math:: \frac{1}{n} \sum_i \frac{n_i}{N_i}
@@ -123,14 +127,15 @@ def marketer_risk(classes: ClassCounts, population: NDArray[np.int64] | None = N
         >>> marketer_risk(classes), marketer_risk(classes, np.array([8, 8]))
         (Fraction(1, 3), Fraction(1, 8))
     """
+    counts = counts_of(classes)
     if population is None:
-        return Fraction(len(classes), classes.rows)
-    pairs, times = np.unique(np.stack([classes.sizes, population]), axis=1, return_counts=True)
-    found = sum(
+        return Fraction(len(counts), counts.rows)
+    pairs, times = np.unique(np.stack([counts.sizes, population]), axis=1, return_counts=True)
+    expected = sum(
         (Fraction(n * t, of) for (n, of), t in zip(pairs.T.tolist(), times.tolist(), strict=True)),
         Fraction(0),
     )
-    return found / classes.rows
+    return expected / counts.rows
 
 
 # --- how the sizes are spread -----------------------------------------------------------------

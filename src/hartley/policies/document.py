@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import tomli_w
 
 from hartley.errors import HartleyError, InputError
-from hartley.files import content_of, parse_toml, read_text_file, whole_file
+from hartley.files import parse_toml, read_text_file, whole_file
 from hartley.policies.kinds import Pram, read_column
 from hartley.policies.quantizers.query import Aggregate
 from hartley.ranges.boxes.box import Interval
@@ -209,22 +209,6 @@ class PolicyDocument:
         """Read a policy from a file."""
         text = read_text_file(path, what="policy file", kind=InputError)
         return cls.from_toml(text, name=f"the policy file {path}")
-
-
-def file_digest(path: str | os.PathLike[str]) -> str:
-    """Return the SHA-256 fingerprint of every byte of a file.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.NamedTemporaryFile() as file:
-        ...     file_digest(file.name)[:8]
-        'e3b0c442'
-    """
-    try:
-        with content_of(path).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        raise InputError(f"The file {path} cannot be read", hint="check the path") from None
 
 
 # --- writing ------------------------------------------------------------------------------------

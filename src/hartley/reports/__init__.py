@@ -1,6 +1,5 @@
 """Plots and documents from result objects."""
 
-from hartley.reports.document import write_html
-from hartley.reports.pictures import plot
+from hartley.reports.document import plot, write_html
 
 __all__ = ["plot", "write_html"]

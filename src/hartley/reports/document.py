@@ -1,33 +1,25 @@
-"""A result as one self-contained HTML file."""
+"""One way to draw every result, and one to write it as a self-contained HTML file."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from hartley.errors import OptionError
 from hartley.files import write_whole
-from hartley.reports.anonymity_page import render_anonymity, render_anonymized
-from hartley.reports.attack_page import as_finding, render_finding
-from hartley.reports.curve_page import render_curve
-from hartley.reports.design_page import render_design
-from hartley.reports.microaggregation_page import render_microaggregation
-from hartley.reports.page import render_page
-from hartley.reports.plots import figure_svg, plot_audit
-from hartley.reports.pram_page import render_pram
-from hartley.reports.tradeoff_page import render_tradeoff
-from hartley.studies.anonymity_findings import AnonymityReport
-from hartley.studies.audit import AuditReport
-from hartley.studies.curve import CurveReport
-from hartley.studies.design import Design
-from hartley.studies.microdata import AnonymizedTable, Microaggregation
-from hartley.studies.pram import PramReport
-from hartley.studies.tradeoff import Tradeoff
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
     from pathlib import Path
 
     from hartley.adversaries.finding import Finding
+    from hartley.studies.anonymity_findings import AnonymityReport
+    from hartley.studies.audit import AuditReport
+    from hartley.studies.curve import CurveReport
+    from hartley.studies.design import Design
+    from hartley.studies.microdata import AnonymizedTable, Microaggregation
+    from hartley.studies.pram import PramReport
+    from hartley.studies.tradeoff import Tradeoff
 
     Result = (
         AuditReport
@@ -42,26 +34,41 @@ if TYPE_CHECKING:
     )
     """Whatever has a page."""
 
-
-def _render_audit(report: AuditReport) -> str:
-    return render_page(
-        "audit.html",
-        report=report,
-        curve=figure_svg(plot_audit(report)) if report.sweep else None,
-        total=report["hartley_entropy"].value,
-    )
-
-
-PAGES: dict[type, Callable[[Any], str]] = {
-    AuditReport: _render_audit,
-    Design: render_design,
-    Tradeoff: render_tradeoff,
-    CurveReport: render_curve,
-    AnonymityReport: render_anonymity,
-    AnonymizedTable: render_anonymized,
-    Microaggregation: render_microaggregation,
-    PramReport: render_pram,
+PAGES = {
+    "AuditReport": ("audit", "audit"),
+    "Design": ("design", "design"),
+    "Tradeoff": ("tradeoff", "tradeoff"),
+    "CurveReport": ("curve", "curve"),
+    "AnonymityReport": ("anonymity", "anonymity"),
+    "AnonymizedTable": ("anonymity", "anonymized"),
+    "Microaggregation": ("microaggregation", "microaggregation"),
+    "PramReport": ("pram", "pram"),
 }
+"""The class of a result, its module of ``hartley.reports.pages``, and X in plot_X and render_X.
+
+Classes are known by name, so that the page of one result imports the code of no other.
+"""
+
+
+def plot(result: Result) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
+    """Draw a result: an audit's curve or measures, a design's cells or band, a tradeoff's curve.
+
+    Of anonymity the sizes of the classes, of released records the sizes and what every column
+    loses, of an attack what it found. Returns a matplotlib figure, to show or to save.
+
+    Example:
+        >>> from hartley import audit
+        >>> report = audit({"age": [1, 2, 3], "sex": ["F", "F", "M"]}, secret="age", released="sex")
+        >>> plot(report).axes[0].get_xlabel()
+        'bits'
+    """
+    figure = _call("plot", result)
+    if figure is None:
+        raise OptionError(
+            "There is nothing to draw of a design of categories alone",
+            hint="its sentences name the groups",
+        )
+    return figure
 
 
 def write_html(report: Result, path: str | os.PathLike[str]) -> Path:
@@ -83,7 +90,18 @@ def write_html(report: Result, path: str | os.PathLike[str]) -> Path:
 
 def render_html(report: Result) -> str:
     """Return the page of a result."""
-    for kind, render in PAGES.items():
-        if isinstance(report, kind):
-            return render(report)
-    return render_finding(as_finding(report))
+    page: str = _call("render", report)
+    return page
+
+
+def _call(verb: str, result: Any) -> Any:  # noqa: ANN401 - any result
+    """Call plot_X or render_X of the page of a result; whatever has no own page is an attack's."""
+    for kind in type(result).__mro__:
+        if kind.__name__ in PAGES and kind.__module__.startswith("hartley."):
+            module, name = PAGES[kind.__name__]
+            page = import_module(f"hartley.reports.pages.{module}")
+            return getattr(page, f"{verb}_{name}")(result)
+    from hartley.reports.pages import attack
+
+    finding = attack.as_finding(result)
+    return attack.plot_finding(finding) if verb == "plot" else attack.render_finding(finding)

@@ -15,13 +15,20 @@ from hartley.errors import OptionError
 from hartley.exact import check_base
 from hartley.kernels.cube import ClassCounts
 from hartley.measures import anonymity as measures, reidentification as risks
+from hartley.measures.closeness import (
+    delta_disclosure,
+    equal_closeness,
+    hierarchical_closeness,
+    ordered_closeness,
+    t_closeness,
+)
 from hartley.policies.records.hierarchy import nested_levels
 from hartley.ranges.relations.classes import count_classes, population_sizes
 from hartley.studies.anonymity_findings import (
     SKEWED,
     AnonymityReport,
     ConfidentialFindings,
-    Population,
+    SampledPopulation,
     counted,
 )
 
@@ -38,7 +45,7 @@ if TYPE_CHECKING:
     """Told what is being done and which share of it is done."""
 
 
-def anonymity_report(  # noqa: PLR0913 - each is one choice of the user's
+def anonymity(  # noqa: PLR0913 - each is one choice of the user's
     table: object,
     *,
     keys: str | Sequence[str],
@@ -57,9 +64,9 @@ def anonymity_report(  # noqa: PLR0913 - each is one choice of the user's
     column is measured by itself, over the records that have a value of it: distinct, entropy and
     recursive l-diversity, p-sensitivity, alpha, t-closeness by the earth mover's distance (equal,
     ordered, hierarchical) and by KL, delta-disclosure; values absent from a class count zero
-    there. Fractions are exact, logarithms rounded. One pass over the rows a confidential column. A
-    large table is never held: memory grows with the number of cells, classes times values, not of
-    rows.
+    there. Fractions are exact, logarithms rounded. One pass over the rows per confidential column.
+    A large table is never held: memory grows with the number of cells, classes times values, not
+    with that of rows.
 
     Args:
         table: whatever ``Relation.from_table`` reads, or a table already open.
@@ -76,7 +83,7 @@ def anonymity_report(  # noqa: PLR0913 - each is one choice of the user's
     Example:
         >>> ill = ["flu", "flu", "flu", "flu", "hiv", "flu"]
         >>> ward = {"age": ["20-29"] * 3 + ["30-39"] * 3, "ill": ill}
-        >>> report = anonymity_report(ward, keys="age", confidential="ill")
+        >>> report = anonymity(ward, keys="age", confidential="ill")
         >>> print(report.headline)
         the dict is 3-anonymous over age, and still gives a confidential value away for 3 records.
         >>> report.leakage, report["ill"].equal_closeness
@@ -90,7 +97,7 @@ def anonymity_report(  # noqa: PLR0913 - each is one choice of the user's
     tell = progress or (lambda _what, _share: None)
     at = list(range(len(named[0])))
     tell("count", 0.0)
-    found = []
+    findings = []
     first: ClassCounts | None = None
     for i, column in enumerate(named[1]):
         tally = count_classes(view, at, len(at) + i)
@@ -98,7 +105,7 @@ def anonymity_report(  # noqa: PLR0913 - each is one choice of the user's
         first = first or (None if known.missing else tally.counts)
         ordering = _ordering(column, known.kind, tally, ordered)
         levels = _levels(view, known, tally, (hierarchy or {}).get(column))
-        found.append(_findings(known, tally, ordering, levels, base))
+        findings.append(_findings(known, tally, ordering, levels, base))
         tell("count", (i + 1) / len(named[1]))
     classes = first or count_classes(view, at).counts
     sampled, held, everybody = _population(view, named[0], classes, population)
@@ -117,7 +124,7 @@ def anonymity_report(  # noqa: PLR0913 - each is one choice of the user's
         population=everybody,
         base=base,
         sizes=risks.size_bands(classes.sizes),
-        confidential=tuple(found),
+        confidential=tuple(findings),
         notes=tuple(missing_note(c.name, c.missing) for c in view.columns[: len(at)] if c.missing),
     )
 
@@ -219,7 +226,7 @@ def _ordering(
 
 def _population(
     view: View, keys: tuple[str, ...], classes: ClassCounts, population: object
-) -> tuple[ClassCounts, NDArray[np.int64], Population | None]:
+) -> tuple[ClassCounts, NDArray[np.int64], SampledPopulation | None]:
     """Return classes, how large they are among everybody, and who that is; or the table itself."""
     if population is None:
         return classes, classes.sizes, None
@@ -230,7 +237,7 @@ def _population(
     )
     sizes, held = population_sizes(narrow, everybody)
     sampled = ClassCounts.from_cells(np.arange(sizes.size), np.zeros_like(sizes), sizes)
-    return sampled, held, Population(everybody.table.name, everybody.rows, int(held.min()))
+    return sampled, held, SampledPopulation(everybody.table.name, everybody.rows, int(held.min()))
 
 
 def _levels(
@@ -252,7 +259,7 @@ def _findings(
     distinct = measures.distinct_diversity(classes)
     alike, skewed = measures.homogeneous_rows(classes), measures.skewed_rows(classes, SKEWED)
     moved = ordering is not None and bool((np.diff(ordering) < 0).any())
-    placed = classes.regroup(ordering) if moved and ordering is not None else classes
+    placed = tally.in_order(ordering) if moved and ordering is not None else tally
     return ConfidentialFindings(
         column=column.name,
         rows=classes.rows,
@@ -266,13 +273,13 @@ def _findings(
             for length in sorted({2, max(distinct, 2)})
         ),
         alpha=measures.alpha_share(classes),
-        equal_closeness=measures.equal_closeness(classes),
-        ordered_closeness=None if ordering is None else measures.ordered_closeness(placed),
+        equal_closeness=equal_closeness(tally),
+        ordered_closeness=None if ordering is None else ordered_closeness(placed),
         hierarchical_closeness=None
         if levels is None
-        else measures.hierarchical_closeness(classes, [level.groups for level in levels]),
-        kullback_leibler=measures.kullback_leibler(classes, base=base),
-        delta=measures.delta_disclosure(classes, base=base),
+        else hierarchical_closeness(tally, [level.groups for level in levels]),
+        kullback_leibler=t_closeness(tally, base=base),
+        delta=delta_disclosure(tally, base=base),
         delta_of_present=measures.delta_of_present(classes, base=base),
         homogeneous_classes=alike[0],
         homogeneous_rows=alike[1],

@@ -98,7 +98,7 @@ class ConfidentialFindings:
 
 
 @dataclass(frozen=True)
-class Population:
+class SampledPopulation:
     """The people of whom a table is a sample, as far as its classes tell."""
 
     table: str
@@ -127,7 +127,7 @@ class AnonymityReport:
     """Without a population, the bound by the prosecutor's risk."""
     marketer: Fraction
     """Over the population where there is one, else over the table."""
-    population: Population | None
+    population: SampledPopulation | None
     base: float
     sizes: tuple[SizeBand, ...]
     """How many classes, and records, there are of every size, in bands."""
@@ -142,21 +142,23 @@ class AnonymityReport:
     @property
     def p_sensitive(self) -> int | None:
         """The p of p-sensitive k-anonymity over all confidential columns."""
-        return min((found.distinct for found in self.confidential), default=None)
+        return min((findings.distinct for findings in self.confidential), default=None)
 
     @property
     def headline(self) -> str:
         """The report in one sentence, and one for each column that records are left out of."""
         left_out = (
-            left_out_sentence(found.left_out, [found.column], noun="record", of=OF_COLUMN)
-            for found in self.confidential
-            if found.left_out
+            left_out_sentence(findings.left_out, [findings.column], noun="record", of=OF_COLUMN)
+            for findings in self.confidential
+            if findings.left_out
         )
-        return " ".join((self._told, *left_out))
+        return " ".join((self._sentence, *left_out))
 
     @property
-    def _told(self) -> str:
-        broken = (found.homogeneous_rows for found in self.confidential if found.values > 1)
+    def _sentence(self) -> str:
+        broken = (
+            findings.homogeneous_rows for findings in self.confidential if findings.values > 1
+        )
         sure = max(broken, default=0)
         tail = f", and still gives a confidential value away for {counted(sure, 'record')}"
         return (
@@ -178,7 +180,11 @@ class AnonymityReport:
                 "is (non-stochastic leakage, the record as the secret)."
             ),
             self.risk,
-            *(sentence for found in self.confidential for sentence in found.sentences(self.unit)),
+            *(
+                sentence
+                for findings in self.confidential
+                for sentence in findings.sentences(self.unit)
+            ),
             *self.notes,
         )
 
@@ -202,12 +208,12 @@ class AnonymityReport:
         )
 
     def __getitem__(self, column: str) -> ConfidentialFindings:
-        for found in self.confidential:
-            if found.column == column:
-                return found
+        for findings in self.confidential:
+            if findings.column == column:
+                return findings
         raise OptionError(
             f"The report has no confidential column '{column}'",
-            hint=f"it has {', '.join(found.column for found in self.confidential) or 'none'}",
+            hint=f"it has {', '.join(findings.column for findings in self.confidential) or 'none'}",
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hartley.measures.registry import MEASURES
 from hartley.studies.anonymity_findings import SKEWED, counted, down, has, percent, up
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Measure:
-    """One number, as it is shown."""
+class MeasureLine:
+    """One number, as a line of a table shows it."""
 
     title: str
     symbol: str
@@ -40,28 +41,25 @@ class Attack:
     sentence: str
 
 
-def table_measures(report: AnonymityReport) -> tuple[Measure, ...]:
+def table_measures(report: AnonymityReport) -> tuple[MeasureLine, ...]:
     """Return what holds of the classes, whatever is confidential."""
     whole = math.log(report.rows, report.base)
     return (
-        Measure(
-            "k-anonymity",
-            "k",
+        _line(
+            "k_anonymity",
             f"{report.k:,}",
             f"Everybody shares the keys with at least {counted(report.k - 1, 'other')}."
             if report.k > 1
             else "Somebody shares the keys with nobody.",
         ),
-        Measure(
-            "non-stochastic leakage",
-            "L₀ = log(n/k)",
+        _line(
+            "record_leakage",
             f"{up(report.leakage)} {report.unit}",
             f"About which record somebody is; {up(whole)} {report.unit} would be all.",
             report.leakage / whole if whole else 0.0,
         ),
-        Measure(
-            "unique records",
-            "nᵢ = 1",
+        _line(
+            "unique_records",
             f"{report.unique:,}",
             f"{percent_of(report.unique, report.rows)} of the records share their keys with nobody."
             if report.unique
@@ -71,7 +69,7 @@ def table_measures(report: AnonymityReport) -> tuple[Measure, ...]:
     )
 
 
-def risk_measures(report: AnonymityReport) -> tuple[Measure, ...]:
+def risk_measures(report: AnonymityReport) -> tuple[MeasureLine, ...]:
     """Return the chances to find somebody by the keys."""
     everybody = report.population
     journalist = (
@@ -83,68 +81,81 @@ def risk_measures(report: AnonymityReport) -> tuple[Measure, ...]:
     )
     return (
         _risk(
-            "prosecutor",
-            "max 1/nᵢ",
+            "prosecutor_risk",
             report.prosecutor,
             "Finds somebody who is known to be in the table, at worst.",
         ),
-        _risk("journalist", "max 1/Nᵢ", report.journalist, journalist),
+        _risk("journalist_risk", report.journalist, journalist),
+        # Without a population its sizes N are those of the table, n.
         _risk(
-            "marketer",
-            "mean 1/Nᵢ" if everybody else "mean 1/nᵢ",
+            "marketer_risk",
             report.marketer,
             "Looks for everybody at once: the share of the records that is found, on average.",
+            symbol=None if everybody else "mean 1/nᵢ",
         ),
     )
 
 
-def _risk(title: str, symbol: str, risk: Fraction, sentence: str) -> Measure:
-    return Measure(title, symbol, percent(risk), sentence, float(risk))
+def _risk(name: str, risk: Fraction, sentence: str, *, symbol: str | None = None) -> MeasureLine:
+    return _line(name, percent(risk), sentence, float(risk), symbol=symbol)
 
 
-def column_measures(found: ConfidentialFindings, unit: str) -> tuple[Measure, ...]:
+def _line(  # noqa: PLR0913 - each is one part of the line
+    name: str,
+    shown: str,
+    sentence: str,
+    share: float | None = None,
+    *,
+    title: str | None = None,
+    symbol: str | None = None,
+) -> MeasureLine:
+    """Return the line of a measure, with its title and symbol from the registry."""
+    entry = MEASURES[name]
+    return MeasureLine(title or entry.title, symbol or entry.symbol, shown, sentence, share)
+
+
+def column_measures(found: ConfidentialFindings, unit: str) -> tuple[MeasureLine, ...]:
     """Return what the keys tell about one confidential column."""
     closeness = (
-        ("equal distances", found.equal_closeness, "values equally far apart"),
-        ("ordered distances", found.ordered_closeness, "values as far apart as in their order"),
-        ("hierarchy", found.hierarchical_closeness, "values as far apart as their groups"),
+        ("equal_closeness", found.equal_closeness, "values equally far apart"),
+        ("ordered_closeness", found.ordered_closeness, "values as far apart as in their order"),
+        (
+            "hierarchical_closeness",
+            found.hierarchical_closeness,
+            "values as far apart as their groups",
+        ),
     )
     return (
-        Measure(
-            "distinct l-diversity",
-            "l, p",
+        _line(
+            "distinct_diversity",
             f"{found.distinct:,}",
             f"Different values in every class, of {found.values:,} in all; also the p of "
             "p-sensitive k-anonymity.",
         ),
-        Measure(
-            "entropy l-diversity",
-            "min 2ᴴ",
+        _line(
+            "entropy_diversity",
             down(found.entropy),
             "The least diverse class is as diverse as so many equally frequent values.",
         ),
         *(_recursive(length, least) for length, least in found.recursive),
-        Measure(
-            "(alpha, k)-anonymity",
-            "max nᵢₛ/nᵢ",
+        _line(
+            "alpha_share",
             percent(found.alpha),
             "One value makes up at most so much of a class.",
             float(found.alpha),
         ),
         *(
-            Measure(
-                f"t-closeness, {how}",
-                "t",
+            _line(
+                name,
                 up4(t),
                 f"Earth mover's distance of the worst class to the table, {words}.",
                 float(t),
             )
-            for how, t, words in closeness
+            for name, t, words in closeness
             if t is not None
         ),
-        Measure(
-            "t-closeness, divergence",
-            "max KL",
+        _line(
+            "t_closeness",
             f"{up(found.kullback_leibler)} {unit}",
             "Kullback-Leibler divergence of the worst class from the table.",
         ),
@@ -152,30 +163,28 @@ def column_measures(found: ConfidentialFindings, unit: str) -> tuple[Measure, ..
     )
 
 
-def _recursive(length: int, least: Fraction | None) -> Measure:
-    return Measure(
-        f"recursive (c, {length})-diversity",
-        "c",
+def _recursive(length: int, least: Fraction | None) -> MeasureLine:
+    return _line(
+        "recursive_diversity",
         "none" if least is None else f"> {up(float(least))}",
         f"No c is enough: a class has fewer than {length} values."
         if least is None
         else "It holds for every c above this, which is rounded up.",
+        title=MEASURES["recursive_diversity"].title.replace("(c, l)", f"(c, {length})"),
     )
 
 
-def _delta(found: ConfidentialFindings, unit: str) -> Measure:
+def _delta(found: ConfidentialFindings, unit: str) -> MeasureLine:
     if math.isinf(found.delta):
-        return Measure(
-            "δ-disclosure",
-            "δ",
+        return _line(
+            "delta_disclosure",
             "∞",
             "Some class excludes a value for certain; over the values that a class has it is "
             f"{up(found.delta_of_present)} {unit}.",
             1.0,
         )
-    return Measure(
-        "δ-disclosure",
-        "δ",
+    return _line(
+        "delta_disclosure",
         f"{up(found.delta)} {unit}",
         "The log of the share of a value in a class over that in the table, at most.",
     )
@@ -187,18 +196,18 @@ def attacks(report: AnonymityReport) -> tuple[Attack, ...]:
 
 
 def _attacks(found: ConfidentialFindings) -> tuple[Attack, ...]:
-    told = found.homogeneous_rows if found.values > 1 else 0
+    given_away = found.homogeneous_rows if found.values > 1 else 0
     alike, skewed = found.homogeneous_classes, found.skewed_classes
     classes = counted(found.classes, "class")
     return (
         Attack(
             "homogeneity",
             found.column,
-            told > 0,
-            told,
+            given_away > 0,
+            given_away,
             found.rows,
             f"{alike:,} of {classes} {has(alike)} one value only."
-            if told
+            if given_away
             else "No class has one value only."
             if found.values > 1
             else "The table has one value only, so there is nothing to tell.",

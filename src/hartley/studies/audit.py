@@ -15,7 +15,7 @@ from hartley.exact import log_ratio
 from hartley.measures.guessing import worst_attribute
 from hartley.measures.hypothesis import analyse_hypothesis
 from hartley.ranges.relations.relation import ROW, Relation, RowType
-from hartley.studies.findings import Finding, find_all
+from hartley.studies.findings import MeasureFinding, find_all
 from hartley.studies.sweep import Sweep, SweepPoint, sweep_steps
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class AuditReport:
     released_values: int
     pairs: int
     base: float
-    findings: tuple[Finding, ...]
+    findings: tuple[MeasureFinding, ...]
     narrowest: tuple[Narrowing, ...]
     worst_attribute: str
     hypothesis: HypothesisFinding | None
@@ -83,23 +83,24 @@ class AuditReport:
     @property
     def headline(self) -> str:
         """The audit in one sentence, and one more where rows are left out of it."""
-        return f"{self._told} {self.left_out}".rstrip()
+        return f"{self._sentence} {self.left_out}".rstrip()
 
     @property
-    def _told(self) -> str:
-        leak, total = (
+    def _sentence(self) -> str:
+        leaked, total = (
             rounded_up(self[name].value) for name in ("nonstochastic_leakage", "hartley_entropy")
         )
-        left = self.narrowest[0].secrets_left
+        fewest = self.narrowest[0].secrets_left
         secret = "the record" if self.secret_is_record else _listed(self.secret)
         released = _listed(self.released)
         noun = "record" if self.secret_is_record else "value"
-        if left == self.secret_values:
+        if fewest == self.secret_values:
             tell = "tells" if len(self.released) == 1 else "tell"
             return f"{released} {tell} nothing about {secret}: every {noun} stays possible."
         return (
-            f"{released} can tell up to {leak} of the {total} {self.unit} of {secret}: "
-            f"at worst {left:,} of {self.secret_values:,} {noun}s stay{'s' * (left == 1)} possible."
+            f"{released} can tell up to {leaked} of the {total} {self.unit} of {secret}: "
+            f"at worst {fewest:,} of {self.secret_values:,} {noun}s "
+            f"stay{'s' * (fewest == 1)} possible."
         )
 
     @property
@@ -107,7 +108,7 @@ class AuditReport:
         """What the numbers count."""
         return {2: "bits", math.e: "nats", 10: "digits"}.get(self.base, f"log{self.base:g} units")
 
-    def __getitem__(self, name: str) -> Finding:
+    def __getitem__(self, name: str) -> MeasureFinding:
         for finding in self.findings:
             if finding.name == name:
                 return finding
@@ -273,8 +274,8 @@ def _worst(relation: Relation) -> str:
 
 
 def _test(relation: Relation, hypothesis: str, base: float) -> HypothesisFinding:
-    found = analyse_hypothesis(relation, hypothesis, base=base)
-    counts = found.counts
+    analysis = analyse_hypothesis(relation, hypothesis, base=base)
+    counts = analysis.counts
     decided, outputs = counts["true"] + counts["false"], sum(counts.values())
     if decided == 0:
         sentence = f"No released value decides whether {hypothesis}."
@@ -288,8 +289,8 @@ def _test(relation: Relation, hypothesis: str, base: float) -> HypothesisFinding
         counts["true"],
         counts["false"],
         counts["ambiguous"],
-        found.performance_bound,
-        found.privacy,
+        analysis.performance_bound,
+        analysis.privacy,
         sentence,
     )
 

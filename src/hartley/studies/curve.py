@@ -218,7 +218,7 @@ class CurveReport:
         }
 
 
-def privacy_curve(  # noqa: PLR0913 - each is one choice of the user's
+def curve(  # noqa: PLR0913 - each is one choice of the user's
     table: object,
     *,
     confidential: str | Sequence[str],
@@ -256,7 +256,7 @@ def privacy_curve(  # noqa: PLR0913 - each is one choice of the user's
 
     Example:
         >>> people = {"age": [30, 30, 40, 40], "sick": ["yes", "no", "no", "no"]}
-        >>> report = privacy_curve(people, confidential="sick", key="age", points=5)
+        >>> report = curve(people, confidential="sick", key="age", points=5)
         >>> round(report.curve.points[0].risk, 4), report.curve.points[-1].risk
         (0.3113, 0.0)
     """

@@ -13,10 +13,10 @@ from hartley.guarantees.promise import counted, down, exactly, plain, up_bits
 from hartley.policies.document import PolicyDocument
 from hartley.policies.quantizers.calibration import levels_for_error
 from hartley.ranges.boxes.enclosure import attained_range
-from hartley.studies.curve_words import MISSING_COUNTS
 from hartley.studies.drafting import draft
 from hartley.studies.picture import draw
 from hartley.studies.specification import Specification
+from hartley.studies.tradeoff_sentences import MISSING_COUNTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,22 +1,64 @@
-"""Measure what a release of records still tells, whoever made it."""
+"""Release averages of records, and measure what a release of records still tells."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from hartley.errors import OptionError
 from hartley.policies.records.generalisation import AnonymizedTable
 from hartley.policies.records.group_averages import ColumnLoss, Microaggregation
-from hartley.studies.anonymity import anonymity_report
+from hartley.policies.records.microaggregation import METHODS
+from hartley.studies.anonymity import anonymity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hartley.studies.anonymity_findings import AnonymityReport
 
-__all__ = ["AnonymizedTable", "ColumnLoss", "Microaggregation", "check_release"]
+__all__ = ["AnonymizedTable", "ColumnLoss", "Microaggregation", "check_release", "microaggregate"]
 
 MISSING = "missing"
+
+
+def microaggregate(  # noqa: PLR0913 - each is one choice of the user's
+    table: object,
+    k: int,
+    columns: str | Sequence[str] | None = None,
+    *,
+    method: str = "mdav",
+    standardise: bool = True,
+    keep: str | Sequence[str] = (),
+) -> Microaggregation:
+    """Replace the records of a table by averages of groups of at least k similar ones.
+
+    Args:
+        table: whatever ``open_table`` opens.
+        k: the least size of a group, at least 2.
+        columns: numeric columns to group by and to replace; None for all that are not kept.
+        method: how to form groups: "mdav", "mu-approx", or "univariate", the optimum of one
+            column. Each is a function of its own too, which says how it works.
+        standardise: give every column the standard deviation 1 first, so that units do not count;
+            of no effect on the univariate optimum.
+        keep: columns to release as they are; all others are left out.
+
+    Example:
+        >>> found = microaggregate({"age": [20, 61, 22, 65, 63]}, 2, method="univariate")
+        >>> found.released["age"].to_pylist()
+        [21.0, 63.0, 21.0, 63.0, 63.0]
+    """
+    if method not in METHODS:
+        raise OptionError(
+            f"The method '{method}' is unknown", hint=f"choose one of {', '.join(METHODS)}"
+        )
+    if method != "univariate":
+        return METHODS[method](table, k, columns, standardise=standardise, keep=keep)
+    if not standardise:
+        raise OptionError(
+            "Units make no difference to the univariate optimum",
+            hint="leave out standardise=False (--raw)",
+        )
+    return METHODS[method](table, k, columns, keep=keep)
 
 
 def check_release(
@@ -28,7 +70,7 @@ def check_release(
     somebody finds the class that they fall into. Nothing that the method claims is believed.
 
     Args:
-        release: what ``k_anonymize`` or a method of microaggregation returned.
+        release: what ``anonymize`` or a method of microaggregation returned.
         confidential: columns that should stay unknown; if left out those that were named so, and
             of a microaggregation all that were kept.
 
@@ -45,7 +87,7 @@ def check_release(
         rows, keys, hidden = release.released, release.columns, release.kept
     if confidential is not None:
         hidden = (confidential,) if isinstance(confidential, str) else tuple(confidential)
-    report = anonymity_report(_told(rows, keys), keys=keys, confidential=_present(rows, hidden))
+    report = anonymity(_told(rows, keys), keys=keys, confidential=_present(rows, hidden))
     return replace(report, table="the release")
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from hartley.engines.maps.writing import check_form, refuse_overwriting
 from hartley.engines.tables.sources import open_table
 from hartley.engines.tables.view import prepare
 from hartley.errors import ColumnError, OptionError
+from hartley.files import check_files, written_together
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import KeptColumn
 from hartley.policies.perturbation.drawing import TableDraw
@@ -25,15 +28,16 @@ from hartley.policies.perturbation.leakage import PramLeakage, pram_leakage
 from hartley.policies.perturbation.pram import Pram
 from hartley.ranges.relations.classes import Singling, single_out
 from hartley.ranges.relations.relation import Relation
+from hartley.studies.pram_rules import RuleWish, check_rule_choice, choose_rules
 from hartley.studies.release import as_matrices_say, release_drawn
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
     from hartley.engines.tables.table import Table
+    from hartley.guarantees.certificate import Certificate
     from hartley.policies.perturbation.pram import Seed
     from hartley.studies.release import ReleaseReport
 
@@ -47,9 +51,9 @@ __all__ = [
     "FrequencyEstimate",
     "PerturbedColumn",
     "PramReport",
-    "estimate_frequencies",
+    "estimate",
     "joint_frequencies",
-    "perturb",
+    "pram",
 ]
 
 
@@ -114,6 +118,8 @@ class PramReport:
     notes: tuple[str, ...] = ()
     singling: Singling = NOBODY
     """How many records the columns that are kept single out by themselves."""
+    certificate: Certificate | None = None
+    """What was promised, where a certificate was written."""
 
     @property
     def headline(self) -> str:
@@ -153,32 +159,57 @@ class PramReport:
         }
 
 
-def perturb(  # noqa: PLR0913 - each is one choice of the user's
+def pram(  # noqa: PLR0913 - each is one choice of the user's
     table: object,
-    rules: Rules,
-    out: str | os.PathLike[str],
+    rules: Rules | None = None,
+    out: str | os.PathLike[str] | None = None,
     *,
+    columns: str | Sequence[str | Sequence[str]] = (),
+    retain: object = None,
+    matrix: str | os.PathLike[str] | None = None,
+    distortion: float | None = None,
+    lam: float | None = None,
+    risk: float | None = None,
+    distance: str = "zero_one",
+    invariant: bool = False,
+    missing: str = "refuse",
     keep: str | Sequence[str] = (),
     seed: Seed = None,
     confidential: str | Sequence[str] | None = None,
+    policy_out: str | os.PathLike[str] | None = None,
+    certificate: str | os.PathLike[str] | None = None,
     notes: Sequence[str] = (),
     progress: Progress | None = None,
     spreadsheet_safe: bool = False,
 ) -> PramReport:
     """Write a table with columns perturbed at random; a column that is not named is not released.
 
-    Rows are streamed: memory does not grow with them. What is drawn for a row depends on the seed,
-    the rule and the number of the row alone; a database that gives its rows in no fixed order
-    does not number them alike twice. Every value must have a row of the matrix; a
-    missing one too.
+    The rules are given, or worked out for columns from one of ``retain``, ``matrix``,
+    ``distortion``, ``lam`` and ``risk``. Rows are streamed: memory does not grow with them. What
+    is drawn for a row depends on the seed, the rule and the number of the row alone; a database
+    that gives its rows in no fixed order does not number them alike twice. Every value must have
+    a row of the matrix; a missing one too. All files are written, or none.
 
     Args:
         table: whatever ``open_table`` opens.
         rules: a rule, several for columns that are perturbed independently, or a policy.
         out: the Parquet or CSV file to write.
+        columns: where no rules are given, the columns to perturb independently of each other; a
+            list in the list holds columns that are perturbed together.
+        retain: keep a value with this probability, else release any other alike.
+        matrix: a CSV file with the matrix of one column.
+        distortion: take the best matrix of at most this mean distortion.
+        lam: take the best matrix when a bit of risk costs so much.
+        risk: take the best matrix of at most this risk in bits.
+        distance: how far a released value is from the truth: "zero_one", "squared" or "absolute".
+        invariant: preserve the frequencies of the columns on average.
+        missing: "refuse" missing values, or make missing a "value" that is perturbed too.
         keep: columns to release as they are, besides.
         seed: a whole number to draw the same again; fresh random bytes of the system if left out.
-        confidential: columns about which it is worked out what the perturbed ones tell.
+        confidential: columns that the best matrix protects, and about which it is worked out what
+            the perturbed ones tell.
+        policy_out: also write the matrices as a policy file.
+        certificate: also write what the policy promises; needs a policy file, given or written.
         notes: what else a reader should know.
         progress: told what is being done and which share of it.
         spreadsheet_safe: quote texts of a CSV file that a spreadsheet would take for formulas.
@@ -186,45 +217,115 @@ def perturb(  # noqa: PLR0913 - each is one choice of the user's
     Example:
         >>> import tempfile
         >>> people = {"sex": ["F", "M"] * 500, "age": [20, 30] * 500}
-        >>> rule = Pram.retaining("0.9", ["F", "M"], column="sex")
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     report = perturb(people, rule, f"{folder}/out.parquet", keep="age", seed=1)
+        ...     out = f"{folder}/out.parquet"
+        ...     report = pram(people, out=out, columns="sex", retain="0.9", keep="age", seed=1)
         >>> report.headline[-24:]
         'sex perturbed at random.'
         >>> column = report.columns[0]
         >>> column.changed, [round(share, 2) for share in column.estimate.shares.tolist()]
         (114, [0.51, 0.49])
     """
-    policy = policy_of(rules, keep)
+    if out is None:
+        raise OptionError("No file to write is named", hint="give out=, a .parquet or .csv file")
+    about = () if confidential is None else _listed(confidential)
+    wish = RuleWish(lam, distortion, risk, distance, about)
+    groups = [_listed(group) for group in _listed(columns)]
+    check_rule_choice(groups, rules, wish, retain=retain, matrix=matrix, invariant=invariant)
+    check_form(out, spreadsheet_safe=spreadsheet_safe)  # before anything is counted
+    opened = open_table(table)
+    path = None if rules is None or isinstance(rules, (Pram, PolicyDocument)) else rules
+    path = path if isinstance(path, (str, os.PathLike)) else None
+    if certificate is not None and policy_out is None and (path is None or keep):
+        raise OptionError(
+            "A certificate belongs to a policy file, and none is written of what is released",
+            hint="write the policy too: policy_out= (--policy-out)",
+        )
+    read = {"table": opened.paths, "policy": () if path is None else (os.fspath(path),)}
+    read["matrix"] = () if matrix is None else (os.fspath(matrix),)
+    refuse_overwriting(read, out)
+    beside = {"policy": policy_out, "certificate": certificate}
+    if any(beside.values()):
+        written = {"release": out, **beside}
+        check_files({name: Path(file) if file else None for name, file in written.items()}, read)
+    if rules is None:
+        chosen = choose_rules(
+            opened,
+            groups,
+            wish,
+            retain=retain,
+            matrix=matrix,
+            invariant=invariant,
+            missing=missing,
+        )
+        policy = policy_of([rule.pram for rule in chosen], keep)
+        notes = (*dict.fromkeys(note for rule in chosen for note in rule.notes), *notes)
+    else:
+        policy = policy_of(rules, keep)
     if not policy.prams:
         raise OptionError(
             "The policy perturbs no column at random",
             hint='add a column of kind "pram", or use hartley.release',
         )
-    check_form(out, spreadsheet_safe=spreadsheet_safe)  # before anything is counted
-    opened = open_table(table)
-    paths = () if isinstance(rules, (Pram, PolicyDocument, Sequence)) else (str(rules),)
-    paths = (rules,) if isinstance(rules, str) else paths
-    refuse_overwriting({"table": opened.paths, "policy": paths}, out)
+    promised = None if certificate is None else _promised(policy)
+    with written_together():
+        report = _perturb(
+            opened,
+            policy,
+            out,
+            seed=seed,
+            about=about,
+            notes=notes,
+            progress=progress,
+            spreadsheet_safe=spreadsheet_safe,
+        )
+        if policy_out is not None:
+            policy.save(policy_out)
+        if certificate is not None and promised is not None:
+            promised = promised.bind(policy_out or path or "")
+            promised.save(certificate)
+    return replace(report, certificate=promised)
+
+
+def _promised(policy: PolicyDocument) -> Certificate:
+    """Return what a policy promises; refuse where that is nothing anybody could rely on."""
+    from hartley.guarantees.certify import certify
+
+    promised = certify(policy)
+    promised.refuse_unsound()
+    return promised
+
+
+def _perturb(  # noqa: PLR0913 - what ``pram`` was given
+    table: Table,
+    policy: PolicyDocument,
+    out: str | os.PathLike[str],
+    *,
+    seed: Seed,
+    about: tuple[str, ...],
+    notes: Sequence[str],
+    progress: Progress | None,
+    spreadsheet_safe: bool,
+) -> PramReport:
+    """Draw and write the rows, and work out what they tell."""
     draw = TableDraw(policy.prams, seed=seed)
-    joints = [joint_frequencies(opened, pram, confidential) for pram in policy.prams]
+    joints = [joint_frequencies(table, rule, about or None) for rule in policy.prams]
     released = release_drawn(
-        opened, policy, out, draw, progress=progress, spreadsheet_safe=spreadsheet_safe
+        table, policy, out, draw, progress=progress, spreadsheet_safe=spreadsheet_safe
     )
-    about = () if confidential is None else _listed(confidential)
     columns = tuple(
-        _perturbed(draw, place, pram_leakage(pram, joint, about=about))
-        for place, (pram, joint) in enumerate(zip(policy.prams, joints, strict=True))
+        _perturbed(draw, place, pram_leakage(rule, joint, about=about))
+        for place, (rule, joint) in enumerate(zip(policy.prams, joints, strict=True))
     )
     kept = [column.name for column in policy.columns if column.is_kept and column.range is None]
-    told = (*notes, prepare(opened, about, missing="drop").left_out_sentence) if about else notes
+    told = (*notes, prepare(table, about, missing="drop").left_out_sentence) if about else notes
     return PramReport(
         released,
         columns,
         policy,
         seeded=seed is not None,
         notes=tuple(note for note in told if note),
-        singling=single_out(opened, (), kept) if kept else NOBODY,
+        singling=single_out(table, (), kept) if kept else NOBODY,
     )
 
 
@@ -277,7 +378,7 @@ def joint_frequencies(
 # --- estimates ----------------------------------------------------------------------------------
 
 
-def estimate_frequencies(
+def estimate(
     table: object, rules: Rules, *, joint: bool = False, project: bool = False
 ) -> tuple[FrequencyEstimate, ...]:
     """Estimate the frequencies before the perturbation from a perturbed table, without bias.
@@ -291,7 +392,7 @@ def estimate_frequencies(
 
     Example:
         >>> rule = Pram.retaining("0.9", ["no", "yes"], column="sick")
-        >>> (found,) = estimate_frequencies({"sick": ["no"] * 820 + ["yes"] * 180}, rule)
+        >>> (found,) = estimate({"sick": ["no"] * 820 + ["yes"] * 180}, rule)
         >>> found.shares.round(6).tolist()
         [0.9, 0.1]
     """
@@ -334,5 +435,5 @@ def _counts(table: Table, prams: Sequence[Pram]) -> NDArray[np.int64]:
     return counts
 
 
-def _listed(columns: str | Sequence[str]) -> tuple[str, ...]:
+def _listed(columns: str | Sequence[Any]) -> tuple[Any, ...]:
     return (columns,) if isinstance(columns, str) else tuple(columns)

@@ -65,6 +65,60 @@ class RuleWish:
         return {name: wish for name, wish in wishes.items() if wish is not None}
 
 
+def check_rule_choice(  # noqa: PLR0913 - what ``hartley.pram`` was given
+    columns: Sequence[Sequence[str]],
+    rules: object,
+    wish: RuleWish,
+    *,
+    retain: object,
+    matrix: object,
+    invariant: bool,
+) -> None:
+    """Refuse, before any work, two ways to say a matrix at once, or none.
+
+    Example:
+        >>> ways = {"retain": "0.8", "matrix": None}
+        >>> check_rule_choice([["sex"]], None, RuleWish(), **ways, invariant=True)
+    """
+    ways = {"retain": retain, "matrix": matrix, "policy": rules, **wish.given}
+    given = [name for name, value in ways.items() if value is not None]
+    if len(given) != 1:
+        raise OptionError(
+            f"Both {' and '.join(given[:2])} say a matrix" if given else "No matrix is given",
+            hint="give one of retain, matrix, policy, distortion, lam and risk",
+        )
+    if rules is not None and (columns or invariant):
+        raise OptionError(
+            "A policy file says the columns and matrices itself",
+            hint="leave out the columns and invariant",
+        )
+    if rules is None and not all(columns or [()]):
+        raise OptionError("No column to perturb is named", hint="add a column")
+
+
+def choose_rules(  # noqa: PLR0913 - what ``hartley.pram`` was given
+    table: Table,
+    columns: Sequence[Sequence[str]],
+    wish: RuleWish,
+    *,
+    retain: object,
+    matrix: str | os.PathLike[str] | None,
+    invariant: bool,
+    missing: str,
+) -> list[FoundRule]:
+    """Return a rule for each group of columns, in the one way that was chosen."""
+    chosen = []
+    for names in columns:
+        if retain is not None:
+            rule = retaining_rule(table, names, retain, missing=missing)
+        elif matrix is not None:
+            rule = matrix_rule(table, names, matrix)
+        else:
+            rule = best_rule(table, names, wish, missing=missing)
+        chosen.append(invariant_rule(table, rule, missing=missing) if invariant else rule)
+    return chosen
+
+
 def retaining_rule(
     table: Table, columns: Sequence[str], probability: object, *, missing: str = "refuse"
 ) -> FoundRule:

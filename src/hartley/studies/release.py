@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -14,7 +15,8 @@ from hartley.engines.maps.steps import count_at_ends, least_distance, lie_on_lat
 from hartley.engines.maps.writing import check_form, refuse_overwriting, write_table
 from hartley.engines.tables.sources import open_table
 from hartley.engines.tables.view import as_texts
-from hartley.errors import ColumnError
+from hartley.errors import ColumnError, OptionError
+from hartley.files import check_files, written_together
 from hartley.guarantees.documents import conditions_of
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import KINDS
@@ -24,11 +26,11 @@ from hartley.ranges.boxes.enclosure import range_bounds
 from hartley.studies.answer import refuse_missing, release_answers
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable
 
     from hartley.engines.maps.column_map import ColumnCounts, MapCounts
     from hartley.engines.tables.table import Table
+    from hartley.guarantees.certificate import Certificate
     from hartley.policies.column import ColumnPolicy
     from hartley.policies.hypotheses.blurring import LinePolicy
     from hartley.policies.perturbation.pram import Seed
@@ -175,6 +177,7 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
     policy: PolicyDocument | str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
+    certificate: str | os.PathLike[str] | None = None,
     strict: bool = False,
     seed: Seed = None,
     progress: Progress | None = None,
@@ -193,6 +196,8 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
         table: whatever ``Relation.from_table`` reads, or a table already open.
         policy: a policy or the path of its file.
         out: the Parquet or CSV file to write.
+        certificate: also write what the policy promises, tied to its file, which must be given by
+            its path; both files are written, or none.
         strict: refuse a table with a value that is missing, outside its declared range, in no
             group or without a value of a formula, instead of clamping and counting.
         seed: of what is drawn at random, to draw the same again; fresh random bytes if left out.
@@ -216,18 +221,38 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
         Not released: name.
     """
     document = policy if isinstance(policy, PolicyDocument) else PolicyDocument.load(policy)
+    promised = None if certificate is None else _bound_certificate(document, policy)
     opened = open_table(table)
-    refuse_overwriting({"table": opened.paths, "policy": _paths(policy)}, out)
+    read = {"table": opened.paths, "policy": _paths(policy)}
+    refuse_overwriting(read, out)
+    if certificate is not None:
+        check_files({"release": Path(out), "certificate": Path(certificate)}, read)
     draw = TableDraw(document.prams, seed=seed) if document.prams else None
-    return release_drawn(
-        opened,
-        document,
-        out,
-        draw,
-        strict=strict,
-        progress=progress,
-        spreadsheet_safe=spreadsheet_safe,
-    )
+    with written_together():
+        report = release_drawn(
+            opened,
+            document,
+            out,
+            draw,
+            strict=strict,
+            progress=progress,
+            spreadsheet_safe=spreadsheet_safe,
+        )
+        if certificate is not None and promised is not None:
+            promised.save(certificate)
+    return report
+
+
+def _bound_certificate(document: PolicyDocument, policy: object) -> Certificate:
+    """Return what a policy promises, tied to every byte of its file."""
+    from hartley.guarantees.certify import certify
+
+    if not isinstance(policy, (str, os.PathLike)):
+        raise OptionError(
+            "A certificate belongs to a policy file, and the policy is none",
+            hint="save the policy and pass the path of its file",
+        )
+    return certify(document).bind(policy)
 
 
 def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws

@@ -9,12 +9,18 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from hartley.errors import OptionError
-from hartley.studies.answer_curve import Answer, QueryPoint, query_point
-from hartley.studies.curve_words import line_sentences, query_sentences, record_sentences
-from hartley.studies.error_grid import budgets_for, errors_for, read_errors
-from hartley.studies.line_curve import LinePoint, line_point
-from hartley.studies.record_curve import BitsPoint, bits_point
 from hartley.studies.specification import Specification
+from hartley.studies.tradeoff_errors import budgets_for, errors_for, read_errors
+from hartley.studies.tradeoff_points import (
+    Answer,
+    BitsPoint,
+    LinePoint,
+    QueryPoint,
+    bits_point,
+    line_point,
+    query_point,
+)
+from hartley.studies.tradeoff_sentences import line_sentences, query_sentences, record_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

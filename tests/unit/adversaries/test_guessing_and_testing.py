@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.adversaries.guessing import BruteForceGuessing
-from hartley.adversaries.testing import HypothesisTesting
+from hartley.adversaries.hypothesis import HypothesisTesting
 from hartley.measures.guessing import guessing_leakage, maximal_guessing_leakage
 from hartley.ranges.relations.relation import ROW, Relation
 

@@ -17,7 +17,7 @@ import pytest
 
 from hartley.agent import data as holding, data as loading
 from hartley.agent.agent import Agent
-from hartley.agent.answers.reply import Answer, BatchAnswer
+from hartley.agent.answers.answer import Answer, BatchAnswer
 from hartley.agent.ledger import open_ledger
 from hartley.agent.quotes import Wish, quote
 from hartley.agent.repricing import verify_prices

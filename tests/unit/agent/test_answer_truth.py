@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.agent.answers.cells import cell_bounds, cell_of, read, read_cells, root_down, root_up
+from hartley.agent.precision import steps_for_error, worst_errors
 from hartley.agent.questions.batch import All, Either, Statistic, Test as Leaf
 from hartley.agent.questions.question import parse
-from hartley.agent.wish import steps_for_error, worst_errors
 from hartley.errors import Refused
 from hartley.ranges.schema.schema import Column, Schema
 

@@ -264,10 +264,9 @@ def test_a_folder_that_cannot_be_written_to_is_no_reason_to_refuse(ledger, monke
 
 KILLED = textwrap.dedent("""
     import json, os, signal, sys
-    from hartley.agent import loading
     from hartley.agent.agent import Agent
     from hartley.agent.ledger.ledger import Ledger
-    from hartley.engines import stores
+    from hartley.engines.coded import stores
 
     schema, data, ledger, when = json.loads(sys.argv[1])
 

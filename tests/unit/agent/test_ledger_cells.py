@@ -17,8 +17,8 @@ import pytest
 
 from hartley.agent.agent import Agent
 from hartley.agent.answers.cells import cell_of
-from hartley.agent.pricing import atoms
 from hartley.agent.pricing.price import price
+from hartley.agent.questions import condition
 from hartley.agent.questions.batch import Statistic
 from hartley.agent.quotes import Desk, questions_of
 from hartley.agent.statistics.statistics import totals
@@ -262,7 +262,7 @@ def random_wish(random_):
 def test_every_cell_is_that_of_plain_python_and_the_price_bounds_all_of_them(seed, monkeypatch):
     random_, rng, tables = random.Random(seed), np.random.default_rng(seed), Tables()
     if seed == 3:
-        monkeypatch.setattr(atoms, "MOST_TERMS", 1)  # hardly any condition is looked into
+        monkeypatch.setattr(condition, "MOST_TERMS", 1)  # hardly any condition is looked into
     seen = Counter()
     for _ in range(10):
         near = Neighbours(random_, rng, tables)

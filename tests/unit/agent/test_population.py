@@ -92,7 +92,7 @@ def test_a_summary_names_the_population_or_how_datasets_multiply(tmp_path):
         assert "It would be refused" in str(quote)
         assert quote.to_dict()["refusal"] == quote.refusal
         assert visits.explain("SELECT SUM(age) FROM visits", bits=2).endswith("it is refused.")
-        assert hartley.quote(
+        assert hartley.price(
             "SELECT SUM(age) FROM visits", visits.schema, ledger=tmp_path / "l.db", bits=1
         ).affordable
 

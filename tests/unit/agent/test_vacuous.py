@@ -10,9 +10,9 @@ import pytest
 
 from hartley.agent.agent import Agent
 from hartley.agent.answers.cells import read_cells
-from hartley.agent.questions.selection import Kind
+from hartley.agent.precision import vacuous_labels
+from hartley.agent.questions.selection import NumberKind
 from hartley.agent.quotes import Desk, Wish, quote
-from hartley.agent.wish import vacuous_labels
 from hartley.errors import Refused
 from hartley.exact import floor_power
 from hartley.ranges.schema.schema import Schema
@@ -196,7 +196,7 @@ def test_a_vacuous_answer_is_what_the_schema_tells_whatever_the_data(seed):
         }
         vacuous = vacuous_labels(plan)
         named, told = named + bool(vacuous), told + (not vacuous)
-        if item.kind is not Kind.SUM:
+        if item.kind is not NumberKind.SUM:
             assert bool(vacuous) is not bool(narrower) or schema_tells[0] == schema_tells[1]
         elif vacuous:
             assert levels == 1

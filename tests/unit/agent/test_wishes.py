@@ -30,8 +30,8 @@ TEXTS = (
 @given(st.sampled_from(TEXTS), st.fractions(Fraction(1, 10), 2000, max_denominator=10))
 @settings(max_examples=60)
 def test_an_error_buys_the_finest_steps_of_its_price(text, error):
+    from hartley.agent.precision import steps_for_error, worst_errors
     from hartley.agent.questions.question import parse
-    from hartley.agent.wish import steps_for_error, worst_errors
 
     desk = Desk(PEOPLE, 1000)
     (told,) = desk.plan(Wish(text, error=error), None, None)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from hartley.cli.anonymity import anonymity_command, anonymize_command
 from hartley.datasets.people import people
 from hartley.errors import OptionError
-from hartley.studies.anonymity import anonymity_report
+from hartley.studies.anonymity import anonymity
 from hartley.studies.anonymity_measures import attacks, column_measures
 
 APP = typer.Typer()
@@ -38,7 +38,7 @@ def run(*words):
 
 def test_anonymity_prints_the_report_as_json_and_as_text(table):
     words = "anonymity", table, "--keys", "sex,region", "--confidential", "diagnosis"
-    expected = anonymity_report(table, keys=["sex", "region"], confidential="diagnosis")
+    expected = anonymity(table, keys=["sex", "region"], confidential="diagnosis")
     assert json.loads(run(*words)) == json.loads(json.dumps(expected.to_dict()))
     text = run(*words, "--text")
     assert text.splitlines()[1] == expected.headline
@@ -107,7 +107,7 @@ def test_anonymize_writes_a_table_that_is_k_anonymous(table, tmp_path, method):
     extra = ("--bins", "age=5,10,50", "--suppress", "0.05") if method == "full-domain" else ()
     words = "anonymize", table, "--keys", "age,sex", "-k", 4, "-o", out, "--method", method
     found = json.loads(run(*words, *extra))
-    report = anonymity_report(out, keys=["age", "sex"])
+    report = anonymity(out, keys=["age", "sex"])
     assert report.k >= 4
     assert (report.classes, report.rows) == (found["classes"], 300 - found["suppressed"])
     assert found["check"]["k"] == report.k

@@ -87,15 +87,17 @@ def test_guessing_and_hypothesis_read_tables_as_an_audit_does(table):
 
 
 def test_reconstruct_shows_that_the_truth_is_inside_and_the_promise_kept(ledger, table, tmp_path):
-    found = json.loads(run("reconstruct", ledger, "--data", table, "--html", tmp_path / "r.html"))
+    found = json.loads(
+        run("reconstruction", ledger, "--data", table, "--html", tmp_path / "r.html")
+    )
     assert found["truth_inside"] is True
     assert found["knowing_everybody_else"]["keeps_promise"] is True
     assert found["answers"] == 4
     assert found["answers_left_out"] == 0
-    blind = json.loads(run("reconstruct", ledger, "--schema", tmp_path / "people.toml"))
+    blind = json.loads(run("reconstruction", ledger, "--schema", tmp_path / "people.toml"))
     assert blind["knowing_everybody_else"] is None
     assert blind["truth_inside"] is None
-    text = run("reconstruct", ledger, "--dataset", "people", "--text")
+    text = run("reconstruction", ledger, "--dataset", "people", "--text")
     assert "Without the true table" in text
 
 
@@ -153,10 +155,10 @@ def test_differencing_counts_the_rows_that_a_difference_is_about(ledger, table):
             OptionError,
             "hypothesis",
         ),
-        (("reconstruct", "{none}"), InputError, "none.db"),
-        (("reconstruct", "{ledger}", "--dataset", "towns"), OptionError, "no dataset 'towns'"),
-        (("reconstruct", "{ledger}", "--data", "{short}"), InputError, "299 rows"),
-        (("reconstruct", "{ledger}", "--schema", "{other}"), InputError, "not the one in the"),
+        (("reconstruction", "{none}"), InputError, "none.db"),
+        (("reconstruction", "{ledger}", "--dataset", "towns"), OptionError, "no dataset 'towns'"),
+        (("reconstruction", "{ledger}", "--data", "{short}"), InputError, "299 rows"),
+        (("reconstruction", "{ledger}", "--schema", "{other}"), InputError, "not the one in the"),
     ],
 )
 def test_mistakes_are_told_in_one_sentence(words, error, message, table, ledger, tmp_path):  # noqa: PLR0913, PLR0917 - the table of mistakes
@@ -170,3 +172,12 @@ def test_mistakes_are_told_in_one_sentence(words, error, message, table, ledger,
     with pytest.raises((error, Refused), match=message) as caught:
         run(*(word.format(**names) for word in words))
     assert caught.value.hint
+
+
+def test_an_old_name_works_and_says_the_new_one(ledger):
+    old = CliRunner().invoke(attack_app, ["reconstruct", str(ledger), "--json"])
+    assert old.stderr == "Warning: this command is now called reconstruction\n"
+    assert old.stdout == run("reconstruction", ledger, "--json")
+    told = CliRunner().invoke(attack_app, ["--help"]).stdout
+    assert "reconstruct " not in told
+    assert "load " not in told

@@ -10,7 +10,11 @@ from typer.testing import CliRunner
 from hartley.adversaries.load_monitoring import LoadMonitoring
 from hartley.adversaries.membership import MembershipGame
 from hartley.adversaries.uniqueness import Uniqueness, grid_policy
-from hartley.cli.attack_signals import load_command, membership_command, uniqueness_command
+from hartley.cli.attack_signals import (
+    load_monitoring_command,
+    membership_command,
+    uniqueness_command,
+)
 from hartley.errors import InputError
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import CutColumn, KeptColumn, QuantizedColumn
@@ -18,7 +22,7 @@ from hartley.policies.quantizers.quantizer import UniformQuantizer
 
 app = typer.Typer()
 app.command("membership")(membership_command)
-app.command("load")(load_command)
+app.command("load")(load_monitoring_command)
 app.command("uniqueness")(uniqueness_command)
 
 

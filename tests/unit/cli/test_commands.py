@@ -215,8 +215,8 @@ def test_doctor_shows_every_probe_of_an_engine(tmp_path):
 
 
 def test_doctor_says_which_probe_fails_and_what_version_is_untried(monkeypatch):
-    from hartley.cli import doctor
     from hartley.engines.dialects import probes
+    from hartley.studies import doctor
 
     wrong = [probes.Probe("sums", 4, 0), probes.Probe("NaN", 1, 1)]
     with monkeypatch.context() as lying:
@@ -233,7 +233,7 @@ def test_doctor_says_which_probe_fails_and_what_version_is_untried(monkeypatch):
 
 
 def test_doctor_says_what_to_install_for_what_is_missing(monkeypatch):
-    from hartley.cli import doctor
+    from hartley.studies import doctor
 
     found = doctor._package("no-such-package", required=False, extra="pip install it")
     assert (found.state, found.hint) == ("absent", "pip install it")

@@ -78,7 +78,7 @@ def test_text_tells_the_release_in_sentences(table):
     [
         (("--method", "kmeans", "-o", "out.csv"), "method 'kmeans' is unknown"),
         (("-o", "out.txt"), "ending of out.txt"),
-        (("--method", "univariate", "--raw", "-o", "out.csv"), "makes no difference"),
+        (("--method", "univariate", "--raw", "-o", "out.csv"), "make no difference"),
     ],
 )
 def test_a_mistake_is_told_before_any_work(table, words, part):

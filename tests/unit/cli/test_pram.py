@@ -71,7 +71,7 @@ def test_the_best_rules_and_matrices_of_files_are_taken(table, tmp_path):
         (["--column", "job"], "No matrix is given"),
         (["--retain", "0.5"], "No column to perturb"),
         (["--retain", "0.5", "--column", ""], "No column to perturb"),
-        (["--column", "job", "--retain", "0.5", "--lam", "1"], "Both --retain and --lam"),
+        (["--column", "job", "--retain", "0.5", "--lam", "1"], "Both retain and lam"),
         (["--column", "jbo", "--retain", "0.5"], "did you mean 'job'"),
         (["--column", "job", "--retain", "2"], "cannot be kept with probability 2"),
         (["--column", "income", "--retain", "0.5"], "are missing"),

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least, bits_at_most, floor_power
-from hartley.guarantees.accountant import Accountant, Balance
+from hartley.guarantees.accountant import Accountant, ChargedBudget
 from hartley.guarantees.promise import shown_down, shown_up
 
 CELLS = st.lists(st.integers(1, 40), max_size=12)
@@ -32,7 +32,7 @@ def by_length(batch):
 
 @given(charges=CELLS, bits=st.fractions(0, 20, max_denominator=7))
 def test_the_product_of_charges_is_exact_and_never_passes_the_budget(charges, bits):
-    balance, product = Balance(floor_power(bits)), 1
+    balance, product = ChargedBudget(floor_power(bits)), 1
     for cells in charges:
         if product * cells <= floor_power(bits):
             balance, product = balance.charge(cells), product * cells
@@ -59,7 +59,7 @@ def test_powers_of_two_are_whole_bits(exponent):
 
 @given(charges=CELLS, bits=st.fractions(0, 40, max_denominator=5))
 def test_a_wish_of_what_remains_is_always_covered(charges, bits):
-    balance = Balance(floor_power(bits))
+    balance = ChargedBudget(floor_power(bits))
     for cells in charges:
         balance = balance.charge(cells) if balance.covers(cells) else balance
     assert balance.covers(floor_power(balance.remaining))
@@ -67,7 +67,7 @@ def test_a_wish_of_what_remains_is_always_covered(charges, bits):
 
 
 def test_an_exact_fit_is_covered_and_one_more_cell_is_not():
-    balance = Balance(floor_power("1.585"))  # 3 cells
+    balance = ChargedBudget(floor_power("1.585"))  # 3 cells
     assert balance.charge(3).room == 1
     with pytest.raises(Refused):
         balance.charge(4)
@@ -132,11 +132,11 @@ def test_an_explanation_names_repeats_price_and_verdict():
 @pytest.mark.parametrize("cells", [0, -3])
 def test_a_charge_below_one_cell_is_no_price(cells):
     with pytest.raises(OptionError, match="no price"):
-        Balance(8).charge(cells)
+        ChargedBudget(8).charge(cells)
 
 
 def test_a_full_budget_has_no_room():
-    balance = Balance(4).charge(4)
+    balance = ChargedBudget(4).charge(4)
     assert (balance.room, balance.remaining) == (1, 0.0)
     assert balance.covers(1), "a constant answer is always covered"
 

@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 from dataclasses import replace
 from fractions import Fraction
 
@@ -329,3 +331,18 @@ def test_a_policy_file_that_begins_with_a_byte_order_mark_is_verified_too(tmp_pa
     path = tmp_path / "policy.toml"
     path.write_bytes(b"\xef\xbb\xbf" + POLICY.encode())
     certify(PolicyDocument.load(path)).bind(path).check(path)
+
+
+def test_a_certificate_that_is_only_read_says_who_computes_it_again(tmp_path, monkeypatch):
+    policy, _ = bound(KINDS["a budget"], tmp_path)
+    certificate = certify(KINDS["a budget"]).bind(policy)
+    monkeypatch.setattr(Certificate, "verifier", None)  # as where nothing but the agent is imported
+    with pytest.raises(CertificateError, match="not computed again") as caught:
+        certificate.check(policy)
+    assert "hartley.guarantees.verify" in caught.value.hint
+
+
+def test_the_public_certificate_computes_itself_again():
+    code = "from hartley import Certificate; print(Certificate.verifier.__name__)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "verify_certificate"

@@ -11,6 +11,14 @@ from scipy.optimize import linprog
 from hartley.errors import OptionError
 from hartley.kernels.cube import ClassCounts
 from hartley.measures import anonymity as measures, reidentification as risks
+from hartley.measures.closeness import (
+    delta_disclosure,
+    equal_closeness,
+    hierarchical_closeness,
+    ordered_closeness,
+    t_closeness,
+)
+from hartley.ranges.relations.classes import KeyClasses
 
 TREE = {0: (0, 0), 1: (0, 0), 2: (1, 0), 3: (2, 1), 4: (2, 1)}
 """The groups of five values on two levels below the whole."""
@@ -159,9 +167,9 @@ def test_closeness_is_the_least_cost_of_moving_earth(rows):
 
     levels = [np.array([TREE[value][h] for value in values]) for h in range(2)]
     for found, distance in (
-        (measures.equal_closeness(classes), lambda i, j: i != j),
-        (measures.ordered_closeness(classes), lambda i, j: Fraction(abs(i - j), steps)),
-        (measures.hierarchical_closeness(classes, levels), joined),
+        (equal_closeness(KeyClasses.of(classes)), lambda i, j: i != j),
+        (ordered_closeness(KeyClasses.of(classes)), lambda i, j: Fraction(abs(i - j), steps)),
+        (hierarchical_closeness(KeyClasses.of(classes), levels), joined),
     ):
         costs = [moved(p, whole, distance) for p in by_class]
         assert float(found) == pytest.approx(max(costs), abs=1e-9)
@@ -173,32 +181,33 @@ def test_closeness_is_exact(rows):
     classes, _ = counted(rows)
     by_class, whole, _ = shares(rows)
     equal = [sum(abs(a - b) for a, b in zip(p, whole, strict=True)) / 2 for p in by_class]
-    assert measures.equal_closeness(classes) == max(equal)
+    assert equal_closeness(KeyClasses.of(classes)) == max(equal)
     ordered = [
         sum(abs(sum(p[: j + 1]) - sum(whole[: j + 1])) for j in range(len(p))) / max(len(p) - 1, 1)
         for p in by_class
     ]
-    assert measures.ordered_closeness(classes) == max(ordered)
+    assert ordered_closeness(KeyClasses.of(classes)) == max(ordered)
     with pytest.MonkeyPatch.context() as patch:  # as where one machine word is too short
-        patch.setattr(measures, "LARGEST", 0)
-        assert measures.ordered_closeness(classes) == max(ordered)
+        patch.setattr("hartley.ranges.relations.beliefs.LARGEST", 0)
+        assert ordered_closeness(KeyClasses.of(classes)) == max(ordered)
 
 
 @given(ROWS, st.sampled_from([2, math.e, 10]))
 @settings(max_examples=80, deadline=None)
 def test_delta_and_divergence_count_absent_values_as_zero(rows, base):
     classes, _ = counted(rows)
+    table = KeyClasses.of(classes)
     by_class, whole, _ = shares(rows)
     divergence = max(
         sum(float(a) * math.log(a / b, base) for a, b in zip(p, whole, strict=True) if a)
         for p in by_class
     )
-    assert measures.kullback_leibler(classes, base=base) == pytest.approx(divergence, abs=1e-12)
+    assert t_closeness(table, base=base) == pytest.approx(divergence, abs=1e-12)
     ratios = [a / b for p in by_class for a, b in zip(p, whole, strict=True)]
     present = max(abs(math.log(ratio, base)) for ratio in ratios if ratio)
     assert measures.delta_of_present(classes, base=base) == pytest.approx(present, abs=1e-12)
     expected = math.inf if 0 in ratios else present
-    assert measures.delta_disclosure(classes, base=base) == pytest.approx(expected, abs=1e-12)
+    assert delta_disclosure(table, base=base) == pytest.approx(expected, abs=1e-12)
 
 
 @given(ROWS, st.integers(1, 4))
@@ -226,10 +235,10 @@ def test_counts_of_billions_stay_exact():
     big = 2**30
     classes = ClassCounts.from_cells(*np.array([[0, 0, 1], [0, 1, 1], [big - 1, 1, big - 1]]))
     n = 2 * big - 1
-    assert measures.equal_closeness(classes) == Fraction(big - 1, n)
-    assert measures.ordered_closeness(classes) == Fraction(big - 1, n)
+    assert equal_closeness(KeyClasses.of(classes)) == Fraction(big - 1, n)
+    assert ordered_closeness(KeyClasses.of(classes)) == Fraction(big - 1, n)
     wide = ClassCounts(classes.starts, classes.codes * 999, classes.counts, 1000)
-    assert measures.ordered_closeness(wide) == Fraction(big - 1, n)
+    assert ordered_closeness(KeyClasses.of(wide)) == Fraction(big - 1, n)
 
 
 def test_many_classes_of_a_long_order_are_measured_at_once():
@@ -238,7 +247,7 @@ def test_many_classes_of_a_long_order_are_measured_at_once():
     crowd = [classes], [width - 1], [2**31 - 1 - classes]
     found = ClassCounts.from_cells(*map(np.append, cells, crowd))
     steps = Fraction((2**31 - 1 - classes) * (width - 1) + sum(range(classes)), 2**31 - 1)
-    assert measures.ordered_closeness(found) == steps / (width - 1)
+    assert ordered_closeness(KeyClasses.of(found)) == steps / (width - 1)
 
 
 def test_a_recursive_diversity_of_one_makes_no_sense():

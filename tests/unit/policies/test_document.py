@@ -10,7 +10,8 @@ from hypothesis import given, settings, strategies as st
 
 from hartley.engines.maps.column_map import CutCells, Keep, Lookup, UniformCells
 from hartley.errors import InputError
-from hartley.policies.document import PolicyDocument, file_digest
+from hartley.files import file_digest
+from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import CutColumn, KeptColumn, MergedColumn, QuantizedColumn
 from hartley.policies.quantizers.quantizer import UniformQuantizer
 

@@ -14,8 +14,8 @@ from hartley.datasets.people import people
 from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, OptionError
 from hartley.policies.records import generalisation as lattice
-from hartley.policies.records.generalisation import k_anonymize
-from hartley.studies.anonymity import anonymity_report
+from hartley.policies.records.generalisation import anonymize
+from hartley.studies.anonymity import anonymity
 
 JOBS = {
     "cook": ["food", "work"],
@@ -77,7 +77,7 @@ def test_full_domain_loses_least_of_all_levels_and_is_k_anonymous(rows, k, share
     if len(rows) < k:
         return
     table = table_of(rows)
-    found = k_anonymize(
+    found = anonymize(
         table,
         ["age", "job"],
         k,
@@ -102,7 +102,7 @@ def recheck(found):
         return
     some = [key for key in found.keys if found.table[key].null_count < found.table.num_rows]
     if some:
-        report = anonymity_report(found.table, keys=some)
+        report = anonymity(found.table, keys=some)
         assert report.k >= found.k
         if len(some) == len(found.keys):
             assert report.classes == found.classes
@@ -113,7 +113,7 @@ def recheck(found):
 def test_mondrian_is_k_anonymous_and_keeps_every_record_in_its_span(rows, k):
     if len(rows) < k:
         return
-    found = k_anonymize(table_of(rows), ["age", "job"], k, method="mondrian", keep="id")
+    found = anonymize(table_of(rows), ["age", "job"], k, method="mondrian", keep="id")
     assert found.table["id"].to_pylist() == list(range(len(rows)))
     for row, (age, _) in zip(found.table.to_pylist(), rows, strict=True):
         shown = row["age"]
@@ -132,8 +132,8 @@ def test_mondrian_is_k_anonymous_and_keeps_every_record_in_its_span(rows, k):
 def test_people_become_k_anonymous_over_several_keys(method, k):
     keys = ["age", "sex", "region", "job"]
     options = {"hierarchies": {"age": [5, 10, 50]}, "suppress": 0.05}
-    found = k_anonymize(people(600), keys, k, method=method, **(options if "f" in method else {}))
-    report = anonymity_report(found.table, keys=keys)
+    found = anonymize(people(600), keys, k, method=method, **(options if "f" in method else {}))
+    report = anonymity(found.table, keys=keys)
     assert (report.k >= k, report.classes) == (True, found.classes)
     assert found.table.column_names == keys
     assert found.suppressed <= 30
@@ -141,31 +141,31 @@ def test_people_become_k_anonymous_over_several_keys(method, k):
 
 def test_keys_of_many_values_are_found_by_sorting():
     rows = {"a": list(range(400)), "b": list(range(400)), "x": [0, 1] * 200}
-    found = k_anonymize(rows, ["a", "b"], 2, method="mondrian", keep="x")
-    report = anonymity_report(found.table, keys=["a", "b"])
+    found = anonymize(rows, ["a", "b"], 2, method="mondrian", keep="x")
+    report = anonymity(found.table, keys=["a", "b"])
     assert (report.k, report.classes) == (2, 144)
     assert found.table["x"].to_pylist() == rows["x"]
 
 
 def test_mondrian_loses_no_more_than_one_level_for_everybody():
     keys = ["age", "sex"]
-    boxes = k_anonymize(people(600), keys, 5, method="mondrian")
-    levels = k_anonymize(people(600), keys, 5, hierarchies={"age": [5, 10, 50]})
+    boxes = anonymize(people(600), keys, 5, method="mondrian")
+    levels = anonymize(people(600), keys, 5, hierarchies={"age": [5, 10, 50]})
     assert boxes.loss < levels.loss
 
 
 def test_what_already_is_k_anonymous_is_released_as_it_is():
     table = {"age": [1.5, 1.5, None, None], "x": [1, 2, 3, 4]}
     for method in ("full-domain", "mondrian"):
-        found = k_anonymize(table, "age", 2, method=method, keep="x")
+        found = anonymize(table, "age", 2, method=method, keep="x")
         assert found.table.to_pydict() == table
         assert (found.loss, found.classes) == (0, 2)
-    assert "age is released at level 0 of 1, as it is." in k_anonymize(table, "age", 2).sentences
+    assert "age is released at level 0 of 1, as it is." in anonymize(table, "age", 2).sentences
 
 
 @pytest.mark.parametrize(("name", "read"), [("a.csv", pa.csv.read_csv), ("a.pq", None)])
 def test_a_release_is_written_whole(tmp_path, name, read):
-    found = k_anonymize(people(50), ["age"], 3, hierarchies={"age": [20]})
+    found = anonymize(people(50), ["age"], 3, hierarchies={"age": [20]})
     found.write(tmp_path / name)
     read = read or pa.parquet.read_table
     assert read(tmp_path / name).num_rows == 50
@@ -213,27 +213,27 @@ TEXTS = open_table({"age": [31, 32, None], "job": ["cook", "nurse", "cook"], "wh
 )
 def test_bad_input_is_refused_in_a_sentence_without_values(arguments, options, message):
     with pytest.raises((OptionError, ColumnError), match=message) as caught:
-        k_anonymize(TEXTS, *arguments, **options)
+        anonymize(TEXTS, *arguments, **options)
     assert "nurse" not in str(caught.value)
 
 
 @pytest.mark.parametrize("number", [float("inf"), 10**17 + 1])
 def test_numbers_that_lie_in_no_exact_bin_are_refused(number):
     with pytest.raises(ColumnError, match="too large for exact bins") as caught:
-        k_anonymize({"x": [number, number - 1]}, "x", 2, hierarchies={"x": [1, 10]})
+        anonymize({"x": [number, number - 1]}, "x", 2, hierarchies={"x": [1, 10]})
     assert "1" not in str(caught.value)
 
 
 def test_the_edges_of_fine_bins_are_told_in_full():
     far = {"x": [1234.5671, 1234.5672, 1234.5683, 1234.5684]}
-    found = k_anonymize(far, "x", 2, hierarchies={"x": ["0.001"]})
+    found = anonymize(far, "x", 2, hierarchies={"x": ["0.001"]})
     assert found.table["x"].to_pylist()[1:3] == ["[1234.567, 1234.568)", "[1234.568, 1234.569)"]
 
 
 def test_one_group_may_be_named_without_a_list_and_k_may_come_from_numpy():
     groups = {"cook": "work", "nurse": "work", "none": "rest"}
     table = {"job": ["cook", "nurse", "none", "none"]}
-    found = k_anonymize(table, "job", np.int64(2), hierarchies={"job": groups})
+    found = anonymize(table, "job", np.int64(2), hierarchies={"job": groups})
     assert found.table["job"].to_pylist() == ["work", "work", "rest", "rest"]
     assert json.dumps(found.to_dict())
 
@@ -242,12 +242,12 @@ def test_one_group_may_be_named_without_a_list_and_k_may_come_from_numpy():
 def test_a_column_that_nobody_named_is_not_released(method, tmp_path):
     marked = {"row": range(40), "name": [f"NAME-{i}" for i in range(40)]}
     table = pa.table(marked | {"age": [i % 7 for i in range(40)], "ill": ["a", "b"] * 20})
-    found = k_anonymize(table, "age", 3, method=method, confidential="ill")
+    found = anonymize(table, "age", 3, method=method, confidential="ill")
     assert found.table.column_names == ["age", "ill"]
     assert (found.kept, found.confidential, found.withheld) == (("ill",), ("ill",), 2)
     assert any("2 columns of the table" in sentence for sentence in found.sentences)
     assert "NAME" not in found.write(tmp_path / "out.csv").read_text()
-    assert k_anonymize(table, "age", 3, method=method).table.column_names == ["age"]
+    assert anonymize(table, "age", 3, method=method).table.column_names == ["age"]
 
 
 KEPT = st.lists(
@@ -265,7 +265,7 @@ def test_whom_kept_columns_single_out_is_counted_exactly(rows):
     rows = [(20, "a", 1.5), *rows]
     ages, texts, numbers = (list(column) for column in zip(*rows, strict=True))
     table = pa.table({"age": ages, "text": texts, "number": pa.array(numbers, pa.float64())})
-    found = k_anonymize(table, "age", 1, keep="text", confidential="number")
+    found = anonymize(table, "age", 1, keep="text", confidential="number")
 
     def alone(places):
         times = Counter(tuple(row[place] for place in places) for row in rows)
@@ -295,32 +295,32 @@ def test_whom_kept_columns_single_out_is_counted_exactly(rows):
 
 def test_a_kept_column_that_identifies_everybody_is_named_in_the_headline():
     table = {"age": [30, 30, 40, 40], "id": [7, 8, 9, 10], "blank": [None] * 4}
-    found = k_anonymize(table, "age", 2, keep=["id", "blank"])
+    found = anonymize(table, "age", 2, keep=["id", "blank"])
     assert found.headline.endswith("Yet id, released as it is, singles people out.")
     assert "identifies everybody: 4 of 4 records by itself" in " ".join(found.sentences)
     assert [one.alone for one in found.singling.columns] == [4, 0]
-    twice = k_anonymize(table | {"name": list("abcd")}, "age", 2, keep=["id", "name"])
+    twice = anonymize(table | {"name": list("abcd")}, "age", 2, keep=["id", "name"])
     assert "Yet id and name, released as they are, single people out." in twice.headline
 
 
 def test_what_is_kept_is_released_as_it_is_written(tmp_path):
     path = tmp_path / "ids.csv"
     path.write_text("id,age\n12345678901234567890,30\n12345678901234567891,31\n007,32\n07,33\n")
-    found = k_anonymize(path, "age", 2, keep="id", hierarchies={"age": [2]}).table
+    found = anonymize(path, "age", 2, keep="id", hierarchies={"age": [2]}).table
     assert found["id"].to_pylist()[1:3] == ["12345678901234567891", "007"]
-    assert k_anonymize(path, "id", 1).table["id"].to_pylist() == found["id"].to_pylist()
+    assert anonymize(path, "id", 1).table["id"].to_pylist() == found["id"].to_pylist()
 
 
 def test_a_lattice_that_is_too_large_is_refused(monkeypatch):
     monkeypatch.setattr(lattice, "MOST_NODES", 3)
     with pytest.raises(OptionError, match="allow 4 combinations of levels"):
-        k_anonymize(TEXTS, ["age", "job"], 2)
+        anonymize(TEXTS, ["age", "job"], 2)
 
 
 @pytest.mark.parametrize("method", ["full-domain", "mondrian"])
 def test_records_that_count_as_alike_are_alike_in_the_file_too(tmp_path, method):
     key = pa.array([float("nan"), None, 0.0, -0.0, 1.5, 1.5], from_pandas=False)
-    found = k_anonymize(pa.table({"key": key, "kept": key}), "key", 2, keep="kept", method=method)
+    found = anonymize(pa.table({"key": key, "kept": key}), "key", 2, keep="kept", method=method)
     assert found.levels in (None, ((0, 1),))  # as it is
     lines = found.write(tmp_path / "out.csv").read_text().splitlines()[1:]
     assert sorted(Counter(lines).values()) == [2, 2, 2]
@@ -332,7 +332,7 @@ def test_the_table_is_not_overwritten_by_its_release(tmp_path):
     source.write_text("age,pay\n31,1\n38,2\n45,3\n46,4\n")
     link.symlink_to(source)
     before = source.read_text()
-    found = k_anonymize(source, "age", 2)
+    found = anonymize(source, "age", 2)
     for path in (source, link):
         with pytest.raises(OptionError, match=r"would overwrite the table people\.csv"):
             found.write(path)

@@ -5,9 +5,9 @@ import pytest
 from hartley.adversaries.homogeneity import Similarity
 from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, HartleyError, OptionError
-from hartley.policies.records.generalisation import k_anonymize
+from hartley.policies.records.generalisation import anonymize
 from hartley.policies.records.hierarchy import nested_levels, read_hierarchy
-from hartley.studies.anonymity import anonymity_report
+from hartley.studies.anonymity import anonymity
 
 TABLE = open_table({"job": ["SECRET-cook", "SECRET-nurse", None, "SECRET-smith"]})
 
@@ -89,10 +89,8 @@ GROUPS = {"SECRET-cook": ["food"], "SECRET-nurse": ["care"], None: ["none"]}
 @pytest.mark.parametrize(
     "use",
     [
-        lambda table: k_anonymize(table, "job", 1, hierarchies={"job": GROUPS}),
-        lambda table: anonymity_report(
-            table, keys="key", confidential="job", hierarchy={"job": GROUPS}
-        ),
+        lambda table: anonymize(table, "job", 1, hierarchies={"job": GROUPS}),
+        lambda table: anonymity(table, keys="key", confidential="job", hierarchy={"job": GROUPS}),
         lambda table: Similarity(["key"], hierarchy={"job": GROUPS}).attack(table),
     ],
 )
@@ -110,4 +108,4 @@ def test_a_missing_key_needs_groups_too():
     present = {value: groups for value, groups in GROUPS.items() if value is not None}
     present["SECRET-smith"] = ["craft"]
     with pytest.raises(ColumnError, match="Row 3 of the dict, column 'job'"):
-        k_anonymize(TABLE, "job", 1, hierarchies={"job": present})
+        anonymize(TABLE, "job", 1, hierarchies={"job": present})

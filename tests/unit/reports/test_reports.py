@@ -5,7 +5,7 @@ import pytest
 import hartley
 from hartley.errors import OptionError
 from hartley.reports.document import render_html
-from hartley.reports.plots import figure_svg
+from hartley.reports.draw import figure_svg
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_a_narrow_terminal_still_shows_every_number(report):
 
     from rich.console import Console
 
-    from hartley.reports.terminal import print_audit
+    from hartley.reports.pages.audit import print_audit
 
     out = io.StringIO()
     print_audit(report, Console(file=out, width=40))

@@ -19,7 +19,7 @@ from hartley.measures.leakage import nonstochastic_leakage
 from hartley.measures.maximin import maximin_information
 from hartley.ranges.relations import classes as counting
 from hartley.ranges.relations.relation import ROW, Relation
-from hartley.studies.anonymity import anonymity_report, leaking_release
+from hartley.studies.anonymity import anonymity, leaking_release
 
 WARD = {
     "age": [28, 28, 28, 28, 35, 35, 35, 35, None, None],
@@ -86,9 +86,9 @@ def check(rows):
     table = pa.table(columns | {"s": pa.array([r[2] for r in rows], pa.string())})
     if all(row[2] is None for row in rows):
         with pytest.raises(ColumnError, match="nothing but missing"):
-            anonymity_report(table, keys=["real", "text"], confidential="s")
+            anonymity(table, keys=["real", "text"], confidential="s")
         return
-    report = anonymity_report(table, keys=["real", "text"], confidential="s")
+    report = anonymity(table, keys=["real", "text"], confidential="s")
     expected, found = plain(rows), report["s"]
     assert (report.k, report.classes) == (expected["k"], expected["classes"])
     assert (found.rows + found.left_out, found.left_out) == (len(rows), expected["left_out"])
@@ -114,14 +114,14 @@ def test_every_way_of_counting_gives_the_same_report(way):
         )
     )
     check(rows)
-    report = anonymity_report(WARD, keys=["age", "zip"], confidential=["ill", "income"])
+    report = anonymity(WARD, keys=["age", "zip"], confidential=["ill", "income"])
     assert (report.k, report.unique, report.classes, report.p_sensitive) == (2, 0, 3, 1)
     assert report["ill"].homogeneous_rows == 4
     assert report.to_dict()["confidential"][1]["values"] == 4
     # The second class holds 9 alone, the table 2, 2, 1 and 4 of 9: (2 + 4 + 5) / 9 over 3 steps.
     assert report["income"].ordered_closeness == Fraction(2 + 4 + 5, 9 * 3)
     if way == "cube":
-        assert anonymity_report(WARD, keys="age").k == 2
+        assert anonymity(WARD, keys="age").k == 2
 
 
 @pytest.mark.usefixtures("way")
@@ -144,51 +144,49 @@ def test_combinations_too_many_for_an_integer_are_numbered_on_the_way(monkeypatc
 
 def test_the_index_and_the_order_of_a_data_frame_play_no_part():
     frame = pd.DataFrame(WARD)
-    expected = anonymity_report(frame, keys=["age", "zip"], confidential="ill")
+    expected = anonymity(frame, keys=["age", "zip"], confidential="ill")
     shuffled = frame.sample(frac=1, random_state=3)
     shuffled.index = [7, 7, 1, 3, 3, 9, -2, 0, 5, 5]
-    found = anonymity_report(shuffled, keys=["age", "zip"], confidential="ill")
+    found = anonymity(shuffled, keys=["age", "zip"], confidential="ill")
     assert found == expected
 
 
 def test_unused_categories_are_no_values():
     ill = pd.Categorical(WARD["ill"], categories=["never", "flu", "hiv"])
     frame = pd.DataFrame({"zip": ["1"] * 10, "ill": ill})
-    found = anonymity_report(frame, keys="zip", confidential="ill")
+    found = anonymity(frame, keys="zip", confidential="ill")
     assert (found["ill"].distinct, found["ill"].delta) == (2, 0.0)
 
 
 def test_k_is_the_leakage_about_the_record():
-    report = anonymity_report(WARD, keys="zip")
+    report = anonymity(WARD, keys="zip")
     told = Relation.from_table(WARD, secret=ROW, released="zip", missing="value")
     assert report.leakage == nonstochastic_leakage(told) == math.log2(10 / report.k)
-    assert anonymity_report(WARD, keys="zip", base=10).unit == "digits"
+    assert anonymity(WARD, keys="zip", base=10).unit == "digits"
 
 
 def test_sentences_say_which_attacks_succeed_and_name_no_value():
-    report = anonymity_report(WARD, keys=["age", "zip"], confidential="ill")
+    report = anonymity(WARD, keys=["age", "zip"], confidential="ill")
     text = " ".join((report.headline, *report.sentences))
     assert "succeeds for 4 of 10 records, 1 of 3 classes has one value only" in text
     assert "Skewness attack on ill: it succeeds for 2 of 10 records" in text
     assert "Missing values of age, in 2 rows" in text
     for value in ("flu", "hiv", "130", "148"):
         assert value not in text
-    alike = anonymity_report({"a": [1, 1], "s": ["x", "y"]}, keys="a", confidential="s")
+    alike = anonymity({"a": [1, 1], "s": ["x", "y"]}, keys="a", confidential="s")
     assert "Homogeneity attack on s: it fails" in " ".join(alike.sentences)
     assert alike.headline == "the dict is 2-anonymous over a."
-    alone = anonymity_report({"a": [1]}, keys="a")
+    alone = anonymity({"a": [1]}, keys="a")
     assert alone.sentences[0].startswith("1 record falls into 1 class of equal keys")
 
 
 def test_an_order_may_be_given_and_changes_the_distance():
     table = {"k": [1, 1, 2, 2], "s": ["low", "mid", "top", "top"]}
     order = {"s": ["low", "mid", "top"]}
-    plain_order = anonymity_report(table, keys="k", confidential="s", ordered=["s"])
-    given_order = anonymity_report(
-        table, keys="k", confidential="s", ordered={"s": ["mid", "top", "low"]}
-    )
-    assert anonymity_report(table, keys="k", confidential="s")["s"].ordered_closeness is None
-    assert plain_order == anonymity_report(table, keys="k", confidential="s", ordered=order)
+    plain_order = anonymity(table, keys="k", confidential="s", ordered=["s"])
+    given_order = anonymity(table, keys="k", confidential="s", ordered={"s": ["mid", "top", "low"]})
+    assert anonymity(table, keys="k", confidential="s")["s"].ordered_closeness is None
+    assert plain_order == anonymity(table, keys="k", confidential="s", ordered=order)
     assert plain_order["s"].ordered_closeness == Fraction(3, 8)
     assert given_order["s"].ordered_closeness == Fraction(1, 4)
 
@@ -196,7 +194,7 @@ def test_an_order_may_be_given_and_changes_the_distance():
 def test_a_hierarchy_brings_values_nearer():
     table = {"k": [1, 2, 3, 3], "s": ["a", "b", "c", "d"]}
     groups = {"a": ["ab"], "b": ["ab"], "c": ["cd"], "d": ["cd"]}
-    found = anonymity_report(table, keys="k", confidential="s", hierarchy={"s": groups})["s"]
+    found = anonymity(table, keys="k", confidential="s", hierarchy={"s": groups})["s"]
     assert (found.equal_closeness, found.hierarchical_closeness) == (
         Fraction(3, 4),
         Fraction(5, 8),
@@ -204,7 +202,7 @@ def test_a_hierarchy_brings_values_nearer():
 
 
 def test_a_report_is_frozen_and_becomes_plain_json():
-    report = anonymity_report(WARD, keys=["age"], confidential=["ill", "income"])
+    report = anonymity(WARD, keys=["age"], confidential=["ill", "income"])
     with pytest.raises(dataclasses.FrozenInstanceError):
         report.k = 9
     content = json.loads(json.dumps(report.to_dict(), allow_nan=False))
@@ -244,14 +242,14 @@ def test_a_report_is_frozen_and_becomes_plain_json():
 )
 def test_bad_input_is_refused_in_a_sentence_without_values(options, message):
     with pytest.raises((OptionError, ColumnError), match=message) as caught:
-        anonymity_report(open_table(WARD), **options)
+        anonymity(open_table(WARD), **options)
     assert "hiv" not in str(caught.value)
     assert caught.value.hint
 
 
 def test_a_report_has_the_columns_that_were_asked_for_only():
     with pytest.raises(OptionError, match="no confidential column 'x'"):
-        anonymity_report(WARD, keys="age")["x"]
+        anonymity(WARD, keys="age")["x"]
 
 
 # --- Proposition V.1 --------------------------------------------------------------------------
@@ -263,7 +261,7 @@ def test_a_k_anonymous_release_can_leak_everything(values):
     told = []
     for x, *rest in itertools.product(range(values), repeat=1 + others):
         release = leaking_release([x] * k + rest, k)
-        assert anonymity_report({"record": list(map(str, release))}, keys="record").k >= k
+        assert anonymity({"record": list(map(str, release))}, keys="record").k >= k
         told.append((x, tuple(release)))
     relation = Relation.from_pairs(told)
     everything = hartley_entropy(relation)
@@ -295,7 +293,7 @@ def test_a_population_gives_the_risks_that_counting_people_gives(sample, others,
         {"age": [row[0] for row in rows], "sex": [row[1] for row in rows]}
         for rows in (sample, everybody)
     )
-    found = anonymity_report(table, keys=["age", "sex"], population=population)
+    found = anonymity(table, keys=["age", "sex"], population=population)
     n, people = Counter(sample), Counter(everybody)
     assert found.prosecutor == Fraction(1, min(n.values()))
     assert found.journalist == Fraction(1, min(people[key] for key in n))
@@ -303,7 +301,7 @@ def test_a_population_gives_the_risks_that_counting_people_gives(sample, others,
     assert found.marketer == sum(chances) / len(sample)
     assert found.population.k == min(people[key] for key in n)
     assert found.population.rows == len(everybody)
-    assert found.sizes == anonymity_report(table, keys=["age", "sex"]).sizes
+    assert found.sizes == anonymity(table, keys=["age", "sex"]).sizes
 
 
 def test_keys_of_different_width_or_coding_meet_in_the_population():
@@ -311,7 +309,7 @@ def test_keys_of_different_width_or_coding_meet_in_the_population():
         {"a": pa.array([1, 2], pa.int16()), "b": pa.array(["x", "y"]).dictionary_encode()}
     )
     large = pa.table({"a": [1.0, 2.0, 2.0], "b": pa.array(["x", "y", "y"], pa.large_string())})
-    found = anonymity_report(small, keys=["a", "b"], population=large)
+    found = anonymity(small, keys=["a", "b"], population=large)
     assert (found.journalist, found.marketer) == (1, Fraction(3, 4))
 
 
@@ -325,13 +323,13 @@ def test_keys_of_different_width_or_coding_meet_in_the_population():
 )
 def test_what_is_no_population_of_the_table_is_refused(population, message):
     with pytest.raises((OptionError, ColumnError), match=message):
-        anonymity_report(WARD, keys="zip", population=population)
+        anonymity(WARD, keys="zip", population=population)
 
 
 def test_without_a_population_the_journalist_is_said_to_be_a_bound():
-    alone = anonymity_report(WARD, keys="zip")
+    alone = anonymity(WARD, keys="zip")
     assert (alone.journalist, alone.population) == (alone.prosecutor, None)
     assert "an upper bound" in alone.risk
-    sampled = anonymity_report(WARD, keys="zip", population=WARD)
+    sampled = anonymity(WARD, keys="zip", population=WARD)
     assert sampled.journalist == alone.prosecutor
     assert "the 10 people of the dict" in sampled.risk

@@ -7,14 +7,14 @@ import pytest
 from hartley.datasets.people import people
 from hartley.errors import InputError, OptionError
 from hartley.policies.distortion.model import PrivacyDistortion
-from hartley.studies.curve import CSV_COLUMNS, privacy_curve
+from hartley.studies.curve import CSV_COLUMNS, curve
 
 PEOPLE = people(600)
 
 
 @pytest.fixture(scope="module")
 def report():
-    return privacy_curve(PEOPLE, confidential="diagnosis", key="age", bins={"age": 20}, points=6)
+    return curve(PEOPLE, confidential="diagnosis", key="age", bins={"age": 20}, points=6)
 
 
 def test_the_ends_of_the_curve_are_those_of_the_model(report):
@@ -49,7 +49,7 @@ def test_the_report_is_plain_values(report):
 
 
 def test_two_numeric_columns_are_compared_with_a_gaussian_that_is_called_no_bound():
-    report = privacy_curve(
+    report = curve(
         PEOPLE,
         confidential="weight",
         key="height",
@@ -63,7 +63,7 @@ def test_two_numeric_columns_are_compared_with_a_gaussian_that_is_called_no_boun
 
 
 def test_several_numeric_columns_are_compared_with_the_programme_of_their_covariances():
-    report = privacy_curve(
+    report = curve(
         PEOPLE,
         confidential=["weight", "income"],
         key=["height", "age"],
@@ -98,7 +98,7 @@ def test_the_mixture_of_key_and_constant_is_never_below_the_best_rule(report):
     ],
 )
 def test_a_worst_case_is_named_and_has_no_bounds_of_the_average(objective, words):
-    found = privacy_curve(
+    found = curve(
         PEOPLE,
         confidential="diagnosis",
         key="age",
@@ -120,7 +120,7 @@ def test_a_worst_case_is_named_and_has_no_bounds_of_the_average(objective, words
 def test_worst_cases_order_as_the_theory_says():
     """R <= max KL <= max |log ratio| for every rule, so for the key itself too."""
     risks = [
-        privacy_curve(
+        curve(
             {"a": [1, 1, 1, 2, 2, 2, 3, 3], "b": [1, 2, 2, 1, 2, 1, 1, 2]},
             confidential="b",
             key="a",
@@ -133,9 +133,7 @@ def test_worst_cases_order_as_the_theory_says():
 
 
 def test_a_key_that_determines_the_confidential_side_has_no_finite_comparison():
-    report = privacy_curve(
-        {"a": [1, 2, 3, 4], "b": [2, 4, 6, 8]}, confidential="b", key="a", points=4
-    )
+    report = curve({"a": [1, 2, 3, 4], "b": [2, 4, 6, 8]}, confidential="b", key="a", points=4)
     assert report.to_dict()["gaussian"][0] == "inf"
     json.dumps(report.to_dict(), allow_nan=False)
 
@@ -145,7 +143,7 @@ def test_a_key_that_determines_the_confidential_side_has_no_finite_comparison():
     [("diagnosis", "squared"), ("weight", "absolute"), ("sex", "squared")],
 )
 def test_categories_and_other_distortions_have_no_gaussian(confidential, distortion):
-    report = privacy_curve(
+    report = curve(
         PEOPLE,
         confidential=confidential,
         key="height",
@@ -158,7 +156,7 @@ def test_categories_and_other_distortions_have_no_gaussian(confidential, distort
 
 
 def test_several_columns_are_listed_in_the_headline():
-    report = privacy_curve(
+    report = curve(
         PEOPLE, confidential="diagnosis", key=["sex", "region"], distortion="zero_one", points=3
     )
     assert "sex and region" in report.headline
@@ -167,7 +165,7 @@ def test_several_columns_are_listed_in_the_headline():
 
 def test_progress_is_told():
     told = []
-    privacy_curve(
+    curve(
         {"a": [1, 2, 2, 3], "b": [1, 1, 2, 2]},
         confidential="b",
         key="a",
@@ -179,15 +177,15 @@ def test_progress_is_told():
 
 def test_bad_options_are_refused_before_any_work():
     with pytest.raises(OptionError, match="no distortion called far"):
-        privacy_curve(PEOPLE, confidential="diagnosis", key="visits", distortion="far")
+        curve(PEOPLE, confidential="diagnosis", key="visits", distortion="far")
     with pytest.raises(OptionError, match="no objective called worst"):
-        privacy_curve(PEOPLE, confidential="diagnosis", key="visits", objective="worst")
+        curve(PEOPLE, confidential="diagnosis", key="visits", objective="worst")
     with pytest.raises(InputError):
-        privacy_curve(PEOPLE, confidential="diagnosis", key="nobody")
+        curve(PEOPLE, confidential="diagnosis", key="nobody")
 
 
 def test_numbers_too_small_for_a_gaussian_have_a_curve_without_one():
     tiny = {"key": [1e-100, 2e-100, 1e-100, 2e-100], "told": [1.0, 2.0, 1.0, 1.0]}
-    found = privacy_curve(tiny, confidential="told", key="key", points=3)
+    found = curve(tiny, confidential="told", key="key", points=3)
     assert found.gaussian == ()
     assert len(found.mixture) == 3

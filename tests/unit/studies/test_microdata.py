@@ -5,9 +5,10 @@ import pyarrow as pa
 import pytest
 
 from hartley.datasets.people import people
-from hartley.policies.records.generalisation import k_anonymize
+from hartley.errors import OptionError
+from hartley.policies.records.generalisation import anonymize
 from hartley.policies.records.microaggregation import mdav, mu_approx, univariate_microaggregation
-from hartley.studies.microdata import check_release
+from hartley.studies.microdata import check_release, microaggregate
 
 
 @pytest.mark.parametrize("method", [mdav, mu_approx, univariate_microaggregation])
@@ -34,7 +35,7 @@ def test_every_microaggregation_is_k_anonymous_when_counted_again(method, k):
 @pytest.mark.parametrize("k", [1, 4, 30])
 def test_every_anonymized_table_is_k_anonymous_when_counted_again(options, k):
     keys = ["age", "sex", "region"]
-    found = k_anonymize(people(300), keys, k, confidential="diagnosis", **options)
+    found = anonymize(people(300), keys, k, confidential="diagnosis", **options)
     report = check_release(found)
     assert report.k >= k
     assert (report.rows, report.classes) == (300 - found.suppressed, found.classes)
@@ -43,7 +44,7 @@ def test_every_anonymized_table_is_k_anonymous_when_counted_again(options, k):
 
 def test_a_key_that_is_missing_everywhere_tells_nothing():
     table = pa.table({"a": [None, None, None, None, 1], "b": ["x", "x", "y", "y", "y"]})
-    found = k_anonymize(table, ["a", "b"], 2, suppress="0.2")
+    found = anonymize(table, ["a", "b"], 2, suppress="0.2")
     assert found.table["a"].null_count == 4
     assert check_release(found).k == 2
 
@@ -61,3 +62,22 @@ def test_the_release_is_measured_and_not_what_the_method_says():
     found = mdav({"a": [1, 2, 3, 4], "b": [5, 5, 9, 9]}, 2)
     broken = found.released.set_column(0, "a", pa.array(np.arange(4.0)))
     assert check_release(type(found)(**{**vars(found), "released": broken})).k == 1
+
+
+@pytest.mark.parametrize("method", ["mdav", "mu-approx", "univariate"])
+def test_every_method_is_found_by_its_name(method):
+    function = {"mdav": mdav, "mu-approx": mu_approx, "univariate": univariate_microaggregation}
+    columns = "age" if method == "univariate" else ["age", "height"]
+    found = microaggregate(people(200), 4, columns, method=method, keep="sex")
+    expected = function[method](people(200), 4, columns, keep="sex")
+    assert found.method == method
+    assert found.released.equals(expected.released)
+
+
+def test_units_are_asked_about_only_where_they_count():
+    raw = microaggregate(people(200), 4, ["age", "height"], standardise=False)
+    assert raw.released.equals(mdav(people(200), 4, ["age", "height"], standardise=False).released)
+    with pytest.raises(OptionError, match="make no difference to the univariate optimum"):
+        microaggregate(people(200), 4, "age", method="univariate", standardise=False)
+    with pytest.raises(OptionError, match="The method 'best' is unknown"):
+        microaggregate(people(200), 4, "age", method="best")

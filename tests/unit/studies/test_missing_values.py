@@ -7,14 +7,14 @@ from hypothesis import given, settings, strategies as st
 
 from hartley.adversaries.guessing import BruteForceGuessing
 from hartley.adversaries.homogeneity import Homogeneity
-from hartley.adversaries.testing import HypothesisTesting
+from hartley.adversaries.hypothesis import HypothesisTesting
 from hartley.adversaries.uniqueness import Uniqueness
 from hartley.errors import ColumnError
 from hartley.policies.distortion.model import PrivacyDistortion
 from hartley.ranges.relations.relation import ROW, Relation
-from hartley.studies.anonymity import anonymity_report
+from hartley.studies.anonymity import anonymity
 from hartley.studies.audit import audit
-from hartley.studies.curve import privacy_curve
+from hartley.studies.curve import curve
 
 BLANKS = {
     "sex": ["F", "M", "F", "M", None, None],
@@ -42,7 +42,7 @@ def test_audit_anonymity_and_attacks_count_the_same_people(rows):
     left_out = len(rows) - len(known)
 
     told = audit(table, secret="ill", released="sex")
-    report = anonymity_report(table, keys="sex", confidential="ill")
+    report = anonymity(table, keys="sex", confidential="ill")
     homogeneity = Homogeneity(["sex"], ["ill"]).attack(table)
     relation = Relation.from_table(table, secret="ill", released="sex")
     guessing = BruteForceGuessing().attack(relation)
@@ -73,16 +73,16 @@ def test_a_blank_key_is_a_value_of_the_solver_and_its_curve():
     )
     assert (None in model.values, model.rows) == (True, 6)
     assert model.largest_risk > 0  # of the rows that have a sex it would be 0
-    report = privacy_curve(BLANKS, confidential="ill", key="sex", distortion="zero_one", points=3)
+    report = curve(BLANKS, confidential="ill", key="sex", distortion="zero_one", points=3)
     assert report.notes == ("Missing values of sex, in 2 rows, count as one value of their own.",)
     turned = {"sex": BLANKS["ill"], "ill": BLANKS["sex"]}
-    report = privacy_curve(turned, confidential="ill", key="sex", distortion="zero_one", points=3)
+    report = curve(turned, confidential="ill", key="sex", distortion="zero_one", points=3)
     assert report.notes == ("2 rows in which ill is missing are left out.",)
 
 
 def test_a_missing_number_is_no_distance_and_the_refusal_says_what_to_do():
     ages = {"age": [30, 30, 40, None], "ill": ["flu", "hiv", "flu", "hiv"]}
     with pytest.raises(ColumnError, match=r"no number.*--missing drop"):
-        privacy_curve(ages, confidential="ill", key="age", points=3)
-    dropped = privacy_curve(ages, confidential="ill", key="age", points=3, missing="drop")
+        curve(ages, confidential="ill", key="age", points=3)
+    dropped = curve(ages, confidential="ill", key="age", points=3, missing="drop")
     assert "1 row in which age is missing is left out." in dropped.notes

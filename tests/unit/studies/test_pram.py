@@ -12,7 +12,7 @@ import pytest
 
 from hartley.engines.maps import writing
 from hartley.engines.tables.sources import open_table
-from hartley.errors import ColumnError, InputError, OptionError
+from hartley.errors import CertificateError, ColumnError, InputError, OptionError
 from hartley.guarantees.certificate import Certificate
 from hartley.guarantees.certify import certify
 from hartley.guarantees.exhaustive import verify_exhaustively
@@ -21,9 +21,9 @@ from hartley.policies.kinds import KeptColumn, LineColumn, MergedColumn, Quantiz
 from hartley.policies.perturbation.leakage import pram_leakage
 from hartley.policies.perturbation.pram import Pram
 from hartley.policies.quantizers.quantizer import UniformQuantizer
-from hartley.reports.pram_page import render_pram
+from hartley.reports.pages.pram import render_pram
 from hartley.studies.design import design
-from hartley.studies.pram import estimate_frequencies, joint_frequencies, perturb
+from hartley.studies.pram import estimate, joint_frequencies, pram
 from hartley.studies.pram_rules import (
     RuleWish,
     best_rule,
@@ -56,7 +56,7 @@ def people(tmp_path):
 
 
 def test_a_table_is_drawn_as_the_rule_draws_its_codes(people, tmp_path):
-    report = perturb(people, [JOB, SEX], tmp_path / "out.parquet", keep="age", seed=11)
+    report = pram(people, [JOB, SEX], tmp_path / "out.parquet", keep="age", seed=11)
     before, after = pq.read_table(people), pq.read_table(tmp_path / "out.parquet")
     assert after.column_names == ["job", "sex", "age"]
     assert after.column("age") == before.column("age")
@@ -72,9 +72,9 @@ def test_a_table_is_drawn_as_the_rule_draws_its_codes(people, tmp_path):
 
 
 def test_chunks_formats_and_engines_of_writing_change_nothing(people, tmp_path, monkeypatch):
-    perturb(people, JOB, tmp_path / "one.parquet", seed=1)
+    pram(people, JOB, tmp_path / "one.parquet", seed=1)
     monkeypatch.setattr(writing, "CHUNK", 999)
-    perturb(people, JOB, tmp_path / "two.parquet", seed=1)
+    pram(people, JOB, tmp_path / "two.parquet", seed=1)
     release(people, PolicyDocument((JOB,)), tmp_path / "three.csv", seed=1)
     one = pq.read_table(tmp_path / "one.parquet")
     assert one == pq.read_table(tmp_path / "two.parquet")
@@ -82,7 +82,7 @@ def test_chunks_formats_and_engines_of_writing_change_nothing(people, tmp_path, 
         one.column("job").to_pylist()
         == pa.csv.read_csv(tmp_path / "three.csv").column(0).to_pylist()
     )
-    perturb(people, JOB, tmp_path / "other.parquet")
+    pram(people, JOB, tmp_path / "other.parquet")
     assert one != pq.read_table(tmp_path / "other.parquet")
 
 
@@ -92,7 +92,7 @@ def test_columns_can_be_perturbed_together_and_beside_other_policies(people, tmp
     ages = QuantizedColumn("age", UniformQuantizer(0, 100, 10))
     policy = PolicyDocument((ages, both))
     path = policy.save(tmp_path / "policy.toml")
-    report = perturb(people, path, tmp_path / "out.parquet", seed=3)
+    report = pram(people, path, tmp_path / "out.parquet", seed=3)
     after = pq.read_table(tmp_path / "out.parquet")
     assert after.column_names == ["age", "job", "sex"]
     assert set(after.column("age").to_pylist()) <= {10.0 * k + 5 for k in range(10)}
@@ -107,7 +107,7 @@ def test_texts_of_a_csv_file_are_taken_as_they_are_written(tmp_path):
     table = open_table(tmp_path / "zips.csv")
     rule = retaining_rule(table, ["zip"], "1")
     assert rule.pram.values == ("007", "7", "8")
-    perturb(table, rule.pram, tmp_path / "out.csv")
+    pram(table, rule.pram, tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_text().split() == ['"zip"', '"007"', '"7"', '"007"', '"8"']
 
 
@@ -123,7 +123,7 @@ def test_texts_of_a_csv_file_are_taken_as_they_are_written(tmp_path):
 )
 def test_a_table_that_does_not_fit_is_refused_and_nothing_is_left(tmp_path, content, told):
     with pytest.raises(InputError, match=told) as caught:
-        perturb(content, JOB, tmp_path / "out.parquet")
+        pram(content, JOB, tmp_path / "out.parquet")
     assert "baker" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
@@ -132,18 +132,18 @@ def test_files_are_not_overwritten_by_their_release(people, tmp_path):
     path = PolicyDocument((JOB,)).save(tmp_path / "policy.parquet")
     for out in (people, path):
         with pytest.raises(OptionError, match="would overwrite"):
-            perturb(people, path, out)
+            pram(people, path, out)
     with pytest.raises(OptionError, match="perturbs no column"):
-        perturb(people, PolicyDocument((KeptColumn("sex"),)), tmp_path / "out.parquet")
+        pram(people, PolicyDocument((KeptColumn("sex"),)), tmp_path / "out.parquet")
     with pytest.raises(OptionError, match="perturbs no column"):
-        estimate_frequencies(people, PolicyDocument((KeptColumn("sex"),)))
+        estimate(people, PolicyDocument((KeptColumn("sex"),)))
 
 
 def test_missing_values_are_drawn_where_the_matrix_has_them(tmp_path):
     table = {"x": ["a", None] * 2000}
     rule = retaining_rule(open_table(table), ["x"], "0.5", missing="value").pram
     assert rule.values == ("a", None)
-    report = perturb(table, rule, tmp_path / "out.parquet", seed=4)
+    report = pram(table, rule, tmp_path / "out.parquet", seed=4)
     assert 0.4 < pq.read_table(tmp_path / "out.parquet").column("x").null_count / 4000 < 0.6
     assert any("replaced by what was drawn" in told for told in report.sentences)
     with pytest.raises(ColumnError, match="2,000 values of column 'x' are missing"):
@@ -206,7 +206,7 @@ def test_too_many_values_are_refused():
 
 
 def test_a_report_says_what_is_told_and_keeps_the_true_frequencies_to_the_owner(people, tmp_path):
-    report = perturb(people, JOB, tmp_path / "out.parquet", confidential="sex", seed=1)
+    report = pram(people, JOB, tmp_path / "out.parquet", confidential="sex", seed=1)
     text = " ".join(report.sentences)
     for told in (
         "maximal leakage",
@@ -227,13 +227,13 @@ def test_a_report_says_what_is_told_and_keeps_the_true_frequencies_to_the_owner(
 
 def test_a_singular_matrix_is_released_and_said_not_to_be_estimable(people, tmp_path):
     flat = Pram(np.full((3, 3), 1 / 3), JOB.values, column="job")
-    report = perturb(people, flat, tmp_path / "out.parquet")
+    report = pram(people, flat, tmp_path / "out.parquet")
     assert report.columns[0].estimate is None
     assert "cannot be estimated" in " ".join(report.sentences)
     assert report.columns[0].leakage.maximal < 1e-9
     assert "<svg" in render_pram(report)
     with pytest.raises(OptionError, match="singular: it has the rank 1 for 3 values"):
-        estimate_frequencies(tmp_path / "out.parquet", flat)
+        estimate(tmp_path / "out.parquet", flat)
 
 
 # --- estimates ----------------------------------------------------------------------------------
@@ -241,13 +241,13 @@ def test_a_singular_matrix_is_released_and_said_not_to_be_estimable(people, tmp_
 
 def test_frequencies_are_estimated_from_the_release_and_the_policy_alone(people, tmp_path):
     policy = PolicyDocument((JOB, SEX)).save(tmp_path / "policy.toml")
-    perturb(people, policy, tmp_path / "out.parquet", seed=2)
+    pram(people, policy, tmp_path / "out.parquet", seed=2)
     before = pq.read_table(people)
-    for found in estimate_frequencies(tmp_path / "out.parquet", policy):
+    for found in estimate(tmp_path / "out.parquet", policy):
         (name,), (values,) = found.columns, found.values
         truth = [before.column(name).to_pylist().count(value) / 5000 for value in values]
         assert (np.abs(found.shares - truth) <= 4 * found.errors).all()  # chance of a miss: 3e-4
-    (joint,) = estimate_frequencies(tmp_path / "out.parquet", policy, joint=True)
+    (joint,) = estimate(tmp_path / "out.parquet", policy, joint=True)
     pairs = list(
         zip(before.column("job").to_pylist(), before.column("sex").to_pylist(), strict=True)
     )
@@ -257,7 +257,7 @@ def test_frequencies_are_estimated_from_the_release_and_the_policy_alone(people,
 
 def test_a_table_of_another_policy_is_refused(people):
     with pytest.raises(ColumnError, match="never releases"):
-        estimate_frequencies(people, Pram.retaining("0.9", ["a", "b"], column="job"))
+        estimate(people, Pram.retaining("0.9", ["a", "b"], column="job"))
 
 
 def test_a_design_for_it_is_sent_to_the_right_command():
@@ -314,18 +314,77 @@ def test_whom_kept_columns_single_out_is_counted_as_they_are_written(tmp_path):
     path = tmp_path / "ids.csv"
     path.write_text("id,sex,age\n007,F,30\n07,M,30\n8,F,31\n8,M,40\n")
     rule = Pram.retaining("0.9", ["F", "M"], column="sex")
-    report = perturb(path, rule, tmp_path / "out.csv", keep=["id", "age"], seed=1)
+    report = pram(path, rule, tmp_path / "out.csv", keep=["id", "age"], seed=1)
     ids, ages = report.singling.columns
     assert (ids.alone, ages.alone, report.singling.together) == (2, 2, 4)
     assert "id, released as it is, singles people out: 2 of 4 records by itself." in report.general
     clamped = PolicyDocument((rule, KeptColumn("age", Fraction(0), Fraction(35))))
-    assert perturb(path, clamped, tmp_path / "again.csv", seed=1).singling.columns == ()
+    assert pram(path, clamped, tmp_path / "again.csv", seed=1).singling.columns == ()
 
 
 def test_who_has_no_confidential_value_is_left_out_and_named(tmp_path):
     table = {"sex": ["F", "M", "F", "M"], "ill": ["flu", "hiv", None, "flu"]}
     rule = Pram.retaining("0.9", ["F", "M"], column="sex")
-    report = perturb(table, rule, tmp_path / "out.csv", confidential="ill", seed=1)
+    report = pram(table, rule, tmp_path / "out.csv", confidential="ill", seed=1)
     assert "1 row in which ill is missing is left out." in report.notes
     assert joint_frequencies(open_table(table), rule, "ill").sum() == pytest.approx(1)
     assert joint_frequencies(open_table(table), rule, "ill").shape == (2, 2)
+
+
+# --- what the command says, said in Python --------------------------------------------------------
+
+
+def test_rules_are_worked_out_for_columns_as_the_command_does(people, tmp_path):
+    one, other = tmp_path / "one.parquet", tmp_path / "other.parquet"
+    found = pram(people, out=one, columns=["job", "sex"], retain="0.7", seed=1)
+    rules = [
+        Pram.retaining("0.7", ["care", "none", "trade"], column="job"),
+        Pram.retaining("0.7", ["F", "M"], column="sex"),
+    ]
+    assert found.policy == PolicyDocument(tuple(rules))
+    assert any("values beside the matrix were found" in note for note in found.notes)
+    pram(people, rules, other, seed=1)
+    assert pq.read_table(one).equals(pq.read_table(other))
+    together = pram(people, out=one, columns=[["job", "sex"]], retain="0.7")
+    assert together.policy.prams[0].columns == ("job", "sex")
+    even = pram(people, out=one, columns="sex", retain="0.7", invariant=True)
+    assert any("preserved in expectation" in note for note in even.notes)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"columns": "job", "retain": 0.5, "lam": 1}, "Both retain and lam say a matrix"),
+        ({"columns": "job"}, "No matrix is given"),
+        ({"retain": 0.5}, "No column to perturb"),
+        ({"rules": JOB, "columns": "job"}, "says the columns and matrices itself"),
+        ({"rules": JOB, "invariant": True}, "says the columns and matrices itself"),
+        ({"rules": JOB, "certificate": "c.json"}, "belongs to a policy file, and none is written"),
+        ({"rules": JOB, "policy_out": "out.csv"}, "would overwrite the release"),
+    ],
+)
+def test_a_contradiction_is_refused_before_anything_is_written(people, tmp_path, options, problem):
+    for name in {"policy_out", "certificate"} & options.keys():
+        options = options | {name: tmp_path / options[name]}
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(OptionError, match=problem):
+        pram(people, out=tmp_path / "out.csv", **options)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_certificate_is_written_with_its_policy_or_neither_is(people, tmp_path):
+    files = {"policy_out": tmp_path / "p.toml", "certificate": tmp_path / "c.json"}
+    found = pram(people, SEX, tmp_path / "out.csv", **files)
+    assert found.certificate == Certificate.load(tmp_path / "c.json")
+    found.certificate.check(tmp_path / "p.toml")
+    for path in (*files.values(), tmp_path / "out.csv"):
+        path.unlink()
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(CertificateError, match="Nothing is promised"):
+        pram(people, SEX, tmp_path / "out.csv", keep="age", **files)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_file_to_write_must_be_named(people):
+    with pytest.raises(OptionError, match="No file to write is named"):
+        pram(people, SEX)

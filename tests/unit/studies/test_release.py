@@ -14,6 +14,7 @@ import pytest
 from hartley.engines.maps.column_map import apply_map
 from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, InputError, OptionError
+from hartley.guarantees.certificate import Certificate
 from hartley.guarantees.certify import certify
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import CutColumn, KeptColumn, LineColumn, MergedColumn, QuantizedColumn
@@ -407,3 +408,22 @@ def test_minus_zero_is_no_output_of_its_own(tmp_path, column):
     release({"x": [0.0, -0.0, -5.0, 5.0, None]}, policy, out)
     assert set(out.read_text().splitlines()[1:]) == {"0", ""}
     assert certify(policy).value == 1.0  # two outputs: a zero, and a missing one
+
+
+def test_a_release_and_its_certificate_are_written_together(people, tmp_path):
+    policy, out, certificate = (tmp_path / name for name in ("p.toml", "out.csv", "c.json"))
+    heights = PolicyDocument((QuantizedColumn("height", UniformQuantizer(100, 250, 15)),))
+    heights.save(policy)
+    release(people, policy, out, certificate=certificate)
+    assert Certificate.load(certificate) == certify(heights).bind(policy)
+    out.unlink()
+    certificate.unlink()
+    with pytest.raises(InputError):
+        release(people, policy, out, certificate=certificate, strict=True)
+    with pytest.raises(OptionError, match="would overwrite the release"):
+        release(people, policy, out, certificate=out)
+    with pytest.raises(OptionError, match="would overwrite the policy"):
+        release(people, policy, out, certificate=policy)
+    with pytest.raises(OptionError, match="the policy is none"):
+        release(people, heights, out, certificate=certificate)
+    assert list(tmp_path.iterdir()) == [policy]

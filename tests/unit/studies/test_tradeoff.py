@@ -12,11 +12,11 @@ from hartley.errors import InputError, OptionError
 from hartley.policies.hypotheses.blurring import StretchPolicy, Threshold
 from hartley.policies.quantizers.allocation import allocate_bits
 from hartley.ranges.boxes.box import Box
-from hartley.studies.answer_curve import Answer, query_point
 from hartley.studies.design import design
-from hartley.studies.error_grid import errors_for, read_errors, thinned
 from hartley.studies.specification import Specification
 from hartley.studies.tradeoff import plain_values, tradeoff
+from hartley.studies.tradeoff_errors import errors_for, read_errors, thinned
+from hartley.studies.tradeoff_points import Answer, query_point
 
 NATS = math.log(2)
 BMI = {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from hartley.agent.answers.estimate import NULL, Estimate, Reading
 from hartley.agent.questions.batch import Statistic
-from hartley.agent.questions.selection import Item, Kind
+from hartley.agent.questions.selection import Item, NumberKind
 from hartley.errors import EngineError
 
 if TYPE_CHECKING:
@@ -83,18 +83,18 @@ def read_cells(selection: Selection, cells: Sequence[int | None]) -> Reading:
 
 
 def _estimate(item: Item, bounds: Sequence[tuple[int, int] | None]) -> Estimate:
-    if item.kind is Kind.ORDER:
+    if item.kind is NumberKind.ORDER:
         return _order(item, bounds)
     count = _interval(bounds, item.count) or _exactly(item.rows)
-    if item.kind is Kind.COUNT:
+    if item.kind is NumberKind.COUNT:
         return Estimate.within(*count)
     total = _interval(bounds, item.sum)
     assert total is not None
     if item.reach is None:  # certainly no row
         zero = Fraction(0)
-        return Estimate.within(zero, zero) if item.kind is Kind.SUM else NULL
+        return Estimate.within(zero, zero) if item.kind is NumberKind.SUM else NULL
     count, total = _sharpened(count, total, item.reach)
-    if item.kind is Kind.SUM:
+    if item.kind is NumberKind.SUM:
         return _sum(item, count, total)
     return _divided(item, count, total, bounds)
 
@@ -108,13 +108,13 @@ def _divided(
         return NULL
     may_be_null = count[0] < least_rows
     count = max(count[0], Fraction(least_rows)), count[1]
-    if item.kind is Kind.AVERAGE:
+    if item.kind is NumberKind.AVERAGE:
         low, high = _average(item, count, total)
         return Estimate.within(low, high, may_be_null=may_be_null, date=item.date)
     squares = _interval(bounds, item.squares)
     assert squares is not None
     low, high = _variance(item, count, total, squares)
-    if item.kind is Kind.DEVIATION:
+    if item.kind is NumberKind.DEVIATION:
         low, high = root_down(low) * abs(item.scale), root_up(high) * abs(item.scale)
     else:
         low, high = low * item.scale**2, high * item.scale**2
@@ -123,10 +123,10 @@ def _divided(
 
 def _order(item: Item, bounds: Sequence[tuple[int, int] | None]) -> Estimate:
     assert item.order is not None
-    found = bounds[item.order]
-    if found is None or item.reach is None:
+    cell_range = bounds[item.order]
+    if cell_range is None or item.reach is None:
         return NULL
-    low, high = _meet(_exactly(found), _exactly(item.reach))
+    low, high = _meet(_exactly(cell_range), _exactly(item.reach))
     return Estimate.within(*_scaled(item, low, high), date=item.date)
 
 
@@ -192,8 +192,8 @@ def _scaled(item: Item, low: Fraction, high: Fraction) -> Interval:
 
 
 def _interval(bounds: Sequence[tuple[int, int] | None], place: int | None) -> Interval | None:
-    found = None if place is None else bounds[place]
-    return None if found is None else _exactly(found)
+    cell_range = None if place is None else bounds[place]
+    return None if cell_range is None else _exactly(cell_range)
 
 
 def _exactly(pair: tuple[int, int]) -> Interval:

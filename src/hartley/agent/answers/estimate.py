@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.agent.questions.question import distinct
 from hartley.agent.questions.values import as_date
 from hartley.errors import EngineError
+from hartley.wording import SIGNIFICANT, magnitude, rounded
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from hartley.agent.questions.selection import Key
 
 
-SIGNIFICANT, FULL = 6, 12
-"""Digits of a rounded number, and decimals of one that is shown in full where it has no more."""
+FULL = 12
+"""Decimals of a number that is shown in full where it has no more."""
 
 
 def float_below(number: Fraction) -> float:
@@ -32,43 +33,13 @@ def float_below(number: Fraction) -> float:
         >>> float_below(Fraction(1, 3)) < Fraction(1, 3) < float_above(Fraction(1, 3))
         True
     """
-    found = float(number)
-    return found if Fraction(found) <= number else math.nextafter(found, -math.inf)
+    nearest = float(number)
+    return nearest if Fraction(nearest) <= number else math.nextafter(nearest, -math.inf)
 
 
 def float_above(number: Fraction) -> float:
     """Return the smallest double that is not below a number."""
     return 0.0 - float_below(-number)  # so that zero has no sign
-
-
-def rounded(number: Fraction, digits: int | None = None, *, up: bool | None = None) -> str:
-    """Write a number with so many decimals, rounded up, down or to the nearest.
-
-    Without a number of digits, six significant ones, and none more than the number needs.
-
-    Example:
-        >>> rounded(Fraction(2, 3), 2, up=False), rounded(Fraction(2, 3), 2, up=True)
-        ('0.66', '0.67')
-        >>> rounded(Fraction(1, 3)), rounded(Fraction(1234567)), rounded(Fraction(5, 2))
-        ('0.333333', '1,234,567', '2.5')
-    """
-    if digits is None:
-        digits = max(SIGNIFICANT - _magnitude(number), 0)
-        while digits and (number * 10 ** (digits - 1)).denominator == 1:
-            digits -= 1
-    scaled = number * 10**digits
-    whole = round(scaled) if up is None else math.ceil(scaled) if up else math.floor(scaled)
-    text = f"{abs(whole):0{digits + 1}d}"
-    front, back = (text[:-digits], "." + text[-digits:]) if digits else (text, "")
-    return f"{'-' if whole < 0 else ''}{int(front):,}{back}"
-
-
-def _magnitude(number: Fraction) -> int:
-    """Return the number of digits in front of the decimal point, negative for leading zeros."""
-    if not number:
-        return 1
-    size = len(str(abs(number.numerator))) - len(str(number.denominator))
-    return size + (abs(number) >= Fraction(10) ** size)
 
 
 def shown(estimate: Estimate) -> tuple[str, str, str]:
@@ -82,7 +53,7 @@ def shown(estimate: Estimate) -> tuple[str, str, str]:
     value, low, high = estimate.value, estimate.low, estimate.high
     if not estimate.error and (value * 10**FULL).denominator == 1:
         return _in_full(value) + null, "exact", "0"
-    finest = 3 - _magnitude(estimate.error) if estimate.error else SIGNIFICANT - _magnitude(value)
+    finest = 3 - magnitude(estimate.error) if estimate.error else SIGNIFICANT - magnitude(value)
     digits = max(finest, 0)
     while digits and all((end * 10 ** (digits - 1)).denominator == 1 for end in (value, low, high)):
         digits -= 1
@@ -159,7 +130,7 @@ def html_table(reading: Reading) -> str:
 
 def records(reading: Reading) -> list[dict[str, object]]:
     """Return a dictionary a group, of plain values, for JSON."""
-    found = []
+    rows = []
     for keys, row in zip(reading.groups, reading.rows, strict=True):
         record: dict[str, object] = {
             name: _plain(key) for name, key in zip(reading.keys, keys, strict=True)
@@ -173,8 +144,8 @@ def records(reading: Reading) -> list[dict[str, object]]:
                 "error": error,
                 "may_be_null": estimate.may_be_null,
             }
-        found.append(record)
-    return found
+        rows.append(record)
+    return rows
 
 
 def _plain(key: Key) -> object:
@@ -205,23 +176,26 @@ def arrow_table(reading: Reading) -> pa.Table:
 
     names: dict[str, list[object]] = {}
     for place, name in enumerate(reading.keys):
-        found = [_typed(keys[place]) for keys in reading.groups]
-        kinds = {type(value) for value in found if value is not None}
+        key_values = [_typed(keys[place]) for keys in reading.groups]
+        kinds = {type(value) for value in key_values if value is not None}
         if kinds == {int, float}:
-            found = [None if value is None else float(value) for value in found]  # type: ignore[arg-type]  # numbers
+            key_values = [None if value is None else float(value) for value in key_values]  # type: ignore[arg-type]  # numbers
         elif len(kinds) > 1:
-            found = [
+            key_values = [
                 None if value is None else keys[place].shown
-                for value, keys in zip(found, reading.groups, strict=True)
+                for value, keys in zip(key_values, reading.groups, strict=True)
             ]
-        names[name] = found
+        names[name] = key_values
     suffixes = ("_low", "_high", "_error", "_may_be_null")
     more = [label + suffix for label in reading.labels for suffix in suffixes]
     given = [*reading.keys, *reading.labels]
     fresh = iter(distinct([*given, *more])[len(given) :])  # a label may end like a suffix
     for place, label in enumerate(reading.labels):
         rows = [row[place] for row in reading.rows]
-        columns = [*zip(*map(_numbers, rows), strict=True), [one.may_be_null for one in rows]]
+        columns = [
+            *zip(*map(_numbers, rows), strict=True),
+            [estimate.may_be_null for estimate in rows],
+        ]
         for name, values in zip((label, *(next(fresh) for _ in suffixes)), columns, strict=True):
             names[name] = list(values)
     return pa.table(names)
@@ -306,8 +280,14 @@ class Reading:
         return arrow_table(self)
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - pandas carries no types
-        """Return the same as a pandas frame."""
-        return self.to_arrow().to_pandas()
+        """Return the same as a pandas frame; pandas is optional."""
+        try:
+            return self.to_arrow().to_pandas()
+        except ModuleNotFoundError:
+            raise EngineError(
+                "pandas is not installed",
+                hint="pip install 'hartley[pandas]', or take .to_arrow() or .records()",
+            ) from None
 
     def to_polars(self) -> pl.DataFrame:
         """Return the same as a Polars frame."""

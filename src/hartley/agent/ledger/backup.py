@@ -19,7 +19,7 @@ from hartley.files import whole_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from hartley.agent.ledger.store import Store, Transaction
+    from hartley.agent.ledger.store import LedgerStore, Transaction
     from hartley.agent.ledger.verification import Replay
 
 
@@ -109,14 +109,14 @@ class Restored:
     head: Head | None
 
 
-def export(store: Store, path: Path) -> int:
+def export(store: LedgerStore, path: Path) -> int:
     """Write every row as JSON lines; return how many."""
-    found: list[int] = []
-    _whole(path, lambda part: found.append(store.read(lambda t: write_lines(t, part))))
-    return found[0]
+    rows_written: list[int] = []
+    _whole(path, lambda part: rows_written.append(store.read(lambda t: write_lines(t, part))))
+    return rows_written[0]
 
 
-def back_up(store: Store, path: Path) -> None:
+def back_up(store: LedgerStore, path: Path) -> None:
     """Write a copy of one moment of the ledger: SQLite as a file of its own, else JSON lines."""
     _whole(path, store.copy_to)
 
@@ -141,12 +141,13 @@ def read_head(path: Path) -> Head:
     return Head.from_json(text)
 
 
-def restore(store: Store, source: Path, *, force: bool = False) -> Restored:
+def restore(store: LedgerStore, source: Path, *, force: bool = False) -> Restored:
     """Bring a ledger to what a backup or an export holds.
 
     The chain of the backup is checked first. Rows are only added: a ledger that holds rows that
     the backup lacks is left alone, since charges would be forgotten, unless that is forced.
     """
+    # Checked before the ledger is locked, and compared with what is read again inside.
     state, report = replay(read_backup(source))
     if not report.holds and not (force and report.intact):
         raise EngineError(
@@ -157,7 +158,7 @@ def restore(store: Store, source: Path, *, force: bool = False) -> Restored:
         )
 
     def work(transaction: Transaction) -> Restored:
-        kept, lacking = _compare(transaction.entries(), read_backup(source))
+        shared_rows, lacking = _compare(transaction.entries(), read_backup(source))
         if lacking and not force:
             raise OptionError(
                 f"The ledger holds {lacking} rows that the backup lacks",
@@ -166,11 +167,11 @@ def restore(store: Store, source: Path, *, force: bool = False) -> Restored:
             )
         if lacking:
             store.wipe(transaction)
-            kept = 0
-        _add(transaction, read_backup(source), state, kept)
+            shared_rows = 0
+        _add(transaction, read_backup(source), state, shared_rows)
         if transaction.head() != report.head:
             raise broken("the backup changed while it was read")
-        return Restored(report.rows, report.rows - kept, lacking, report.head)
+        return Restored(report.rows, report.rows - shared_rows, lacking, report.head)
 
     return store.write(work)
 
@@ -185,10 +186,10 @@ def read_backup(path: Path) -> Iterator[Entry]:
     if start != SQLITE:
         yield from read_lines(path)
         return
-    from hartley.agent.ledger.sqlite import SqliteStore, copy_with_log
+    from hartley.agent.ledger.sqlite import SqliteLedgerStore, copy_with_log
 
     with tempfile.TemporaryDirectory(prefix="hartley-") as folder:
-        store = SqliteStore(Path(copy_with_log(path, Path(folder))), create=False)
+        store = SqliteLedgerStore(Path(copy_with_log(path, Path(folder))), create=False)
         try:
             store.read(lambda transaction: transaction.last())
             yield from _pages(store)
@@ -196,7 +197,7 @@ def read_backup(path: Path) -> Iterator[Entry]:
             store.close()
 
 
-def _pages(store: Store) -> Iterator[Entry]:
+def _pages(store: LedgerStore) -> Iterator[Entry]:
     start = FIRST
     while page := store.read(partial(_page, start=start)):
         yield from page

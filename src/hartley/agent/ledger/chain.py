@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Place:
+class RowPlace:
     """Where a row goes: a dataset, who asks, whose account is charged, and how both stand."""
 
     dataset: str
@@ -47,7 +47,7 @@ class Place:
         return replace(self.standing.balance_of(self.account), population=self.population)
 
 
-def find(transaction: Transaction, dataset: str, analyst: str = "") -> Place:
+def find(transaction: Transaction, dataset: str, analyst: str = "") -> RowPlace:
     """Return how a dataset and the account of an analyst stand."""
     check_name(dataset, what="dataset")
     check_name(analyst, what="analyst", empty=True)
@@ -56,6 +56,8 @@ def find(transaction: Transaction, dataset: str, analyst: str = "") -> Place:
         raise OptionError(
             f"The ledger holds no dataset '{dataset}'", hint="record that it was created first"
         )
+    # Every row holds how its dataset and its account stand after it, so the last row of each is
+    # enough: no balance is added up again, and a long ledger is as quick as a short one.
     standing, account = read_standing(latest)
     own = transaction.latest(dataset, analyst) if analyst else None
     holder = analyst if own is not None else ""
@@ -64,7 +66,7 @@ def find(transaction: Transaction, dataset: str, analyst: str = "") -> Place:
         if row is None:
             raise broken(f"the row that created '{dataset}' is missing")
         account = read_standing(row)[1]
-    return Place(dataset, analyst, holder, standing, account, shared_by(transaction, standing))
+    return RowPlace(dataset, analyst, holder, standing, account, shared_by(transaction, standing))
 
 
 def shared_by(transaction: Transaction, standing: Standing) -> Population | None:
@@ -87,9 +89,9 @@ def schema_of(transaction: Transaction, dataset: str, standing: Standing) -> Any
 
 def add_row(  # noqa: PLR0913 - the parts of a row, each by name
     transaction: Transaction,
-    place: Place,
+    place: RowPlace,
     kind: str,
-    told: Mapping[str, Any],
+    content: Mapping[str, Any],
     *,
     cells: int = 1,
     account_cells: int = 1,
@@ -103,7 +105,7 @@ def add_row(  # noqa: PLR0913 - the parts of a row, each by name
         analyst=place.analyst,
         account=place.holder,
         kind=kind,
-        content=canonical(told),
+        content=canonical(content),
         cells=write_integer(cells),
         account_cells=write_integer(account_cells),
         schema=place.standing.schema,
@@ -134,36 +136,38 @@ def add_event(
             )
         standing, account = None, Account()
     else:
+        # In the transaction that writes: what was true when the event was prepared may not be.
         place = find(transaction, dataset, analyst)
         standing, account = place.standing, place.account
         check_current(standing, None, schema)
         if analyst and place.holder != analyst:
             account = Account()  # begins with nothing spent
-    told = settle(kind, content, standing, account)
-    if told.get("version") in transaction.versions(dataset):
+    settled = settle(kind, content, standing, account)
+    # Answers are kept by version: a name that comes back would make other data look answered.
+    if settled.get("version") in transaction.versions(dataset):
         raise OptionError(
             "The version of the data was used before", hint="new data get a new random name"
         )
-    _check_terms(transaction, dataset, kind, told, standing, account)
-    return add_settled(transaction, dataset, analyst, kind, told, standing, account)
+    _check_terms(transaction, dataset, kind, settled, standing, account)
+    return add_settled(transaction, dataset, analyst, kind, settled, standing, account)
 
 
 def _check_terms(  # noqa: PLR0913, PLR0917 - an event and how things stood before it
     transaction: Transaction,
     dataset: str,
     kind: str,
-    told: Mapping[str, Any],
+    settled: Mapping[str, Any],
     standing: Standing | None,
     account: Account,
 ) -> None:
     """Refuse a schema under which charges would mean less, and what a population does not hold."""
-    after, charged = after_event(standing, account, kind, told, 0)
+    after, charged = after_event(standing, account, kind, settled, 0)
     check_event(standing, after, charged, kind)
     before = None if standing is None else terms_of(schema_of(transaction, dataset, standing))
-    terms = terms_of(told["schema"]) if "schema" in told else before
-    if standing is not None and before is not None and terms is not None and "schema" in told:
+    terms = terms_of(settled["schema"]) if "schema" in settled else before
+    if standing is not None and before is not None and terms is not None and "schema" in settled:
         problem = problem_of_schema(
-            before, terms, told, charged=standing.charged, rows=standing.rows
+            before, terms, settled, charged=standing.charged, rows=standing.rows
         )
         if problem:
             raise Refused(
@@ -182,7 +186,7 @@ def add_settled(  # noqa: PLR0913, PLR0917 - an event and how things stood befor
     dataset: str,
     analyst: str,
     kind: str,
-    told: Mapping[str, Any],
+    settled: Mapping[str, Any],
     standing: Standing | None,
     account: Account,
     time: str | None = None,
@@ -190,11 +194,11 @@ def add_settled(  # noqa: PLR0913, PLR0917 - an event and how things stood befor
     """Append an event that was checked."""
     last = transaction.last()
     row = 1 if last is None else last.sequence + 1
-    after, charged = after_event(standing, account, kind, told, row)
+    after, charged = after_event(standing, account, kind, settled, row)
     check_event(standing, after, charged, kind)
-    cells = after.open // (1 if standing is None else standing.open)
-    place = Place(dataset, analyst, analyst, after, charged)
-    return add_row(transaction, place, kind, told, cells=cells, account_cells=cells, time=time)
+    cells = after.open // (1 if standing is None else standing.open)  # what this row charges
+    place = RowPlace(dataset, analyst, analyst, after, charged)
+    return add_row(transaction, place, kind, settled, cells=cells, account_cells=cells, time=time)
 
 
 def check_current(standing: Standing, version: str | None, schema: str | None) -> None:

@@ -7,11 +7,11 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.ledger.chain import Place, add_row, check_current, find
+from hartley.agent.ledger.chain import RowPlace, add_row, check_current, find
 from hartley.agent.ledger.entries import NULL, canonical, check_name, multiply, question_digest
 from hartley.errors import EngineError, OptionError, Refused
 from hartley.exact import bits_at_least
-from hartley.guarantees.promise import down_bits, up_bits
+from hartley.wording import bits_down, bits_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -67,10 +67,10 @@ class Reservation:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ChargePlan:
     """Which questions of a batch must be paid for, and by whom."""
 
-    place: Place
+    place: RowPlace
     digests: tuple[str, ...]
     answers: tuple[str | None, ...]
     unpaid: tuple[int, ...]
@@ -98,7 +98,7 @@ class Plan:
         )
 
 
-class Prices:
+class BatchPrices:
     """Prices of parts of a batch, each computed once: before the ledger is locked, if possible."""
 
     def __init__(self, price: Callable[[list[int]], int]) -> None:
@@ -131,7 +131,7 @@ def read_batch(
     return Batch(check_name(dataset, what="dataset"), name, texts, **given)
 
 
-def plan(transaction: Transaction, batch: Batch) -> Plan:
+def plan(transaction: Transaction, batch: Batch) -> ChargePlan:
     """Find which questions of a batch were paid for, and which answers are known."""
     place = find(transaction, batch.dataset, batch.analyst)
     standing = place.standing
@@ -142,9 +142,11 @@ def plan(transaction: Transaction, batch: Batch) -> Plan:
     )
     paid = transaction.paid(digests)
     asked, answers = paid.accounts, paid.answers
+    # Repeats do not branch: of equal questions in a batch the first is paid for. To the owner's
+    # budget a question is new if nobody paid for it, to an allowance if its own account did not.
     first = {digest: place for place, digest in reversed(list(enumerate(digests)))}
     unpaid = sorted(at for digest, at in first.items() if place.holder not in asked.get(digest, ()))
-    return Plan(
+    return ChargePlan(
         place,
         digests,
         tuple(answers.get(digest) for digest in digests),
@@ -153,44 +155,47 @@ def plan(transaction: Transaction, batch: Batch) -> Plan:
     )
 
 
-def check_charge(found: Plan, prices: Prices) -> tuple[int, int]:
+def check_charge(charge_plan: ChargePlan, prices: BatchPrices) -> tuple[int, int]:
     """Return what a plan charges the dataset and the account; refuse what is too much."""
-    place = found.place
-    cells, account_cells = prices(found.fresh), prices(found.unpaid)
+    place = charge_plan.place
+    # A refusal is a function of public things (prices and balances), so it does not branch.
+    cells, account_cells = prices(charge_plan.fresh), prices(charge_plan.unpaid)
     own, whole, shared = place.standing.balance_of(place.account), place.standing.balance, None
     if place.population is not None:
         shared = place.population.balance
     fits_own, fits_whole = own.holds(account_cells), whole.holds(cells)
     if fits_own and fits_whole and (shared is None or shared.holds(cells)):
         return cells, account_cells
-    bits, left = bits_at_least(account_cells), own.remaining
+    bits, remaining = bits_at_least(account_cells), own.remaining
     if fits_own and fits_whole and shared is not None and place.population is not None:
-        bits, left = bits_at_least(cells), shared.remaining
+        bits, remaining = bits_at_least(cells), shared.remaining
         problem = (
             f"the budget of the population '{place.population.name}', which its datasets share, "
-            f"holds {down_bits(left)} more"
+            f"holds {bits_down(remaining)} more"
         )
     elif fits_own:  # the open columns and the allowances do not both fit
         problem = "the budget of the dataset does not hold that much any more"
     elif place.account.bits is None:
-        problem = f"{down_bits(left)} {'is' if left == 1 else 'are'} left"
+        problem = f"{bits_down(remaining)} {'is' if remaining == 1 else 'are'} left"
     else:
-        problem = f"of the analyst's allowance {down_bits(left)} remain"
+        problem = f"of the analyst's allowance {bits_down(remaining)} remain"
     raise Refused(
-        f"The question costs {up_bits(bits)} and {problem}",
+        f"The question costs {bits_up(bits)} and {problem}",
         hint="ask for a coarser answer, with a larger error= or fewer bits=",
         requested=bits,
-        remaining=left,
+        remaining=remaining,
     )
 
 
-def charge(transaction: Transaction, batch: Batch, prices: Prices) -> Reservation:
+def charge(transaction: Transaction, batch: Batch, prices: BatchPrices) -> Reservation:
     """Append the row that pays for what is unpaid in a batch."""
-    found = plan(transaction, batch)
-    if not found.unpaid:
-        return found.reservation(batch)
-    cells, account_cells = check_charge(found, prices)
-    place = found.place
+    # Planned again inside the transaction that writes: between the first look and the lock others
+    # may have spent what was left, or paid for the same questions.
+    charge_plan = plan(transaction, batch)
+    if not charge_plan.unpaid:
+        return charge_plan.reservation(batch)
+    cells, account_cells = check_charge(charge_plan, prices)
+    place = charge_plan.place
     after = replace(
         place,
         standing=replace(
@@ -201,17 +206,19 @@ def charge(transaction: Transaction, batch: Batch, prices: Prices) -> Reservatio
         account=replace(place.account, spent=multiply(place.account.spent, account_cells)),
         population=None if place.population is None else place.population.after(cells),
     )
-    told: dict[str, Any] = {
-        "fresh": [found.unpaid.index(at) for at in found.fresh],
-        "questions": [json.loads(batch.texts[at]) for at in found.unpaid],
+    content: dict[str, Any] = {
+        "fresh": [charge_plan.unpaid.index(at) for at in charge_plan.fresh],
+        "questions": [json.loads(batch.texts[at]) for at in charge_plan.unpaid],
         "version": place.standing.version,
     }
     if batch.note is not None:
-        told["note"] = str(batch.note)
-    entry = add_row(transaction, after, "reserve", told, cells=cells, account_cells=account_cells)
-    digests = [found.digests[at] for at in found.unpaid]
+        content["note"] = str(batch.note)
+    entry = add_row(
+        transaction, after, "reserve", content, cells=cells, account_cells=account_cells
+    )
+    digests = [charge_plan.digests[at] for at in charge_plan.unpaid]
     transaction.note_asked(digests, place.holder, entry.sequence)
-    paid = replace(found, place=after)
+    paid = replace(charge_plan, place=after)
     return paid.reservation(batch, entry.sequence, cells, account_cells)
 
 
@@ -219,6 +226,8 @@ def keep(
     transaction: Transaction, reservation: Reservation, answers: Sequence[str | None]
 ) -> Entry | None:
     """Append the answers that are not known yet; refuse one that differs from what is known."""
+    # An answer is a function of the version, so that two processes that finish one reservation
+    # agree. Where they do not, the data changed under the version, and nothing more is told.
     given = check_answers(reservation, answers)
     paid = transaction.paid(list(given))
     known = paid.answers
@@ -235,8 +244,8 @@ def keep(
             "An answer is to be kept for a question that was not reserved", hint="reserve it first"
         )
     place = find(transaction, reservation.dataset, reservation.analyst)
-    told = {"answers": missing, "version": reservation.version}
-    entry = add_row(transaction, place, "commit", told)
+    content = {"answers": missing, "version": reservation.version}
+    entry = add_row(transaction, place, "commit", content)
     transaction.note_answers(missing, entry.sequence)
     return entry
 
@@ -253,10 +262,10 @@ def check_answers(reservation: Reservation, answers: Sequence[str | None]) -> di
         raise OptionError(
             "An answer is not a cell index", hint="give whole numbers from 0 as text, or None"
         )
-    found: dict[str, str] = {}
+    by_digest: dict[str, str] = {}
     for digest, text in zip(reservation.digests, texts, strict=True):
-        if found.setdefault(digest, text) != text:
+        if by_digest.setdefault(digest, text) != text:
             raise OptionError(
                 "The same question has two answers in one batch", hint="its answer is one"
             )
-    return found
+    return by_digest

@@ -127,6 +127,7 @@ class Entry:
     @property
     def expected_hash(self) -> str:
         """The hash that belongs to what the row says."""
+        # ``previous`` is among the fields, so a hash stands for the row and all rows before it.
         return digest(f"hartley ledger {FORMAT}", *map(str, self.fields[:-1]))
 
     @cached_property
@@ -154,7 +155,8 @@ def digest(*parts: str) -> str:
 def question_digest(dataset: str, version: str, schema: str, question: str) -> str:
     """Return the key of a resolved question: of public text alone, never of data.
 
-    The schema counts: under another one the same codes mean other values.
+    The schema counts: under another one the same codes mean other values. A digest of data must
+    never be shown: who knows everybody else's rows could hash every candidate for the last one.
     """
     return digest("question", dataset, version, schema, question)
 
@@ -290,6 +292,8 @@ def check_hash(entry: Entry) -> None:
 
 def continued(entry: Entry, previous: object, end: object, end_hash: object) -> Entry:
     """Return a row that is as it was written, and still where it was in the chain."""
+    # The row's own hash shows an edit by somebody who did not compute it anew. Who did is found by
+    # the row after it, or for the last row by the note, which still hold the old hash.
     check_hash(entry)
     if end is None:
         raise broken(NO_NOTE)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from hartley.agent.ledger.backup import back_up, export, restore, save_head
 from hartley.agent.ledger.chain import add_event, find
 from hartley.agent.ledger.charging import (
-    Prices,
+    BatchPrices,
     Reservation,
     charge,
     check_charge,
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from hartley.agent.ledger.entries import Entry, Head
     from hartley.agent.ledger.private import Secret
     from hartley.agent.ledger.state import Balance, Population
-    from hartley.agent.ledger.store import Store, Transaction
-    from hartley.agent.ledger.verification import OpenFactor, Report, Reprice
+    from hartley.agent.ledger.store import LedgerStore, Transaction
+    from hartley.agent.ledger.verification import LedgerReport, OpenFactor, Reprice
 
 __all__ = ["Charge", "Ledger", "Reservation", "State", "open_ledger"]
 
@@ -71,7 +71,7 @@ class Ledger:
         >>> ledger.close(); folder.cleanup()
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: LedgerStore) -> None:
         self._store = store
         self._end = weakref.finalize(self, store.close)
 
@@ -146,6 +146,8 @@ class Ledger:
                 keep_digest(self._store, transaction, content["version"], copy_digest)
             return entry
 
+        # Not tried again once it may be done: it would be recorded twice, and open columns charged
+        # twice, or it would be refused although it is there.
         return self._store.write(work, again=False)
 
     def reserve(  # noqa: PLR0913 - what a charge rests on, each by name
@@ -179,11 +181,13 @@ class Ledger:
         """
         given = {"note": note, "version": version, "schema": schema, "rules": rules}
         batch = read_batch(dataset, analyst, questions, **given)
-        prices = Prices(price)
-        found = self._store.read(lambda t: plan(t, batch))
-        if not found.unpaid:
-            return found.reservation(batch)
-        check_charge(found, prices)  # prices and refuses before anybody has to wait
+        prices = BatchPrices(price)
+        planned = self._store.read(lambda t: plan(t, batch))
+        if not planned.unpaid:
+            return planned.reservation(batch)
+        check_charge(planned, prices)  # prices and refuses before anybody has to wait
+        # One transaction at a time, which plans and checks again, so that under any concurrency the
+        # product of charges never passes 2^B. It is on disk before the caller may read any data.
         return self._store.write(lambda t: charge(t, batch, prices))
 
     def commit(self, reservation: Reservation, answers: Sequence[str | None]) -> Entry | None:
@@ -297,7 +301,7 @@ class Ledger:
         if not planned.unpaid:  # a repeat is free, whatever is left
             return None
         try:
-            check_charge(planned, Prices(price))
+            check_charge(planned, BatchPrices(price))
         except Refused as refused:
             return refused
         return None
@@ -336,7 +340,7 @@ class Ledger:
         *,
         open_factor: OpenFactor | None = None,
         since: Head | None = None,
-    ) -> Report:
+    ) -> LedgerReport:
         """Replay every row: hashes, balances, repeats, and prices where they can be computed.
 
         Args:
@@ -388,15 +392,15 @@ def open_ledger(address: str | os.PathLike[str], *, create: bool = True) -> Ledg
     """
     text = os.fspath(address)
     if text.startswith(("postgresql://", "postgres://")):
-        from hartley.agent.ledger.postgres import PostgresStore
+        from hartley.agent.ledger.postgres import PostgresLedgerStore
 
-        return Ledger(PostgresStore(text, create=create))
+        return Ledger(PostgresLedgerStore(text, create=create))
     path = text.removeprefix("sqlite:///")
     if not path or "://" in path or path == ":memory:":
         raise OptionError(
             "The address of the ledger is neither a file nor a database",
             hint="name a file, sqlite:///file or postgresql://user@host/database",
         )
-    from hartley.agent.ledger.sqlite import SqliteStore
+    from hartley.agent.ledger.sqlite import SqliteLedgerStore
 
-    return Ledger(SqliteStore(Path(path), create=create))
+    return Ledger(SqliteLedgerStore(Path(path), create=create))

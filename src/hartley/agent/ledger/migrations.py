@@ -75,8 +75,8 @@ def migrate(
     for entry in entries:
         _carry_over(transaction, dataset, entry, reserved)
     place = find(transaction, dataset)
-    told = {"format": 1, "hash": entries[-1].hash, "sequence": entries[-1].sequence}
-    add_row(transaction, place, "migrated", told)
+    content = {"format": 1, "hash": entries[-1].hash, "sequence": entries[-1].sequence}
+    add_row(transaction, place, "migrated", content)
 
 
 def _check_chain(entries: list[OldEntry], head: tuple[int, str]) -> None:
@@ -95,12 +95,12 @@ def _carry_over(
     transaction: Transaction, dataset: str, entry: OldEntry, reserved: dict[int, list[str]]
 ) -> None:
     """Write one old row as a new one, and remember the questions that it reserves."""
-    told = json.loads(entry.content)
+    old_content = json.loads(entry.content)
     if entry.kind == "reserve":
-        reserved[entry.sequence] = _carry_reserve(transaction, dataset, entry, told)
+        reserved[entry.sequence] = _carry_reserve(transaction, dataset, entry, old_content)
     elif entry.kind == "commit":
-        texts = [NULL if answer is None else answer for answer in told["answers"]]
-        answers = dict(zip(reserved[told["reserve"]], texts, strict=True))
+        texts = [NULL if answer is None else answer for answer in old_content["answers"]]
+        answers = dict(zip(reserved[old_content["reserve"]], texts, strict=True))
         place = find(transaction, dataset, entry.analyst)
         content = {"answers": answers, "version": place.standing.version}
         row = add_row(transaction, place, "commit", content, time=entry.time)
@@ -108,20 +108,22 @@ def _carry_over(
     else:
         before = None if entry.kind == "created" else find(transaction, dataset)
         standing, account = (before.standing, before.account) if before else (None, Account())
-        told.pop("dataset", None)
+        old_content.pop("dataset", None)
         if entry.kind in {"created", "budget"}:
-            told |= {
+            old_content |= {
                 "before": None if standing is None else str(standing.budget),
-                "promise": promise(parse_number(told["bits"], name="the budget")),
+                "promise": promise(parse_number(old_content["bits"], name="the budget")),
             }
         else:
-            told["rules"] = entry.rules
-        told["open_charge"] = told.get("open_factor", "1")
-        add_settled(transaction, dataset, "", entry.kind, told, standing, account, entry.time)
+            old_content["rules"] = entry.rules
+        old_content["open_charge"] = old_content.get("open_factor", "1")
+        add_settled(
+            transaction, dataset, "", entry.kind, old_content, standing, account, entry.time
+        )
 
 
 def _carry_reserve(
-    transaction: Transaction, dataset: str, entry: OldEntry, told: dict[str, Any]
+    transaction: Transaction, dataset: str, entry: OldEntry, old_content: dict[str, Any]
 ) -> list[str]:
     place = find(transaction, dataset, entry.analyst)
     standing, cells = place.standing, read_integer(entry.cells)
@@ -131,16 +133,16 @@ def _carry_reserve(
         account=replace(place.account, spent=place.account.spent * cells),
     )
     content = {
-        "fresh": list(range(len(told["questions"]))),
+        "fresh": list(range(len(old_content["questions"]))),
         "version": standing.version,
-        **told,
+        **old_content,
     }
     row = add_row(
         transaction, after, "reserve", content, cells=cells, account_cells=cells, time=entry.time
     )
     digests = [
         question_digest(dataset, standing.version, standing.schema, canonical(question))
-        for question in told["questions"]
+        for question in old_content["questions"]
     ]
     transaction.note_asked(digests, place.holder, row.sequence)
     return digests

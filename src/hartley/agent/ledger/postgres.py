@@ -11,7 +11,7 @@ from hartley.agent.ledger.entries import FORMAT
 from hartley.agent.ledger.migrations import migrate
 from hartley.agent.ledger.store import (
     ATTEMPTS,
-    Store,
+    LedgerStore,
     Transaction,
     check_format,
     format_noted,
@@ -57,13 +57,15 @@ CREATE OR REPLACE FUNCTION hartley_refuse() RETURNS trigger LANGUAGE plpgsql AS
 CREATE TRIGGER hartley_entries_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON hartley_entries
     FOR EACH STATEMENT EXECUTE FUNCTION hartley_refuse();
 """
+WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED"
+"""Whatever the default of the server or the role is; why, says ``write``."""
 CANNOT_WRITE = {"25006", "42501"}
 """A server that only follows another one, and a role that may only read."""
 SETTINGS = "-c synchronous_commit=on -c client_encoding=UTF8"
 """A charge counts when it is on the disk, whatever the server's default."""
 
 
-class PostgresStore(Store):
+class PostgresLedgerStore(LedgerStore):
     """A ledger in a database on a server.
 
     Writers take turns through an advisory lock that ends with the transaction, so that every
@@ -105,12 +107,12 @@ class PostgresStore(Store):
         )
 
     def _prepare(self, *, create: bool) -> None:
-        found = self.read(_format_of)
-        if found is None and not create:
+        noted = self.read(_format_of)
+        if noted is None and not create:
             raise InputError(f"The database {self.name} holds no ledger", hint="check the address")
-        if found is None:
+        if noted is None:
             self.write(_create)
-        elif not check_format(found, self.name):
+        elif not check_format(noted, self.name):
             self.write(_migrate)
 
     def read(self, work: Callable[[Transaction], T]) -> T:
@@ -121,11 +123,14 @@ class PostgresStore(Store):
         """Do something alone; it is on the server's disk when this returns."""
 
         def alone(transaction: Transaction) -> T:
+            # Before the first look: READ COMMITTED lets every statement see what is committed when
+            # it begins, and with the lock held nobody commits in between. A stricter isolation
+            # would fix what is seen when the lock is asked for, before others are done.
             transaction.run(f"SELECT pg_advisory_xact_lock({LOCK})", ())
             return work(transaction)
 
         with self.pool.writer:
-            return self._attempt(alone, "BEGIN", again=again)
+            return self._attempt(alone, WRITING, again=again)
 
     def _attempt(self, work: Callable[[Transaction], T], begin: str, *, again: bool) -> T:
         """Work through a lost connection; what may have been finished is repeated only if told."""
@@ -136,10 +141,12 @@ class PostgresStore(Store):
                     return _transact(connection, work, begin, ending)
             except self._psycopg.OperationalError as error:
                 self.pool.forget()  # they lead to the same server, which may have gone
+                # A connection that is lost during COMMIT leaves open whether it was done. A charge
+                # is found by its digests when it is tried again; an event is not.
                 if not left or (ending and not again):
                     raise lasting(error, self.name) from None
             except self._psycopg.Error as error:
-                if error.sqlstate in CANNOT_WRITE and begin == "BEGIN":
+                if error.sqlstate in CANNOT_WRITE and begin == WRITING:
                     raise only_read(self.name) from None
                 raise lasting(error, self.name) from None
         raise AssertionError
@@ -255,9 +262,9 @@ def _create(transaction: Transaction) -> None:
 
 
 def _migrate(transaction: Transaction) -> None:
-    found = _format_of(transaction)
-    if found is not None and found < FORMAT:
-        migrate(transaction, found, _create_tables)
+    noted = _format_of(transaction)
+    if noted is not None and noted < FORMAT:
+        migrate(transaction, noted, _create_tables)
 
 
 def _create_tables(transaction: Transaction) -> None:

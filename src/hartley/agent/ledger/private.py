@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from hartley.agent.ledger.entries import broken
 
 if TYPE_CHECKING:
-    from hartley.agent.ledger.store import Store, Transaction
+    from hartley.agent.ledger.store import LedgerStore, Transaction
 
 TABLE = "hartley_private"
 CREATE = f"CREATE TABLE {TABLE} (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
@@ -28,23 +28,23 @@ class Secret:
     key: bytes = field(repr=False)
 
 
-def read_secret(store: Store) -> Secret:
+def read_secret(store: LedgerStore) -> Secret:
     """Return the name and the key of a ledger; draw them where it has none yet."""
     return store.read(lambda t: _secret(store, t)) or store.write(lambda t: _draw(store, t))
 
 
-def read_digest(store: Store, version: str) -> str | None:
+def read_digest(store: LedgerStore, version: str) -> str | None:
     """Return the digest of the copy of a version, None where none was kept."""
     return store.read(lambda t: _value(store, t, COPY + version))
 
 
-def keep_digest(store: Store, transaction: Transaction, version: str, digest: str) -> None:
+def keep_digest(store: LedgerStore, transaction: Transaction, version: str, digest: str) -> None:
     """Keep the digest of the copy of a version, in the place of an earlier one."""
     _create(store, transaction)
     _put(transaction, COPY + version, digest)
 
 
-def _secret(store: Store, transaction: Transaction) -> Secret | None:
+def _secret(store: LedgerStore, transaction: Transaction) -> Secret | None:
     name, key = (_value(store, transaction, what) for what in (LEDGER, KEY))
     if name is None or key is None:
         return None
@@ -54,7 +54,7 @@ def _secret(store: Store, transaction: Transaction) -> Secret | None:
         raise broken("the key of its copies is not one that a ledger draws") from None
 
 
-def _draw(store: Store, transaction: Transaction) -> Secret:
+def _draw(store: LedgerStore, transaction: Transaction) -> Secret:
     known = _secret(store, transaction)  # another process may have been quicker
     if known is not None:
         return known
@@ -65,17 +65,17 @@ def _draw(store: Store, transaction: Transaction) -> Secret:
     return drawn
 
 
-def _create(store: Store, transaction: Transaction) -> None:
+def _create(store: LedgerStore, transaction: Transaction) -> None:
     if not store.holds_table(transaction, TABLE):
         transaction.run(CREATE, ())
         store.shield(transaction, TABLE)
 
 
-def _value(store: Store, transaction: Transaction, name: str) -> str | None:
+def _value(store: LedgerStore, transaction: Transaction, name: str) -> str | None:
     if not store.holds_table(transaction, TABLE):
         return None
-    found = transaction.run(f"SELECT value FROM {TABLE} WHERE name = ?", (name,))  # noqa: S608 - our own name
-    return str(found[0][0]) if found else None
+    rows = transaction.run(f"SELECT value FROM {TABLE} WHERE name = ?", (name,))  # noqa: S608 - our own name
+    return str(rows[0][0]) if rows else None
 
 
 def _put(transaction: Transaction, name: str, value: str) -> None:

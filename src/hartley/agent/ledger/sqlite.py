@@ -17,7 +17,7 @@ from hartley.agent.ledger.migrations import migrate
 from hartley.agent.ledger.private import TABLE
 from hartley.agent.ledger.store import (
     ATTEMPTS,
-    Store,
+    LedgerStore,
     Transaction,
     check_format,
     format_noted,
@@ -65,7 +65,7 @@ CREATE TRIGGER hartley_entries_remain BEFORE DELETE ON hartley_entries
 """The triggers are a seat belt against slips; who means it finds a way, and `verify` finds it."""
 
 
-class SqliteStore(Store):
+class SqliteLedgerStore(LedgerStore):
     """A ledger in one file, shared by threads and processes of one machine."""
 
     path: Path
@@ -104,6 +104,8 @@ class SqliteStore(Store):
             uri=self._place.startswith("file:"),
         )
         try:
+            # With a write-ahead log, NORMAL may lose the last commits when the power fails: a
+            # charge would be forgotten whose answer was shown.
             connection.execute("PRAGMA synchronous = FULL")
         except BaseException:
             connection.close()
@@ -144,9 +146,9 @@ class SqliteStore(Store):
             _create_tables(transaction)
 
     def _migrate(self, transaction: Transaction) -> None:
-        found = self._format(transaction)
-        if found is not None and found < FORMAT:  # another process may have been quicker
-            migrate(transaction, found, _create_tables)
+        noted = self._format(transaction)
+        if noted is not None and noted < FORMAT:  # another process may have been quicker
+            migrate(transaction, noted, _create_tables)
 
     # --- a file or a folder that can only be read ---
 
@@ -236,6 +238,8 @@ class SqliteStore(Store):
         del again  # what SQLite did not finish left no trace
         if self.only_reads:
             raise only_read(self.name)
+        # IMMEDIATE takes the lock of the writer before anything is read. A transaction that begins
+        # by reading could find, when it comes to write, that what it read is no longer true.
         with self.pool.writer:
             return self._attempt(work, "BEGIN IMMEDIATE")
 

@@ -27,7 +27,7 @@ from hartley.agent.ledger.entries import (
 from hartley.agent.ledger.terms import terms_of
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least, bits_at_most, floor_power, parse_number
-from hartley.guarantees.promise import up_bits
+from hartley.wording import bits_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,8 +67,8 @@ class Population:
 def read_fund(entry: Entry) -> Fund:
     """Read how a population stood after one of its rows."""
     try:
-        told = json.loads(entry.state)
-        return Fund(Fraction(told["budget"]), read_integer(told["spent"]))
+        plain = json.loads(entry.state)
+        return Fund(Fraction(plain["budget"]), read_integer(plain["spent"]))
     except STRANGE:
         raise unreadable(entry) from None
 
@@ -91,6 +91,8 @@ def find_population(
     members = _members(transaction, name)
     if standing is not None:
         members[dataset] = standing
+    # Theorem (population): the product over all datasets, their open columns counted over all
+    # versions, and what is charged to the population itself.
     spent = fund.spent * math.prod(member.open * member.spent for member in members.values())
     return Population(name, Balance(fund.budget, spent), tuple(sorted(members)))
 
@@ -117,12 +119,14 @@ def check_member(
         after: how it would stand.
         terms: of its schema then.
     """
-    left = None if before is None else before.population
-    if before is not None and left is not None and after.population != left and before.charged:
+    former = None if before is None else before.population
+    # The promise of a population is about everything that its datasets told, so a dataset that was
+    # charged cannot leave. For the same reason a dataset joins with its whole history.
+    if before is not None and former is not None and after.population != former and before.charged:
         raise Refused(
-            f"The dataset '{dataset}' cannot leave the population '{left}' any more: what was "
+            f"The dataset '{dataset}' cannot leave the population '{former}' any more: what was "
             "charged to it was charged to all",
-            hint=f'keep population = "{left}" in its schema',
+            hint=f'keep population = "{former}" in its schema',
         )
     if after.population is None:
         return
@@ -134,6 +138,7 @@ def check_member(
             hint=f"record its budget first: hartley ledger population '{name}' --budget BITS "
             'LEDGER, or ledger.record(name, "population", {"bits": ...})',
         )
+    # "The same unit is needed because the person whose data vary must be one in all datasets."
     for other, its_terms in member_terms(transaction, population.datasets, dataset).items():
         if its_terms.unit != terms.unit:
             raise OptionError(
@@ -155,12 +160,12 @@ def member_terms(
     transaction: Transaction, datasets: tuple[str, ...], leaving_out: str
 ) -> dict[str, Terms]:
     """Return what the schemas of some datasets say, by their name."""
-    found = {}
+    terms = {}
     for row in transaction.latest_of_all():
         if row.dataset in datasets and row.dataset != leaving_out:
             declared = transaction.entry(read_standing(row)[0].schema_row)
-            found[row.dataset] = terms_of(declared.told.get("schema") if declared else None)
-    return found
+            terms[row.dataset] = terms_of(declared.told.get("schema") if declared else None)
+    return terms
 
 
 def problem_of_population(name: str, balance: Balance) -> str | None:
@@ -190,8 +195,8 @@ def add_population(transaction: Transaction, name: str, content: Mapping[str, An
     """Record a population, or another budget of it; refused where more is spent already."""
     row = transaction.latest("", name)
     before = None if row is None else read_fund(row)
-    told = settle_population(content, before)
-    fund = replace(before or Fund(Fraction(0)), budget=Fraction(told["bits"]))
+    settled = settle_population(content, before)
+    fund = replace(before or Fund(Fraction(0)), budget=Fraction(settled["bits"]))
     known = None if before is None else find_population(transaction, name)
     spent = 1 if known is None else known.balance.spent
     if not Balance(fund.budget, spent).holds(1):
@@ -206,7 +211,7 @@ def add_population(transaction: Transaction, name: str, content: Mapping[str, An
         analyst="",
         account=name,
         kind="population",
-        content=canonical(told),
+        content=canonical(settled),
         cells="1",
         account_cells="1",
         schema="",
@@ -249,6 +254,8 @@ class Balance:
 
     def holds(self, cells: int) -> bool:
         """Tell whether a further charge fits, without the cost of a division."""
+        # The condition of the theorem: M times all charges times this one is at most floor(2^B),
+        # in exact integers. The budget of the population must hold it too.
         wider = self.population
         return self.spent * cells <= self.limit and (wider is None or wider.balance.holds(cells))
 
@@ -321,10 +328,13 @@ class Standing:
     @property
     def balance(self) -> Balance:
         """What all analysts together may spend."""
+        # ``open`` is the factor M of the theorem, over all versions.
         return Balance(self.budget, self.open * self.spent)
 
     def balance_of(self, account: Account) -> Balance:
         """What one account may spend."""
+        # Allowances are hard partitions: their bits add up to no more than the budget, so the
+        # products of all accounts together stay within floor(2^B).
         free = self.budget - self.allotted
         return Balance(free if account.bits is None else account.bits, account.spent)
 
@@ -353,23 +363,23 @@ class Standing:
 def read_standing(entry: Entry) -> tuple[Standing, Account]:
     """Read how the dataset and the account of a row stood after it."""
     try:
-        told = json.loads(entry.state)
-        bits = told["account"]["bits"]
+        plain = json.loads(entry.state)
+        bits = plain["account"]["bits"]
         account = Account(
-            None if bits is None else Fraction(bits), read_integer(told["account"]["spent"])
+            None if bits is None else Fraction(bits), read_integer(plain["account"]["spent"])
         )
         standing = Standing(
-            budget=Fraction(told["budget"]),
-            allotted=Fraction(told["allotted"]),
-            open=read_integer(told["open"]),
-            factor=read_integer(told["factor"]),
-            spent=read_integer(told["spent"]),
-            version=told["version"],
-            rows=told["rows"],
-            schema_row=told["schema_row"],
+            budget=Fraction(plain["budget"]),
+            allotted=Fraction(plain["allotted"]),
+            open=read_integer(plain["open"]),
+            factor=read_integer(plain["factor"]),
+            spent=read_integer(plain["spent"]),
+            version=plain["version"],
+            rows=plain["rows"],
+            schema_row=plain["schema_row"],
             schema=entry.schema,
             rules=entry.rules,
-            population=told.get("population"),
+            population=plain.get("population"),
         )
     except STRANGE:
         raise unreadable(entry) from None
@@ -388,31 +398,32 @@ def settle(
 
     A version that is not given is drawn at random; raising a budget shows the new promise.
     """
+    # Events are public. Only fields that are known here are kept, so nothing private slips in.
     check_words(kind, content)
-    told: dict[str, Any] = {name: str(content[name]) for name in ("note",) if name in content}
+    settled: dict[str, Any] = {name: str(content[name]) for name in ("note",) if name in content}
     if kind in {"created", "schema"}:
-        told["schema"] = needed(content, "schema", kind)
+        settled["schema"] = needed(content, "schema", kind)
     # A schema that comes with a version is of other data: both are charged in one row.
     if kind in {"created", "version", "erasure"} or (kind == "schema" and "version" in content):
-        told["rows"] = _rows(content.get("rows"))
-        told["version"] = _version(content.get("version"))
+        settled["rows"] = _rows(content.get("rows"))
+        settled["version"] = _version(content.get("version"))
     if kind in {"created", "version", "erasure", "schema"}:
         factor = _factor(content.get("open_factor", 1 if standing is None else standing.factor))
-        told["open_factor"] = write_integer(factor)
-        told["open_charge"] = write_integer(_factor(content.get("open_charge", factor)))
+        settled["open_factor"] = write_integer(factor)
+        settled["open_charge"] = write_integer(_factor(content.get("open_charge", factor)))
         rules = content.get("rules", "1" if standing is None else standing.rules)
-        told["rules"] = check_name(str(rules), what="pricing rules")
+        settled["rules"] = check_name(str(rules), what="pricing rules")
     if kind in {"created", "budget", "allowance"}:
         bits = parse_number(needed(content, "bits", kind), name="the number of bits")
-        told["bits"] = str(bits)
+        settled["bits"] = str(bits)
         cells_within(bits)  # refuses what is out of reach
         if kind == "allowance":
-            told["analyst"] = check_name(content.get("analyst"), what="analyst")
-            told["before"] = str(account.bits) if account and account.bits is not None else None
+            settled["analyst"] = check_name(content.get("analyst"), what="analyst")
+            settled["before"] = str(account.bits) if account and account.bits is not None else None
         else:
-            told["before"] = None if standing is None else str(standing.budget)
-            told["promise"] = promise(bits)
-    return told
+            settled["before"] = None if standing is None else str(standing.budget)
+            settled["promise"] = promise(bits)
+    return settled
 
 
 def check_words(kind: str, content: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -427,10 +438,10 @@ def check_words(kind: str, content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def after_event(
-    standing: Standing | None, account: Account, kind: str, told: Mapping[str, Any], row: int
+    standing: Standing | None, account: Account, kind: str, settled: Mapping[str, Any], row: int
 ) -> tuple[Standing, Account]:
     """Return how a dataset and an account stand after an event in a row of the ledger."""
-    bits = Fraction(told["bits"]) if "bits" in told else Fraction(0)
+    bits = Fraction(settled["bits"]) if "bits" in settled else Fraction(0)
     if standing is None:
         standing = Standing(bits, Fraction(0), 1, 1, 1, "", None, row, "", "")
     elif kind == "migrated":
@@ -440,19 +451,21 @@ def after_event(
     if kind == "allowance":
         allotted = standing.allotted - (account.bits or 0) + bits
         return replace(standing, allotted=allotted), replace(account, bits=bits)
-    charge = read_integer(told["open_charge"])
+    # Every version of the data has open columns of its own to pay for: the factors multiply.
+    charge = read_integer(settled["open_charge"])
     standing = replace(
         standing,
         open=multiply(standing.open, charge),
-        factor=read_integer(told["open_factor"]),
-        rules=told["rules"],
+        factor=read_integer(settled["open_factor"]),
+        rules=settled["rules"],
     )
-    if "version" in told:
-        standing = replace(standing, version=told["version"], rows=told["rows"])
-    if "schema" in told:
-        version = schema_version(told["schema"])
-        population = terms_of(told["schema"]).population
+    if "version" in settled:
+        standing = replace(standing, version=settled["version"], rows=settled["rows"])
+    if "schema" in settled:
+        version = schema_version(settled["schema"])
+        population = terms_of(settled["schema"]).population
         standing = replace(standing, schema=version, schema_row=row, population=population)
+    # The account of an event that charges open columns is the one that no allowance sets aside.
     return standing, replace(account, spent=multiply(account.spent, charge))
 
 
@@ -478,7 +491,7 @@ def check_event(before: Standing | None, standing: Standing, account: Account, k
         )
     charge = standing.open // (1 if before is None else before.open)
     raise Refused(
-        f"The open columns cost {up_bits(bits_at_least(charge))}: {problem}",
+        f"The open columns cost {bits_up(bits_at_least(charge))}: {problem}",
         hint="raise the budget first, or open fewer columns",
         requested=bits_at_least(charge),
         remaining=None if before is None else before.balance.remaining,
@@ -520,7 +533,10 @@ def needed(content: Mapping[str, Any], name: str, kind: str) -> Any:  # noqa: AN
 
 
 def _version(version: object) -> str:
-    """Return a random name; one that is given must look like one, and be so."""
+    """Return a random name; one that is given must look like one, and be so.
+
+    It is public. A name computed from the data would tell who knows all rows but one which it is.
+    """
     if version is None:
         return secrets.token_hex(8)
     if isinstance(version, str) and RANDOM.fullmatch(version):

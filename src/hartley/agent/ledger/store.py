@@ -149,18 +149,18 @@ class Transaction:
     def entries(self, start: int = FIRST, *, dataset: str | None = None) -> Iterator[Entry]:
         """Yield rows in order, a page at a time, even those before the first that are no rows."""
         chosen = "sequence >= ?" if dataset is None else "dataset = ? AND sequence >= ?"
-        kept = () if dataset is None else (dataset,)
+        of_dataset = () if dataset is None else (dataset,)
         while True:
-            found = self.run(
+            page = self.run(
                 f"SELECT {COLUMNS} FROM hartley_entries WHERE {chosen} "  # noqa: S608 - our own words
                 f"ORDER BY sequence LIMIT {PAGE}",
-                (*kept, start),
+                (*of_dataset, start),
             )
-            for row in found:
+            for row in page:
                 yield Entry(*row)
-            if len(found) < PAGE:
+            if len(page) < PAGE:
                 return
-            start = found[-1][0] + 1
+            start = page[-1][0] + 1
 
     def append(self, entry: Entry) -> None:
         """Add a row and move the note where the chain ends."""
@@ -209,8 +209,8 @@ class Transaction:
             "AND kind IN ('created', 'version', 'erasure', 'schema') ORDER BY sequence",
             (dataset, until),
         )
-        told = [json.loads(row[0]) for row in rows]
-        return [content["version"] for content in told if "version" in content]
+        events = [json.loads(row[0]) for row in rows]
+        return [content["version"] for content in events if "version" in content]
 
     def all_versions(self) -> dict[str, list[str]]:
         """Name the versions of every dataset."""
@@ -230,6 +230,8 @@ class Transaction:
 
         Both are what rows of the chain say; an index that says anything else is refused.
         """
+        # The indexes have no hash, so each line is looked up in its row: a forged one would make a
+        # question free that nobody paid for, or give an answer that no engine computed.
         asked = self._by_digest("digest, account, sequence", "hartley_asked", digests, until)
         answers = self._by_digest("digest, answer, sequence", "hartley_answers", digests, until)
         rows = self._several({row[2] for row in (*asked, *answers)})
@@ -277,12 +279,12 @@ class Transaction:
             raise broken("its index lacks an answer that its rows give")
 
     def _by_digest(self, columns: str, table: str, digests: Sequence[str], until: int) -> list[Any]:
-        wanted, found = sorted(set(digests)), []
+        wanted, lines = sorted(set(digests)), []
         for start in range(0, len(wanted), PAGE):
             page = wanted[start : start + PAGE]
             where = f"digest IN ({_marks(page)}) AND NOT sequence > ?"
-            found += self.run(f"SELECT {columns} FROM {table} WHERE {where}", (*page, until))  # noqa: S608 - our own words
-        return found
+            lines += self.run(f"SELECT {columns} FROM {table} WHERE {where}", (*page, until))  # noqa: S608 - our own words
+        return lines
 
     def note_asked(self, digests: Sequence[str], account: str, sequence: int) -> None:
         """Index the questions that a row charges an account for."""
@@ -300,14 +302,14 @@ class Transaction:
 
     def unanswered(self, dataset: str) -> list[int]:
         """Return the rows with a question that was charged and never answered."""
-        found = self.run(
+        rows = self.run(
             "SELECT DISTINCT a.sequence FROM hartley_asked a "
             "JOIN hartley_entries e ON e.sequence = a.sequence "
             "LEFT JOIN hartley_answers w ON w.digest = a.digest "
             "WHERE w.digest IS NULL AND e.dataset = ? ORDER BY a.sequence",
             (dataset,),
         )
-        return [row[0] for row in found]
+        return [row[0] for row in rows]
 
     def charges(self, dataset: str) -> tuple[int, int]:
         """Return how many batches of a dataset were paid for, and how many questions in them."""
@@ -330,7 +332,7 @@ class Transaction:
         )
 
 
-class Store(ABC):
+class LedgerStore(ABC):
     """A database that keeps a ledger."""
 
     name: str

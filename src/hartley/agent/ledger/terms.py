@@ -2,7 +2,7 @@
 
 A charge bounds what one unit can lose, so it means nothing for another unit. What else a schema
 says is about the version of the data that it came with: the charges for that version were made
-under it. The argument is in docs/accountant.md, "Schemas that change".
+under it. The argument is in docs/accountant.md, "Versions and schemas that change".
 """
 
 from __future__ import annotations
@@ -90,24 +90,26 @@ def _but_kind(column: Mapping[str, Any]) -> str:
 
 
 def problem_of_schema(
-    before: Terms, after: Terms, told: Mapping[str, Any], *, charged: bool, rows: int | None
+    before: Terms, after: Terms, settled: Mapping[str, Any], *, charged: bool, rows: int | None
 ) -> str | None:
     """Say what an event with another schema may not change, if it does.
 
     Args:
         before: of the schema that the dataset had.
         after: of the one in the event.
-        told: the event as the ledger keeps it.
+        settled: the event as the ledger keeps it.
         charged: whether anything was charged, of any version, open columns included.
         rows: how many rows the data had before the event, where that is public.
     """
+    # "The unit stays once anything was charged": c children for one row are up to c^r for r rows.
     if charged and before.unit != after.unit:
         return (
             f"what was charged was counted for {before.unit_in_words}, and is nothing for "
             f"{after.unit_in_words}"
         )
-    full = read_integer(told["open_charge"]) >= read_integer(told["open_factor"])
-    if "version" in told:
+    full = read_integer(settled["open_charge"]) >= read_integer(settled["open_factor"])
+    # New data: each version is priced under its own schema, so all else may change.
+    if "version" in settled:
         return None if full else "new data pay for all of their open columns"
     return _problem_of_same_data(before, after, rows, full_charge=full)
 

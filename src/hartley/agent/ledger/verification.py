@@ -36,7 +36,7 @@ from hartley.agent.ledger.state import (
 from hartley.agent.ledger.store import FIRST
 from hartley.agent.ledger.terms import problem_of_schema, terms_of
 from hartley.errors import EngineError, HartleyError
-from hartley.guarantees.promise import counted
+from hartley.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -96,7 +96,7 @@ class Past:
 
 
 @dataclass(frozen=True)
-class Report:
+class LedgerReport:
     """What a check of the whole ledger found."""
 
     holds: bool
@@ -148,7 +148,7 @@ class Replay:
         self.accounts: dict[tuple[str, str], Account] = {}
         self.schemas: dict[str, Any] = {}
         self.funds: dict[str, Fund] = {}
-        self.told: dict[str, int] = {}
+        self.charged_to: dict[str, int] = {}
         """The product of everything charged to each population."""
         self.versions: set[tuple[str, str]] = set()
         self.asked: dict[tuple[str, str], int] = {}
@@ -161,12 +161,16 @@ class Replay:
             self.last, self.standings, self.accounts = past.last, past.standings, past.accounts
             self.schemas, self.funds = past.schemas, past.funds
             for name, fund in self.funds.items():
-                self.told[name] = fund.spent
+                self.charged_to[name] = fund.spent
                 for member in self._members(name):
-                    self.told[name] *= member.open * member.spent
+                    self.charged_to[name] *= member.open * member.spent
 
     def step(self, entry: Entry) -> None:
-        """Check one more row; raise what is wrong with it."""
+        """Check one more row; raise what is wrong with it.
+
+        First the chain, then what the row says: each number in it is computed from the rows before,
+        by the functions that write rows, and never believed.
+        """
         number = 1 if self.last is None else self.last.sequence + 1
         if entry.sequence != number:
             raise Broken(f"row {number} is missing")
@@ -197,6 +201,7 @@ class Replay:
             standing, account = self._reserve(entry)
         else:
             standing, account = self._commit(entry)
+        # Written again and compared as text: a state has one spelling, so nothing hides in it.
         if entry.state != standing.written(account):
             raise Broken(f"row {entry.sequence} holds another balance than the rows give")
         if (entry.schema, entry.rules) != (standing.schema, standing.rules):
@@ -207,34 +212,34 @@ class Replay:
     # --- populations ---
 
     def _population(self, entry: Entry) -> None:
-        name, told = entry.account, entry.told
+        name, content = entry.account, entry.told
         rest = (entry.dataset, entry.analyst, entry.schema, entry.rules)
         if not name or rest != ("", "", "", "") or (entry.cells, entry.account_cells) != ("1", "1"):
             raise Broken(f"row {entry.sequence} is not one that a ledger writes")
         before = self.funds.get(name)
-        given = {word: value for word, value in told.items() if word in MAY_SAY["population"]}
-        if told != settle_population(given, before):
+        given = {word: value for word, value in content.items() if word in MAY_SAY["population"]}
+        if content != settle_population(given, before):
             raise Broken(f"row {entry.sequence} says something that a ledger does not")
-        fund = replace(before or Fund(Fraction(0)), budget=Fraction(told["bits"]))
+        fund = replace(before or Fund(Fraction(0)), budget=Fraction(content["bits"]))
         if entry.state != fund.written():
             raise Broken(f"row {entry.sequence} holds another balance than the rows give")
         self.funds[name] = fund
         self._charge_population(entry, name, 1)
 
     def _charge_population(self, entry: Entry, name: str, cells: int) -> None:
-        self.told[name] = self.told.get(name, 1) * cells
-        balance = Balance(self.funds[name].budget, self.told[name])
+        self.charged_to[name] = self.charged_to.get(name, 1) * cells
+        balance = Balance(self.funds[name].budget, self.charged_to[name])
         problem = problem_of_population(name, balance)
         if problem:
             raise Broken(f"after row {entry.sequence} {problem}")
 
     def _members(self, name: str) -> list[Standing]:
-        return [one for one in self.standings.values() if one.population == name]
+        return [standing for standing in self.standings.values() if standing.population == name]
 
     def _check_member(self, entry: Entry, before: Standing | None, after: Standing) -> None:
         """Check that a dataset joins, stays in and leaves a population as it may."""
-        left = None if before is None else before.population
-        if before is not None and left not in {None, after.population} and before.charged:
+        former = None if before is None else before.population
+        if before is not None and former not in {None, after.population} and before.charged:
             raise Broken(f"row {entry.sequence} takes a dataset out of a population")
         name = after.population
         if name is None:
@@ -244,12 +249,12 @@ class Replay:
         if "schema" in entry.told:
             units = {
                 self._terms(dataset).unit
-                for dataset, one in self.standings.items()
-                if one.population == name and dataset != entry.dataset
+                for dataset, standing in self.standings.items()
+                if standing.population == name and dataset != entry.dataset
             }
             if units - {terms_of(entry.told["schema"]).unit}:
                 raise Broken(f"row {entry.sequence} has another unit than its population")
-        joins = left != name
+        joins = former != name  # with its whole history: the promise is about all of it
         cells = after.open * after.spent if joins else read_integer(entry.cells)
         self._charge_population(entry, name, cells)
 
@@ -259,30 +264,30 @@ class Replay:
     # --- datasets ---
 
     def _event(self, entry: Entry) -> tuple[Standing, Account]:
-        told = entry.told
-        holder = told["analyst"] if entry.kind == "allowance" else ""
+        content = entry.told
+        holder = content["analyst"] if entry.kind == "allowance" else ""
         if (entry.account, entry.analyst) != (holder, holder):
             raise Broken(f"row {entry.sequence} charges the wrong account")
         before = self.standings.get(entry.dataset)
         account = self.accounts.get((entry.dataset, holder), Account())
-        standing, account = after_event(before, account, entry.kind, told, entry.sequence)
+        standing, account = after_event(before, account, entry.kind, content, entry.sequence)
         cells = write_integer(standing.open // (before.open if before else 1))
         if (entry.cells, entry.account_cells) != (cells, cells):
             raise Broken(f"row {entry.sequence} charges another factor than it says")
         problem = problem_after(standing, account, entry.kind)
         if problem:
             raise Broken(f"after row {entry.sequence} {problem}")
-        if "version" in told:
-            past = self._past is not None and self._past.had(entry.dataset, told["version"])
-            if past or (entry.dataset, told["version"]) in self.versions:
+        if "version" in content:
+            past = self._past is not None and self._past.had(entry.dataset, content["version"])
+            if past or (entry.dataset, content["version"]) in self.versions:
                 raise Broken(f"row {entry.sequence} names a version that was used before")
-            self.versions.add((entry.dataset, told["version"]))
+            self.versions.add((entry.dataset, content["version"]))
         self._check_member(entry, before, standing)
-        if "schema" in told:
+        if "schema" in content:
             if before is not None:
                 self._check_schema(entry, before)
-            self.schemas[entry.dataset] = told["schema"]
-        if "open_factor" in told:
+            self.schemas[entry.dataset] = content["schema"]
+        if "open_factor" in content:
             self._check_factor(entry)
         return standing, account
 
@@ -296,16 +301,21 @@ class Replay:
             rows=before.rows,
         )
         if problem:
+            # Ledgers of earlier versions let such rows through. They are as they were written, so
+            # the chain holds; what does not is the promise, and the report says so apart.
             text = f"row {entry.sequence} changes the schema of '{entry.dataset}', and {problem}"
             self.broken_promises.append((entry.sequence, text))
 
     def _check_factor(self, entry: Entry) -> None:
         """Compute anew what the open columns cost; a new version charges all of it."""
-        told = entry.told
+        content = entry.told
         if self._open_factor is None:
             return
         right = self._open_factor(self.schemas[entry.dataset], entry.rules)
-        wanted = [told["open_factor"], *([told["open_charge"]] if "version" in told else [])]
+        wanted = [
+            content["open_factor"],
+            *([content["open_charge"]] if "version" in content else []),
+        ]
         if right is not None and any(read_integer(factor) != right for factor in wanted):
             raise Broken(f"row {entry.sequence} charges another price than its open columns have")
 
@@ -317,12 +327,12 @@ class Replay:
         return holder
 
     def _reserve(self, entry: Entry) -> tuple[Standing, Account]:
-        holder, told = self._holder(entry), entry.told
+        holder, content = self._holder(entry), entry.told
         standing = self.standings[entry.dataset]
         account = self.accounts[entry.dataset, holder]
         digests = [
             question_digest(entry.dataset, standing.version, standing.schema, canonical(question))
-            for question in told["questions"]
+            for question in content["questions"]
         ]
         earlier = {} if self._past is None else self._past.paid(digests)
         fresh = [
@@ -334,9 +344,9 @@ class Replay:
             (digest, holder) in self.asked or holder in earlier.get(digest, ())
             for digest in digests
         )
-        if paid or len(set(digests)) != len(digests) or fresh != told["fresh"] or not digests:
+        if paid or len(set(digests)) != len(digests) or fresh != content["fresh"] or not digests:
             raise Broken(f"row {entry.sequence} charges for what was paid, or not for what was not")
-        if told["version"] != standing.version:
+        if content["version"] != standing.version:
             raise Broken(f"row {entry.sequence} is about another version of the data")
         cells, account_cells = read_integer(entry.cells), read_integer(entry.account_cells)
         self._check_price(entry, fresh, cells, account_cells)
@@ -360,10 +370,15 @@ class Replay:
             return
         questions = entry.told["questions"]
         schema = self.schemas[entry.dataset]
+        # Two prices: of all that the account was not charged for, and of what nobody was.
         right = self._reprice(schema, questions, entry.rules)
-        some = [questions[at] for at in fresh]
+        new_questions = [questions[at] for at in fresh]
         less = (
-            right if some == questions else self._reprice(schema, some, entry.rules) if some else 1
+            right
+            if new_questions == questions
+            else self._reprice(schema, new_questions, entry.rules)
+            if new_questions
+            else 1
         )
         if right is None or less is None:
             self.unpriced += 1
@@ -373,22 +388,22 @@ class Replay:
             self.repriced += 1
 
     def _commit(self, entry: Entry) -> tuple[Standing, Account]:
-        holder, told = self._holder(entry), entry.told
+        holder, content = self._holder(entry), entry.told
         if (entry.cells, entry.account_cells) != ("1", "1"):
             raise Broken(f"row {entry.sequence} charges for an answer that was paid for")
         answered: Collection[str] = ()
         earlier: Collection[str] = ()
         if self._past is not None:
-            earlier = self._past.paid(list(told["answers"]))
-            answered = self._past.answered(list(told["answers"]))
-        for digest, answer in told["answers"].items():
+            earlier = self._past.paid(list(content["answers"]))
+            answered = self._past.answered(list(content["answers"]))
+        for digest, answer in content["answers"].items():
             charged = digest in self.charged or digest in earlier
             if not charged or digest in self.answers or digest in answered:
                 raise Broken(f"row {entry.sequence} answers what was not asked, or twice")
             if not CELL_INDEX.fullmatch(answer):
                 raise Broken(f"row {entry.sequence} holds an answer that is none")
             self.answers[digest] = answer, entry.sequence
-        if not told["answers"]:
+        if not content["answers"]:
             raise Broken(f"row {entry.sequence} holds no answer")
         return self.standings[entry.dataset], self.accounts[entry.dataset, holder]
 
@@ -398,7 +413,7 @@ def replay(
     reprice: Reprice | None = None,
     open_factor: OpenFactor | None = None,
     past: Past | None = None,
-) -> tuple[Replay, Report]:
+) -> tuple[Replay, LedgerReport]:
     """Check rows from the first one, or from some past on, up to the first that does not hold."""
     state = Replay(reprice, open_factor, past)
     problem = bad = None
@@ -409,7 +424,7 @@ def replay(
             problem, bad = str(error), 1 if state.last is None else state.last.sequence + 1
             break
     rows = 0 if state.last is None else state.last.sequence
-    report = Report(
+    report = LedgerReport(
         holds=problem is None,
         rows=rows,
         first_bad=bad,
@@ -432,12 +447,12 @@ def verify(
     head: Head | None = None,
     open_factor: OpenFactor | None = None,
     since: Head | None = None,
-) -> Report:
+) -> LedgerReport:
     """Replay every row, or those after a saved head; then compare what lies beside the rows."""
     try:
         past = None if since is None else _past(transaction, since)
     except (Broken, EngineError) as error:
-        return Report(
+        return LedgerReport(
             holds=False,
             rows=0,
             first_bad=None,
@@ -469,7 +484,7 @@ def _past(transaction: Transaction, since: Head) -> Past:
     return Past(transaction, since, row)
 
 
-def _beside(transaction: Transaction, state: Replay, report: Report) -> str | None:
+def _beside(transaction: Transaction, state: Replay, report: LedgerReport) -> str | None:
     """Say what lies beside the rows and does not belong to them."""
     noted = transaction.head()
     if noted != report.head:

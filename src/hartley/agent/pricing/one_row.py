@@ -1,4 +1,8 @@
-"""One row a person: how many vectors of answers one record can cause, everybody else fixed."""
+"""One row a person: how many vectors of answers one record can cause, everybody else fixed.
+
+This implements the theorem (batch) of docs/accountant.md, section "One batch, one row a person":
+the smallest of the points, the product of single prices, and the sum over families of atoms.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +26,12 @@ from hartley.agent.questions.batch import Statistic
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from hartley.agent.pricing.atoms import Asked, Atoms, Range
-    from hartley.agent.pricing.regions import Grid, Vector
+    from hartley.agent.pricing.atoms import Asked, Atoms, IntRange
+    from hartley.agent.pricing.regions import CellGrid, Vector
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartPrice:
     """The bounds of questions that are priced together; the smallest counts."""
 
     questions: tuple[int, ...]
@@ -47,24 +51,28 @@ class Part:
 
 
 def price_part(
-    numbers: Sequence[int], atoms: Atoms, grids: Sequence[Grid], *, absent: bool
-) -> Part:
+    numbers: Sequence[int], atoms: Atoms, grids: Sequence[CellGrid], *, absent: bool
+) -> PartPrice:
     """Price questions that share private columns, at one type of a row.
 
     ``absent`` says that there may be no row at all; it adds a point that no question counts.
     """
-    found = atoms.atoms
-    if absent and all(atom.alive for atom in found):
-        found = (*found, Atom((), 1, ((0, 0),) * len(atoms.directions), 0))
-    outputs = [outputs_of(atom, atoms, grids) for atom in found]
-    joint = _shared(found, outputs, atoms, grids)
-    singles = product_within(lambda k: single(k, found, atoms, grids[k]), range(len(grids)), joint)
-    kinds = tuple([(atom.alive, amount) for atom, amount in zip(found, outputs, strict=True)])
-    return Part(tuple(numbers), atoms.columns, atoms.points + absent, singles, kinds, joint)
+    listed = atoms.atoms
+    # The absent record counts for nothing, so it belongs to the atom whose records no question
+    # counts. Without such an atom it is one of its own: two counts that share out all present
+    # records have 2 outputs, and 3 with somebody who may be absent.
+    if absent and all(atom.alive for atom in listed):
+        listed = (*listed, Atom((), 1, ((0, 0),) * len(atoms.directions), 0))
+    outputs = [outputs_of(atom, atoms, grids) for atom in listed]
+    joint = _shared(listed, outputs, atoms, grids)
+    singles = product_within(lambda k: single(k, listed, atoms, grids[k]), range(len(grids)), joint)
+    kinds = tuple([(atom.alive, amount) for atom, amount in zip(listed, outputs, strict=True)])
+    return PartPrice(tuple(numbers), atoms.columns, atoms.points + absent, singles, kinds, joint)
 
 
-def outputs_of(atom: Atom, atoms: Atoms, grids: Sequence[Grid]) -> int:
+def outputs_of(atom: Atom, atoms: Atoms, grids: Sequence[CellGrid]) -> int:
     """Return at most how many vectors of answers the records of one atom cause (F_a)."""
+    # Parallel directions are added first: their hyperplanes never meet.
     crossed: dict[Vector, int] = {}
     asked, places, ranges = atoms.asked, atoms.places, atom.ranges
     for k in atom.alive:
@@ -81,26 +89,29 @@ def outputs_of(atom: Atom, atoms: Atoms, grids: Sequence[Grid]) -> int:
     return min(atom.points, regions(crossed, points))
 
 
-def single(k: int, found: Sequence[Atom], atoms: Atoms, grid: Grid) -> int:
+def single(k: int, listed: Sequence[Atom], atoms: Atoms, grid: CellGrid) -> int:
     """Return the price of one question of the batch alone: inside, outside, and their hull."""
     question = atoms.asked[k]
-    inside = [atom for atom in found if k in atom.alive]
+    inside = [atom for atom in listed if k in atom.alive]
     order = question.statistic is Statistic.ORDER
+    # An order statistic of one cell still tells whether any row passed its filter.
     if not inside or (grid.constant and not order):
         return 1
-    outside = len(inside) < len(found)
+    outside = len(inside) < len(listed)
     if question.statistic is Statistic.COUNT:
         return 1 + outside
+    # Alone, the question does not tell its atoms apart, so their hull is one range.
     span = _hull(k, inside, atoms)
     held = reduce(or_, [atom.held for atom in inside])
     points = prod([atoms.size(column, held) for column, _ in question.direction])
     within = min(points, 1 + crossings(question, span, grid))
     if order or (question.statistic is Statistic.SUM and not outside):
         return within + outside
+    # A record outside adds 0: "for a lone filtered sum it is 1 + ceil(H/w)".
     return min(within + outside, 1 + crossings_of_hull(question, span, grid))
 
 
-def _hull(k: int, inside: Sequence[Atom], atoms: Atoms) -> Range:
+def _hull(k: int, inside: Sequence[Atom], atoms: Atoms) -> IntRange:
     """Return from where to where the direction of a question runs over some atoms."""
     place = atoms.places[k]
     spans = [atom.ranges[place] for atom in inside]
@@ -108,45 +119,48 @@ def _hull(k: int, inside: Sequence[Atom], atoms: Atoms) -> Range:
 
 
 def _shared(
-    found: Sequence[Atom], outputs: Sequence[int], atoms: Atoms, grids: Sequence[Grid]
+    listed: Sequence[Atom], outputs: Sequence[int], atoms: Atoms, grids: Sequence[CellGrid]
 ) -> int:
     """Add up the outputs of atoms, less those that atoms share.
 
     Atoms in which the same counts and order statistics hold differ in sums alone, and a record that
     adds nothing to any sum would be common to all of them. Counting it once and, for every atom,
-    only what lies beyond it gives a second bound. The smaller one counts.
+    only what lies beyond it gives a second bound. The smaller one counts. This is the paragraph
+    *Atoms together*.
     """
-    told = {
+    separating = {
         k
         for k, (question, grid) in enumerate(zip(atoms.asked, grids, strict=True))
         if question.statistic is Statistic.ORDER
         or (question.statistic is Statistic.COUNT and not grid.constant)
     }
     families: dict[tuple[int, ...], list[int]] = {}
-    for place, atom in enumerate(found):
-        families.setdefault(tuple([k for k in atom.alive if k in told]), []).append(place)
+    for place, atom in enumerate(listed):
+        families.setdefault(tuple([k for k in atom.alive if k in separating]), []).append(place)
     total = 0
-    for told_here, places in families.items():
-        plain = sum([outputs[place] for place in places])
-        if len(places) > 1 and _orders_agree(told_here, [found[p] for p in places], atoms, grids):
-            more = [_beyond_zero(found[p], atoms, grids, outputs[p]) for p in places]
-            plain = min(plain, 1 + sum(more))
-        total += plain
+    for family, places in families.items():
+        family_outputs = sum([outputs[place] for place in places])
+        # Atoms share an output only where every order statistic stays in one cell. With a largest
+        # value told beside a sum to which neither of two atoms adds anything, there are 2 outputs.
+        if len(places) > 1 and _orders_agree(family, [listed[p] for p in places], atoms, grids):
+            beyond = [_beyond_zero(listed[p], atoms, grids, outputs[p]) for p in places]
+            family_outputs = min(family_outputs, 1 + sum(beyond))
+        total += family_outputs
     return total
 
 
 def _orders_agree(
-    told: Sequence[int], members: Sequence[Atom], atoms: Atoms, grids: Sequence[Grid]
+    family: Sequence[int], members: Sequence[Atom], atoms: Atoms, grids: Sequence[CellGrid]
 ) -> bool:
     """Whether every order statistic has the same cell wherever the record lies in the atoms."""
     return not any(
         atoms.asked[k].statistic is Statistic.ORDER
         and crossings(atoms.asked[k], _hull(k, members, atoms), grids[k])
-        for k in told
+        for k in family
     )
 
 
-def _beyond_zero(atom: Atom, atoms: Atoms, grids: Sequence[Grid], outputs: int) -> int:
+def _beyond_zero(atom: Atom, atoms: Atoms, grids: Sequence[CellGrid], outputs: int) -> int:
     """Return how many of its outputs an atom adds to that of adding nothing, at most.
 
     Seen from there every form runs from zero, in a space with one dimension more where no record
@@ -158,11 +172,11 @@ def _beyond_zero(atom: Atom, atoms: Atoms, grids: Sequence[Grid], outputs: int) 
         if question.statistic in (Statistic.SUM, Statistic.SQUARES) and not grids[k].constant:
             sums.append((question, atom.ranges[atoms.places[k]], grids[k]))
     if len(sums) == 1:
-        return min(crossings_of_hull(*sums[0]), outputs)
+        return min(crossings_of_hull(*sums[0]), outputs)  # one form: boundaries on a line
     crossed: dict[Vector, int] = {}
     for question, span, grid in sums:
         if question.shift[0] != question.shift[1]:
-            return outputs
+            return outputs  # the constant is not one number, so it is no coordinate
         if amount := crossings_with_zero(question, span, grid):
             vector = _lifted(question)
             crossed[vector] = crossed.get(vector, 0) + amount

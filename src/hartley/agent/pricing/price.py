@@ -1,24 +1,27 @@
-"""What a batch costs, known before any data is touched."""
+"""What a batch costs, known before any data is touched; and the finest steps for a price.
+
+The theorem and its proof are in docs/accountant.md; this module is where they meet the agent.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import comb, prod
 from typing import TYPE_CHECKING
 
-from hartley.agent.pricing.finest_steps import finest_steps
-from hartley.agent.pricing.regions import Grid
-from hartley.agent.pricing.worst_case import Case, Pricer
+from hartley.agent.pricing.regions import CellGrid
+from hartley.agent.pricing.worst_case import PriceCase, Pricer, contributions
 from hartley.agent.questions.batch import Statistic
 from hartley.errors import Refused
 from hartley.exact import bits_at_least, floor_power
-from hartley.guarantees.promise import up_bits
+from hartley.wording import bits_up
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from hartley.agent.pricing.one_row import Part
+    from hartley.agent.pricing.one_row import PartPrice
     from hartley.agent.questions.batch import Question
     from hartley.ranges.schema.schema import Schema
 
@@ -27,10 +30,10 @@ MOST_LISTED = 12
 """Atoms beyond this many are counted, not listed."""
 
 
-def explain(cells: int, bits: float, questions: int, case: Case) -> str:
+def explain(cells: int, bits: float, questions: int, case: PriceCase) -> str:
     """Say in words which atoms and factors a price is made of."""
     asked, answers = _number(questions, "question"), _number(cells, "different answer")
-    lines = [f"{asked}: one person's data can lead to at most {answers}, {up_bits(bits)}."]
+    lines = [f"{asked}: one person's data can lead to at most {answers}, {bits_up(bits)}."]
     for part in case.parts:
         lines += _part(part)
     if case.absence:
@@ -42,7 +45,7 @@ def explain(cells: int, bits: float, questions: int, case: Case) -> str:
     return "\n".join(lines)
 
 
-def _part(part: Part) -> Iterator[str]:
+def _part(part: PartPrice) -> Iterator[str]:
     columns = ", ".join(part.columns) or "no private column"
     yield f"{_questions(part.questions)} ({columns}): {_number(part.cells, 'output')}."
     bounds = {
@@ -77,6 +80,8 @@ def _number(amount: int, noun: str) -> str:
 
 RULE_VERSION = 1
 """Of the rules of pricing; a ledger keeps it beside every charge."""
+RULES = str(RULE_VERSION)
+"""The same as the ledger writes it; a charge is priced again by those that it was made under."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ class Price:
     cells: int
     questions: int
     """How many different questions were priced."""
-    case: Case = field(repr=False)
+    case: PriceCase = field(repr=False)
     """The type of the public and open columns that costs most, and its factors."""
 
     @property
@@ -125,8 +130,8 @@ def price(questions: Sequence[Question], schema: Schema) -> Price:
 
 def _price(questions: Sequence[Question], schema: Schema, known: Pricer | None = None) -> Price:
     """Price a batch; a pricer that knows it at other steps spares to take it apart again."""
-    asked = tuple(dict.fromkeys(questions))
-    grids = [Grid.of(question) for question in asked]
+    asked = tuple(dict.fromkeys(questions))  # repeats do not branch
+    grids = [CellGrid.of(question) for question in asked]
     # An order statistic of one cell still tells whether there are rows.
     silent = [
         k
@@ -157,6 +162,7 @@ def open_factor(schema: Schema) -> int:
     if not sizes:
         return 1
     r = schema.rows_per_unit
+    # Of two open bits and two rows there are 10 multisets of pairs, and only 9 pairs of multisets.
     return comb(prod(sizes) + r - (schema.rows == "public"), r)
 
 
@@ -183,13 +189,14 @@ def refined_cells(
         >>> price([fine], people).cells, refined_cells([fine], [coarse], people)
         (10, 3)
     """
-    steps: dict[Question, list[Fraction]] = {}
+    old_steps: dict[Question, list[Fraction]] = {}
     for old in answered:
-        steps.setdefault(replace(old, step=Fraction(1)), []).append(old.step)
+        old_steps.setdefault(replace(old, step=Fraction(1)), []).append(old.step)
     rest, ratios = [], 1
     for question in dict.fromkeys(questions):
-        known = steps.get(replace(question, step=Fraction(1)), ())
-        whole = [w / question.step for w in known if (w / question.step).denominator == 1]
+        coarser = old_steps.get(replace(question, step=Fraction(1)), ())
+        # A step that does not divide the old one has cells that lie across its boundaries.
+        whole = [w / question.step for w in coarser if (w / question.step).denominator == 1]
         if whole:
             ratios *= int(min(whole))
         else:
@@ -224,6 +231,7 @@ def steps_for_bits(
 def steps_within(questions: Sequence[Question], limit: int, schema: Schema) -> tuple[Fraction, ...]:
     """Return the finest steps at which a batch costs at most so many cells."""
     for steps, pricer in finest_steps(questions, limit, schema):
+        # The search prices without the places of cells; what counts is the price of the result.
         chosen = [replace(q, step=step) for q, step in zip(questions, steps, strict=True)]
         if _price(chosen, schema, pricer).cells <= limit:
             return steps
@@ -231,3 +239,144 @@ def steps_within(questions: Sequence[Question], limit: int, schema: Schema) -> t
         f"Even the coarsest answer to these questions can be told in more than {limit} ways",
         hint="allow more bits, or ask for an order statistic of rows that are certainly there",
     )
+
+
+# --- the finest steps within a limit: an exact search over the places where the price jumps -------
+
+
+def finest_steps(
+    questions: Sequence[Question], limit: int, schema: Schema
+) -> Iterator[tuple[tuple[Fraction, ...], Pricer | None]]:
+    """Yield steps within a limit of cells, the finest first: exact counts, constant ones, nothing.
+
+    What is yielded last is constant, and may still be told apart from an answer about no rows.
+    Beside the steps stands what has priced the questions at others.
+    """
+    counts = any(question.statistic is Statistic.COUNT for question in questions)
+    for constant in (False, True) if counts else (False,):
+        search = _Search(questions, schema, limit, constant=constant)
+        scale = search.finest()
+        if scale is not None:
+            yield search.steps(scale), search.pricer
+    yield tuple(Fraction(question.most - question.least + 1) for question in questions), None
+
+
+def cells_within(
+    questions: Sequence[Question], coarsest: Sequence[Fraction | None], schema: Schema
+) -> int:
+    """Return the least limit within which ``finest_steps`` has no step above given ones.
+
+    Counts are exact; a question without a coarsest step may become constant.
+    """
+    search = _Search(questions, schema, 1, constant=False)
+    pairs = zip(questions, coarsest, strict=True)
+    scales = [step / size_of(question, schema) for question, step in pairs if step is not None]
+    widest = Fraction(max((q.most - q.least + 1 for q in questions), default=1))
+    return search.cells(min(scales, default=widest))
+
+
+class _Search:
+    """The price of a batch as a function of one common scale of its steps."""
+
+    def __init__(
+        self, questions: Sequence[Question], schema: Schema, limit: int, *, constant: bool
+    ) -> None:
+        self.questions, self.limit, self.constant = questions, limit, constant
+        distinct = dict.fromkeys(questions)
+        self._distinct = list(distinct)
+        counts = [k for k, q in enumerate(distinct) if q.statistic is Statistic.COUNT]
+        self.pricer = Pricer(self._distinct, schema, counts if constant else ())
+        self._sizes = {q: size_of(q, schema) for q in self._distinct}
+        self._seen: dict[Fraction, int] = {}
+        self._lengths: dict[int, set[int]] = {k: set() for k in range(len(self._distinct))}
+
+    def step(self, question: Question, scale: Fraction) -> Fraction:
+        """Return the step of a question at a scale; no finer than whole numbers are."""
+        if question.statistic is Statistic.COUNT:
+            return Fraction(question.most - question.least + 1 if self.constant else 1)
+        return max(scale * self._sizes[question], Fraction(1))
+
+    def steps(self, scale: Fraction) -> tuple[Fraction, ...]:
+        """Return all steps at a scale."""
+        return tuple(self.step(question, scale) for question in self.questions)
+
+    def cells(self, scale: Fraction) -> int:
+        """Return the price at a scale, which never grows with it."""
+        if scale not in self._seen:
+            grids = [
+                self._grid(k, question, self.step(question, scale))
+                for k, question in enumerate(self._distinct)
+            ]
+            self._seen[scale] = self.pricer.worst(grids).cells
+        return self._seen[scale]
+
+    def _grid(self, number: int, question: Question, step: Fraction) -> CellGrid:
+        least, most = question.least, question.most
+        # A sum in one cell is not called constant here. Its price would drop to 1 where the step
+        # passes the whole range, which is no length divided by a whole number; and the scale
+        # where the search ends must be one.
+        constant = question.statistic is Statistic.COUNT and step > most - least
+        lengths = self._lengths[number]
+        return CellGrid(
+            step.numerator, step.denominator, least, most, constant, anchored=False, lengths=lengths
+        )
+
+    def _fits(self, scale: Fraction) -> bool:
+        return self.cells(scale) <= self.limit
+
+    def finest(self) -> Fraction | None:
+        """Return the smallest scale within the limit; None where there is none."""
+        finest = min((Fraction(1, size) for size in self._sizes.values()), default=Fraction(1))
+        if self._fits(finest):
+            return finest
+        # The price at the finest scale has measured every length that matters.
+        jumps = {
+            Fraction(length, self._sizes[question])
+            for k, question in enumerate(self._distinct)
+            for length in self._lengths[k]
+            if length > 0
+        }
+        # A question alone is cut into as many cells as allowed, or one fewer beside an empty one.
+        ways = [n for n in (self.limit - 1, self.limit - 2) if n > 0]
+        likely = {jump / n for jump in jumps for n in ways}
+        scales = sorted(scale for scale in jumps | likely | {finest} if scale >= finest)
+        place = bisect_left(scales, x=True, key=self._fits)
+        if place == len(scales):
+            return None
+        return smallest(self._fits, jumps, scales[place - 1], scales[place])
+
+
+def smallest(
+    fits: Callable[[Fraction], bool], jumps: Collection[Fraction], low: Fraction, high: Fraction
+) -> Fraction:
+    """Return the smallest scale that fits, between one that does not and one that does.
+
+    What fits depends on ceil(jump / scale) alone, and only ever stops fitting below; so the answer
+    is a jump divided by a whole number. Halving finds the neighbourhood, single steps the place.
+
+    Example:
+        >>> smallest(lambda w: -(-10 // w) <= 3, [Fraction(10)], Fraction(1, 9), Fraction(10))
+        Fraction(10, 3)
+    """
+    while True:
+        high = max(jump / -(-jump // high) for jump in jumps)
+        following = max(jump / (jump // high + 1) for jump in jumps)
+        if following <= low or not fits(following):
+            return high
+        high = following
+        middle = ((low + high) / 2).limit_denominator(10**9)
+        if low < middle < high:
+            if fits(middle):
+                high = middle
+            else:
+                low = middle
+
+
+def size_of(question: Question, schema: Schema) -> int:
+    """Return how far one row can move the statistic, by which steps are scaled."""
+    if question.statistic is Statistic.COUNT:
+        return 1
+    if question.statistic is Statistic.ORDER:
+        return max(question.most - question.least, 1)
+    low, high = contributions(question, schema)
+    return max(high - low, 1)

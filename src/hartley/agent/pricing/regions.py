@@ -1,5 +1,8 @@
 """How many cells a set of contributions can meet: boundaries crossed, and regions between them.
 
+This implements the paragraphs *Boundaries* and *Regions* of docs/accountant.md, section "One batch,
+one row a person".
+
 The one fact behind every price: b boundaries on a line leave at most b + 1 pieces, and families of
 b_1, ..., b_J parallel hyperplanes cut a space of d dimensions into at most
 
@@ -22,7 +25,7 @@ from hartley.agent.questions.batch import Statistic
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
 
-    from hartley.agent.pricing.atoms import Asked, Range
+    from hartley.agent.pricing.atoms import Asked, IntRange
     from hartley.agent.questions.batch import Question
 
 T = TypeVar("T")
@@ -30,7 +33,7 @@ Vector: TypeAlias = tuple[tuple[str, int | Fraction], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class CellGrid:
     """The cells of a question: how wide they are, and where they begin."""
 
     over: int
@@ -46,9 +49,10 @@ class Grid:
     """Where given, collects every length that is measured in cells."""
 
     @classmethod
-    def of(cls, question: Question) -> Grid:
+    def of(cls, question: Question) -> CellGrid:
         """Return the cells of a question."""
         step = question.step
+        # The step as two integers: ceil and floor are then exact, and quicker than fractions.
         over, under, least, most = step.numerator, step.denominator, question.least, question.most
         return cls(over, under, least, most, over > (most - least) * under)
 
@@ -56,6 +60,8 @@ class Grid:
     def levels(self) -> int:
         """How many cells the whole range has; one more at times without their place."""
         if not self.anchored:
+            # As ceil(length / step), like all that a search for steps measures: its price jumps
+            # only where a length divided by a whole number is a step.
             return self.crossed(self.most - self.least + 1)
         return 1 + (self.most - self.least) * self.under // self.over
 
@@ -68,19 +74,22 @@ class Grid:
     def between(self, low: int, high: int) -> int:
         """Return how many boundaries lie above low and up to high, in their real place."""
         if not self.anchored:
+            # Real places can make a coarser step cost more: between 3 and 4 lies no boundary of
+            # step 3 and one of step 4. A search needs a price that never grows with the step.
             return min(self.crossed(high - low), self.levels - 1)
         least, under, over = self.least, self.under, self.over
         return (high - least) * under // over - (low - least) * under // over
 
 
-def crossings(asked: Asked, span: Range, grid: Grid) -> int:
+def crossings(asked: Asked, span: IntRange, grid: CellGrid) -> int:
     """Return how many boundaries separate the contributions of one record of an atom.
 
     ``span`` is the range of the direction over the atom. Values lie ``scale`` apart, so there are
     never more boundaries that matter than gaps between values.
     """
     if grid.constant or asked.statistic is Statistic.COUNT:
-        return 0
+        return 0  # every record of an atom counts alike: "a count is constant in an atom"
+    # The direction takes whole values, so boundaries between the same two of them count once.
     gaps = span[1] - span[0]
     length = abs(asked.scale) * gaps
     if asked.statistic is Statistic.SUM:
@@ -88,28 +97,33 @@ def crossings(asked: Asked, span: Range, grid: Grid) -> int:
     first, last = value_range(asked, span)
     if asked.statistic is Statistic.SQUARES:
         return min(_squares_crossed(asked, span, grid), gaps)
+    # An order statistic is V(x) clamped between two of the others' values: nobody's data shift its
+    # boundaries, so those at their real places count, and not ceil(length / step).
     if last - first > length:  # a known column varies, so the place is not known
         return min(grid.crossed(length), grid.between(first, last), gaps)
     return min(grid.between(first, last), gaps)
 
 
-def value_range(asked: Asked, span: Range) -> Range:
+def value_range(asked: Asked, span: IntRange) -> IntRange:
     """Return from where to where the form runs."""
     scale, shift = asked.scale, asked.shift
     low, high = span if scale > 0 else (span[1], span[0])
     return scale * low + shift[0], scale * high + shift[1]
 
 
-def _squares_crossed(asked: Asked, span: Range, grid: Grid) -> int:
+def _squares_crossed(asked: Asked, span: IntRange, grid: CellGrid) -> int:
     first, last = value_range(asked, span)
     if first < 0 < last:
+        # The square falls and then rises, so each side of zero has boundaries of its own.
         return grid.crossed(first * first) + grid.crossed(last * last)
     return grid.crossed(square_length(asked, span))
 
 
-def square_length(asked: Asked, span: Range) -> int:
+def square_length(asked: Asked, span: IntRange) -> int:
     """Return at most how far apart the squares of two records of an atom lie."""
     first, last = value_range(asked, span)
+    # Where known columns vary, the form runs further than one record moves it: the records of one
+    # type lie no further apart than the length, and squares differ most at the far end.
     length = abs(asked.scale) * (span[1] - span[0])
     if first >= 0:
         return last * last - (last - length) ** 2
@@ -118,7 +132,7 @@ def square_length(asked: Asked, span: Range) -> int:
     return max(first * first, last * last)
 
 
-def contribution_range(asked: Asked, span: Range) -> Range:
+def contribution_range(asked: Asked, span: IntRange) -> IntRange:
     """Return from where to where a record that counts moves a sum, or a sum of squares."""
     if asked.statistic is Statistic.COUNT:
         return 1, 1
@@ -126,10 +140,10 @@ def contribution_range(asked: Asked, span: Range) -> Range:
     if asked.statistic is Statistic.SUM:
         return low, high
     squares = (low * low, high * high)
-    return (0 if low <= 0 <= high else min(squares)), max(squares)
+    return (0 if low <= 0 <= high else min(squares)), max(squares)  # zero need not be an end
 
 
-def crossings_of_hull(asked: Asked, span: Range, grid: Grid) -> int:
+def crossings_of_hull(asked: Asked, span: IntRange, grid: CellGrid) -> int:
     """Return how many boundaries separate the contributions of an atom and no contribution."""
     if grid.constant:
         return 0
@@ -145,7 +159,7 @@ def crossings_of_hull(asked: Asked, span: Range, grid: Grid) -> int:
     return min(grid.crossed(hull), values)
 
 
-def crossings_with_zero(asked: Asked, span: Range, grid: Grid) -> int:
+def crossings_with_zero(asked: Asked, span: IntRange, grid: CellGrid) -> int:
     """Return the same along the form itself, where a square that changes sign counts twice."""
     if asked.statistic is Statistic.SQUARES:
         low, high = value_range(asked, span)
@@ -163,21 +177,21 @@ def apart(items: Iterable[tuple[T, AbstractSet[str]]]) -> list[tuple[list[T], se
     """
     groups: list[tuple[list[T], set[str]]] = []
     members: list[T] = []
-    known: set[str] = set()
+    group_columns: set[str] = set()
     for item, touched in items:
-        columns = touched or {""}
-        if not columns <= known:  # mostly it belongs to the group of the one before
+        columns = touched or {""}  # no column has an empty name
+        if not columns <= group_columns:  # mostly it belongs to the group of the item before
             linked = [group for group in groups if not group[1].isdisjoint(columns)]
             if not linked:
                 groups.append(([], set()))
-            members, known = linked[0] if linked else groups[-1]
-            for other in linked[1:]:
-                members += other[0]
-                known |= other[1]
-                other[1].clear()
-            known |= columns
+            members, group_columns = linked[0] if linked else groups[-1]
+            for merged in linked[1:]:
+                members += merged[0]
+                group_columns |= merged[1]
+                merged[1].clear()  # marks it as merged: the last line leaves it out
+            group_columns |= columns
         members.append(item)
-    return [(members, known - {""}) for members, known in groups if known]
+    return [(members, columns - {""}) for members, columns in groups if columns]
 
 
 @lru_cache(maxsize=4096)
@@ -257,6 +271,8 @@ def regions(
     """
     total = 1
     for members, rank, columns in _linked(tuple(crossed)):
-        found = elementary([crossed[vector] for vector in members], rank)
-        total *= found if points is None else min(found, points(columns))
+        # Each region is charged to hyperplanes that meet in one flat, and those have independent
+        # directions: no more of them than the rank (paragraph *Regions*).
+        part_regions = elementary([crossed[vector] for vector in members], rank)
+        total *= part_regions if points is None else min(part_regions, points(columns))
     return total

@@ -1,4 +1,8 @@
-"""Several rows a person: how many vectors of answers a multiset of records can cause."""
+"""Several rows a person: how many vectors of answers a multiset of records can cause.
+
+This implements docs/accountant.md, section "Several rows a person", with its three bounds: (1) the
+multisets of records, (2) the product of single prices, (3) the sum over multisets of atoms.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from math import comb, prod
 from typing import TYPE_CHECKING, TypeAlias
 
 from hartley.agent.pricing.atoms import form_atoms
-from hartley.agent.pricing.one_row import Part
+from hartley.agent.pricing.one_row import PartPrice
 from hartley.agent.pricing.regions import (
     apart,
     contribution_range,
@@ -21,15 +25,15 @@ from hartley.agent.questions.batch import Statistic
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from hartley.agent.pricing.atoms import Asked, Atom, Atoms, Range
-    from hartley.agent.pricing.regions import Grid, Vector
+    from hartley.agent.pricing.atoms import Asked, Atom, Atoms, IntRange
+    from hartley.agent.pricing.regions import CellGrid, Vector
     from hartley.ranges.schema.schema import Schema
 
 
 FEW_MULTISETS = 1024
 """So many are listed even where they could be multiplied."""
 
-Counted: TypeAlias = "Sequence[tuple[Kind, int]]"
+Counted: TypeAlias = "Sequence[tuple[TypedAtom, int]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +41,12 @@ class Seen:
     """A question where it counts the records of an atom: its form differs from type to type."""
 
     asked: Asked
-    span: Range
+    span: IntRange
     """The range of the direction over the atom."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class TypedAtom:
     """An atom of one type of rows, seen from the questions by number."""
 
     name: str
@@ -61,29 +65,36 @@ def seen_by(atom: Atom, atoms: Atoms, numbers: Sequence[int]) -> dict[int, Seen]
     return {numbers[k]: Seen(atoms.asked[k], atom.ranges[atoms.places[k]]) for k in atom.alive}
 
 
-def crossed_by(inside: Sequence[tuple[Seen, int]], grid: Grid) -> int:
+def crossed_by(inside: Sequence[tuple[Seen, int]], grid: CellGrid) -> int:
     """Return how many boundaries the sum over rows of some atoms can cross."""
     if not inside:
         return 0
+    # Lengths are added up for rows whose number is fixed in each atom. Not r times the length of
+    # one atom: of values 10 and 11 behind a filter, two rows have the sums 0, 10, 11, 20, 21, 22.
     if inside[0][0].asked.statistic is Statistic.SQUARES:
         return grid.crossed(sum(n * square_length(s.asked, s.span) for s, n in inside))
     gaps = sum(n * (s.span[1] - s.span[0]) for s, n in inside)
+    # One question has one scale in every type: types differ in what known columns add.
     return min(grid.crossed(abs(inside[0][0].asked.scale) * gaps), gaps)
 
 
-def levels_of(ranges: Sequence[Range], grid: Grid) -> int:
+def levels_of(ranges: Sequence[IntRange], grid: CellGrid) -> int:
     """Return how many cells an order statistic of rows within ranges can take.
 
     Either it lies within their hull, or the rows do not move it at all.
     """
     if not ranges or grid.constant:
         return 1
+    # "If some value of the statistic lies outside that hull, the rows do not move it at all."
     low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
     return 1 + grid.between(low, high)
 
 
 def sum_over_multisets(
-    kinds: Sequence[Sequence[Kind]], amounts: Sequence[int], grids: Sequence[Grid], most: int
+    kinds: Sequence[Sequence[TypedAtom]],
+    amounts: Sequence[int],
+    grids: Sequence[CellGrid],
+    most: int,
 ) -> int | None:
     """Add up the outputs of all multisets of atoms, so many of each type; None beyond a cap.
 
@@ -93,21 +104,25 @@ def sum_over_multisets(
     """
     whole = prod(choices(len(k), n) for k, n in zip(kinds, amounts, strict=True))
     if whole > min(most, FEW_MULTISETS):
-        found = _by_clusters(kinds, amounts, grids, most)
-        if found is not None or whole > most:
-            return found
-    total, points = 0, set()
+        by_clusters = _by_clusters(kinds, amounts, grids, most)
+        if by_clusters is not None or whole > most:
+            return by_clusters
+    # "Multisets without any freedom that agree in all they add are one output."
+    total, single_outputs = 0, set()
     for counted in _multisets(kinds, amounts):
         outputs, key = _outputs(counted, grids)
         if key is None:
             total += outputs
         else:
-            points.add(key)
-    return total + len(points)
+            single_outputs.add(key)
+    return total + len(single_outputs)
 
 
 def _by_clusters(
-    kinds: Sequence[Sequence[Kind]], amounts: Sequence[int], grids: Sequence[Grid], most: int
+    kinds: Sequence[Sequence[TypedAtom]],
+    amounts: Sequence[int],
+    grids: Sequence[CellGrid],
+    most: int,
 ) -> int | None:
     clusters = _clusters(kinds, grids)
     listed = sum(
@@ -116,25 +131,31 @@ def _by_clusters(
     )
     if listed > most + 4 * sum(map(len, kinds)):
         return None
+    # A polynomial a cluster: by how many rows of each type lie in it, the outputs of its multisets.
     sums = {(0,) * len(amounts): 1}
     for cluster in clusters:
         own: dict[tuple[int, ...], int] = {}
-        for some in product(*(range(n + 1) for n in amounts)):
-            if all(k or not n for k, n in zip(cluster, some, strict=True)):
-                own[some] = sum(_outputs(c, grids)[0] for c in _multisets(cluster, some))
+        for inside in product(*(range(n + 1) for n in amounts)):
+            if all(k or not n for k, n in zip(cluster, inside, strict=True)):
+                own[inside] = sum(_outputs(c, grids)[0] for c in _multisets(cluster, inside))
         joined: dict[tuple[int, ...], int] = {}
-        for (one, many), (other, more) in product(sums.items(), own.items()):
-            key = tuple(a + b for a, b in zip(one, other, strict=True))
-            if all(a <= n for a, n in zip(key, amounts, strict=True)):
-                joined[key] = joined.get(key, 0) + many * more
+        for (before, outputs), (inside, more) in product(sums.items(), own.items()):
+            used = tuple(a + b for a, b in zip(before, inside, strict=True))
+            if all(a <= n for a, n in zip(used, amounts, strict=True)):
+                joined[used] = joined.get(used, 0) + outputs * more
         sums = joined
     return sums[tuple(amounts)]
 
 
-def _clusters(kinds: Sequence[Sequence[Kind]], grids: Sequence[Grid]) -> list[list[list[Kind]]]:
-    """Split atoms of all types so that only counts look at several parts."""
-    home: dict[int, int] = {}
-    found: dict[int, list[tuple[int, Kind]]] = {}
+def _clusters(
+    kinds: Sequence[Sequence[TypedAtom]], grids: Sequence[CellGrid]
+) -> list[list[list[TypedAtom]]]:
+    """Split atoms of all types so that only counts look at several parts.
+
+    A count is fixed once the rows in each atom are, so it links nothing; a constant sum neither.
+    """
+    home: dict[int, int] = {}  # the cluster of each question that links atoms
+    clusters: dict[int, list[tuple[int, TypedAtom]]] = {}
     pairs = [(place, kind) for place, some in enumerate(kinds) for kind in some]
     for number, pair in enumerate(pairs):
         linking = [
@@ -145,33 +166,33 @@ def _clusters(kinds: Sequence[Sequence[Kind]], grids: Sequence[Grid]) -> list[li
         ]
         touched = sorted({home[k] for k in linking if k in home})
         goal = touched[0] if touched else number
-        found.setdefault(goal, []).append(pair)
-        for other in touched[1:]:
-            found[goal] += found.pop(other)
+        clusters.setdefault(goal, []).append(pair)
+        for merged in touched[1:]:
+            clusters[goal] += clusters.pop(merged)
         for k, where in list(home.items()) if len(touched) > 1 else ():
             home[k] = goal if where in touched else where
         home.update(dict.fromkeys(linking, goal))
     return [
         [[kind for place, kind in cluster if place == k] for k in range(len(kinds))]
-        for cluster in found.values()
+        for cluster in clusters.values()
     ]
 
 
-def _multisets(kinds: Sequence[Sequence[Kind]], amounts: Iterable[int]) -> Iterator[Counted]:
+def _multisets(kinds: Sequence[Sequence[TypedAtom]], amounts: Iterable[int]) -> Iterator[Counted]:
     for chosen in product(
         *(combinations_with_replacement(k, n) for k, n in zip(kinds, amounts, strict=True))
     ):
-        found: dict[str, tuple[Kind, int]] = {}
+        amounts_of: dict[str, tuple[TypedAtom, int]] = {}
         for part in chosen:
             for kind in part:
-                found[kind.name] = (kind, found.get(kind.name, (kind, 0))[1] + 1)
-        yield list(found.values())
+                amounts_of[kind.name] = (kind, amounts_of.get(kind.name, (kind, 0))[1] + 1)
+        yield list(amounts_of.values())
 
 
 _UNTOLD = object()
 
 
-def _outputs(counted: Counted, grids: Sequence[Grid]) -> tuple[int, frozenset[object] | None]:
+def _outputs(counted: Counted, grids: Sequence[CellGrid]) -> tuple[int, frozenset[object] | None]:
     """Return the outputs of one multiset of atoms, and what it is told by where that is one.
 
     Two multisets that are told by the same have the same output.
@@ -186,18 +207,24 @@ def _outputs(counted: Counted, grids: Sequence[Grid]) -> tuple[int, frozenset[ob
     for number, here in inside.items():
         grid, statistic = grids[number], here[0][0].asked.statistic
         if statistic is Statistic.ORDER:
+            # It multiplies. Adding its boundaries to those of a sum is too little: the sum and the
+            # largest of two values from 0 to 4 tell both, and there are 15 such multisets.
             factor *= levels_of([value_range(s.asked, s.span) for s, _ in here], grid)
         elif grid.constant:
             continue
         elif statistic is Statistic.SQUARES:
+            # "Each sum of squares is a variable of its own": of several rows it is no function of
+            # the totals of the columns.
             factor *= 1 + crossed_by(here, grid)
         elif statistic is Statistic.SUM and (amount := crossed_by(here, grid)):
             vector = _vector(number, counted)
             crossed[vector] = crossed.get(vector, 0) + amount
-        told = _told(statistic, here)
-        if told is _UNTOLD or told != 0:  # adding nothing is the same as not being there
-            key.append(told if told is _UNTOLD else (number, told))
-    most = prod(choices(kind.points, n) for kind, n in counted)
+        fixed_value = _told(statistic, here)
+        if (
+            fixed_value is _UNTOLD or fixed_value != 0
+        ):  # adding nothing is the same as not being there
+            key.append(fixed_value if fixed_value is _UNTOLD else (number, fixed_value))
+    most = prod(choices(kind.points, n) for kind, n in counted)  # multisets of records
     outputs = min(most, factor * regions(crossed))
     return outputs, None if outputs > 1 or _UNTOLD in key else frozenset(key)
 
@@ -218,7 +245,10 @@ def _told(statistic: Statistic, inside: Sequence[tuple[Seen, int]]) -> object:
 
 
 def _vector(number: int, counted: Counted) -> Vector:
-    """Return the direction of a sum over rows: a variable for every atom and column."""
+    """Return the direction of a sum over rows: a variable for every atom and column.
+
+    "A sum is a linear form in the totals of (atom, column)" once the rows in each atom are fixed.
+    """
     return tuple(
         (f"{kind.name}.{column}", times)
         for kind, _ in counted
@@ -232,7 +262,7 @@ MOST_MULTISETS = 16_384
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class TypedRows:
     """Some rows of one type, and what their type leaves of each question, by number."""
 
     asked: Mapping[int, Asked]
@@ -247,7 +277,7 @@ class _Side:
     amount: int
     inside: bool
     outside: bool
-    span: Range
+    span: IntRange
 
     @property
     def ways(self) -> Sequence[int]:
@@ -262,43 +292,45 @@ class _Side:
         if not self.inside:
             return 0
         if not self.outside and self.asked.statistic is Statistic.SUM:
+            # Every row counts, and what known columns add to it is fixed: the private part moves.
             return abs(self.asked.scale) * (self.span[1] - self.span[0])
         low, high = contribution_range(self.asked, self.span)
         return max(high, 0) - min(low, 0) if self.outside else high - low
 
 
-class Pricing:
+class SeveralRowsPricer:
     """Prices multisets of typed rows, and remembers what it has formed and found."""
 
     def __init__(
-        self, schema: Schema, grids: Sequence[Grid], *, absent: bool, most: int = MOST_MULTISETS
+        self, schema: Schema, grids: Sequence[CellGrid], *, absent: bool, listed: int = 1
     ) -> None:
-        self.schema, self.grids, self.absent, self.most = schema, grids, absent, most
+        self.schema, self.grids, self.absent = schema, grids, absent
+        self.most = max(MOST_MULTISETS // listed, 32)
         self._atoms: dict[tuple[Asked, ...], Atoms | None] = {}
         self._cells: dict[object, int] = {}
 
-    def cells(self, rows: Sequence[Rows]) -> int:
+    def cells(self, rows: Sequence[TypedRows]) -> int:
         """Return the price of some rows; rows that differ in nothing but names cost the same."""
         names: dict[int, int] = {}
         key = tuple(
             (
-                some.amount,
+                typed.amount,
                 *(
                     (names.setdefault(n, len(names)), q, self.grids[n])
-                    for n, q in some.asked.items()
+                    for n, q in typed.asked.items()
                 ),
             )
-            for some in rows
+            for typed in rows
         )
         if key not in self._cells:
             self._cells[key] = prod(part.cells for part in self.parts(rows))
         return self._cells[key]
 
-    def parts(self, rows: Sequence[Rows]) -> list[Part]:
+    def parts(self, rows: Sequence[TypedRows]) -> list[PartPrice]:
         """Price the questions that some rows can touch, in parts without a common column."""
         columns: dict[int, set[str]] = {}
-        for some in rows:
-            for number, asked in some.asked.items():
+        for typed in rows:
+            for number, asked in typed.asked.items():
                 columns.setdefault(number, set()).update(asked.columns)
         return [self._part(numbers, cols, rows) for numbers, cols in apart(columns.items())]
 
@@ -307,36 +339,41 @@ class Pricing:
             self._atoms[asked] = form_atoms(asked, self.schema)
         return self._atoms[asked]
 
-    def _part(self, numbers: Sequence[int], columns: set[str], rows: Sequence[Rows]) -> Part:
+    def _part(
+        self, numbers: Sequence[int], columns: set[str], rows: Sequence[TypedRows]
+    ) -> PartPrice:
         points = prod(self.schema.columns[c].size for c in columns)
-        several = prod(choices(points + self.absent, some.amount) for some in rows)
+        # Bound (1), type by type: rows of different types are told apart, so they are no multiset.
+        # One row in each of two open groups with a bit to hide has 4 answers, not C(3, 2) = 3.
+        several = prod(choices(points + self.absent, typed.amount) for typed in rows)
         singles = prod(self._single(number, rows) for number in numbers)
-        kinds = [self._kinds(f"{place}", numbers, some.asked) for place, some in enumerate(rows)]
-        known = [some for some in kinds if some is not None]
-        joint = None
-        if len(known) == len(kinds):
-            amounts = [some.amount for some in rows]
-            joint = sum_over_multisets(known, amounts, self.grids, self.most)
-        return Part(tuple(numbers), tuple(sorted(columns)), several, singles, None, joint)
+        kinds = [self._kinds(f"{place}", numbers, typed.asked) for place, typed in enumerate(rows)]
+        formed = [atoms for atoms in kinds if atoms is not None]
+        joint = None  # where a type has too many atoms there is no bound (3)
+        if len(formed) == len(kinds):
+            amounts = [typed.amount for typed in rows]
+            joint = sum_over_multisets(formed, amounts, self.grids, self.most)
+        return PartPrice(tuple(numbers), tuple(sorted(columns)), several, singles, None, joint)
 
     def _kinds(
         self, name: str, numbers: Sequence[int], asked: Mapping[int, Asked]
-    ) -> list[Kind] | None:
-        here = [number for number in numbers if number in asked]
-        atoms = self._form(tuple(asked[number] for number in here))
+    ) -> list[TypedAtom] | None:
+        numbers_here = [number for number in numbers if number in asked]
+        atoms = self._form(tuple(asked[number] for number in numbers_here))
         if atoms is None:
             return None
         kinds = [
-            Kind(f"{name}.{k}", atom.points, seen_by(atom, atoms, here))
+            TypedAtom(f"{name}.{k}", atom.points, seen_by(atom, atoms, numbers_here))
             for k, atom in enumerate(atoms.atoms)
         ]
-        return [*kinds, Kind(f"{name}.absent", 1, {})] if self.absent else kinds
+        # "More rows never lower a bound": r rows are priced, and a row may be the absent record.
+        return [*kinds, TypedAtom(f"{name}.absent", 1, {})] if self.absent else kinds
 
-    def _single(self, number: int, rows: Sequence[Rows]) -> int:
+    def _single(self, number: int, rows: Sequence[TypedRows]) -> int:
         """Return the price of one question alone: over how many rows it counts, and by its hull."""
         grid = self.grids[number]
         sides = [
-            self._side(some.asked[number], some.amount) for some in rows if number in some.asked
+            self._side(typed.asked[number], typed.amount) for typed in rows if number in typed.asked
         ]
         statistic = sides[0].asked.statistic
         if statistic is Statistic.ORDER:
@@ -345,6 +382,7 @@ class Pricing:
             return 1
         if statistic is Statistic.COUNT:
             return 1 + sum(max(side.ways) - min(side.ways) for side in sides)
+        # Bound (2) of a sum: over how many rows of each type count, or by the sum of hulls.
         total = 0
         for chosen in product(*(side.ways for side in sides)):
             pairs = zip(sides, chosen, strict=True)
@@ -362,17 +400,19 @@ class Pricing:
         return _Side(asked, amount, bool(spans), outside, hull)
 
 
-def _order(sides: Sequence[_Side], grid: Grid) -> int:
+def _order(sides: Sequence[_Side], grid: CellGrid) -> int:
     """Return the price of an order statistic: its levels, or those of each number of rows."""
     total, empty = 0, False
     for chosen in product(*(side.ways for side in sides)):
         pairs = zip(sides, chosen, strict=True)
         total += levels_of([value_range(side.asked, side.span) for side, n in pairs if n], grid)
         empty = empty or not any(chosen)
+    # The levels are those of the whole schema range, not of the person's own values: none, one or
+    # two rows of one known value move a quantile to 3 answers.
     return min(total, grid.levels + empty)
 
 
-def _everywhere(asked: Asked, schema: Schema) -> Range:
+def _everywhere(asked: Asked, schema: Schema) -> IntRange:
     """Return the range of a direction over all records."""
     ends = [sorted((0, t * (schema.columns[c].points - 1))) for c, t in asked.direction]
     return sum(low for low, _ in ends), sum(high for _, high in ends)

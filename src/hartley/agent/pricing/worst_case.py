@@ -1,4 +1,9 @@
-"""The worst case of a batch: the type of the public and open columns that costs most."""
+"""The worst case of a batch: the type of the public and open columns that costs most.
+
+"Everything below is for one type, and the price is the maximum over types" (docs/accountant.md,
+"One batch, one row a person"; for multisets of types "Several rows a person"). Where a cap of the
+section "Caps" is passed, questions are priced apart and multiplied: larger, and still a bound.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +13,20 @@ from itertools import combinations_with_replacement
 from math import comb, inf, prod
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from hartley.agent.pricing import several_rows
-from hartley.agent.pricing.atoms import Asked, classes, direction_of, form_atoms, possible_terms
-from hartley.agent.pricing.one_row import Part, price_part
+from hartley.agent.pricing.atoms import Asked, classes, direction_of, form_atoms
+from hartley.agent.pricing.one_row import PartPrice, price_part
 from hartley.agent.pricing.regions import apart, product_within
-from hartley.agent.pricing.several_rows import Pricing, Rows
+from hartley.agent.pricing.several_rows import SeveralRowsPricer, TypedRows
 from hartley.agent.questions.batch import Statistic
+from hartley.agent.questions.condition import possible_terms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from hartley.agent.pricing.atoms import Atoms, Class, Direction, Leaf, Range, Term
-    from hartley.agent.pricing.regions import Grid
+    from hartley.agent.pricing.atoms import Atoms, CodeClass, Direction, IntRange
+    from hartley.agent.pricing.regions import CellGrid
     from hartley.agent.questions.batch import Question
+    from hartley.agent.questions.condition import Conjunction, Leaf
     from hartley.ranges.schema.schema import Schema
 
 
@@ -30,19 +36,19 @@ MOST_CODES = 64
 """An open column of more codes inside a form is not looked into where a person has several rows."""
 
 
-class Type(NamedTuple):
+class KnownType(NamedTuple):
     """A class of values of the public and open columns."""
 
     mask: int
     """The terms of filters that it leaves possible, as bits."""
-    shifts: tuple[Range, ...]
+    shifts: tuple[IntRange, ...]
     """From where to where the known part of each form runs over the class."""
 
 
-class _Term(NamedTuple):
+class _SplitConjunction(NamedTuple):
     owner: int
-    known: Term
-    private: Term
+    known: Conjunction
+    private: Conjunction
 
 
 class _Measured(NamedTuple):
@@ -66,7 +72,7 @@ class Resolved:
         self.schema = schema
         self.opaque: list[int] = []
         """Questions whose filter has too many parts to look into."""
-        self._terms: list[_Term] = []
+        self._terms: list[_SplitConjunction] = []
         self._forms: list[_Measured] = []
         self._known_forms: list[Direction] = []
         for number, question in enumerate(questions):
@@ -74,7 +80,7 @@ class Resolved:
             if number not in silent:
                 self._take(number, question)
         self._owned: dict[int, int] = {}
-        self._asked: dict[tuple[int, Range | None], Asked] = {}
+        self._asked: dict[tuple[int, IntRange | None], Asked] = {}
         self._alike: dict[Asked, Asked] = {}
         self._asking: dict[str, dict[Leaf, int]] = {}
         for number, term in enumerate(self._terms):
@@ -88,17 +94,22 @@ class Resolved:
         if terms is None or self._wide(question):
             self.opaque.append(number)
             return
+        # A question about nobody has no term here, so no type asks it: its price is 1.
         for term in terms:
             known: list[tuple[str, Leaf]] = []
             private: list[tuple[str, Leaf]] = []
             for column, leaf in term:
                 described = self.schema.columns[column]
+                # A leaf that every value passes tells nothing, and would only make more classes.
                 if leaf[0] != ((0, described.points - 1),) or (described.nullable and not leaf[1]):
                     (private if described.kind == "private" else known).append((column, leaf))
-            self._terms.append(_Term(number, tuple(known), tuple(private)))
+            self._terms.append(_SplitConjunction(number, tuple(known), tuple(private)))
 
     def _wide(self, question: Question) -> bool:
-        """Whether several rows of a person have too many known parts of the form to list."""
+        """Whether several rows of a person have too many known parts of the form to list.
+
+        ``refine`` keeps every code of such a column apart, as "Several rows a person" needs it.
+        """
         columns = [self.schema.columns[c] for c, _ in question.form.terms] if question.form else []
         wide = any(c.kind == "open" and c.points > MOST_CODES for c in columns)
         return wide and self.schema.rows_per_unit > 1
@@ -108,6 +119,7 @@ class Resolved:
         if form is None:
             return _Measured(question.statistic, (), 1, 0, None)
         columns = self.schema.columns
+        # What public and open columns add to the form is known: it shifts the private part.
         private = tuple(term for term in form.terms if columns[term[0]].kind == "private")
         direction, scale = direction_of(private)
         known = None
@@ -118,24 +130,24 @@ class Resolved:
             known = self._known_forms.index(rest)
         return _Measured(question.statistic, direction, scale, form.constant, known)
 
-    def start(self) -> Type:
+    def start(self) -> KnownType:
         """Return the type of which nothing is known yet."""
-        return Type((1 << len(self._terms)) - 1, ((0, 0),) * len(self._known_forms))
+        return KnownType((1 << len(self._terms)) - 1, ((0, 0),) * len(self._known_forms))
 
     def refine(
-        self, start: Type, kinds: Iterable[str], *, apart: bool = False
-    ) -> list[Type] | None:
+        self, start: KnownType, kinds: Iterable[str], *, apart: bool = False
+    ) -> list[KnownType] | None:
         """Split a type by the columns of some kinds that questions look at.
 
         Types with equal truth values are one, and the known parts of their forms become ranges;
         ``apart`` keeps different known parts of forms apart instead, as several rows of one person
         need it: which of them pass a filter then matters. None where there are too many types.
         """
-        states: dict[tuple[int, tuple[Range, ...] | None], Type] = {(0, None): start}
+        states: dict[tuple[int, tuple[IntRange, ...] | None], KnownType] = {(0, None): start}
         for column in self._used(kinds):
             parts = self._parts(column, apart=apart)
             moved = [(k, t) for k, d in enumerate(self._known_forms) for c, t in d if c == column]
-            found: dict[tuple[int, tuple[Range, ...] | None], Type] = {}
+            refined: dict[tuple[int, tuple[IntRange, ...] | None], KnownType] = {}
             for state in states.values():
                 for part in parts:
                     mask, wider = state.mask & part.mask, list(state.shifts)
@@ -144,23 +156,28 @@ class Resolved:
                         wider[k] = (wider[k][0] + min(ends), wider[k][1] + max(ends))
                     shifts = tuple(wider)
                     key = (mask, shifts if apart else None)
-                    old = found.get(key)
-                    found[key] = Type(mask, shifts if old is None else _hull(old.shifts, shifts))
-                if len(found) > MOST_STATES:
+                    old = refined.get(key)
+                    refined[key] = KnownType(
+                        mask, shifts if old is None else _hull(old.shifts, shifts)
+                    )
+                if len(refined) > MOST_STATES:
                     return None
-            states = found
+            states = refined
         return list(states.values())
 
     def _used(self, kinds: Iterable[str]) -> list[str]:
         used = dict.fromkeys([*self._asking, *(c for d in self._known_forms for c, _ in d)])
         return [column for column in used if self.schema.columns[column].kind in kinds]
 
-    def _parts(self, column: str, *, apart: bool) -> list[Class]:
+    def _parts(self, column: str, *, apart: bool) -> list[CodeClass]:
         described = self.schema.columns[column]
         asking = self._asking.get(column, {})
         full = self.start().mask
         free = full & ~sum(asking.values())
         if apart and any(c == column for d in self._known_forms for c, _ in d):
+            # One more bit for every code keeps the codes apart. An open column that is summed and
+            # not tested still matters: of rows with 1 and 3, a filter over private columns passes
+            # none, either or both, which are 4 sums and not the 3 multisets of passing.
             beyond = len(self._terms)
             single: dict[Leaf, int] = {
                 (((code, code),), False): 1 << beyond + code for code in range(described.points)
@@ -177,45 +194,49 @@ class Resolved:
         tested = (c for term in self._terms if term.owner == number for c, _ in term.known)
         return frozenset([*tested, *(c for c, _ in summed)])
 
-    def asked(self, known: Type) -> list[tuple[int, Asked]]:
+    def asked(self, known: KnownType) -> list[tuple[int, Asked]]:
         """Return what a type leaves of each question, by number; impossible ones are left out.
 
         What is equal is the same object, however many types and questions have it.
         """
-        found = []
+        questions = []
         for number, own in self._owned.items():
-            left = known.mask & own  # the terms of no other question
-            if left:
+            possible = known.mask & own  # the terms of no other question
+            if possible:
                 form = self._forms[number].known
-                key = left, None if form is None else known.shifts[form]
+                key = possible, None if form is None else known.shifts[form]
                 asked = self._asked.get(key)
                 if asked is None:
                     new = self._left(number, *key)
                     asked = self._asked[key] = self._alike.setdefault(new, new)
-                found.append((number, asked))
-        return found
+                questions.append((number, asked))
+        return questions
 
-    def _left(self, number: int, terms: int, known: Range | None) -> Asked:
+    def _left(self, number: int, terms: int, known: IntRange | None) -> Asked:
         """Return what is left of a question where some of its terms are possible."""
-        private: dict[Term, None] = {}
+        private: dict[Conjunction, None] = {}
         while terms:
             lowest = terms & -terms
             private[self._terms[lowest.bit_length() - 1].private] = None
             terms ^= lowest
         form = self._forms[number]
-        kept = ((),) if () in private else tuple(private)
+        # A term without private columns holds for every record of the type, whatever else does.
+        private_terms = ((),) if () in private else tuple(private)
         low, high = known or (0, 0)
         shift = (form.constant + low, form.constant + high)
-        return Asked(form.statistic, kept, form.direction, form.scale, shift)
+        return Asked(form.statistic, private_terms, form.direction, form.scale, shift)
 
 
-def _hull(one: Sequence[Range], other: Sequence[Range]) -> tuple[Range, ...]:
-    return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))
+def _hull(first: Sequence[IntRange], second: Sequence[IntRange]) -> tuple[IntRange, ...]:
+    return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(first, second, strict=True))
 
 
 def independent(asked: Sequence[tuple[int, Asked]]) -> list[list[tuple[int, Asked]]]:
-    """Split questions into groups that share no private column."""
-    return [group for group, _ in apart([(one, one[1].columns) for one in asked])]
+    """Split questions into groups that share no private column.
+
+    They are functions of independent coordinates, so their prices multiply.
+    """
+    return [group for group, _ in apart([(pair, pair[1].columns) for pair in asked])]
 
 
 MOST_TYPES = 512
@@ -223,10 +244,10 @@ MOST_TYPES = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class PriceCase:
     """The factors of a price; their product, and one more where absence adds an output."""
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[PartPrice, ...] = ()
     absence: bool = False
     """Whether being absent adds one output to the product of the parts."""
     factors: tuple[int, ...] = ()
@@ -252,7 +273,7 @@ class _Group:
         return self.atoms is not None and any(not atom.alive for atom in self.atoms.atoms)
 
 
-_Priced: TypeAlias = dict[tuple[int, bool], Part]
+_Priced: TypeAlias = dict[tuple[int, bool], PartPrice]
 """The groups that were priced at some steps, by their names and whether the row may be absent."""
 
 
@@ -268,30 +289,32 @@ class Pricer:
         ignored = {*silent, *self._resolved.opaque}
         self._asked = [number for number in range(len(questions)) if number not in ignored]
         opened = any(column.kind == "open" for column in schema.columns.values())
-        # Where open columns were paid for, the number of rows was paid for with them.
+        # Where open columns were paid for, the number of rows was paid for with them: the factor
+        # of private rows, C(m + r, r), counts how many of the r rows there are.
         self._absent = schema.rows == "private" and not opened
         self._atoms: dict[tuple[int, ...], Atoms | None] = {}
         self._groups: dict[tuple[tuple[int, ...], tuple[int, ...]], _Group] = {}
         self._parts_of: dict[int, list[list[tuple[int, Asked]]]] = {}
         self._types: list[list[_Group]] | None = None
 
-    def worst(self, grids: Sequence[Grid]) -> Case:
+    def worst(self, grids: Sequence[CellGrid]) -> PriceCase:
         """Return the case that costs most at some steps."""
         several = self.schema.rows_per_unit > 1
         case = self._several_rows(grids) if several else self._one_row(grids)
+        # A vector of answers is a vector of its parts, so any bound of a part may be multiplied.
         blind = tuple([self._blind(n, grids[n]) for n in self._resolved.opaque])
         return replace(case, factors=case.factors + blind) if blind else case
 
     # --- one row a person ---------------------------------------------------------------------
 
-    def _one_row(self, grids: Sequence[Grid]) -> Case:
+    def _one_row(self, grids: Sequence[CellGrid]) -> PriceCase:
         if self._types is None:
-            found = self._resolved.refine(self._resolved.start(), ("public", "open"))
-            if found is None:
-                return Case(factors=tuple(self._apart(self._asked, grids)))
-            types = [independent(self._resolved.asked(known)) for known in found]
-            self._types = [[self._group(some) for some in groups] for groups in types]
-        worst, most = Case(), 1
+            row_types = self._resolved.refine(self._resolved.start(), ("public", "open"))
+            if row_types is None:
+                return PriceCase(factors=tuple(self._apart(self._asked, grids)))
+            types = [independent(self._resolved.asked(known)) for known in row_types]
+            self._types = [[self._group(members) for members in groups] for groups in types]
+        worst, most = PriceCase(), 1
         priced: _Priced = {}
         for groups in self._distinct(self._types, grids):
             case = self._of_type(groups, grids, priced)
@@ -301,56 +324,65 @@ class Pricer:
         return worst
 
     @staticmethod
-    def _distinct(types: list[list[_Group]], grids: Sequence[Grid]) -> Iterable[list[_Group]]:
+    def _distinct(types: list[list[_Group]], grids: Sequence[CellGrid]) -> Iterable[list[_Group]]:
         """Return types that ask different things; those that ask the same cost the same."""
         if len(types) == 1:
             return types
-        first: dict[Grid, int] = {}
+        first: dict[CellGrid, int] = {}
         names = [first.setdefault(grid, number) for number, grid in enumerate(grids)]
-        found: dict[object, list[_Group]] = {}
+        distinct: dict[object, list[_Group]] = {}
         for groups in types:
+            # ``asked`` makes equal questions one object, so that their ids stand for them.
             key = tuple([(*map(id, g.asked), *[names[n] for n in g.numbers]) for g in groups])
-            found.setdefault(key, groups)
-        return found.values()
+            distinct.setdefault(key, groups)
+        return distinct.values()
 
     def _group(self, pairs: Sequence[tuple[int, Asked]]) -> _Group:
         """Return questions as a group, which is one object however many types have it."""
         numbers = tuple([number for number, _ in pairs])
         names = tuple([id(question) for _, question in pairs])
-        found = self._groups.get((numbers, names))
-        if found is None:
+        group = self._groups.get((numbers, names))
+        if group is None:
             asked = tuple([question for _, question in pairs])
             if names not in self._atoms:
                 self._atoms[names] = form_atoms(asked, self.schema)
-            found = self._groups[numbers, names] = _Group(numbers, asked, self._atoms[names])
-        return found
+            group = self._groups[numbers, names] = _Group(numbers, asked, self._atoms[names])
+        return group
 
-    def _of_type(self, groups: Sequence[_Group], grids: Sequence[Grid], priced: _Priced) -> Case:
-        present = Case(tuple([self._part(g, grids, priced, absent=False) for g in groups]))
+    def _of_type(
+        self, groups: Sequence[_Group], grids: Sequence[CellGrid], priced: _Priced
+    ) -> PriceCase:
+        present = PriceCase(tuple([self._part(g, grids, priced, absent=False) for g in groups]))
+        # Where some present record is counted by nothing, the absent one has its output. Else it
+        # "adds one output to the product, at most"; as a point of every group it may add less.
         if not self._absent or all(group.silent for group in groups):
             return present
-        apart = Case(present.parts, absence=True)
-        joined = Case(tuple(self._part(g, grids, priced, absent=True) for g in groups))
+        apart = PriceCase(present.parts, absence=True)
+        joined = PriceCase(tuple(self._part(g, grids, priced, absent=True) for g in groups))
         return min(apart, joined, key=lambda case: case.cells)
 
-    def _part(self, group: _Group, grids: Sequence[Grid], priced: _Priced, *, absent: bool) -> Part:
+    def _part(
+        self, group: _Group, grids: Sequence[CellGrid], priced: _Priced, *, absent: bool
+    ) -> PartPrice:
         """Price a group, once for all types that have it."""
         key = (id(group), absent)
         if key not in priced:
             if group.atoms is not None:
-                here = [grids[number] for number in group.numbers]
-                priced[key] = price_part(group.numbers, group.atoms, here, absent=absent)
+                group_grids = [grids[number] for number in group.numbers]
+                priced[key] = price_part(group.numbers, group.atoms, group_grids, absent=absent)
             else:
                 priced[key] = self._unseen(group, grids, priced, absent=absent)
         return priced[key]
 
     def _unseen(
-        self, group: _Group, grids: Sequence[Grid], priced: _Priced, *, absent: bool
-    ) -> Part:
+        self, group: _Group, grids: Sequence[CellGrid], priced: _Priced, *, absent: bool
+    ) -> PartPrice:
         """Price a group of too many atoms: questions that filter by the same columns together."""
         numbers = group.numbers
         if len(numbers) == 1:
-            return Part(numbers, (), None, self._blind(numbers[0], grids[numbers[0]]), None, None)
+            return PartPrice(
+                numbers, (), None, self._blind(numbers[0], grids[numbers[0]]), None, None
+            )
         if id(group) not in self._parts_of:
             self._parts_of[id(group)] = _buckets(list(zip(numbers, group.asked, strict=True)))
         columns = sorted(frozenset().union(*[asked.columns for asked in group.asked]))
@@ -362,12 +394,12 @@ class Pricer:
         # Where lengths are collected, all of them are needed.
         limit = points if grids[numbers[0]].lengths is None else inf
         singles = product_within(price, self._parts_of[id(group)], limit)
-        return Part(numbers, tuple(columns), points, singles, None, None)
+        return PartPrice(numbers, tuple(columns), points, singles, None, None)
 
     # --- several rows a person ----------------------------------------------------------------
 
-    def _several_rows(self, grids: Sequence[Grid]) -> Case:
-        worst = Case()
+    def _several_rows(self, grids: Sequence[CellGrid]) -> PriceCase:
+        worst = PriceCase()
         publics = self._resolved.refine(self._resolved.start(), ("public",))
         for public in publics or ():
             types = self._resolved.refine(public, ("open",), apart=True)
@@ -375,46 +407,53 @@ class Pricer:
                 publics = None
                 break
             case = self._of_types(types, grids)
-            worst = max(worst, case, key=lambda found: found.cells)
-        return Case(factors=tuple(self._apart(self._asked, grids))) if publics is None else worst
+            worst = max(worst, case, key=lambda each: each.cells)
+        return (
+            PriceCase(factors=tuple(self._apart(self._asked, grids))) if publics is None else worst
+        )
 
-    def _of_types(self, types: Sequence[Type], grids: Sequence[Grid]) -> Case:
+    def _of_types(self, types: Sequence[KnownType], grids: Sequence[CellGrid]) -> PriceCase:
         r = self.schema.rows_per_unit
         asked = [dict(self._resolved.asked(known)) for known in types]
+        # "The maximum over multisets of r types with one public value". The maximum over single
+        # types is too small: one row in each of two open groups gives 4 pairs of counts, and two
+        # rows in one group 3.
         several = comb(len(types) + r - 1, r)
         listed = several if several <= MOST_TYPES else r * len(types)
-        pricing = Pricing(
+        pricing = SeveralRowsPricer(
             self.schema,
             grids,
             absent=self._absent,
-            most=max(several_rows.MOST_MULTISETS // listed, 32),
+            listed=listed,
         )
         if several <= MOST_TYPES:
             rows = [
-                [Rows(asked[t], n) for t, n in Counter(chosen).items()]
+                [TypedRows(asked[t], n) for t, n in Counter(chosen).items()]
                 for chosen in combinations_with_replacement(range(len(types)), r)
             ]
-            return Case(tuple(pricing.parts(max(rows, key=pricing.cells))))
-        homes = Counter(number for some in asked for number in some)
-        local = [{n: q for n, q in some.items() if homes[n] == 1} for some in asked]
+            return PriceCase(tuple(pricing.parts(max(rows, key=pricing.cells))))
+        # Too many multisets. A question that only one type asks depends on the rows of that type
+        # alone, so the rows are shared out exactly; the others are priced apart and multiplied.
+        homes = Counter(number for of_type in asked for number in of_type)
+        local = [{n: q for n, q in of_type.items() if homes[n] == 1} for of_type in asked]
         spanning = sorted(number for number, types_of in homes.items() if types_of > 1)
-        return Case(factors=(self._knapsack(local, pricing), *self._apart(spanning, grids)))
+        return PriceCase(factors=(self._knapsack(local, pricing), *self._apart(spanning, grids)))
 
-    def _knapsack(self, local: Sequence[dict[int, Asked]], pricing: Pricing) -> int:
+    def _knapsack(self, local: Sequence[dict[int, Asked]], pricing: SeveralRowsPricer) -> int:
         """Share r rows among types so that the product of their prices is largest."""
         r = self.schema.rows_per_unit
         best = [1] * (r + 1)
         for asked in local:
             if asked:
-                own = [1] + [pricing.cells([Rows(asked, n)]) for n in range(1, r + 1)]
+                own = [1] + [pricing.cells([TypedRows(asked, n)]) for n in range(1, r + 1)]
                 best = [max(best[k - n] * own[n] for n in range(k + 1)) for k in range(r + 1)]
         return best[r]
 
-    def _apart(self, numbers: Sequence[int], grids: Sequence[Grid]) -> list[int]:
+    def _apart(self, numbers: Sequence[int], grids: Sequence[CellGrid]) -> list[int]:
         """Price questions apart from each other, those that look at the same known columns not."""
         if not numbers:
             return []
-        if len(numbers) < len(self._asked):
+        if len(numbers) < len(self._asked):  # fewer questions may keep within the caps
             return [self._again(numbers, grids)]
         if len(numbers) == 1:
             return [self._blind(numbers[0], grids[numbers[0]])]
@@ -422,21 +461,23 @@ class Pricer:
         for number in numbers:
             buckets.setdefault(self._resolved.known_columns(number), []).append(number)
         split = list(buckets.values()) if len(buckets) > 1 else [[number] for number in numbers]
-        return [self._again(some, grids) for some in split]
+        return [self._again(together, grids) for together in split]
 
-    def _again(self, numbers: Sequence[int], grids: Sequence[Grid]) -> int:
+    def _again(self, numbers: Sequence[int], grids: Sequence[CellGrid]) -> int:
         pricer = Pricer([self.questions[n] for n in numbers], self.schema)
         return pricer.worst([grids[n] for n in numbers]).cells
 
-    def _blind(self, number: int, grid: Grid) -> int:
+    def _blind(self, number: int, grid: CellGrid) -> int:
         """Return the price of a question without looking into its filter."""
         question, r = self.questions[number], self.schema.rows_per_unit
         if question.statistic is Statistic.ORDER:
-            return grid.levels + 1
+            return grid.levels + 1  # one more: there may be no row
         if grid.constant:
             return 1
         if question.form is None:
             return r + 1
+        # Each row adds something between low and high, zero included for a row that is filtered
+        # out, so r rows move the total by no more than r times the length.
         low, high = contributions(question, self.schema)
         return 1 + grid.crossed(r * (high - low))
 
@@ -444,10 +485,10 @@ class Pricer:
 def _buckets(asked: Sequence[tuple[int, Asked]]) -> list[list[tuple[int, Asked]]]:
     """Put questions together that filter by the same columns; each is alone where all do."""
     buckets: dict[frozenset[str], list[tuple[int, Asked]]] = {}
-    for one in asked:
-        buckets.setdefault(one[1].filtered, []).append(one)
-    if len(buckets) == 1:
-        return [[one] for one in asked]
+    for pair in asked:
+        buckets.setdefault(pair[1].filtered, []).append(pair)
+    if len(buckets) == 1:  # nothing is won by the columns: only single questions are smaller
+        return [[pair] for pair in asked]
     return [*independent(buckets.pop(frozenset(), [])), *buckets.values()]
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.questions.linear import Linear, read_linear
-from hartley.agent.questions.selection import Kind
+from hartley.agent.questions.linear import LinearExpression, read_linear
+from hartley.agent.questions.selection import NumberKind
 from hartley.agent.questions.statement import unexpected
 from hartley.agent.questions.values import strip
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from hartley.agent.questions.scope import Scope
 
 SPREADS = {
-    "Variance": (Kind.VARIANCE, True),
-    "VariancePop": (Kind.VARIANCE, False),
-    "Stddev": (Kind.DEVIATION, True),
-    "StddevSamp": (Kind.DEVIATION, True),
-    "StddevPop": (Kind.DEVIATION, False),
+    "Variance": (NumberKind.VARIANCE, True),
+    "VariancePop": (NumberKind.VARIANCE, False),
+    "Stddev": (NumberKind.DEVIATION, True),
+    "StddevSamp": (NumberKind.DEVIATION, True),
+    "StddevPop": (NumberKind.DEVIATION, False),
 }
-PLAIN = {"Sum": Kind.SUM, "Avg": Kind.AVERAGE}
+PLAIN = {"Sum": NumberKind.SUM, "Avg": NumberKind.AVERAGE}
 ENDS = {"Min": Fraction(0), "Median": Fraction(1, 2), "Max": Fraction(1)}
 QUANTILES = ("Quantile", "PercentileDisc", "WithinGroup")
 
 
 @dataclass(frozen=True)
-class Aggregate:
+class AggregateCall:
     """One aggregate: what is computed of which number of each row."""
 
-    kind: Kind
-    linear: Linear | None
+    kind: NumberKind
+    linear: LinearExpression | None
     """None where rows are counted."""
     present: tuple[str, ...]
     """The columns without which a row does not count."""
@@ -45,7 +45,7 @@ def is_aggregate(node: Any) -> bool:  # noqa: ANN401 - a part of a tree
     return type(node).__name__ in names
 
 
-def read_aggregate(scope: Scope, node: Any) -> Aggregate:  # noqa: ANN401 - a part of a tree
+def read_aggregate(scope: Scope, node: Any) -> AggregateCall:  # noqa: ANN401 - a part of a tree
     """Read one aggregate, or refuse it by name."""
     name = type(node).__name__
     if name == "Count":
@@ -59,14 +59,14 @@ def read_aggregate(scope: Scope, node: Any) -> Aggregate:  # noqa: ANN401 - a pa
             node,
         )
     if name in ENDS:
-        return _of(scope, node, node.this, Kind.ORDER, quantile=ENDS[name])
+        return _of(scope, node, node.this, NumberKind.ORDER, quantile=ENDS[name])
     if name in PLAIN:
         return _of(scope, node, node.this, PLAIN[name])
     kind, sample = SPREADS[name]
     return _of(scope, node, node.this, kind, sample=sample)
 
 
-def _count(scope: Scope, node: Any) -> Aggregate:  # noqa: ANN401 - a part of a tree
+def _count(scope: Scope, node: Any) -> AggregateCall:  # noqa: ANN401 - a part of a tree
     from sqlglot import exp
 
     inside = strip(node.this)
@@ -79,17 +79,17 @@ def _count(scope: Scope, node: Any) -> Aggregate:  # noqa: ANN401 - a part of a 
     if unexpected(node, "this", "big_int"):
         raise scope.refusal("COUNT takes one column", "write COUNT(*) or COUNT(column)", node)
     if isinstance(inside, exp.Star) and not unexpected(inside):
-        return Aggregate(Kind.COUNT, None, ())
+        return AggregateCall(NumberKind.COUNT, None, ())
     if isinstance(inside, exp.Literal) and not inside.is_string:
-        return Aggregate(Kind.COUNT, None, ())
+        return AggregateCall(NumberKind.COUNT, None, ())
     if isinstance(inside, exp.Column):
-        return Aggregate(Kind.COUNT, None, (scope.column(inside).name,))
+        return AggregateCall(NumberKind.COUNT, None, (scope.column(inside).name,))
     raise scope.refusal(
         f"'{scope.spelled(node)}' counts no column", "write COUNT(*) or COUNT(column)", node
     )
 
 
-def _quantile(scope: Scope, node: Any) -> Aggregate:  # noqa: ANN401 - a part of a tree
+def _quantile(scope: Scope, node: Any) -> AggregateCall:  # noqa: ANN401 - a part of a tree
     from sqlglot import exp
 
     if isinstance(node, exp.WithinGroup):
@@ -107,7 +107,7 @@ def _quantile(scope: Scope, node: Any) -> Aggregate:  # noqa: ANN401 - a part of
             "write QUANTILE(column, 0.9) for the value that 90 % do not exceed",
             share,
         )
-    return _of(scope, node, value, Kind.ORDER, quantile=number.constant)
+    return _of(scope, node, value, NumberKind.ORDER, quantile=number.constant)
 
 
 def _within_group(scope: Scope, node: Any) -> tuple[Any, Any]:  # noqa: ANN401 - a part of a tree
@@ -130,11 +130,11 @@ def _of(  # noqa: PLR0913 - what makes an aggregate
     scope: Scope,
     node: Any,  # noqa: ANN401 - a part of a tree
     value: Any,  # noqa: ANN401 - likewise
-    kind: Kind,
+    kind: NumberKind,
     *,
     quantile: Fraction | None = None,
     sample: bool = False,
-) -> Aggregate:
+) -> AggregateCall:
     linear = read_linear(scope, value)
     if not any(coefficient for _, coefficient in linear.terms):
         raise scope.refusal(
@@ -142,12 +142,17 @@ def _of(  # noqa: PLR0913 - what makes an aggregate
             "name a numeric column, or count rows with COUNT(*)",
             node,
         )
-    dated = kind in (Kind.ORDER, Kind.AVERAGE) and linear.days == 1
-    if linear.days and not dated and kind is not Kind.VARIANCE and kind is not Kind.DEVIATION:
+    dated = kind in (NumberKind.ORDER, NumberKind.AVERAGE) and linear.days == 1
+    if (
+        linear.days
+        and not dated
+        and kind is not NumberKind.VARIANCE
+        and kind is not NumberKind.DEVIATION
+    ):
         raise scope.refusal(
             f"'{scope.spelled(node)}' adds up dates",
             "of dates ask COUNT, MIN, MAX, MEDIAN, QUANTILE or AVG, or a difference of two",
             node,
         )
     names = tuple(name for name, _ in linear.terms)
-    return Aggregate(kind, linear, names, quantile, sample)
+    return AggregateCall(kind, linear, names, quantile, sample)

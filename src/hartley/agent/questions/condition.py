@@ -8,7 +8,9 @@ column, or of a conjunction of such conditions, always give equal trees.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from hartley.agent.questions.batch import All, Either, Test
 
@@ -82,16 +84,16 @@ def shared(first: Ranges, second: Ranges) -> Ranges:
         >>> shared(((0, 4), (6, 9)), ((3, 7),))
         ((3, 4), (6, 7))
     """
-    found, i, j = [], 0, 0
+    common, i, j = [], 0, 0
     while i < len(first) and j < len(second):
         low, high = max(first[i][0], second[j][0]), min(first[i][1], second[j][1])
         if low <= high:
-            found.append((low, high))
+            common.append((low, high))
         if first[i][1] < second[j][1]:
             i += 1
         else:
             j += 1
-    return tuple(found)
+    return tuple(common)
 
 
 def complement(codes: Ranges, column: Column) -> Ranges:
@@ -130,8 +132,8 @@ def conjoin(parts: Iterable[Condition], columns: Mapping[str, Column]) -> Condit
             return NONE
         else:
             rest.append(part)
-    kept = _sorted([*tests.values(), *rest])
-    return kept[0] if len(kept) == 1 else All(kept)
+    parts_in_order = _sorted([*tests.values(), *rest])
+    return parts_in_order[0] if len(parts_in_order) == 1 else All(parts_in_order)
 
 
 def disjoin(parts: Iterable[Condition], columns: Mapping[str, Column]) -> Condition:
@@ -154,12 +156,12 @@ def disjoin(parts: Iterable[Condition], columns: Mapping[str, Column]) -> Condit
             rest.append(part)
     for name, found in tests.items():
         codes = [pair for test in found for pair in test.codes]
-        one = passing(columns[name], codes, missing=any(test.missing for test in found))
-        if one == EVERY:
+        merged = passing(columns[name], codes, missing=any(test.missing for test in found))
+        if merged == EVERY:
             return EVERY
-        rest.append(one)
-    kept = _sorted(rest)
-    return kept[0] if len(kept) == 1 else Either(kept)
+        rest.append(merged)
+    parts_in_order = _sorted(rest)
+    return parts_in_order[0] if len(parts_in_order) == 1 else Either(parts_in_order)
 
 
 def reach(condition: Condition, column: Column) -> tuple[int, int] | None:
@@ -224,3 +226,122 @@ def _place(condition: Condition) -> tuple[Any, ...]:
     if isinstance(condition, Test):
         return 0, condition.column, condition.codes, condition.missing
     return 1 + isinstance(condition, Either), tuple(_place(part) for part in condition.parts)
+
+
+# --- as an OR of conjunctions: which records can count, for the price and for the engine alike ---
+
+MOST_TERMS = 64
+"""A filter that is an OR of more conjunctions than this is priced without looking into it."""
+
+Leaf: TypeAlias = tuple[tuple[tuple[int, int], ...], bool]
+"""The codes that pass, and whether a missing value does."""
+
+Conjunction: TypeAlias = tuple[tuple[str, Leaf], ...]
+"""A conjunction: one leaf a column, in the order of the columns' names."""
+
+
+class Coded(Protocol):
+    """A column as a schema or a coded copy describes it: codes 0 to points - 1."""
+
+    @property
+    def points(self) -> int:
+        """How many codes there are."""
+
+    @property
+    def nullable(self) -> bool:
+        """Whether a value may be missing."""
+
+
+def conjunctions(condition: Condition) -> tuple[Conjunction, ...] | None:
+    """Write a condition as an OR of conjunctions; None where there are too many.
+
+    Example:
+        >>> from hartley.agent.questions.batch import Either
+        >>> adult, north = Test("age", ((18, 99),)), Test("region", ((0, 0),))
+        >>> [len(term) for term in conjunctions(All((adult, Either((north, adult)))))]
+        [2, 1]
+    """
+    terms = _expand(condition)
+    return None if terms is None else tuple(tuple(sorted(term.items())) for term in terms)
+
+
+def _expand(condition: Condition) -> list[dict[str, Leaf]] | None:
+    if isinstance(condition, Test):
+        leaf = (condition.codes, condition.missing)
+        return [] if leaf == ((), False) else [{condition.column: leaf}]
+    parts = [_expand(part) for part in condition.parts]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    if not isinstance(condition, All):
+        terms = [term for part in known for term in part]
+        return terms if len(terms) <= MOST_TERMS else None
+    if prod(len(part) for part in known) > MOST_TERMS:
+        return None
+    return [term for chosen in product(*known) if (term := _join(chosen)) is not None]
+
+
+def _join(terms: Iterable[dict[str, Leaf]]) -> dict[str, Leaf] | None:
+    """Return the conjunction of terms; None where it never holds."""
+    joined: dict[str, Leaf] = {}
+    for term in terms:
+        for column, leaf in term.items():
+            joined[column] = _both_leaves(joined[column], leaf) if column in joined else leaf
+    return None if ((), False) in joined.values() else joined
+
+
+def _both_leaves(one: Leaf, other: Leaf) -> Leaf:
+    codes = tuple(
+        (max(a, c), min(b, d)) for a, b in one[0] for c, d in other[0] if max(a, c) <= min(b, d)
+    )
+    return tuple(sorted(codes)), one[1] and other[1]
+
+
+def possible_terms(
+    condition: Condition, form: Form | None, columns: Mapping[str, Coded]
+) -> tuple[Conjunction, ...] | None:
+    """Return the conjunctions that some record with all columns of the form satisfies.
+
+    None where there are too many conjunctions to look into. Columns take their codes freely, so a
+    conjunction is satisfied by some record exactly where each of its leaves is.
+    """
+    terms = conjunctions(condition)
+    if terms is None:
+        return None
+    there: dict[str, Leaf] = {
+        name: (((0, columns[name].points - 1),), False)
+        for name, _ in (form.terms if form else ())
+        if columns[name].nullable
+    }
+    if there:
+        joined = (_join((dict(term), there)) for term in terms)
+        terms = tuple(tuple(sorted(term.items())) for term in joined if term is not None)
+    return tuple(term for term in terms if all(_passable(columns[c], leaf) for c, leaf in term))
+
+
+def _passable(column: Coded, leaf: Leaf) -> bool:
+    """Whether some value of a column passes a leaf."""
+    codes, missing = leaf
+    return (missing and column.nullable) or any(
+        low <= high and low < column.points and high >= 0 for low, high in codes
+    )
+
+
+def about_nobody(condition: Condition, form: Form | None, columns: Mapping[str, Coded]) -> bool:
+    """Whether it is certain, by the columns alone, that no record ever counts for a question.
+
+    Such a question has one answer whatever the data: prices leave it out, and no engine is asked.
+    It is decided here for both, so that they cannot differ. Where there are too many conjunctions
+    it is not decided: the engine is asked, and the price covers every answer.
+
+    Example:
+        >>> from hartley.agent.questions.batch import Either
+        >>> from hartley.ranges.schema.schema import Column
+        >>> sex = {"sex": Column("sex", "private", ("F", "M"))}
+        >>> female, male = Test("sex", ((0, 0),)), Test("sex", ((1, 1),))
+        >>> about_nobody(All((female, male)), None, sex)
+        True
+        >>> about_nobody(Either((female, male)), None, sex)
+        False
+    """
+    return possible_terms(condition, form, columns) == ()

@@ -20,7 +20,7 @@ EPOCH = dt.date(1970, 1, 1)
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearExpression:
     """A constant plus coefficients times columns.
 
     A column that cancels out stays, with the coefficient 0: where it is missing, so is the number.
@@ -31,20 +31,20 @@ class Linear:
     days: Fraction
     """How many dates were added up: 0 of a plain number, 1 of a date."""
 
-    def plus(self, other: Linear, times: Fraction = Fraction(1)) -> Linear:
+    def plus(self, other: LinearExpression, times: Fraction = Fraction(1)) -> LinearExpression:
         """Return the sum of this and a multiple of another."""
         terms = dict(self.terms)
         for name, coefficient in other.terms:
             terms[name] = terms.get(name, Fraction(0)) + times * coefficient
-        return Linear(
+        return LinearExpression(
             tuple(sorted(terms.items())),
             self.constant + times * other.constant,
             self.days + times * other.days,
         )
 
-    def times(self, factor: Fraction) -> Linear:
+    def times(self, factor: Fraction) -> LinearExpression:
         """Return a multiple."""
-        return Linear((), Fraction(0), Fraction(0)).plus(self, factor)
+        return LinearExpression((), Fraction(0), Fraction(0)).plus(self, factor)
 
 
 def day_number(text: str) -> int | None:
@@ -61,7 +61,7 @@ def day_number(text: str) -> int | None:
     return (day - EPOCH).days if day.isoformat() == text else None
 
 
-def read_linear(scope: Scope, node: Any) -> Linear:  # noqa: ANN401 - a part of a tree
+def read_linear(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a part of a tree
     """Read a linear form: columns and constants with +, - and constant factors and divisors."""
     readers = {
         "Paren": lambda: read_linear(scope, node.this),
@@ -72,15 +72,15 @@ def read_linear(scope: Scope, node: Any) -> Linear:  # noqa: ANN401 - a part of 
         "Div": lambda: _quotient(scope, node),
         "Column": lambda: _column(scope, node),
     }
-    found = readers.get(type(node).__name__, lambda: _constant(scope, node))()
-    return _within_reach(scope, node, found)
+    expression = readers.get(type(node).__name__, lambda: _constant(scope, node))()
+    return _within_reach(scope, node, expression)
 
 
-def _total(scope: Scope, node: Any, sign: Fraction) -> Linear:  # noqa: ANN401 - a part of a tree
+def _total(scope: Scope, node: Any, sign: Fraction) -> LinearExpression:  # noqa: ANN401 - a part of a tree
     return read_linear(scope, node.this).plus(read_linear(scope, node.expression), sign)
 
 
-def _product(scope: Scope, node: Any) -> Linear:  # noqa: ANN401 - a part of a tree
+def _product(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a part of a tree
     first, second = read_linear(scope, node.this), read_linear(scope, node.expression)
     if second.terms:
         first, second = second, first
@@ -93,7 +93,7 @@ def _product(scope: Scope, node: Any) -> Linear:  # noqa: ANN401 - a part of a t
     return first.times(second.constant)
 
 
-def _quotient(scope: Scope, node: Any) -> Linear:  # noqa: ANN401 - a part of a tree
+def _quotient(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a part of a tree
     divisor = read_linear(scope, node.expression)
     if divisor.terms or divisor.days or not divisor.constant:
         raise scope.refusal(
@@ -104,7 +104,7 @@ def _quotient(scope: Scope, node: Any) -> Linear:  # noqa: ANN401 - a part of a 
     return read_linear(scope, node.this).times(1 / divisor.constant)
 
 
-def _within_reach(scope: Scope, node: Any, found: Linear) -> Linear:  # noqa: ANN401 - a part of a tree
+def _within_reach(scope: Scope, node: Any, found: LinearExpression) -> LinearExpression:  # noqa: ANN401 - a part of a tree
     """Refuse numbers that take for ever to compute with, and that nobody means."""
     numbers = [found.constant, *(coefficient for _, coefficient in found.terms)]
     if any(max(abs(x.numerator), x.denominator).bit_length() > MOST_BITS for x in numbers):
@@ -112,7 +112,7 @@ def _within_reach(scope: Scope, node: Any, found: Linear) -> Linear:  # noqa: AN
     return found
 
 
-def _column(scope: Scope, node: Any) -> Linear:  # noqa: ANN401 - a part of a tree
+def _column(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a part of a tree
     column = scope.column(node)
     if not column.numeric:
         raise scope.refusal(
@@ -120,10 +120,10 @@ def _column(scope: Scope, node: Any) -> Linear:  # noqa: ANN401 - a part of a tr
             f"use COUNT, {column.name} = ... in WHERE, or GROUP BY {column.name}",
             node,
         )
-    return Linear(((column.name, Fraction(1)),), Fraction(0), Fraction(column.date))
+    return LinearExpression(((column.name, Fraction(1)),), Fraction(0), Fraction(column.date))
 
 
-def _constant(scope: Scope, node: Any) -> Linear:  # noqa: ANN401 - a part of a tree
+def _constant(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a part of a tree
     from sqlglot import exp
 
     if isinstance(node, exp.Null):
@@ -132,7 +132,7 @@ def _constant(scope: Scope, node: Any) -> Linear:  # noqa: ANN401 - a part of a 
         )
     if isinstance(node, exp.Literal) and not node.is_string:
         try:
-            return Linear((), parse_number(node.name, name="the number"), Fraction(0))
+            return LinearExpression((), parse_number(node.name, name="the number"), Fraction(0))
         except OptionError:
             raise scope.refusal(
                 f"The number '{shorten(node.name, 20)}' is out of reach", "write a decimal", node
@@ -146,7 +146,7 @@ def _constant(scope: Scope, node: Any) -> Linear:  # noqa: ANN401 - a part of a 
                 node,
             )
         raise scope.refuse(node)
-    return Linear((), Fraction(day), Fraction(1))
+    return LinearExpression((), Fraction(day), Fraction(1))
 
 
 def read_day(node: Any) -> int | None:  # noqa: ANN401 - a part of a tree

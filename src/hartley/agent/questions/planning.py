@@ -8,17 +8,23 @@ from fractions import Fraction
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from hartley.agent.pricing.atoms import about_nobody
-from hartley.agent.questions.aggregate import Aggregate
+from hartley.agent.questions.aggregate import AggregateCall
 from hartley.agent.questions.batch import Form, Question, Statistic
-from hartley.agent.questions.condition import EVERY, NONE, conjoin, form_reach, present
-from hartley.agent.questions.selection import Item, Kind
+from hartley.agent.questions.condition import (
+    EVERY,
+    NONE,
+    about_nobody,
+    conjoin,
+    form_reach,
+    present,
+)
+from hartley.agent.questions.selection import Item, NumberKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hartley.agent.questions.batch import Condition
-    from hartley.agent.questions.linear import Linear
+    from hartley.agent.questions.linear import LinearExpression
     from hartley.agent.questions.scope import Scope
     from hartley.ranges.schema.schema import Column
 
@@ -32,7 +38,7 @@ LARGEST_SCALE = Fraction(10**60)
 
 
 @dataclass(frozen=True)
-class Measure:
+class CodedForm:
     """A form of codes, and how its whole numbers turn into values: scale times it, plus shift."""
 
     form: Form
@@ -43,17 +49,20 @@ class Measure:
     most: int
 
 
-def coded(linear: Linear, columns: Mapping[str, Column], *, signed: bool = True) -> Measure:
+def coded(
+    linear: LinearExpression, columns: Mapping[str, Column], *, signed: bool = True
+) -> CodedForm:
     """Return a form that begins at 0, for what a constant does not change.
 
     Where not `signed`, the direction of the values is kept: a median of -a is none of a.
 
     Example:
-        >>> from hartley.agent.questions.linear import Linear
+        >>> from hartley.agent.questions.linear import LinearExpression
         >>> from hartley.ranges.schema.schema import Column
         >>> low, high, step = Fraction(100), Fraction(250), Fraction(1, 2)
         >>> height = Column("h", "private", low=low, high=high, step=step)
-        >>> found = coded(Linear((("h", Fraction(2)),), Fraction(3), Fraction(0)), {"h": height})
+        >>> twice = LinearExpression((("h", Fraction(2)),), Fraction(3), Fraction(0))
+        >>> found = coded(twice, {"h": height})
         >>> found.form  # 2 h + 3 is 1 k + 203
         Form(terms=(('h', 1),), constant=0, unit=Fraction(1, 2))
         >>> found.scale, found.shift, found.least, found.most
@@ -63,18 +72,19 @@ def coded(linear: Linear, columns: Mapping[str, Column], *, signed: bool = True)
     constant = -sum(min(0, c * (columns[name].points - 1)) for name, c in terms)
     shift = factor * (offset - unit * constant) + linear.constant
     most = constant + sum(max(0, c * (columns[name].points - 1)) for name, c in terms)
-    return Measure(Form(terms, constant, unit), factor * unit, shift, 0, most)
+    return CodedForm(Form(terms, constant, unit), factor * unit, shift, 0, most)
 
 
-def natural(linear: Linear, columns: Mapping[str, Column]) -> Measure:
+def natural(linear: LinearExpression, columns: Mapping[str, Column]) -> CodedForm:
     """Return a form that is the value itself, up to a factor, for sums of an unknown number.
 
     Example:
-        >>> from hartley.agent.questions.linear import Linear
+        >>> from hartley.agent.questions.linear import LinearExpression
         >>> from hartley.ranges.schema.schema import Column
         >>> low, high, step = Fraction(100), Fraction(250), Fraction(1, 2)
         >>> height = Column("h", "private", low=low, high=high, step=step)
-        >>> found = natural(Linear((("h", Fraction(2)),), Fraction(0), Fraction(0)), {"h": height})
+        >>> twice = LinearExpression((("h", Fraction(2)),), Fraction(0), Fraction(0))
+        >>> found = natural(twice, {"h": height})
         >>> found.form, found.scale, found.least, found.most
         (Form(terms=(('h', 1),), constant=200, unit=Fraction(1, 2)), Fraction(1, 1), 200, 500)
     """
@@ -85,24 +95,24 @@ def natural(linear: Linear, columns: Mapping[str, Column]) -> Measure:
     finer = tuple((name, c * int(unit / fine)) for name, c in terms)
     ends = [sorted((0, c * (columns[name].points - 1))) for name, c in finer]
     least, most = (constant + sum(pair[side] for pair in ends) for side in (0, 1))
-    return Measure(Form(finer, constant, fine), factor * fine, Fraction(0), least, most)
+    return CodedForm(Form(finer, constant, fine), factor * fine, Fraction(0), least, most)
 
 
 def _primitive(
-    linear: Linear, columns: Mapping[str, Column], *, signed: bool
+    linear: LinearExpression, columns: Mapping[str, Column], *, signed: bool
 ) -> tuple[Fraction, tuple[tuple[str, int], ...], Fraction, Fraction]:
     """Return factor, coefficients, unit and offset: factor (unit sum c k + offset) + constant."""
-    kept = [(name, value) for name, value in linear.terms if value]
-    factor = kept[0][1] if signed else abs(kept[0][1])
+    nonzero = [(name, value) for name, value in linear.terms if value]
+    factor = nonzero[0][1] if signed else abs(nonzero[0][1])
     steps, offset = [], Fraction(0)
-    for name, value in kept:
+    for name, value in nonzero:
         column = columns[name]
         assert column.low is not None
         assert column.step is not None
         steps.append(value / factor * column.step)
         offset += value / factor * column.low
     unit = reduce(_divisor, steps, Fraction(0))
-    terms = tuple((name, int(s / unit)) for (name, _), s in zip(kept, steps, strict=True))
+    terms = tuple((name, int(s / unit)) for (name, _), s in zip(nonzero, steps, strict=True))
     return factor, terms, unit, offset
 
 
@@ -112,7 +122,7 @@ def _divisor(first: Fraction, second: Fraction) -> Fraction:
     return Fraction(numerator, first.denominator * second.denominator)
 
 
-def fits(measure: Measure, columns: Mapping[str, Column], rows: int, *, power: int = 1) -> bool:
+def fits(measure: CodedForm, columns: Mapping[str, Column], rows: int, *, power: int = 1) -> bool:
     """Tell whether every engine can hold the form of every row and its total over all rows."""
     form = measure.form
     parts = [abs(form.constant), *(abs(c) * columns[name].points for name, c in form.terms)]
@@ -122,11 +132,11 @@ def fits(measure: Measure, columns: Mapping[str, Column], rows: int, *, power: i
     return sum(parts) < LARGEST_ROW and max(rows, 1) * largest**power <= LARGEST_TOTAL
 
 
-Wanted: TypeAlias = tuple[str, tuple[int, int], Aggregate]
+Wanted: TypeAlias = tuple[str, tuple[int, int], AggregateCall]
 """A name in the answer, its place in the text, and what is wanted."""
 
 
-class Plan:
+class QuestionPlan:
     """Items and questions as they are collected; a question that two items need is asked once.
 
     A constant added to a column changes a sum by that constant a row. So where the number of rows
@@ -146,22 +156,29 @@ class Plan:
         counted = {
             where
             for where, (_, _, want) in zip(wheres, wanted, strict=True)
-            if want.kind not in (Kind.SUM, Kind.ORDER)
+            if want.kind not in (NumberKind.SUM, NumberKind.ORDER)
         }
         for where, (label, place, want) in zip(wheres, wanted, strict=True):
             if want.linear is None:
                 self.items.append(
                     Item(
-                        label, group, Kind.COUNT, place, self._rows(where), count=self._count(where)
+                        label,
+                        group,
+                        NumberKind.COUNT,
+                        place,
+                        self._rows(where),
+                        count=self._count(where),
                     )
                 )
-            elif want.kind is Kind.ORDER:
-                self._order(Item(label, group, Kind.ORDER, place, self._rows(where)), where, want)
+            elif want.kind is NumberKind.ORDER:
+                self._order(
+                    Item(label, group, NumberKind.ORDER, place, self._rows(where)), where, want
+                )
             else:
                 item = Item(label, group, want.kind, place, self._rows(where), sample=want.sample)
                 self._totals(item, where, want.linear, shared=where in counted)
 
-    def _where(self, kept: Condition, want: Aggregate) -> Condition:
+    def _where(self, kept: Condition, want: AggregateCall) -> Condition:
         """Return which rows an aggregate is about; NONE where no record can be one of them."""
         there = [present(self.columns[name]) for name in want.present]
         where = conjoin([kept, *there], self.columns)
@@ -186,11 +203,13 @@ class Plan:
         least, most = self._rows(where)
         return self._ask(Question(Statistic.COUNT, where, None, None, least, most))
 
-    def _totals(self, item: Item, where: Condition, linear: Linear, *, shared: bool) -> None:
+    def _totals(
+        self, item: Item, where: Condition, linear: LinearExpression, *, shared: bool
+    ) -> None:
         """Plan a sum, an average or a spread."""
-        spread = item.kind in (Kind.VARIANCE, Kind.DEVIATION)
+        spread = item.kind in (NumberKind.VARIANCE, NumberKind.DEVIATION)
         certain = self._certain(where)
-        lone = item.kind is Kind.SUM and not certain and not shared
+        lone = item.kind is NumberKind.SUM and not certain and not shared
         measure = natural(linear, self.columns) if lone else coded(linear, self.columns)
         self._check(item, measure, power=2 if spread else 1)
         self.items.append(
@@ -198,7 +217,7 @@ class Plan:
                 item,
                 where,
                 measure,
-                date=item.kind is Kind.AVERAGE and linear.days == 1,
+                date=item.kind is NumberKind.AVERAGE and linear.days == 1,
                 sum=self._ask(self._total(Statistic.SUM, where, measure)),
                 squares=self._ask(self._total(Statistic.SQUARES, where, measure))
                 if spread
@@ -207,7 +226,7 @@ class Plan:
             )
         )
 
-    def _order(self, item: Item, where: Condition, want: Aggregate) -> None:
+    def _order(self, item: Item, where: Condition, want: AggregateCall) -> None:
         assert want.linear is not None
         assert want.quantile is not None
         quantile = want.quantile
@@ -223,7 +242,7 @@ class Plan:
             self._with(item, where, measure, date=want.linear.days == 1, order=self._ask(question))
         )
 
-    def _with(self, item: Item, where: Condition, measure: Measure, **rest: Any) -> Item:  # noqa: ANN401 - fields
+    def _with(self, item: Item, where: Condition, measure: CodedForm, **rest: Any) -> Item:  # noqa: ANN401 - fields
         return replace(
             item,
             scale=measure.scale,
@@ -232,14 +251,14 @@ class Plan:
             **rest,
         )
 
-    def _total(self, statistic: Statistic, where: Condition, measure: Measure) -> Question:
+    def _total(self, statistic: Statistic, where: Condition, measure: CodedForm) -> Question:
         least_rows, most_rows = self._rows(where)
         power = 2 if statistic is Statistic.SQUARES else 1
         least, most = measure.least**power, measure.most**power
         bounds = [rows * end for rows in (least_rows, most_rows) for end in (least, most)]
         return Question(statistic, where, measure.form, None, min(bounds), max(bounds))
 
-    def _check(self, item: Item, measure: Measure, *, power: int = 1) -> None:
+    def _check(self, item: Item, measure: CodedForm, *, power: int = 1) -> None:
         """Refuse numbers so large that an engine's integers could overflow."""
         if not fits(measure, self.columns, self.rows, power=power):
             raise self.scope.statement.refusal(

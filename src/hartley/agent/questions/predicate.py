@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from hartley.agent.questions.batch import Condition
-    from hartley.agent.questions.linear import Linear
+    from hartley.agent.questions.linear import LinearExpression
     from hartley.agent.questions.scope import Scope
     from hartley.ranges.schema.schema import Column
 
@@ -127,7 +127,7 @@ def _category(scope: Scope, node: Any) -> Column | None:  # noqa: ANN401 - a par
 def _linear(
     scope: Scope,
     node: Any,  # noqa: ANN401 - a part of a tree
-    difference: Linear,
+    difference: LinearExpression,
     sign: str,
     *,
     truth: bool,
@@ -188,8 +188,10 @@ def _in(scope: Scope, node: Any, *, truth: bool) -> Condition:  # noqa: ANN401 -
                 node,
             )
     columns = scope.schema.columns
-    found = [_comparison(scope, node, node.this, "EQ", v, truth=True) for v in node.expressions]
-    matched = disjoin(found, columns)
+    equalities = [
+        _comparison(scope, node, node.this, "EQ", v, truth=True) for v in node.expressions
+    ]
+    matched = disjoin(equalities, columns)
     if truth:
         return matched
     if isinstance(matched, Test):  # a long list is turned around once, not value by value

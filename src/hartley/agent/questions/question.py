@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.agent.questions.aggregate import is_aggregate, read_aggregate
 from hartley.agent.questions.condition import EVERY, conjoin
 from hartley.agent.questions.grouping import MOST_GROUPS, is_grouping, read_grouping
-from hartley.agent.questions.planning import Plan
+from hartley.agent.questions.planning import QuestionPlan
 from hartley.agent.questions.predicate import read_predicate
 from hartley.agent.questions.scope import Scope, open_scope
 from hartley.agent.questions.selection import Selection
@@ -64,15 +64,15 @@ def _parse(text: str, schema: Schema, rows: int) -> Selection:
     statement = read_statement(text)
     scope = open_scope(statement, schema)
     where = statement.select.args.get("where")
-    kept = EVERY if where is None else read_predicate(scope, where.this)
+    filtered = EVERY if where is None else read_predicate(scope, where.this)
     groupings = _groupings(scope)
     keys, wanted = _selected(scope, groupings)
     _check_size(scope, groupings, len(wanted))
     lists = [list(grouping.groups()) for grouping in groupings]
-    plan = Plan(scope, rows)
+    plan = QuestionPlan(scope, rows)
     groups = []
     for number, group in enumerate(itertools.product(*lists)):
-        conditions = [kept, *(condition for _, condition in group)]
+        conditions = [filtered, *(condition for _, condition in group)]
         plan.add(number, conjoin(conditions, schema.columns), wanted)
         groups.append(tuple(key for key, _ in group))
     return Selection(text, schema.name, keys, tuple(groups), *plan.finished())
@@ -91,17 +91,17 @@ def _groupings(scope: Scope) -> list[Grouping]:
         for node in scope.statement.select.expressions
         if isinstance(node, exp.Alias) and not is_aggregate(strip(node.this))
     }
-    found: list[Grouping] = []
+    groupings: list[Grouping] = []
     for node in group.expressions:
         plain = strip(node)
         name = plain.name.casefold() if isinstance(plain, exp.Column) else ""
         grouping = read_grouping(scope, aliases[name] if name in aliases.keys() - known else node)
-        if grouping.column in [other.column for other in found]:
+        if grouping.column in [other.column for other in groupings]:
             raise scope.refusal(
                 f"GROUP BY names {grouping.column.name} twice", "name every column once", node
             )
-        found.append(grouping)
-    return found
+        groupings.append(grouping)
+    return groupings
 
 
 def _selected(scope: Scope, groupings: list[Grouping]) -> tuple[tuple[str, ...], list[Wanted]]:
@@ -172,11 +172,11 @@ def distinct(names: list[str]) -> list[str]:
         >>> distinct(["n", "n", "m"])
         ['n', 'n (2)', 'm']
     """
-    found: list[str] = []
+    unique: list[str] = []
     for name in names:
         numbered = (f"{name} ({number})" for number in itertools.count(2))
-        found.append(name if name not in found else next(n for n in numbered if n not in found))
-    return found
+        unique.append(name if name not in unique else next(n for n in numbered if n not in unique))
+    return unique
 
 
 def _not_grouped(scope: Scope, grouping: Grouping, node: Any) -> Refused:  # noqa: ANN401 - a part of a tree

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hartley.agent.questions.batch import Question
 
 
-class Kind(StrEnum):
+class NumberKind(StrEnum):
     """What a reader wants to see, made of one to three integer statistics."""
 
     COUNT = "count"
@@ -44,7 +44,7 @@ class Item:
 
     label: str
     group: int
-    kind: Kind
+    kind: NumberKind
     place: tuple[int, int]
     """From where to where it stands in the text."""
     rows: tuple[int, int]
@@ -65,8 +65,8 @@ class Item:
     @property
     def parts(self) -> tuple[int, ...]:
         """The places of the questions that it is read from."""
-        found = (self.sum, self.squares, self.count, self.order)
-        return tuple(place for place in found if place is not None)
+        places = (self.sum, self.squares, self.count, self.order)
+        return tuple(place for place in places if place is not None)
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ class Selection:
 
     def with_steps(self, steps: Sequence[Fraction | int]) -> Selection:
         """Return the same selection, told in other cells: one step a question."""
-        told = [
+        questions = [
             replace(question, step=Fraction(step))
             for question, step in zip(self.questions, steps, strict=True)
         ]
-        return replace(self, questions=tuple(told))
+        return replace(self, questions=tuple(questions))

@@ -124,8 +124,8 @@ def category_codes(  # noqa: PLR0913, PLR0917 - the parts of one comparison
         same = [i for i, known in enumerate(column.values) if _alike(known, value)]
         if not same:
             raise _undeclared(scope, node, column, value)
-        found = same if sign == "EQ" else [i for i in range(column.points) if i not in same]
-        return [(i, i) for i in found]
+        codes = same if sign == "EQ" else [i for i in range(column.points) if i not in same]
+        return [(i, i) for i in codes]
     numbers = all(isinstance(known, int) and not isinstance(known, bool) for known in column.values)
     if not numbers or column.other or not isinstance(value, Fraction):
         raise scope.refusal(
@@ -149,14 +149,14 @@ def _category_constant(scope: Scope, node: Any, constant: Any) -> str | int | Fr
             "compare one column with constants",
             node,
         )
-    found = read_linear(scope, constant)
-    if found.terms or found.days:
+    expression = read_linear(scope, constant)
+    if expression.terms or expression.days:
         raise scope.refusal(
             f"'{scope.spelled(node)}' compares categories with a computed value",
             "compare the column with one of its values",
             node,
         )
-    return found.constant
+    return expression.constant
 
 
 def _alike(known: str | int, value: str | int | Fraction) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sqlglot import exp
 
-from hartley.agent.statistics.scans import SKIPPING, Grid, families, grid_for, whole
+from hartley.agent.statistics.scans import SKIPPING, ConditionGrid, families, grid_for, whole
 from hartley.agent.statistics.statements import (
     cast,
     condition,
@@ -67,12 +67,14 @@ class Search:
 
     def narrow(self, values: NDArray[np.int64], counts: NDArray[np.int64], width: int) -> None:
         """Go on to the stretch, among counted ones in their order, that holds the wanted row."""
-        total = np.cumsum(counts)
+        total = np.cumsum(counts)  # rows up to and with each stretch
         rows = int(total[-1]) if total.size else 0
         if rows == 0:
             self.empty = True
             return
         if self.rank is None:
+            # The ceil(p n)-th smallest, p rational: exact, and no interpolation between values.
+            # Of a form with a negative factor the codes fall while its values rise.
             rank = max(1, math.ceil(self.quantile * rows))
             self.rank = rows + 1 - rank if self.falling else rank
         at = int(np.searchsorted(total, self.rank))
@@ -96,8 +98,8 @@ def select_ranks(
     conditions = list(dict.fromkeys(where for where, *_ in wanted))
     for columns, members in families(coded, conditions):
         held = set(members)
-        _narrow(coded, terms, columns, [one for one in searches if one.where in held])
-    return [None if one.empty else one.low for one in searches]
+        _narrow(coded, terms, columns, [search for search in searches if search.where in held])
+    return [None if search.empty else search.low for search in searches]
 
 
 def _narrow(
@@ -106,30 +108,34 @@ def _narrow(
     """Narrow searches together while that makes progress, and in two halves where it does not."""
     rows = coded.rows
     while searches:
-        conditions = list(dict.fromkeys(one.where for one in searches))
-        grid, apart = Grid(()), False
+        conditions = list(dict.fromkeys(search.where for search in searches))
+        grid, apart = ConditionGrid(()), False
         if len(conditions) > 1:
             grid = grid_for(coded, columns, conditions, MOST_GROUPS)
             # Without axes one WHERE serves all searches, so it must be the condition of each.
             apart = not grid.axes or not columns <= grid.columns
+        # Many groups leave little room for stretches: where they are no narrower than before, fewer
+        # conditions are searched at a time.
         width = _width(coded, grid, searches, rows)
-        stuck = width > 1 and width >= max(one.width for one in searches)
+        stuck = width > 1 and width >= max(search.width for search in searches)
         if stuck or apart:
             order = {where: place for place, where in enumerate(conditions)}
-            searches.sort(key=lambda one: (order[one.where], one.low))
+            searches.sort(key=lambda search: (order[search.where], search.low))
             middle = len(searches) // 2  # one search alone is never stuck
             _narrow(coded, terms, columns, searches[:middle])
             _narrow(coded, terms, columns, searches[middle:])
             return
         counted = _count(coded, terms, grid, searches, width)
-        searches = [one for one in searches if not one.empty and one.width > 1]
+        searches = [search for search in searches if not search.empty and search.width > 1]
         rows = counted.within(_stretches(searches))
 
 
-def _width(coded: CodedTable, grid: Grid, searches: list[Search], rows: int) -> int:
+def _width(coded: CodedTable, grid: ConditionGrid, searches: list[Search], rows: int) -> int:
     """Return how many values are counted together: one where that makes few enough counts."""
     cells = math.prod(grid.shape)
     most = cells * sum(high - low + 1 for low, high in _stretches(searches))
+    # One value at a time ends the search with this scan. With few rows there are few counts,
+    # whatever the number of values; else values are bundled so that counts stay few.
     few = FEW_COUNTS if coded.engine in SKIPPING else MOST_COUNTS
     if rows <= MOST_COUNTS or most <= min(MOST_COUNTS, max(few, cells * STRETCHES // 2)):
         return 1
@@ -139,7 +145,7 @@ def _width(coded: CodedTable, grid: Grid, searches: list[Search], rows: int) -> 
 def _stretches(searches: list[Search]) -> list[tuple[int, int]]:
     """Return the values that are still possible as few closed stretches."""
     merged: list[tuple[int, int]] = []
-    for low, high in sorted({(one.low, one.low + one.width - 1) for one in searches}):
+    for low, high in sorted({(search.low, search.low + search.width - 1) for search in searches}):
         if merged and low <= merged[-1][1] + 1:
             merged[-1] = merged[-1][0], max(high, merged[-1][1])
         else:
@@ -148,56 +154,61 @@ def _stretches(searches: list[Search]) -> list[tuple[int, int]]:
 
 
 def _count(
-    coded: CodedTable, terms: Terms, grid: Grid, searches: list[Search], width: int
-) -> Counts:
+    coded: CodedTable, terms: Terms, grid: ConditionGrid, searches: list[Search], width: int
+) -> ValueCounts:
     """Count the rows of every cell and stretch of values, and narrow the searches by that."""
     stretches = _stretches(searches)
     first = stretches[0][0]
     value = form_value(coded, terms)
     key = value if width == 1 else _stretch(value, first, width)
-    kept = [present(coded, [column for column, _ in terms])]
+    filters = [present(coded, [column for column, _ in terms])]
     if not grid.axes:
-        (where,) = {one.where for one in searches}
-        kept.append(condition(coded, where))
+        (where,) = {search.where for search in searches}
+        filters.append(condition(coded, where))
     if searches[0].rank is not None:  # before anything is counted every value is possible
-        kept.append(disjoined([inside(value.copy(), low, high) for low, high in stretches]))
+        filters.append(disjoined([inside(value.copy(), low, high) for low, high in stretches]))
     keys = [axis.key(coded) for axis in grid.axes]
-    found = coded.run(select(coded, [*keys, key], [exp.Count(this=exp.Star())], conjoined(kept)))
-    values = whole(found.column(f"k{len(keys)}"), 0)
+    fetched = coded.run(
+        select(coded, [*keys, key], [exp.Count(this=exp.Star())], conjoined(filters))
+    )
+    values = whole(fetched.column(f"k{len(keys)}"), 0)
     if width > 1:
         values = first + values * width
-    counted = Counts.fetched(grid, found, values)
+    counted = ValueCounts.fetched(grid, fetched, values)
     chosen: dict[Condition, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
-    for one in searches:
-        if one.where not in chosen:
-            chosen[one.where] = counted.of(one.where)
-        seen, times = chosen[one.where]
-        near = (seen >= one.low) & (seen < one.low + one.width)
-        one.narrow(seen[near], times[near], width)
+    for search in searches:
+        if search.where not in chosen:
+            chosen[search.where] = counted.of(search.where)
+        seen, times = chosen[search.where]
+        near = (seen >= search.low) & (seen < search.low + search.width)
+        search.narrow(seen[near], times[near], width)
     return counted
 
 
 def _stretch(value: exp.Expression, first: int, width: int) -> exp.Expression:
-    """Return the number of the stretch of a value; a shift, since widths are powers of two."""
+    """Return the number of the stretch of a value; a shift, since widths are powers of two.
+
+    Not a division: of integers, / is a double in DuckDB and Spark, and whole in PostgreSQL.
+    """
     above = exp.Sub(this=cast(value.copy(), "BIGINT"), expression=cast(number(first), "BIGINT"))
     shift = number(width.bit_length() - 1)
     return exp.BitwiseRightShift(this=exp.Paren(this=above), expression=shift)
 
 
 @dataclass(frozen=True)
-class Counts:
+class ValueCounts:
     """Counted rows, ordered by cell and then by value."""
 
-    grid: Grid
+    grid: ConditionGrid
     cells: NDArray[np.int64]
     values: NDArray[np.int64]
     counts: NDArray[np.int64]
 
     @classmethod
-    def fetched(cls, grid: Grid, found: Arrow, values: NDArray[np.int64]) -> Counts:
+    def fetched(cls, grid: ConditionGrid, groups: Arrow, values: NDArray[np.int64]) -> ValueCounts:
         """Order what an engine counted."""
-        counts = whole(found.column("v0"), 0)
-        places = grid.places(found)
+        counts = whole(groups.column("v0"), 0)
+        places = grid.places(groups)
         cells = np.ravel_multi_index(places, grid.shape) if places else np.zeros_like(values)
         order = np.lexsort((values, cells))
         return cls(grid, cells[order], values[order], counts[order])
@@ -218,8 +229,8 @@ class Counts:
             if chosen.size == 1:
                 start, end = np.searchsorted(self.cells, (chosen[0], chosen[0] + 1))
                 return values[start:end], counts[start:end]
-            kept = np.isin(self.cells, chosen, assume_unique=False)
-            values, counts = values[kept], counts[kept]
+            inside = np.isin(self.cells, chosen, assume_unique=False)
+            values, counts = values[inside], counts[inside]
         seen, at = np.unique(values, return_inverse=True)
         times = np.zeros(seen.size, dtype=np.int64)
         np.add.at(times, at, counts)

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.agent.questions.batch import Condition
-    from hartley.agent.statistics.statements import Measure
+    from hartley.agent.statistics.statements import RowMeasure
     from hartley.engines.coded.coded_copy import CodedTable
 
 Arrow: TypeAlias = Any
 """What an engine gave; Arrow carries no types."""
-Request: TypeAlias = "tuple[Condition, Measure]"
+Request: TypeAlias = "tuple[Condition, RowMeasure]"
 
 MOST_CELLS = 2**20
 """The largest grid that is added up here."""
@@ -58,14 +58,14 @@ class Axis:
 
     def passing(self, test: Test) -> NDArray[np.bool_]:
         """Return which places pass a test."""
-        found = np.zeros(self.size, dtype=bool)
+        passes = np.zeros(self.size, dtype=bool)
         starts = None if self.starts is None else np.array(self.starts)
         for low, high in test.codes:
             ends = (low, high + 1) if starts is None else np.searchsorted(starts, (low, high + 1))
-            found[ends[0] : ends[1]] = True
+            passes[ends[0] : ends[1]] = True
         if self.nullable:
-            found[-1] = test.missing
-        return found
+            passes[-1] = test.missing
+        return passes
 
     def key(self, coded: CodedTable) -> exp.Expression:
         """Return the place of a row, NULL where the value is missing."""
@@ -73,6 +73,7 @@ class Axis:
             return coded.column(self.column)
         whens = exp.Case(default=_choose(coded, self.column, self.starts, 0))
         if self.nullable:
+            # NULL <= x is not TRUE: without this, a missing value would get the last stretch.
             missing = exp.Is(this=coded.column(self.column), expression=exp.null())
             whens.append("ifs", exp.If(this=missing, true=exp.null()))
             return whens
@@ -80,7 +81,7 @@ class Axis:
 
 
 def _choose(coded: CodedTable, column: str, starts: tuple[int, ...], first: int) -> exp.Expression:
-    """Return a tree of comparisons that finds a stretch."""
+    """Return a tree of comparisons that finds a stretch in logarithmically many steps."""
     if len(starts) == 1:
         return number(first)
     middle = len(starts) // 2
@@ -91,7 +92,7 @@ def _choose(coded: CodedTable, column: str, starts: tuple[int, ...], first: int)
 
 
 @dataclass
-class Grid:
+class ConditionGrid:
     """Axes, and conditions as sets of cells."""
 
     axes: tuple[Axis, ...]
@@ -112,14 +113,15 @@ class Grid:
         if not self.axes:
             return All(), where
         parts = where.parts if isinstance(where, All) else (where,)
-        told = tuple(part for part in parts if self.columns.issuperset(columns_of(part)))
-        rest = tuple(part for part in parts if part not in told)
-        return All(told), All(rest)
+        by_cells = tuple(part for part in parts if self.columns.issuperset(columns_of(part)))
+        rest = tuple(part for part in parts if part not in by_cells)
+        return All(by_cells), All(rest)
 
     def cells(self, where: Condition) -> tuple[Any, ...]:
         """Return the cells of a condition as an index of arrays of this shape."""
         parts = where.parts if isinstance(where, All) else (where,)
         tests = [part for part in parts if isinstance(part, Test)]
+        # A conjunction of one test a column is a product of sets, which needs no mask of all cells.
         if len(tests) < len(parts) or len({test.column for test in tests}) < len(tests):
             return np.nonzero(np.broadcast_to(self._mask(where), self.shape))
         passing = {test.column: self._passing(test) for test in tests}
@@ -147,10 +149,10 @@ class Grid:
             mask = combine(mask, self._mask(part))
         return mask
 
-    def places(self, found: Arrow) -> tuple[NDArray[np.int64], ...]:
+    def places(self, fetched: Arrow) -> tuple[NDArray[np.int64], ...]:
         """Return the cell of every fetched group, an index an axis."""
         return tuple(
-            whole(found.column(f"k{i}"), axis.size - 1) for i, axis in enumerate(self.axes)
+            whole(fetched.column(f"k{i}"), axis.size - 1) for i, axis in enumerate(self.axes)
         )
 
 
@@ -165,6 +167,7 @@ def whole(column: Arrow, missing: int) -> NDArray[Any]:
             return np.empty(0, np.int64)
         # Its own way to NumPy would import pandas, which takes longer than most questions.
         return np.frombuffer(filled.buffers()[1], np.int64, len(filled), 8 * filled.offset)
+    # Decimals and 128-bit integers become Python integers, which NumPy adds up exactly.
     numbers = [missing if value is None else int(value) for value in column.to_pylist()]
     return np.array([*numbers, None], dtype=object)[:-1]
 
@@ -202,16 +205,16 @@ def families(
     listed: dict[frozenset[str], list[Condition]] = {}
     for where in conditions:
         listed.setdefault(frozenset(columns_of(where)), []).append(where)
-    found: list[tuple[frozenset[str], list[Condition]]] = []
+    merged: list[tuple[frozenset[str], list[Condition]]] = []
     for columns in sorted(listed, key=lambda names: (-len(names), sorted(names))):
-        for i, (others, members) in enumerate(found):
+        for i, (others, members) in enumerate(merged):
             union = columns | others
             if columns <= others or _cells(coded, union) <= SMALL_CELLS:
-                found[i] = (union, members + listed[columns])
+                merged[i] = (union, members + listed[columns])
                 break
         else:
-            found.append((columns, listed[columns]))
-    return found
+            merged.append((columns, listed[columns]))
+    return merged
 
 
 def _cells(coded: CodedTable, columns: Iterable[str]) -> int:
@@ -220,7 +223,7 @@ def _cells(coded: CodedTable, columns: Iterable[str]) -> int:
 
 def grid_for(
     coded: CodedTable, columns: Iterable[str], conditions: list[Condition], most: int
-) -> Grid:
+) -> ConditionGrid:
     """Return the grid that parts conditions, with as many of the columns as there is room for."""
     axes = [axis_of(coded, column) for column in sorted(columns)]
     if math.prod(axis.size for axis in axes) > min(most, MOST_CELLS // 8):
@@ -228,10 +231,11 @@ def grid_for(
         axes = [one if one.size < axis.size else axis for axis, one in zip(axes, cut, strict=True)]
     used = {axis: sum(axis.column in columns_of(where) for where in conditions) for axis in axes}
     axes = [axis for axis in axes if axis.size > 1]  # a key that never varies is a number
+    # What most conditions ask for stays a key; the rest of a condition becomes a FILTER.
     axes.sort(key=lambda axis: (-used[axis], axis.size))
     while math.prod(axis.size for axis in axes) > most:
         axes.pop()
-    return Grid(tuple(axes))
+    return ConditionGrid(tuple(axes))
 
 
 # --- execution --------------------------------------------------------------------------------
@@ -256,40 +260,43 @@ def scan(coded: CodedTable, requests: Iterable[Request]) -> dict[Request, int | 
                 results |= _alone(coded, [request for request in mine if request[0] == where])
         else:
             lone += mine
-    return results | (_grouped(coded, Grid(()), lone) if lone else {})
+    return results | (_grouped(coded, ConditionGrid(()), lone) if lone else {})
 
 
 def _alone(coded: CodedTable, requests: list[Request]) -> dict[Request, int | None]:
     """Compute measures of one condition, as somebody would who writes the statement by hand."""
     where = condition(coded, requests[0][0])
     results: dict[Request, int | None] = {}
-    for some in _chunks(requests):
-        values = [aggregate(coded, measure) for _, measure in some]
-        found = coded.run(select(coded, [], values, where))
-        for request, column in zip(some, found.columns, strict=True):
+    for chunk in _chunks(requests):
+        values = [aggregate(coded, measure) for _, measure in chunk]
+        fetched = coded.run(select(coded, [], values, where))
+        for request, column in zip(chunk, fetched.columns, strict=True):
             results[request] = _result(request[1], column[0].as_py())
     return results
 
 
-def _result(measure: Measure, value: Arrow) -> int | None:
+def _result(measure: RowMeasure, value: Arrow) -> int | None:
     if value is None:
         return 0 if measure.kind in ("count", "sum") else None
     return int(value)
 
 
-def _grouped(coded: CodedTable, grid: Grid, requests: list[Request]) -> dict[Request, int | None]:
+def _grouped(
+    coded: CodedTable, grid: ConditionGrid, requests: list[Request]
+) -> dict[Request, int | None]:
     """Compute measures of many conditions by the cells of a grid."""
     split = {where: grid.split(where) for where in dict.fromkeys(where for where, _ in requests)}
     slots = list(dict.fromkeys((split[where][1], measure) for where, measure in requests))
     keys = [axis.key(coded) for axis in grid.axes]
     results: dict[Request, int | None] = {}
-    cells = {where: grid.cells(told) for where, (told, _) in split.items()}
-    for some in _chunks(slots):
-        values = [aggregate(coded, measure, rest) for rest, measure in some]
-        found = coded.run(select(coded, [key.copy() for key in keys], values, None))
-        places = grid.places(found)
+    cells = {where: grid.cells(by_cells) for where, (by_cells, _) in split.items()}
+    for chunk in _chunks(slots):
+        values = [aggregate(coded, measure, rest) for rest, measure in chunk]
+        fetched = coded.run(select(coded, [key.copy() for key in keys], values, None))
+        places = grid.places(fetched)
         filled = {
-            slot: _fill(grid, places, slot[1], found.column(f"v{i}")) for i, slot in enumerate(some)
+            slot: _fill(grid, places, slot[1], fetched.column(f"v{i}"))
+            for i, slot in enumerate(chunk)
         }
         for where, measure in requests:
             slot = split[where][1], measure
@@ -299,12 +306,13 @@ def _grouped(coded: CodedTable, grid: Grid, requests: list[Request]) -> dict[Req
 
 
 _NEUTRAL = {"count": 0, "sum": 0, "min": 2**63 - 1, "max": -(2**63)}
+"""Of cells without rows. Forms of rows stay below 2^62, so none of their ends is one of these."""
 
 
 def _fill(
-    grid: Grid,
+    grid: ConditionGrid,
     places: tuple[NDArray[np.int64], ...],
-    measure: Measure,
+    measure: RowMeasure,
     column: Arrow,
 ) -> NDArray[Any]:
     """Put fetched values into their cells."""
@@ -315,9 +323,10 @@ def _fill(
     return filled
 
 
-def _reduce(measure: Measure, cells: NDArray[Any]) -> int | None:
+def _reduce(measure: RowMeasure, cells: NDArray[Any]) -> int | None:
     values = np.asarray(cells)  # a single cell is a number
     if measure.kind in ("count", "sum"):
+        # No overflow: 64-bit columns hold sums that fit for all rows together, others are objects.
         return int(values.sum()) if values.size else 0
     if not values.size:
         return None

@@ -23,7 +23,7 @@ LARGEST = 10**38
 
 
 @dataclass(frozen=True)
-class Measure:
+class RowMeasure:
     """What an engine computes of a set of rows: a count, a sum of products, an end of a form."""
 
     kind: str
@@ -86,16 +86,19 @@ def inside(value: exp.Expression, low: int, high: int) -> exp.Expression:
 
 def _joined(kind: type[exp.And | exp.Or], parts: list[exp.Expression]) -> exp.Expression | None:
     """Join conditions in a tree that is as flat as it can be, however many there are."""
+    # Neighbours are paired until one is left: a chain of a thousand ORs would be a thousand deep,
+    # and DuckDB refuses expressions of that depth.
     while len(parts) > 1:
         pairs: list[exp.Expression] = [
-            kind(this=_wrapped(kind, one), expression=_wrapped(kind, other))
-            for one, other in zip(parts[::2], parts[1::2], strict=False)
+            kind(this=_wrapped(kind, first), expression=_wrapped(kind, second))
+            for first, second in zip(parts[::2], parts[1::2], strict=False)
         ]
         parts = pairs + parts[len(pairs) * 2 :]
     return parts[0] if parts else None
 
 
 def _wrapped(kind: type[exp.And | exp.Or], part: exp.Expression) -> exp.Expression:
+    # sqlglot writes what the tree holds: an OR inside an AND gets no parentheses of its own.
     mixed = isinstance(part, exp.Connector) and not isinstance(part, kind)
     return exp.Paren(this=part) if mixed else part
 
@@ -119,6 +122,7 @@ def _test(coded: CodedTable, test: Test) -> exp.Expression | None:
 
 def _ranges(coded: CodedTable, test: Test, last: int) -> list[exp.Expression]:
     column, codes = coded.column(test.column), test.codes
+    # All codes but one: one comparison instead of two ranges.
     if len(codes) == 2 and (codes[0][0], codes[1][1]) == (0, last):
         (_, before), (after, _) = codes
         if after - before == 2:
@@ -143,7 +147,7 @@ def _ranges(coded: CodedTable, test: Test, last: int) -> list[exp.Expression]:
 
 
 def aggregate(
-    coded: CodedTable, measure: Measure, where: Condition | None = None
+    coded: CodedTable, measure: RowMeasure, where: Condition | None = None
 ) -> exp.Expression:
     """Return a measure of the rows of a condition, as a whole number of 64 bits where it fits.
 
@@ -152,6 +156,7 @@ def aggregate(
     """
     fits, needed = True, set(measure.present)
     if measure.kind == "count":
+        # COUNT of a column leaves out missing values by itself, which spares a FILTER.
         counted = [column for column in needed if coded.coding(column).nullable]
         alone = len(counted) == 1
         call: exp.Expression = exp.Count(this=coded.column(counted[0]) if alone else exp.Star())
@@ -162,23 +167,33 @@ def aggregate(
     else:
         end = form_value(coded, measure.terms)
         call = exp.Min(this=end) if measure.kind == "min" else exp.Max(this=end)
+    # SUM, MIN and MAX skip rows in which their value is NULL, as a product or form is with one
+    # column missing.
     needed -= set(measure.columns)
-    kept = conjoined([None if where is None else condition(coded, where), present(coded, needed)])
-    if kept is not None:
-        call = exp.Filter(this=call, expression=exp.Where(this=kept))
+    row_filter = conjoined(
+        [None if where is None else condition(coded, where), present(coded, needed)]
+    )
+    if row_filter is not None:
+        call = exp.Filter(this=call, expression=exp.Where(this=row_filter))
+    # DuckDB and PostgreSQL give sums back as 128-bit integers or decimals, which arrive as Python
+    # objects; 64 bits arrive as an array.
     return cast(call, "BIGINT") if fits and measure.kind == "sum" else call
 
 
 def _summand(coded: CodedTable, columns: tuple[str, ...]) -> tuple[exp.Expression, bool]:
     """Return a product of columns, wide enough, and whether its sum fits into 64 bits."""
+    # int64 wraps silently in several engines. How large a sum can be follows from the schema and
+    # the number of rows, so the width is chosen before anything is added.
     largest = math.prod(coded.coding(column).points - 1 for column in columns)
     fits = largest * coded.rows < WHOLE
     factors = [coded.column(column) for column in columns]
     value: exp.Expression = factors[0]
     if len(factors) > 1:
         if largest < WHOLE:
+            # Codes are stored as narrow as they fit, and engines multiply in the type of a factor.
             kind = "INT" if largest < 2**31 else "BIGINT"
         else:
+            # The product of two decimals of 18 digits has 36, which 38 hold.
             kind = "INT128" if coded.engine == "duckdb" else "DECIMAL(18,0)"
         value = cast(factors[0], kind)
         for factor in factors[1:]:

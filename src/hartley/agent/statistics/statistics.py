@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from hartley.agent.pricing.atoms import about_nobody
 from hartley.agent.questions.batch import All, Statistic, Test
+from hartley.agent.questions.condition import about_nobody
 from hartley.agent.statistics.ranks import select_ranks
 from hartley.agent.statistics.scans import scan
-from hartley.agent.statistics.statements import LARGEST, WHOLE, Measure
+from hartley.agent.statistics.statements import LARGEST, WHOLE, RowMeasure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,34 +53,37 @@ def totals(coded: CodedTable, questions: Sequence[Question]) -> list[int | None]
         ... ])
         [2, 120, 30]
     """
+    # "Questions about nobody" (docs/accountant.md): they are priced as one cell, so what an engine
+    # would say must not matter. 0 and None are what it says of no rows.
     columns = {coding.column: coding for coding in coded.codings}
     asked = [
         place
         for place, question in enumerate(questions)
         if not about_nobody(question.where, question.form, columns)
     ]
-    found = [None if one.statistic is Statistic.ORDER else 0 for one in questions]
+    results = [None if question.statistic is Statistic.ORDER else 0 for question in questions]
     for place, total in zip(asked, _run(coded, [questions[k] for k in asked]), strict=True):
-        found[place] = total
-    return found
+        results[place] = total
+    return results
 
 
 def _run(coded: CodedTable, questions: Sequence[Question]) -> list[int | None]:
     """Compute questions that some record may count for."""
     recipes = [_recipe(coded, question) for question in questions]
     wanted = [request for recipe in recipes if recipe for _, request in recipe]
-    known = scan(coded, wanted) if wanted else {}
-    found: list[int | None] = []
+    measured = scan(coded, wanted) if wanted else {}
+    results: list[int | None] = []
     for question, recipe in zip(questions, recipes, strict=True):
         if recipe is None:
-            found.append(None)
+            results.append(None)  # ranked below, with all others of its form
         elif question.statistic is Statistic.ORDER:
-            found.append(_shifted(question.form, known[recipe[0][1]]))
+            results.append(_shifted(question.form, measured[recipe[0][1]]))
         else:
-            found.append(sum(factor * _sum(known[request]) for factor, request in recipe))
+            # Coefficients are multiplied here, where integers have no size: an engine adds codes.
+            results.append(sum(factor * _sum(measured[request]) for factor, request in recipe))
     for place, value in _ranks(coded, questions, recipes).items():
-        found[place] = _shifted(questions[place].form, value)
-    return found
+        results[place] = _shifted(questions[place].form, value)
+    return results
 
 
 def fits(question: Question, schema: Schema, rows: int) -> bool:
@@ -106,6 +109,8 @@ def fits(question: Question, schema: Schema, rows: int) -> bool:
     terms = () if question.form is None else question.form.terms
     largest = max((last[column] for column, _ in terms), default=0)
     if question.statistic is Statistic.ORDER:
+        # A form of several columns is computed row by row in 64 bits, and the search subtracts
+        # its smallest value: half of them leaves room for both.
         reach = sum(abs(factor) * last[column] for column, factor in terms)
         return len(terms) <= 1 or reach < WHOLE // 2
     if question.statistic is Statistic.SQUARES:
@@ -132,17 +137,18 @@ def _recipe(coded: CodedTable, question: Question) -> Recipe | None:
             return None
         terms, _ = _base(form)
         needed = present | {column for column, _ in terms}
-        return [(1, (rest, Measure(end, terms, frozenset(needed))))]
-    count = rest, Measure("count", present=present)
+        return [(1, (rest, RowMeasure(end, terms, frozenset(needed))))]
+    count = rest, RowMeasure("count", present=present)
     if form is None or question.statistic is Statistic.COUNT:
         return [(1, count)]
+    # (c + sum of f_i x_i)^2 is expanded into counts, sums and sums of products of two codes.
     constant, square = form.constant, question.statistic is Statistic.SQUARES
     recipe: Recipe = [(constant**2 if square else constant, count)]
     for i, (column, factor) in enumerate(form.terms):
-        alone = rest, Measure("sum", ((column, 1),), present)
+        alone = rest, RowMeasure("sum", ((column, 1),), present)
         recipe.append((2 * constant * factor if square else factor, alone))
         for other, second in form.terms[i:] if square else ():
-            both = rest, Measure("sum", ((column, 1), (other, 1)), present)
+            both = rest, RowMeasure("sum", ((column, 1), (other, 1)), present)
             recipe.append((factor * second * (1 if other == column else 2), both))
     return [(factor, request) for factor, request in recipe if factor] or [(0, count)]
 
@@ -151,6 +157,7 @@ def _without_presence(
     coded: CodedTable, where: Condition, columns: Iterable[str] | None = None
 ) -> tuple[Condition, frozenset[str]]:
     """Take out of a condition which columns may not be missing: sums skip missing values anyway."""
+    # Questions about several columns then share one condition, and so one scan.
     parts = where.parts if isinstance(where, All) else (where,)
     taken = [
         part
@@ -182,6 +189,7 @@ def _end(question: Question) -> str | None:
     if question.quantile not in (0, 1):
         return None
     _, factor = _base(question.form)
+    # The smallest of -x is that of the largest x.
     return "min" if (question.quantile == 0) == (factor > 0) else "max"
 
 
@@ -199,7 +207,7 @@ def _ranks(
         if recipe is None:
             assert question.form is not None
             places.setdefault(_base(question.form)[0], []).append(place)
-    found: dict[int, int | None] = {}
+    values: dict[int, int | None] = {}
     for terms, listed in places.items():
         columns = [column for column, _ in terms]
         wanted = []
@@ -209,5 +217,5 @@ def _ranks(
             assert quantile is not None
             rest, _ = _without_presence(coded, questions[place].where, columns)
             wanted.append((rest, quantile, _base(form)[1] < 0))
-        found |= dict(zip(listed, select_ranks(coded, terms, wanted), strict=True))
-    return found
+        values |= dict(zip(listed, select_ranks(coded, terms, wanted), strict=True))
+    return values

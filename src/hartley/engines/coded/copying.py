@@ -14,8 +14,8 @@ from hartley.engines.coded.copy_jobs import CopyJob, relation_of
 from hartley.engines.coded.row_sums import draw_seeds, read_sums
 from hartley.engines.coded.seals import sealed
 from hartley.engines.coded.stores import copy_rows, open_store
+from hartley.engines.tables.failures import run
 from hartley.engines.tables.table import fetch_row
-from hartley.engines.tables.view import run
 from hartley.errors import ColumnError, InputError, TableError
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from hartley.engines.maps.unfit_values import (
     refuse_met,
     trees_of,
 )
-from hartley.engines.tables.view import run
+from hartley.engines.tables.failures import run
 from hartley.errors import TableError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Why an engine failed, said without its own words: those may hold private values."""
+"""Run a query; say why an engine failed without its own words, which may hold private values."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import gzip
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hartley.errors import EngineError, TableError
+from hartley.engines.dialects.embedded import stop
+from hartley.errors import EngineError, HartleyError, TableError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from hartley.engines.tables.table import Table
 
 
 def lack_of_room(error: BaseException, who: str, place: str) -> EngineError | None:
@@ -62,3 +65,29 @@ def _not_utf8(path: str, why: str) -> TableError:
         f"The file {Path(path).name} {why}",
         hint="convert it, for example with iconv -f LATIN1 -t UTF-8, or save it as CSV UTF-8",
     )
+
+
+def run(table: Table, action: Callable[[], Any]) -> Any:
+    """Run a query; what the engine says may hold private values, so only its kind is told."""
+    try:
+        with table.lock:
+            return action()
+    except HartleyError:
+        raise
+    except Exception as error:  # noqa: BLE001 - every failure of the engine, in one sentence
+        if "interrupt" in str(error).lower():
+            stop(table.backend)
+            raise KeyboardInterrupt from None
+        shortage = lack_of_room(error, f"The engine {table.engine}", f"over {table.name}")
+        if shortage is not None:
+            raise shortage from None
+        if table.texts is not None:
+            raise wrong_encoding(table.paths) or TableError(
+                f"The file {table.name} cannot be read to its end ({type(error).__name__})",
+                hint="check that all lines have the same number of fields",
+            ) from None
+        # What the engine says may hold private values, so only its kind is told.
+        raise EngineError(
+            f"The engine {table.engine} could not read {table.name} ({type(error).__name__})",
+            hint="check that the table is complete and that the engine answers (hartley doctor)",
+        ) from None

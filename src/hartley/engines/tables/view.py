@@ -8,13 +8,12 @@ import operator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.dialects.embedded import stop
-from hartley.engines.tables.failures import lack_of_room, wrong_encoding
+from hartley.engines.tables.failures import run as run  # noqa: PLC0414 - others take it from here
 from hartley.engines.tables.table import Kind, Table
-from hartley.errors import ColumnError, EngineError, HartleyError, OptionError, TableError
+from hartley.errors import ColumnError, OptionError, TableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from fractions import Fraction
 
     import numpy as np
@@ -190,32 +189,6 @@ def bin_numbers(values: Any, step: Fraction) -> NDArray[np.int64]:
     guess -= value < guess * p / q
     guess += value >= (guess + 1) * p / q
     return guess.astype(np.int64)
-
-
-def run(table: Table, action: Callable[[], Any]) -> Any:
-    """Run a query; what the engine says may hold private values, so only its kind is told."""
-    try:
-        with table.lock:
-            return action()
-    except HartleyError:
-        raise
-    except Exception as error:  # noqa: BLE001 - every failure of the engine, in one sentence
-        if "interrupt" in str(error).lower():
-            stop(table.backend)
-            raise KeyboardInterrupt from None
-        shortage = lack_of_room(error, f"The engine {table.engine}", f"over {table.name}")
-        if shortage is not None:
-            raise shortage from None
-        if table.texts is not None:
-            raise wrong_encoding(table.paths) or TableError(
-                f"The file {table.name} cannot be read to its end ({type(error).__name__})",
-                hint="check that all lines have the same number of fields",
-            ) from None
-        # What the engine says may hold private values, so only its kind is told.
-        raise EngineError(
-            f"The engine {table.engine} could not read {table.name} ({type(error).__name__})",
-            hint="check that the table is complete and that the engine answers (hartley doctor)",
-        ) from None
 
 
 def keep_texts(table: Table, columns: Sequence[str]) -> Table:

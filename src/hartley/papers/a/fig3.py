@@ -8,7 +8,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.chart import Chart, Panel, Series
-from hartley.measures.continuous import maximin_information, nonstochastic_leakage, smallest_error
+from hartley.measures.estimation import smallest_error
+from hartley.measures.leakage import nonstochastic_leakage
+from hartley.measures.maximin import maximin_information
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
 from hartley.policies.quantizers.optimal import optimal_quantizer
 from hartley.policies.quantizers.quantizer import UniformQuantizer

@@ -8,7 +8,8 @@ from fractions import Fraction  # noqa: TC003 - the example uses it
 from typing import TYPE_CHECKING
 
 from hartley.chart import Heat, Panel, Series
-from hartley.measures.continuous import maximin_information, nonstochastic_leakage
+from hartley.measures.leakage import nonstochastic_leakage
+from hartley.measures.maximin import maximin_information
 from hartley.policies.quantizers.optimal import optimal_quantizer
 from hartley.ranges.boxes.box import Box
 from hartley.ranges.boxes.cut_box import CutBox

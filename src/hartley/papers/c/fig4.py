@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from hartley.chart import Chart, Panel, Series
-from hartley.measures.identifiability import maximal_leakage_within
+from hartley.measures.guessing import maximal_leakage_within
 from hartley.papers.c.heart import DATA, RELEASED, SECRETS, STEPS, Curve, Numbers, Point, sweep
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
 

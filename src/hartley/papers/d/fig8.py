@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.chart import Chart, Heat, Panel
-from hartley.measures.continuous import nonstochastic_leakage
+from hartley.measures.leakage import nonstochastic_leakage
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
 from hartley.policies.quantizers.calibration import levels_for_indistinguishability
 from hartley.policies.quantizers.quantizer import UniformQuantizer

@@ -253,7 +253,7 @@ class AnonymizedTable:
         return write_arrow(self.table, path, self.sources, spreadsheet_safe=spreadsheet_safe)
 
 
-def k_anonymize(  # noqa: PLR0913 - each is one choice of the user's
+def anonymize(  # noqa: PLR0913 - each is one choice of the user's
     table: object,
     keys: str | Sequence[str],
     k: int,
@@ -291,10 +291,10 @@ def k_anonymize(  # noqa: PLR0913 - each is one choice of the user's
 
     Example:
         >>> people = {"age": [31, 38, 45, 46], "ill": ["a", "b", "a", "b"]}
-        >>> found = k_anonymize(people, "age", 2, hierarchies={"age": [10]})
+        >>> found = anonymize(people, "age", 2, hierarchies={"age": [10]})
         >>> found.table["age"].to_pylist(), found.loss
         (['[30, 40)', '[30, 40)', '[40, 50)', '[40, 50)'], Fraction(1, 3))
-        >>> boxes = k_anonymize(people, "age", 2, method="mondrian", keep="ill")
+        >>> boxes = anonymize(people, "age", 2, method="mondrian", keep="ill")
         >>> boxes.table["age"].to_pylist(), boxes.singling.together
         (['[31 .. 38]', '[31 .. 38]', '[45 .. 46]', '[45 .. 46]'], 4)
     """

@@ -49,6 +49,8 @@ def float_below(number: Fraction) -> float:
     try:
         nearest = number.numerator / number.denominator
     except OverflowError:
+        # Beyond every double: the largest one is below it, and only minus infinity is below its
+        # negative.
         return np.finfo(float).max if number > 0 else -np.inf
     return nearest if nearest <= number else float(np.nextafter(nearest, -np.inf))
 
@@ -63,58 +65,62 @@ def constant(number: Fraction) -> Pair:
     return np.array([float_below(number)]), np.array([float_above(number)])
 
 
-def add(one: Pair, other: Pair) -> Pair:
+def add(first: Pair, second: Pair) -> Pair:
     """Enclose the sums."""
-    low, high = one[0] + other[0], one[1] + other[1]
+    low, high = first[0] + second[0], first[1] + second[1]
     # A sum never underflows, so a sum of zero is exact and stays zero.
     return low - np.abs(low) * EPSILON, high + np.abs(high) * EPSILON
 
 
-def negate(one: Pair) -> Pair:
+def negate(pair: Pair) -> Pair:
     """Enclose the negatives, exactly."""
-    return -one[1], -one[0]
+    return -pair[1], -pair[0]
 
 
-def subtract(one: Pair, other: Pair) -> Pair:
+def subtract(first: Pair, second: Pair) -> Pair:
     """Enclose the differences."""
-    return add(one, negate(other))
+    return add(first, negate(second))
 
 
-def multiply(one: Pair, other: Pair) -> Pair:
+def multiply(first: Pair, second: Pair) -> Pair:
     """Enclose the products."""
-    corners = one[0] * other[0], one[0] * other[1], one[1] * other[0], one[1] * other[1]
+    # A product takes its extremes at corners. Zero times infinity is NaN, which minimum and maximum
+    # pass on.
+    corners = first[0] * second[0], first[0] * second[1], first[1] * second[0], first[1] * second[1]
     low = down(np.minimum(np.minimum(corners[0], corners[1]), np.minimum(corners[2], corners[3])))
     high = up(np.maximum(np.maximum(corners[0], corners[1]), np.maximum(corners[2], corners[3])))
-    nonnegative = (one[0] >= 0) & (other[0] >= 0)
+    # Rounding zero outward gives less than zero; a product of what is not negative is not, and a
+    # root or a logarithm of it must stay defined.
+    nonnegative = (first[0] >= 0) & (second[0] >= 0)
     return np.where(nonnegative, np.maximum(low, 0.0), low), high
 
 
-def divide(one: Pair, other: Pair) -> Pair:
+def divide(first: Pair, second: Pair) -> Pair:
     """Enclose the quotients: anything where the divisor may be zero."""
-    corners = one[0] / other[0], one[0] / other[1], one[1] / other[0], one[1] / other[1]
+    corners = first[0] / second[0], first[0] / second[1], first[1] / second[0], first[1] / second[1]
     low = down(np.minimum(np.minimum(corners[0], corners[1]), np.minimum(corners[2], corners[3])))
     high = up(np.maximum(np.maximum(corners[0], corners[1]), np.maximum(corners[2], corners[3])))
-    nonnegative = (one[0] >= 0) & (other[0] > 0)
+    nonnegative = (first[0] >= 0) & (second[0] > 0)
     low = np.where(nonnegative, np.maximum(low, 0.0), low)
-    bad = holds_zero(other)
+    bad = holds_zero(second)
     return np.where(bad, -np.inf, low), np.where(bad, np.inf, high)
 
 
-def holds_zero(one: Pair) -> NDArray[np.bool_]:
-    """Say where an interval holds zero, or may."""
-    return ~((one[0] > 0) | (one[1] < 0))
+def holds_zero(pair: Pair) -> NDArray[np.bool_]:
+    """Return where an interval holds zero, or may."""
+    return ~((pair[0] > 0) | (pair[1] < 0))
 
 
-def power(one: Pair, exponent: int) -> Pair:
+def power(pair: Pair, exponent: int) -> Pair:
     """Enclose a natural power."""
     if exponent == 0:
         return np.ones(1), np.ones(1)
     if exponent == 1:
-        return one
+        return pair
     if exponent % 2:
-        return _odd_power(one[0], exponent)[0], _odd_power(one[1], exponent)[1]
-    sizes = np.abs(one[0]), np.abs(one[1])
-    least = np.where(holds_zero(one), 0.0, np.minimum(*sizes))
+        return _odd_power(pair[0], exponent)[0], _odd_power(pair[1], exponent)[1]
+    sizes = np.abs(pair[0]), np.abs(pair[1])
+    least = np.where(holds_zero(pair), 0.0, np.minimum(*sizes))
     return _power_of_size(least, exponent)[0], _power_of_size(np.maximum(*sizes), exponent)[1]
 
 
@@ -135,51 +141,54 @@ def _power_of_size(base: Array, exponent: int) -> Pair:
     return np.where(plain, base, low), np.where(plain, base, high)
 
 
-def absolute(one: Pair) -> Pair:
+def absolute(pair: Pair) -> Pair:
     """Enclose the absolute values, exactly."""
-    sizes = np.abs(one[0]), np.abs(one[1])
-    return np.where(holds_zero(one), 0.0, np.minimum(*sizes)), np.maximum(*sizes)
+    sizes = np.abs(pair[0]), np.abs(pair[1])
+    return np.where(holds_zero(pair), 0.0, np.minimum(*sizes)), np.maximum(*sizes)
 
 
-def exponential(one: Pair) -> Pair:
+def exponential(pair: Pair) -> Pair:
     """Enclose e to the power of."""
-    low, high = np.exp(one[0]), np.exp(one[1])
+    low, high = np.exp(pair[0]), np.exp(pair[1])
+    # The truth is positive and finite, even where the double is zero or infinite.
     low = np.maximum(low - (low * FUNCTION_ERROR + TINY), 0.0)
     return np.minimum(low, np.finfo(float).max), high + (high * FUNCTION_ERROR + TINY)
 
 
-def logarithm(one: Pair) -> Pair:
+def logarithm(pair: Pair) -> Pair:
     """Enclose the natural logarithm; what is not positive counts as zero, with minus infinity."""
-    low, high = np.log(np.maximum(one[0], 0.0)), np.log(np.maximum(one[1], 0.0))
+    low, high = np.log(np.maximum(pair[0], 0.0)), np.log(np.maximum(pair[1], 0.0))
+    # A logarithm of a double is zero, exactly, or at least 2^-53 in size: none underflows.
     return low - np.abs(low) * FUNCTION_ERROR, high + np.abs(high) * FUNCTION_ERROR
 
 
-def square_root(one: Pair) -> Pair:
+def square_root(pair: Pair) -> Pair:
     """Enclose the square root; what is negative counts as zero."""
-    low, high = np.sqrt(np.maximum(one[0], 0.0)), np.sqrt(np.maximum(one[1], 0.0))
+    low, high = np.sqrt(np.maximum(pair[0], 0.0)), np.sqrt(np.maximum(pair[1], 0.0))
+    # IEEE 754 demands the nearest double, and no root underflows.
     return np.maximum(low - low * EPSILON, 0.0), high + high * EPSILON
 
 
-def minimum(one: Pair, other: Pair) -> Pair:
+def minimum(first: Pair, second: Pair) -> Pair:
     """Enclose the smaller of two, exactly."""
-    return np.minimum(one[0], other[0]), np.minimum(one[1], other[1])
+    return np.minimum(first[0], second[0]), np.minimum(first[1], second[1])
 
 
-def maximum(one: Pair, other: Pair) -> Pair:
+def maximum(first: Pair, second: Pair) -> Pair:
     """Enclose the larger of two, exactly."""
-    return np.maximum(one[0], other[0]), np.maximum(one[1], other[1])
+    return np.maximum(first[0], second[0]), np.maximum(first[1], second[1])
 
 
-def hull(one: Pair, other: Pair) -> Pair:
+def hull(first: Pair, second: Pair) -> Pair:
     """Enclose both of two intervals, exactly."""
-    return np.minimum(one[0], other[0]), np.maximum(one[1], other[1])
+    return np.minimum(first[0], second[0]), np.maximum(first[1], second[1])
 
 
-def settle(one: Pair) -> Pair:
+def settle(pair: Pair) -> Pair:
     """Read what could not be computed as anything."""
     return (
-        np.where(np.isnan(one[0]), -np.inf, one[0]),
-        np.where(np.isnan(one[1]), np.inf, one[1]),
+        np.where(np.isnan(pair[0]), -np.inf, pair[0]),
+        np.where(np.isnan(pair[1]), np.inf, pair[1]),
     )
 
 

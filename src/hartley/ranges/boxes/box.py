@@ -85,8 +85,8 @@ class Interval:
         return Interval(low, high, not low_open, high_closed)
 
     def __str__(self) -> str:
-        left, right = "[" if self.low_closed else "(", "]" if self.high_closed else ")"
-        return f"{left}{self.low}, {self.high}{right}"
+        opening, closing = "[" if self.low_closed else "(", "]" if self.high_closed else ")"
+        return f"{opening}{self.low}, {self.high}{closing}"
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class IntervalUnion:
 
     def intersect(self, other: IntervalUnion) -> IntervalUnion:
         """Return what two unions share."""
-        shared = (one.intersect(two) for one in self.parts for two in other.parts)
+        shared = (mine.intersect(theirs) for mine in self.parts for theirs in other.parts)
         return IntervalUnion.of(part for part in shared if part is not None)
 
     def __str__(self) -> str:
@@ -140,7 +140,7 @@ class IntervalUnion:
 
 @dataclass(frozen=True)
 class Box:
-    """A product of closed intervals, one a named variable: what somebody's data could be.
+    """A product of closed intervals, one per named variable: what somebody's data could be.
 
     Example:
         >>> people = Box({"height": (100, 250), "weight": (30, 200)})
@@ -158,7 +158,7 @@ class Box:
 
     @classmethod
     def cube(cls, low: object, high: object, *, size: int, name: str = "x") -> Box:
-        """Return equal sides for x1, x2, ..., one a person.
+        """Return equal sides for x1, x2, ..., one per person.
 
         Example:
             >>> list(Box.cube(0, 1, size=3).sides)

@@ -13,6 +13,7 @@ from hartley.ranges.boxes.box import Interval
 from hartley.ranges.boxes.enclosure import range_bounds, shown
 from hartley.ranges.boxes.expression import as_expression
 from hartley.ranges.boxes.volume import Volume, volume
+from hartley.ranges.joint_range import Size
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -101,14 +102,14 @@ class CutBox:
     @cached_property
     def smallest(self) -> Volume:
         """Bounds on the volume of the smallest output."""
-        found = [self.volume_of(k) for k in self._candidates(smallest=True)]
-        return Volume(min(v.low for v in found), min(v.high for v in found))
+        candidates = [self.volume_of(k) for k in self._candidates(smallest=True)]
+        return Volume(min(v.low for v in candidates), min(v.high for v in candidates))
 
     @cached_property
     def largest(self) -> Volume:
         """Bounds on the volume of the largest output."""
-        found = [self.volume_of(k) for k in self._candidates(smallest=False)]
-        return Volume(max(v.low for v in found), max(v.high for v in found))
+        candidates = [self.volume_of(k) for k in self._candidates(smallest=False)]
+        return Volume(max(v.low for v in candidates), max(v.high for v in candidates))
 
     def volume_of(self, k: int) -> Volume:
         """Return bounds on the volume of one cell, by its number."""
@@ -136,6 +137,42 @@ class CutBox:
             off = abs(part.middle - self.query_range.middle) * (-1 if smallest else 1)
             best[part.length] = min(best.get(part.length, (off, k)), (off, k))
         return tuple(k for _, k in best.values())
+
+    # --- what measures ask of a range -----------------------------------------------------------
+
+    @property
+    def secret_size(self) -> Size:
+        """The volume of the box."""
+        return Size.of(self.total)
+
+    @property
+    def largest_conditional(self) -> Size:
+        """Bounds on the volume of the largest output."""
+        return self.largest
+
+    @property
+    def smallest_conditional(self) -> Size:
+        """Bounds on the volume of the smallest output."""
+        return self.smallest
+
+    @property
+    def released_count(self) -> int:
+        """How many outputs there are, or may be."""
+        return len(self.outputs)
+
+    @property
+    def overlap_classes(self) -> int:
+        """The number of outputs: the cells of a function are disjoint, each a class of its own."""
+        return len(self.outputs)
+
+    @property
+    def pair_size(self) -> Size:
+        """Refuse: the joint range of a continuous and a discrete side has no volume."""
+        raise UndefinedMeasure(
+            f"The information transmission from a box to {len(self.cells)} cells is undefined, "
+            "since pairs of a continuous and a discrete value have no volume",
+            hint="use nonstochastic_leakage or maximin_information",
+        )
 
     @property
     def summary(self) -> Any:  # noqa: ANN401 - never returns

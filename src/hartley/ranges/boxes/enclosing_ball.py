@@ -29,20 +29,22 @@ def slab_corners(box: Box, coefficients: Sequence[Fraction], slab: Interval) -> 
         [('0', '0'), ('1', '0'), ('0', '1')]
     """
     sides = list(box.sides.values())
-    found: dict[Point, None] = {}
+    corners: dict[Point, None] = {}
     for corner in product(*((side.low, side.high) for side in sides)):
         value = sum((c * x for c, x in zip(coefficients, corner, strict=True)), Fraction(0))
         if slab.low <= value <= slab.high:
-            found[corner] = None
+            corners[corner] = None
         for axis, side in enumerate(sides):
             by = coefficients[axis]
+            # Every edge is looked at once, from its lower end; along a variable that does not count
+            # the form does not change, and the edge meets a plane nowhere or wholly.
             if corner[axis] != side.low or not by:
                 continue
             for level in (slab.low, slab.high):
                 place = side.low + (level - value) / by
                 if side.low < place < side.high:
-                    found[*corner[:axis], place, *corner[axis + 1 :]] = None
-    return list(found)
+                    corners[*corner[:axis], place, *corner[axis + 1 :]] = None
+    return list(corners)
 
 
 def even_slab_ball(size: int, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
@@ -70,10 +72,10 @@ def even_slab_ball(size: int, low: Fraction, high: Fraction) -> tuple[Fraction, 
     centres = {s / size for s in places} | {
         (squares[s] - squares[t]) / (2 * (s - t)) for s, t in combinations(places, 2)
     }
-    found = [
+    balls = [
         (max(squares[s] - 2 * c * s for s in places) + size * c * c, c) for c in sorted(centres)
     ]
-    square, centre = min(found)
+    square, centre = min(balls)
     return centre, square
 
 
@@ -93,7 +95,7 @@ def smallest_ball(points: Sequence[Point]) -> Ball:
         (centre, square), support = _welzl(support, [])
         furthest, far = max(
             ((point, _square_distance(point, centre)) for point in points),
-            key=lambda found: found[1],
+            key=lambda candidate: candidate[1],
         )
         if far <= square:
             return centre, square
@@ -105,6 +107,7 @@ def _welzl(points: list[Point], surface: list[Point]) -> tuple[Ball, list[Point]
     if not points:
         return _round(surface), surface
     ball, pinned = _welzl(points[:-1], surface)
+    # The comparison is exact, so the recursion cannot go round in circles as it may in doubles.
     if ball[1] >= 0 and _square_distance(points[-1], ball[0]) <= ball[1]:
         return ball, pinned
     return _welzl(points[:-1], [*surface, points[-1]])
@@ -137,9 +140,9 @@ def _solve(system: list[list[Fraction]], right: list[Fraction]) -> list[Fraction
     return [row[-1] for row in rows]
 
 
-def _dot(one: Sequence[Fraction], other: Sequence[Fraction]) -> Fraction:
-    return sum((a * b for a, b in zip(one, other, strict=True)), Fraction(0))
+def _dot(first: Sequence[Fraction], second: Sequence[Fraction]) -> Fraction:
+    return sum((a * b for a, b in zip(first, second, strict=True)), Fraction(0))
 
 
-def _square_distance(one: Point, other: Point) -> Fraction:
-    return sum(((a - b) ** 2 for a, b in zip(one, other, strict=True)), Fraction(0))
+def _square_distance(point: Point, from_point: Point) -> Fraction:
+    return sum(((a - b) ** 2 for a, b in zip(point, from_point, strict=True)), Fraction(0))

@@ -65,11 +65,11 @@ def linearise(
             middle = outward.apply(node, [form.middle for form in operands], middles)
             values = outward.apply(node, [form.values for form in operands], sides)
             forms[id(node)] = Linearised(middle, values, _slopes(node, operands, middle))
-        found = forms[id(expression)]
+        form_of_query = forms[id(expression)]
         return Linearised(
-            outward.settle(found.middle),
-            outward.settle(found.values),
-            {name: outward.settle(pair) for name, pair in found.slopes.items()},
+            outward.settle(form_of_query.middle),
+            outward.settle(form_of_query.values),
+            {name: outward.settle(pair) for name, pair in form_of_query.slopes.items()},
         )
 
 
@@ -217,6 +217,8 @@ class Frame:
         if slope is None:
             return np.zeros(1), np.zeros(1)
         whole = outward.multiply(slope, self.widths[axis])
+        # Sizes are powers of two, so nothing is rounded; an underflow is off by less than TINY,
+        # which every sum of changes includes.
         return whole[0] * size[axis], whole[1] * size[axis]
 
 
@@ -281,7 +283,7 @@ def enclose(
 
     Args:
         expression: the query.
-        lows: the low sides of the boxes, an array a variable.
+        lows: the low sides of the boxes, one array per variable.
         highs: the high sides.
 
     Example:
@@ -310,7 +312,7 @@ def enclose(
 
 
 def _fits(operation: str, argument: Pair) -> NDArray[np.bool_]:
-    """Say where an operation is certainly defined; unknown ends are NaN and fit nothing."""
+    """Return where an operation is certainly defined; unknown ends are NaN and fit nothing."""
     if operation == "/":
         return ~outward.holds_zero(argument)
     return argument[0] > 0 if operation == "log" else argument[0] >= 0
@@ -352,7 +354,7 @@ def attained_range(expression: Expression, box: Box, *, gap: float = 1e-6) -> In
 def range_bounds(
     expression: Expression, box: Box, *, gap: float = 1e-6
 ) -> tuple[Interval, Interval]:
-    """Return the range from outside and from within, for the price of one."""
+    """Return the range from outside and from within, which costs as much as one of them."""
     check_defined(expression, box)
     exact = natural_range(expression, box.sides)
     if exact is not None and (expression.linear() is not None or not expression.names):
@@ -390,12 +392,15 @@ def _descend(frame: Frame, gap: float) -> tuple[float, float]:
         most = max(most, float(np.max(form.middle[0])))
         looked += low.size
         bottom = min(float(low.min()), least)
+        # Smaller boxes lie between two doubles: rounding outward would undo every further cut. The
+        # bound holds whenever the search ends; only how tight it is depends on that.
         stuck = looked >= MOST_BOXES or float(size.max()) < 2.0**-45
         if stuck or least - bottom <= gap * (most - least):
             return bottom, least
-        kept = low <= least
-        axes = loosest(changes, size)[kept]
-        start, size = halve(start[:, kept], size[:, kept], axes)
+        # A value of ``least`` is attained, so a box all above it does not hold the minimum.
+        candidates = low <= least
+        axes = loosest(changes, size)[candidates]
+        start, size = halve(start[:, candidates], size[:, candidates], axes)
 
 
 def _lower_bound(natural: Array, middle: Array, changes: list[Pair], count: int) -> Array:
@@ -450,7 +455,7 @@ def shown(expression: Expression) -> str:
 
 
 def _always_fits(operation: str, argument: Expression, box: Box) -> bool | None:
-    """Say whether an operation is defined everywhere; None when that stays undecided."""
+    """Return whether an operation is defined everywhere; None when that stays undecided."""
     ends = natural_range(argument, box.sides)
     if ends is not None and _fits_exactly(operation, *ends):
         return True

@@ -42,10 +42,10 @@ def natural_range(expression: Expression, sides: Mapping[str, Interval]) -> Ends
         return sum((e[0] for e in ends), form[1]), sum((e[1] for e in ends), form[1])
     values: dict[int, Ends] = {}
     for node in expression.nodes():
-        found = _natural_step(node, [values[id(part)] for part in node.parts], sides)
-        if found is None:
+        ends_of_node = _natural_step(node, [values[id(part)] for part in node.parts], sides)
+        if ends_of_node is None:
             return None
-        values[id(node)] = found
+        values[id(node)] = ends_of_node
     return values[id(expression)]
 
 

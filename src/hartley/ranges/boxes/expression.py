@@ -90,8 +90,8 @@ class Expression:
     @property
     def names(self) -> tuple[str, ...]:
         """The variables that occur, in the order of their first appearance."""
-        found = (node.arguments[0] for node in self.nodes() if node.operation == "var")
-        return tuple(dict.fromkeys(found))
+        occurring = (node.arguments[0] for node in self.nodes() if node.operation == "var")
+        return tuple(dict.fromkeys(occurring))
 
     @property
     def parts(self) -> tuple[Expression, ...]:

@@ -76,6 +76,8 @@ def exact_share(groups: Groups, low: Fraction, high: Fraction) -> Fraction | Non
     start, end = int(low * scale), int(high * scale)
     widths = [(int(width * scale), count) for width, count in groups]
     size = sum(count for _, count in widths)
+    # A power has so many of Python's 30-bit digits; Karatsuba's product of two such numbers costs
+    # digits^1.585, and so much work buys so many corners.
     digits = size * end.bit_length() / 30 + 1
     corners = _corners(widths, end, MOST_WORK / (40 + digits**1.585))
     if corners is None:
@@ -93,15 +95,16 @@ def _corners(widths: list[tuple[int, int]], end: int, most: float) -> dict[int, 
     most = min(most, MOST_TERMS)
     corners = {0: 1}
     for width, count in sorted(widths, reverse=True):
+        # A corner on the plane adds nothing, hence end - 1.
         steps = min(count, (end - 1) // width)
         if steps > most or len(corners) * steps > 4 * MOST_TERMS:
             return None
         signs = _signed_binomials(count, steps)
-        found: dict[int, int] = {}
+        with_width: dict[int, int] = {}
         for place, sign in corners.items():
             for k, more in enumerate(signs[: (end - 1 - place) // width + 1]):
-                found[place + k * width] = found.get(place + k * width, 0) + sign * more
-        corners = found
+                with_width[place + k * width] = with_width.get(place + k * width, 0) + sign * more
+        corners = with_width
         if len(corners) > most:
             return None
     return corners
@@ -109,10 +112,11 @@ def _corners(widths: list[tuple[int, int]], end: int, most: float) -> dict[int, 
 
 def _signed_binomials(size: int, last: int) -> list[int]:
     """Return the first binomial coefficients, with alternating signs."""
-    found = [1]
+    binomials = [1]
+    # The division leaves no rest, so rounding down, also of negatives, changes nothing.
     for k in range(last):
-        found.append(-found[-1] * (size - k) // (k + 1))
-    return found
+        binomials.append(-binomials[-1] * (size - k) // (k + 1))
+    return binomials
 
 
 # --- the Fourier series of the tilted law ---------------------------------------------------------
@@ -175,6 +179,8 @@ def _tilt(groups: Groups, total: Fraction, at: Fraction) -> _Tilted:
     slow, fast = 0.0, float(counts.sum()) / goal
     if at == Fraction(1, 2):
         fast = 0.0
+    # Every rate gives a law whose bounds hold, so this may be rounded: a rate near the best makes
+    # the bounds close. ``_drift`` accounts for the mean that it misses.
     for _ in range(64):
         rate = (slow + fast) / 2
         if float((counts * widths * _mean(rate * widths)).sum()) > goal:
@@ -245,6 +251,8 @@ def _integral(
         size = np.abs(wave)
         terms = factor * np.exp(1j * frequency * drift) * wave
         total += 2 * float(terms.real.sum())
+        # Roundings of the factors, of the exponent of the drift and of the wave, in units of
+        # EPSILON.
         rounding = 64 + (frequency * law.deviation) ** 2 + 8 * frequency * window
         error += 2 * float(
             (doubt * size + EPSILON * rounding * (np.abs(factor) + doubt) * size).sum()

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.errors import OptionError
-from hartley.exact import log_ratio, round_up
 from hartley.ranges.boxes import array_intervals as outward
 from hartley.ranges.boxes.box import Interval
 from hartley.ranges.boxes.enclosure import Frame, check_defined, halve, loosest
 from hartley.ranges.boxes.exact_intervals import natural_range
 from hartley.ranges.boxes.expression import Expression, as_expression
 from hartley.ranges.boxes.irwin_hall import slab_share
+from hartley.ranges.joint_range import Size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,6 +70,7 @@ def invert(expression: Expression, box: Box, interval: Interval, *, gap: float) 
     while True:
         whole = live.low >= live.volume
         inside += float(live.volume[whole].sum())  # powers of two, so exact down to 2^-52
+        # Boxes that lie inside are added once, boxes outside are dropped: only the edge is split.
         live = live.take(~whole & (live.high > 0))
         low, high = _sum_below(live.low, inside), _sum_above(live.high, inside)
         chosen = _worth_splitting(live, max(gap * low, SMALLEST_SHARE), high - low)
@@ -122,6 +123,7 @@ def _worth_splitting(live: _Boxes, target: float, total: float) -> Mask:
     if total <= target or not gaps.size:
         return np.zeros(gaps.size, bool)
     order = np.argsort(gaps)[::-1]
+    # Halving a box closes at least about half of its gap, so twice the excess has to be halved.
     needed = np.searchsorted(np.cumsum(gaps[order]), 2 * (total - target)) + 1
     chosen = np.zeros(gaps.size, bool)
     chosen[order[:needed]] = True
@@ -158,8 +160,10 @@ class _Inversion:
             return _Boxes(start, size, volume, low, high, loosest(changes, size))
 
     def _decided(self, values: Pair) -> tuple[Mask, Mask]:
-        """Say which boxes lie in the interval whole, and which not at all, minding its ends."""
+        """Return which boxes lie in the interval whole, and which not at all, minding its ends."""
         (low, high), ends = values, self.interval
+        # An end lies between two neighbouring doubles or is one. A double that is greater than the
+        # lower neighbour is at least the upper one, so each comparison decides about the exact end.
         above = low >= self.lower[1] if ends.low_closed else low > self.lower[0]
         below = high <= self.upper[0] if ends.high_closed else high < self.upper[1]
         under = high < self.lower[1] if ends.low_closed else high <= self.lower[0]
@@ -175,18 +179,22 @@ class _Inversion:
             slope = (low + high) / 2
             loose = loose + outward.up(np.maximum(high - slope, slope - low)) / 2
             steep.append(np.broadcast_to(np.abs(slope), count))
+        # Signs do not matter, since the cube is symmetric about its middle. The closed form costs
+        # 2^n n!, so all but a few largest slopes count as uncertainty instead.
         steep = _sorted_down(steep)
         loose = loose + sum(steep[SLOPES_KEPT:], np.zeros(1)) / 2
-        kept = steep[:SLOPES_KEPT]
-        total = sum(kept, np.zeros(1))
+        steepest = steep[:SLOPES_KEPT]
+        total = sum(steepest, np.zeros(1))
         scale = np.abs(centre) + total + loose
         ends = []
         for edge in (self.lower, self.upper):
             size = scale + np.abs(edge[0]) + np.abs(edge[1])
+            # The plane moves outward by what the slopes leave open and by what these sums are
+            # rounded.
             reach = loose + outward.EPSILON * (len(changes) + 8) * size + outward.TINY
             level = total / 2 - centre
-            below = half_space(kept, edge[0] + level - reach)[0]
-            ends.append((below, half_space(kept, edge[1] + level + reach)[1]))
+            below = half_space(steepest, edge[0] + level - reach)[0]
+            ends.append((below, half_space(steepest, edge[1] + level + reach)[1]))
         known = np.isfinite(scale)
         low = np.where(known, np.maximum(ends[1][0] - ends[0][1], 0.0), 0.0)
         return low, np.where(known, np.minimum(ends[1][1] - ends[0][0], 1.0), 1.0)
@@ -256,39 +264,13 @@ EVERYTHING: Bounds = (Fraction(1), Fraction(1))
 
 
 @dataclass(frozen=True)
-class Volume:
+class Volume(Size):
     """A volume that lies between two exact numbers, or is one.
 
     Example:
         >>> Volume(Fraction(1, 2), Fraction(1, 2)).log()
         (-1.0, -1.0)
     """
-
-    low: Fraction
-    high: Fraction
-
-    @property
-    def exact(self) -> bool:
-        """Whether the volume is known exactly."""
-        return self.low == self.high
-
-    def log(self, base: float = 2) -> tuple[float, float]:
-        """Return bounds on the logarithm, however small or large the volume is.
-
-        Rounded outward, and without need where the volume is a power of two and the base is 2.
-        """
-        low, high = (log_ratio(end.numerator, end.denominator, base=base) for end in self.ends)
-        plain = [end == 0 or (base == 2 and _is_power_of_two(end)) for end in self.ends]
-        return low if plain[0] else -round_up(-low), high if plain[1] else round_up(high)
-
-    @property
-    def ends(self) -> tuple[Fraction, Fraction]:
-        """Both bounds."""
-        return self.low, self.high
-
-
-def _is_power_of_two(number: Fraction) -> bool:
-    return number.numerator.bit_count() == number.denominator.bit_count() == 1
 
 
 def volume(
@@ -332,6 +314,7 @@ def volume(
     check_defined(expression, box)
     if box.volume == 0:
         return Volume(*NOTHING)
+    # A share of the box is enclosed, and multiplied by its exact volume at the very end.
     low, high = _share(expression, box, Interval.of(interval), gap)
     return Volume(low * box.volume, high * box.volume)
 

@@ -21,6 +21,8 @@ from hartley.kernels.cube import (
     CubeCounter,
     group_keys,
 )
+from hartley.ranges.relations.beliefs import CountedBeliefs
+from hartley.ranges.relations.counting import CountedRange, Pairs, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,29 +51,29 @@ def population_sizes(view: View, population: View) -> tuple[NDArray[np.int64], N
         >>> population_sizes(sample, people)
         (array([1, 1]), array([2, 1]))
     """
-    here, there = distinct_counts(view), distinct_counts(population)
+    table_groups, population_groups = distinct_counts(view), distinct_counts(population)
     encoded = [
-        encode_column(_joined(here.column(i), there.column(i), column.name))
+        encode_column(_joined(table_groups.column(i), population_groups.column(i), column.name))
         for i, column in enumerate(view.columns)
     ]
     combined, _ = combine_codes([codes for codes, _ in encoded], [len(v) for _, v in encoded])
     _, classes = np.unique(combined, return_inverse=True)
-    inside, outside = classes[: here.num_rows], classes[here.num_rows :]
+    inside, outside = classes[: table_groups.num_rows], classes[table_groups.num_rows :]
     width = int(classes.max()) + 1
-    sizes = np.bincount(inside, here.column("n").to_numpy(), width).astype(np.int64)
-    held = np.bincount(outside, there.column("n").to_numpy(), width).astype(np.int64)
-    found = sizes > 0
+    sizes = np.bincount(inside, table_groups.column("n").to_numpy(), width).astype(np.int64)
+    held = np.bincount(outside, population_groups.column("n").to_numpy(), width).astype(np.int64)
+    in_table = sizes > 0
     lacking = int((held < sizes).sum())
     if lacking:
         raise OptionError(
             f"{population.table.name} has fewer records than {view.table.name} in {lacking:,} of "
-            f"{int(found.sum()):,} classes of equal keys, so it is no population of it",
+            f"{int(in_table.sum()):,} classes of equal keys, so it is no population of it",
             hint="name a table that holds everybody, with its keys written in the same way",
         )
-    return sizes[found], held[found]
+    return sizes[in_table], held[in_table]
 
 
-def _joined(one: Any, other: Any, name: str) -> Any:  # noqa: ANN401 - Arrow carries no types
+def _joined(ours: Any, theirs: Any, name: str) -> Any:  # noqa: ANN401 - Arrow carries no types
     """Put two Arrow columns into one, if their values can be equal at all."""
     import pyarrow as pa
 
@@ -79,7 +81,7 @@ def _joined(one: Any, other: Any, name: str) -> Any:  # noqa: ANN401 - Arrow car
         pa.table({"c": column.cast(column.type.value_type)})
         if pa.types.is_dictionary(column.type)
         else pa.table({"c": column})
-        for column in (one, other)
+        for column in (ours, theirs)
     ]
     try:
         return pa.concat_tables(columns, promote_options="permissive").column("c")
@@ -97,17 +99,62 @@ SPARSE = 16
 
 
 @dataclass(frozen=True)
-class KeyClasses:
-    """The counts of a table, and the confidential values that their codes stand for."""
+class KeyClasses(CountedRange):
+    """A table by its classes of equal keys: how often each confidential value occurs in each.
+
+    As a joint range the confidential value is the secret and the keys are what is released, so
+    that every measure of a relation takes it too.
+
+    Example:
+        >>> cells = np.array([[0, 0, 1], [0, 1, 1], [1, 2, 2]])
+        >>> table = KeyClasses.of(ClassCounts.from_cells(*cells))
+        >>> table.summary.secrets, table.summary.secret_sizes
+        (2, array([2, 1]))
+    """
 
     counts: ClassCounts
     list_values: Callable[[], list[Any]]
-    """Makes the list of the values, which may be long and is seldom needed."""
+    """Makes the list of the confidential values that the codes stand for, which may be long."""
+
+    @classmethod
+    def of(cls, counts: ClassCounts) -> KeyClasses:
+        """Return the classes of counted cells; their codes are the confidential values."""
+        return cls(counts, lambda: list(range(counts.width)))
 
     @cached_property
     def values(self) -> list[Any]:
         """In their order, a missing one, None, last."""
         return self.list_values()
+
+    def pairs(self) -> Pairs:
+        """Return the cells by code: confidential value, class, count."""
+        counts = self.counts
+        return Pairs(
+            counts.codes.astype(np.int64),
+            counts.members,
+            counts.counts.astype(np.int64),
+            (counts.width, len(counts)),
+        )
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Sizes of all ranges and conditional ranges, counted on first use."""
+        return Summary.of_pairs(self.pairs())
+
+    def class_counts(self) -> ClassCounts:
+        """Return how often each confidential value occurs in each class."""
+        return self.counts
+
+    def beliefs(self) -> CountedBeliefs:
+        """Return what the keys of each class make somebody believe, in exact fractions."""
+        return CountedBeliefs(self.counts)
+
+    def in_order(self, places: NDArray[np.int64]) -> KeyClasses:
+        """Return the same classes with the values put in another order, given the place of each."""
+        return KeyClasses(
+            self.counts.regroup(places),
+            lambda: [self.values[code] for code in np.argsort(places).tolist()],
+        )
 
 
 def count_classes(view: View, keys: Sequence[int], confidential: int | None = None) -> KeyClasses:
@@ -143,7 +190,7 @@ def count_classes(view: View, keys: Sequence[int], confidential: int | None = No
         expression=view.expression.select(**{f"c{i}": f"c{column}" for i, column in enumerate(at)}),
         columns=tuple(columns),
     )
-    has_value, found = confidential is not None, None
+    has_value, streamed = confidential is not None, None
     if has_value and columns[-1].holes:
         narrow = replace(
             narrow,
@@ -152,8 +199,8 @@ def count_classes(view: View, keys: Sequence[int], confidential: int | None = No
             rows=view.rows - columns[-1].missing,
         )
     if view.engine == "duckdb" and view.rows > FEW_ROWS:
-        found = run(view.table, lambda: _count_keys(narrow, has_value=has_value))
-    counted: KeyClasses = found or _group(narrow, has_value=has_value)
+        streamed = run(view.table, lambda: _count_keys(narrow, has_value=has_value))
+    counted: KeyClasses = streamed or _group(narrow, has_value=has_value)
     if counted.counts.rows != narrow.rows:
         raise EngineError(
             f"{view.table.name} changed while it was being counted", hint="count it again"
@@ -266,9 +313,9 @@ class Singling:
         Nobody looks for people by a confidential column, unless it is a name in disguise.
         """
         return tuple(
-            one.column
-            for one in self.columns
-            if 2 * (one.alone if one.confidential else one.with_keys) > self.rows
+            singled.column
+            for singled in self.columns
+            if 2 * (singled.alone if singled.confidential else singled.with_keys) > self.rows
         )
 
     @property
@@ -276,37 +323,39 @@ class Singling:
         """Name the identifying columns, for a headline; empty where there is none."""
         if not self.identifying:
             return ""
-        one = len(self.identifying) == 1
-        released = "released as it is, singles" if one else "released as they are, single"
+        alone = len(self.identifying) == 1
+        released = "released as it is, singles" if alone else "released as they are, single"
         return f"Yet {' and '.join(self.identifying)}, {released} people out."
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Name the columns that single somebody out, and how many they do."""
-        told = [self._sentence(one) for one in self.columns if one.with_keys]
+        sentences = [self._sentence(singled) for singled in self.columns if singled.with_keys]
         if len(self.columns) > 1 and self.together:
             beside = " with the keys" * self.has_keys
-            told.append(
+            sentences.append(
                 f"All columns that are released as they are, together{beside}, single out "
                 f"{self.together:,} of {self.rows:,} records."
             )
-        return tuple(told)
+        return tuple(sentences)
 
-    def _sentence(self, one: SingledOut) -> str:
+    def _sentence(self, singled: SingledOut) -> str:
         verb = (
-            "nearly identifies people" if one.column in self.identifying else "singles people out"
+            "nearly identifies people"
+            if singled.column in self.identifying
+            else "singles people out"
         )
-        if one.alone == self.rows:
+        if singled.alone == self.rows:
             verb = "identifies everybody"
-        beside = f", {one.with_keys:,} together with the keys" if self.has_keys else ""
+        beside = f", {singled.with_keys:,} together with the keys" if self.has_keys else ""
         return (
-            f"{one.column}, released as it is, {verb}: {one.alone:,} of {self.rows:,} records "
-            f"by itself{beside}."
+            f"{singled.column}, released as it is, {verb}: {singled.alone:,} of {self.rows:,} "
+            f"records by itself{beside}."
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as plain values, ready for JSON."""
-        return {"columns": [asdict(one) for one in self.columns], "together": self.together}
+        return {"columns": [asdict(singled) for singled in self.columns], "together": self.together}
 
 
 def single_out(

@@ -13,6 +13,7 @@ import numpy as np
 from hartley.engines.counting.pairs import coded_rows
 from hartley.engines.tables.view import run
 from hartley.errors import OptionError
+from hartley.ranges.joint_range import Size
 from hartley.ranges.relations.values import RecordValues, Values, coded_values, encode_arrow
 
 if TYPE_CHECKING:
@@ -90,8 +91,8 @@ class Pairs:
 
         nodes = sum(self.sizes)
         edges = (np.ones(self.secret.size), (self.secret, self.released + self.sizes[0]))
-        _, found = connected_components(coo_array(edges, shape=(nodes, nodes)), directed=False)
-        return _renumbered(found[: self.sizes[0]])
+        _, labels = connected_components(coo_array(edges, shape=(nodes, nodes)), directed=False)
+        return _renumbered(labels[: self.sizes[0]])
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,20 @@ class Summary:
     def classes(self) -> int:
         """How many classes the overlap partition has."""
         return int(self.secret_labels.max()) + 1
+
+    def shared_bits(self) -> float:
+        """Return the mutual information of the relative frequencies, in bits.
+
+        From sums of count * log2(count) alone, so that no list of pairs is needed.
+        """
+        sides = (
+            # Of records every count is one, and no array of them is made.
+            0.0 if rows.strides == (0,) else float(np.sum(rows * np.log2(rows)))
+            for rows in (self.secret_rows, self.released_rows)
+        )
+        bits = (self.row_bits - sum(sides)) / self.rows + math.log2(self.rows)
+        # The sums are rounded: the truth is never below zero nor above the smaller entropy.
+        return min(max(bits, 0.0), math.log2(min(self.secrets, self.released)))
 
     @classmethod
     def of_pairs(cls, pairs: Pairs) -> Summary:
@@ -174,20 +189,71 @@ class Summary:
     def of_records(cls, counts: NDArray[np.int64]) -> Summary:
         """Summarise the relation of every record, a secret of its own, to what it releases."""
         rows, released = int(counts.sum()), int(counts.size)
-        one = np.broadcast_to(np.int64(1), rows)
+        ones = np.broadcast_to(np.int64(1), rows)
         classes = np.arange(released, dtype=np.int32)
         return cls(
             rows=rows,
             pairs=rows,
-            secret_rows=one,
+            secret_rows=ones,
             released_rows=counts,
             secret_sizes=counts,
-            released_sizes=one,
+            released_sizes=ones,
             secret_labels=np.repeat(classes, counts),
             released_labels=classes,
             row_bits=0.0,
             peak_share=float(released),
         )
+
+
+class CountedRange(ABC):
+    """A finite joint range, whose sizes are counts: what ``JointRange`` asks, from a summary."""
+
+    @property
+    @abstractmethod
+    def summary(self) -> Summary:
+        """Sizes of all ranges and conditional ranges."""
+
+    @abstractmethod
+    def pairs(self) -> Pairs:
+        """Return the distinct pairs by code."""
+
+    @property
+    def secret_size(self) -> Size:
+        """How many values the secret can take."""
+        return Size.of(self.summary.secrets)
+
+    @property
+    def largest_conditional(self) -> Size:
+        """How many secrets the least telling released value leaves possible."""
+        return Size.of(int(self.summary.secret_sizes.max()))
+
+    @property
+    def smallest_conditional(self) -> Size:
+        """How many secrets the most telling released value leaves possible."""
+        return Size.of(int(self.summary.secret_sizes.min()))
+
+    @property
+    def released_count(self) -> int:
+        """How many values the released side can take."""
+        return self.summary.released
+
+    @property
+    def pair_size(self) -> Size:
+        """How many pairs can occur."""
+        return Size.of(self.summary.pairs)
+
+    @property
+    def overlap_classes(self) -> int:
+        """How many classes the overlap partition has."""
+        return self.summary.classes
+
+    def peak_share(self) -> float:
+        """Return the sum over the released values of the largest share of a secret's rows."""
+        return self.summary.peak_share
+
+    def shared_bits(self) -> float:
+        """Return the mutual information of the relative frequencies of the rows, in bits."""
+        return self.summary.shared_bits()
 
 
 def _renumbered(labels: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -339,10 +405,10 @@ class RecordOrigin(Origin):
         from hartley.engines.counting.pairs import distinct_counts
 
         assert self.view is not None
-        found = distinct_counts(self.view)
-        codes, released = encode_arrow(found.drop_columns(["n"]), self.view.columns)
+        distinct = distinct_counts(self.view)
+        codes, released = encode_arrow(distinct.drop_columns(["n"]), self.view.columns)
         counts = np.zeros(len(released), np.int64)
-        np.add.at(counts, codes, found["n"].to_numpy())
+        np.add.at(counts, codes, distinct["n"].to_numpy())
         return Summary.of_records(counts), (RecordValues(int(counts.sum())), released)
 
     def summary(self, progress: Progress | None = None) -> Summary:  # noqa: ARG002 - one query
@@ -375,8 +441,8 @@ class TableOrigin(Origin):
     ) -> None:
         self.view: View = view
         self._at, self._memory_limit = (secret_at, released_at), memory_limit
-        hidden, shown = (tuple(view.columns[i].name for i in at) for at in self._at)
-        self.names = hidden, shown
+        secret_names, released_names = (tuple(view.columns[i].name for i in at) for at in self._at)
+        self.names = secret_names, released_names
         self._progress: Progress | None = None
 
     @property
@@ -386,18 +452,18 @@ class TableOrigin(Origin):
     @cached_property
     def _tallied(self) -> tuple[Summary, tuple[Values, Values]]:
 
-        found = tally_pairs(
+        counted = tally_pairs(
             self.view, *self._at, memory_limit=self._memory_limit, progress=self._progress
         )
-        summary, secrets, released = Summary.of_tally(found.tally)
-        if found.spilled:
+        summary, secrets, released = Summary.of_tally(counted.tally)
+        if counted.spilled:
             self.note = (
                 "The rows did not fit in the memory limit, so the engine counted the pairs and "
                 "spilled to disk; the numbers are the same, only slower."
             )
         return summary, (
-            coded_values(found.secret, secrets),
-            coded_values(found.released, released),
+            coded_values(counted.secret, secrets),
+            coded_values(counted.released, released),
         )
 
     @cached_property
@@ -406,14 +472,14 @@ class TableOrigin(Origin):
 
         if self._is_large:
             _refuse_long(self.summary().pairs, self.names)
-        found = distinct_counts(self.view)
+        distinct = distinct_counts(self.view)
         sides = [
-            encode_arrow(found.select([f"c{i}" for i in at]), [self.view.columns[i] for i in at])
+            encode_arrow(distinct.select([f"c{i}" for i in at]), [self.view.columns[i] for i in at])
             for at in self._at
         ]
-        (hidden, secret), (shown, released) = sides
-        counts = found["n"].to_numpy().astype(np.int64)
-        pairs = Pairs.gather(hidden, shown, counts, (len(secret), len(released)))
+        (secret_codes, secret), (released_codes, released) = sides
+        counts = distinct["n"].to_numpy().astype(np.int64)
+        pairs = Pairs.gather(secret_codes, released_codes, counts, (len(secret), len(released)))
         return ListedOrigin(pairs, secret, released)
 
     def summary(self, progress: Progress | None = None) -> Summary:

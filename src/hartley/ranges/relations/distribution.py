@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -12,14 +13,15 @@ from hartley.errors import OptionError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from hartley.ranges.relations.relation import Relation
+    from hartley.ranges.joint_range import Beliefs, GuessedSide, JointFrequencies
+    from hartley.ranges.relations.counting import CountedRange
 
 TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Channel:
-    """Probabilities of the released values given each secret: one row a secret, each adding to 1.
+    """Probabilities of the released values given each secret: one row per secret, adding up to 1.
 
     Example:
         >>> Channel.of([[0.9, 0.1], [0.1, 0.9]]).matrix.shape
@@ -39,10 +41,14 @@ class Channel:
             )
         return cls(checked)
 
+    def peak_share(self) -> float:
+        """Return the sum over the released values of their largest probability."""
+        return math.fsum(self.matrix.max(axis=0))
+
 
 @dataclass(frozen=True, eq=False)
 class JointDistribution:
-    """Probabilities of the pairs: one row a secret, one column a released value.
+    """Probabilities of the pairs: one row per secret, one column per released value.
 
     Example:
         >>> JointDistribution.of([[0.5, 0.0], [0.25, 0.25]]).channel().matrix.tolist()
@@ -63,7 +69,7 @@ class JointDistribution:
         return cls(checked)
 
     @classmethod
-    def from_relation(cls, relation: Relation) -> JointDistribution:
+    def from_relation(cls, relation: CountedRange) -> JointDistribution:
         """Return the relative frequencies of the pairs of a relation."""
         pairs = relation.pairs()
         matrix = np.zeros(pairs.sizes)
@@ -75,6 +81,39 @@ class JointDistribution:
         marginal = self.matrix.sum(axis=1)
         occurring = marginal > 0
         return Channel(self.matrix[occurring] / marginal[occurring, None])
+
+    def peak_share(self) -> float:
+        """Return the sum over the released values of their largest probability given a secret."""
+        return self.channel().peak_share()
+
+    def shared_bits(self) -> float:
+        """Return the mutual information of both sides, in bits."""
+        p = self.matrix
+        x, y = np.nonzero(p)
+        # One after the other, since the product of two rare ones can be zero.
+        terms = p[x, y] * np.log2(p[x, y] / p.sum(axis=1)[x] / p.sum(axis=0)[y])
+        return max(math.fsum(terms), 0.0)
+
+    def beliefs(self) -> Beliefs:
+        """Return what each released value makes somebody believe about the secret."""
+        from hartley.ranges.relations.beliefs import ProbableBeliefs
+
+        return ProbableBeliefs(self.matrix)
+
+
+def as_frequencies(source: JointFrequencies | ArrayLike) -> JointFrequencies:
+    """Take counted or given frequencies as they are, and a matrix as joint probabilities."""
+    # Looking for the method is far quicker than isinstance of a protocol, and solvers ask often.
+    if hasattr(source, "beliefs"):
+        return cast("JointFrequencies", source)
+    return JointDistribution.of(source)
+
+
+def as_guessed(source: GuessedSide | ArrayLike) -> GuessedSide:
+    """Take a range or a distribution as it is, and a matrix as a channel."""
+    if hasattr(source, "peak_share"):
+        return cast("GuessedSide", source)
+    return Channel.of(source)
 
 
 def _probabilities(matrix: ArrayLike, name: str) -> NDArray[np.float64]:

@@ -77,12 +77,12 @@ class FiniteSystem:
                 _require(following, places, f"state after {state!r}")
                 sources[places[following]] |= 1 << k
             for blur in blurs:
-                told = output(state, blur)
-                seen[told] = seen.get(told, 0) | 1 << k
+                seen_output = output(state, blur)
+                seen[seen_output] = seen.get(seen_output, 0) | 1 << k
         listed = sorted(seen, key=repr)
         start = sum(1 << place for place in {places[state] for state in first})
-        shown = tuple(seen[told] for told in listed)
-        return cls(tuple(places), tuple(listed), tuple(sources), shown, start)
+        states_showing = tuple(seen[seen_output] for seen_output in listed)
+        return cls(tuple(places), tuple(listed), tuple(sources), states_showing, start)
 
 
 def _require(state: Hashable, places: dict[Hashable, int], what: str) -> None:
@@ -118,12 +118,17 @@ def possible_states(system: FiniteSystem) -> Iterator[frozenset[States]]:
         >>> [sorted(next(found)) for _ in range(2)]  # dark or lit, then every state is known
         [[1, 6], [1, 2, 4]]
     """
-    known = frozenset(told for show in system.shown if (told := system.initial & show))
+    known = frozenset(compatible for show in system.shown if (compatible := system.initial & show))
     while True:
         yield known
         moved = {_moved(system, states) for states in known}
         known = _limited(
-            frozenset(told for states in moved for show in system.shown if (told := states & show))
+            frozenset(
+                compatible
+                for states in moved
+                for show in system.shown
+                if (compatible := states & show)
+            )
         )
 
 
@@ -133,16 +138,16 @@ def possible_starts(system: FiniteSystem) -> Iterator[frozenset[Starts]]:
     The union of a tuple is [X(0) | y(0), ..., y(t)].
     """
     begin = tuple(system.initial & 1 << k for k in range(len(system.states)))
-    known = frozenset(told for show in system.shown if any(told := _kept(begin, show)))
+    known = frozenset(compatible for show in system.shown if any(compatible := _kept(begin, show)))
     while True:
         yield known
         moved = {_joined(system, starts) for starts in known}
         known = _limited(
             frozenset(
-                told
+                compatible
                 for starts in moved
                 for show in system.shown
-                if any(told := _kept(starts, show))
+                if any(compatible := _kept(starts, show))
             )
         )
 
@@ -183,13 +188,13 @@ def _moved(system: FiniteSystem, states: States) -> States:
 
 
 def _joined(system: FiniteSystem, starts: Starts) -> Starts:
-    found = []
+    unions = []
     for source in system.sources:
         union = 0
         for k in _members(source):
             union |= starts[k]
-        found.append(union)
-    return tuple(found)
+        unions.append(union)
+    return tuple(unions)
 
 
 def _summed(system: FiniteSystem, counts: Counts) -> Counts:
@@ -207,10 +212,10 @@ def _members(states: States) -> Iterator[int]:
         states ^= lowest
 
 
-def _smallest(found: Iterable[Counts]) -> frozenset[Counts]:
+def _smallest(vectors: Iterable[Counts]) -> frozenset[Counts]:
     """Return the vectors that no other one of the same support is below."""
     families: dict[tuple[bool, ...], list[Counts]] = {}
-    for counts in sorted({counts for counts in found if any(counts)}, key=sum):
+    for counts in sorted({counts for counts in vectors if any(counts)}, key=sum):
         family = families.setdefault(tuple(map(bool, counts)), [])
         if not any(all(a <= b for a, b in zip(o, counts, strict=True)) for o in family):
             family.append(counts)

@@ -36,12 +36,12 @@ class OverlapPartition:
 
     def classes(self) -> list[tuple[list[Any], list[Any]]]:
         """Return for every class its secrets and its released values."""
-        hidden = _split(self.secret_labels, len(self))
-        shown = _split(self.released_labels, len(self))
+        secret_codes = _split(self.secret_labels, len(self))
+        released_codes = _split(self.released_labels, len(self))
         secret, released = self.relation.secret_values, self.relation.released_values
         return [
-            (secret.take(here), released.take(there))
-            for here, there in zip(hidden, shown, strict=True)
+            (secret.take(secrets), released.take(releases))
+            for secrets, releases in zip(secret_codes, released_codes, strict=True)
         ]
 
 

@@ -28,7 +28,7 @@ def are_unrelated(
     bins: Mapping[str, object] | None = None,
     missing: str = "value",
 ) -> bool:
-    r"""Tell whether no variable says anything about the others, perhaps given one more.
+    r"""Return whether no variable says anything about the others, perhaps given one more.
 
     .. math:: [X_1, \dots, X_n | y] = [X_1 | y] \times \dots \times [X_n | y] \quad \forall y
 
@@ -56,7 +56,7 @@ def is_markov_chain(
     bins: Mapping[str, object] | None = None,
     missing: str = "value",
 ) -> bool:
-    r"""Tell whether the variables form a Markov uncertainty chain in the given order.
+    r"""Return whether the variables form a Markov uncertainty chain in the given order.
 
     .. math:: X_1 - X_2 - \dots - X_n : \quad [X_i | x_j, x_l] = [X_i | x_j] \quad i < j < l
 
@@ -95,19 +95,19 @@ def _codes(
     view = prepare(
         open_table(table), columns, steps=[steps.get(name) for name in columns], missing=missing
     )
-    found = distinct_counts(view)
+    distinct = distinct_counts(view)
     codes, start = [], 0
     for names in groups:
         at = range(start, start + len(names))
         start += len(names)
         codes.append(
-            encode_arrow(found.select([f"c{i}" for i in at]), [view.columns[i] for i in at])[0]
+            encode_arrow(distinct.select([f"c{i}" for i in at]), [view.columns[i] for i in at])[0]
         )
     return codes
 
 
 def _product_given(codes: list[NDArray[np.int64]], condition: NDArray[np.int64]) -> bool:
-    """Tell whether the joint range is a product of ranges under every value of the condition."""
+    """Return whether the joint range is a product of ranges under every value of the condition."""
     joint = condition
     for code in codes:
         _, joint = np.unique(joint * (code.max() + 1) + code, return_inverse=True)

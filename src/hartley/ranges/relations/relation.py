@@ -11,6 +11,7 @@ import numpy as np
 from hartley.errors import ColumnError, OptionError, TableError
 from hartley.exact import parse_step
 from hartley.ranges.relations.counting import (
+    CountedRange,
     ListedOrigin,
     Origin,
     Pairs,
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from hartley.engines.counting.pairs import Progress
     from hartley.engines.tables.view import View
+    from hartley.kernels.cube import ClassCounts
+    from hartley.ranges.joint_range import Beliefs
 
 
 class RowType:
@@ -48,7 +51,7 @@ ROW: Final = RowType()
 """The record itself, as a secret: who of all the people in the table it is."""
 
 
-class Relation:
+class Relation(CountedRange):
     r"""The joint range of a secret and a released side: which values occur together.
 
     .. math:: [X, Y] = \{(X(\omega), Y(\omega)) : \omega \in \Omega\}
@@ -107,32 +110,32 @@ class Relation:
         from hartley.engines.tables.view import prepare
 
         opened = open_table(table)
-        hidden = [] if isinstance(secret, RowType) else _column_list(secret, "secret")
-        shown = _column_list(released, "released")
+        secret_columns = [] if isinstance(secret, RowType) else _column_list(secret, "secret")
+        released_columns = _column_list(released, "released")
         if not isinstance(bins or {}, Mapping):
             raise OptionError("The bins are no table of steps", hint='write bins={"age": 10}')
         steps = {name: parse_step(step, column=name) for name, step in (bins or {}).items()}
         for name in steps:
-            if name not in (*hidden, *shown):
+            if name not in (*secret_columns, *released_columns):
                 raise ColumnError(
                     f"The bins name column '{name}', which is neither secret nor released",
-                    hint=f"choose from {', '.join((*hidden, *shown))}",
+                    hint=f"choose from {', '.join((*secret_columns, *released_columns))}",
                 )
         view = prepare(
             opened,
-            [*hidden, *shown],
+            [*secret_columns, *released_columns],
             steps=[
-                *(None if name in shown else steps.get(name) for name in hidden),
-                *(steps.get(name) for name in shown),
+                *(None if name in released_columns else steps.get(name) for name in secret_columns),
+                *(steps.get(name) for name in released_columns),
             ],
             missing=missing,
-            secrets=len(hidden),
+            secrets=len(secret_columns),
         )
         limit = parse_memory(memory_limit)
-        if not hidden:
+        if not secret_columns:
             return cls(RecordOrigin(view))
-        split = len(hidden)
-        sides = range(split), range(split, split + len(shown))
+        split = len(secret_columns)
+        sides = range(split), range(split, split + len(released_columns))
         return cls(TableOrigin(view, *sides, limit))
 
     @classmethod
@@ -151,16 +154,18 @@ class Relation:
                 hint="pass pairs (secret, released), at least one",
             ) from None
         try:
-            hidden, hidden_values = encode_list(secret, "secret")
-            shown, shown_values = encode_list(released, "released")
+            secret_codes, secret_values = encode_list(secret, "secret")
+            released_codes, released_values = encode_list(released, "released")
         except TypeError:
             raise TableError(
                 "A value in the list of pairs cannot be compared with others",
                 hint="use numbers, text or tuples, not lists or sets",
             ) from None
-        sizes = len(hidden_values), len(shown_values)
-        found = Pairs.gather(hidden, shown, np.ones(hidden.size, np.int64), sizes)
-        return cls(ListedOrigin(found, hidden_values, shown_values))
+        sizes = len(secret_values), len(released_values)
+        gathered = Pairs.gather(
+            secret_codes, released_codes, np.ones(secret_codes.size, np.int64), sizes
+        )
+        return cls(ListedOrigin(gathered, secret_values, released_values))
 
     def swap(self) -> Relation:
         """Return the same relation with the sides exchanged.
@@ -219,6 +224,25 @@ class Relation:
     def pairs(self) -> Pairs:
         """Return the distinct pairs by code."""
         return self._origin.pairs()
+
+    def class_counts(self) -> ClassCounts:
+        """Return how often each secret occurs with each released value, a class of its own.
+
+        Example:
+            >>> Relation.from_pairs([(1, "a"), (2, "a"), (1, "b")]).class_counts().sizes
+            array([2, 1])
+        """
+        from hartley.kernels.cube import ClassCounts
+
+        pairs = self.pairs()
+        columns = (pairs.released, pairs.secret, pairs.counts)
+        return ClassCounts.from_cells(*(np.asarray(column, np.int64) for column in columns))
+
+    def beliefs(self) -> Beliefs:
+        """Return what each released value makes somebody believe about the secret."""
+        from hartley.ranges.relations.beliefs import CountedBeliefs, ranks
+
+        return CountedBeliefs(self.class_counts(), lambda: ranks(self.secret_range), rounded=True)
 
     @property
     def view(self) -> View | None:
@@ -298,7 +322,7 @@ class Relation:
         return self.secret_values.take(self.pairs().secrets_of(code))
 
     def is_unrelated(self) -> bool:
-        """Tell whether the released side says nothing: every pair of values can occur.
+        """Return whether the released side says nothing: every pair of values can occur.
 
         Unrelatedness in the sense of Farokhi 2019, Definition II.1.
 

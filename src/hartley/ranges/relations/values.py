@@ -121,7 +121,7 @@ class ArrowValues(Values):
 
     def take(self, codes: NDArray[np.int64]) -> list[Any]:
         rows = self._table.take(codes)
-        shown = [
+        columns = [
             [
                 None if value is None else column.midpoint(value)
                 for value in rows.column(i).to_pylist()
@@ -130,7 +130,7 @@ class ArrowValues(Values):
             else rows.column(i).to_pylist()
             for i, column in enumerate(self._columns)
         ]
-        return shown[0] if len(shown) == 1 else list(zip(*shown, strict=True))
+        return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
 
 class IntegerValues(Values):

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from hartley.engines.tables.profile import MOST_VALUES, profile
 from hartley.engines.tables.table import Kind
 from hartley.errors import OptionError, TableError
-from hartley.ranges.schema.file import EPOCH, schema_to_toml
-from hartley.ranges.schema.schema import Column, Schema
+from hartley.ranges.schema.column import Column
+from hartley.ranges.schema.file import EPOCH
+from hartley.ranges.schema.schema import Schema
 
 if TYPE_CHECKING:
     from hartley.engines.tables.profile import ColumnProfile
@@ -32,7 +33,7 @@ def draft_schema(table: Table, name: str | None = None) -> str:
     """Return a draft of a table's schema as the text of a TOML file, with comments.
 
     The draft depends on the data, so it is for the owner's eyes; an agent refuses it until its
-    line ``draft = true`` is gone. Two scans of the table, and one a column of text.
+    line ``draft = true`` is gone. Two scans of the table, and one per column of text.
 
     Args:
         table: the table, on any engine.
@@ -46,22 +47,22 @@ def draft_schema(table: Table, name: str | None = None) -> str:
     """
     columns: dict[str, Column] = {}
     left_out: list[str] = []
-    for found in profile(table):
+    for column in profile(table):
         try:
-            described = _column(found)
+            described = _column(column)
         except OptionError:
             described = "numbers that are too large or too close together for a round step"
         if isinstance(described, Column):
-            columns[found.name] = described
+            columns[column.name] = described
         else:
-            left_out.append(f"# left out: '{found.name}', {described}")
+            left_out.append(f"# left out: '{column.name}', {described}")
     if not columns:
         raise TableError(
             f"No column of {table.name} can be described",
             hint="convert columns to numbers, dates or few categories first",
         )
     schema = Schema(name or _table_name(table.name), columns, draft=True)
-    text = HEADER + schema_to_toml(schema)
+    text = HEADER + schema.to_toml()
     return text + "".join(f"\n{line}" for line in left_out) + ("\n" if left_out else "")
 
 
@@ -72,11 +73,11 @@ def _table_name(name: str) -> str:
     return plain if plain and not plain[0].isdigit() else f"table_{plain}".rstrip("_")
 
 
-def _column(found: ColumnProfile) -> Column | str:
+def _column(column: ColumnProfile) -> Column | str:
     """Return a column, or why it is left out."""
-    if found.different == 0:
+    if column.different == 0:
         return "which holds no values"
-    if found.different == found.rows > MOST_VALUES and (found.whole or found.kind is Kind.TEXT):
+    if column.different == column.rows > MOST_VALUES and (column.whole or column.kind is Kind.TEXT):
         return "different in every row: perhaps the unit, which names the person"
     describe = {
         Kind.BOOLEAN: _truths,
@@ -85,46 +86,46 @@ def _column(found: ColumnProfile) -> Column | str:
         Kind.INTEGER: _numbers,
         Kind.REAL: _numbers,
     }
-    return describe[found.kind](found)
+    return describe[column.kind](column)
 
 
-def _truths(found: ColumnProfile) -> Column | str:
-    return Column(found.name, "private", values=(False, True), nullable=found.missing > 0)
+def _truths(column: ColumnProfile) -> Column | str:
+    return Column(column.name, "private", values=(False, True), nullable=column.missing > 0)
 
 
-def _numbers(found: ColumnProfile) -> Column | str:
-    if found.low is None:
+def _numbers(column: ColumnProfile) -> Column | str:
+    if column.low is None:
         return "which holds no finite number"
-    low, high, step = rounded_range(Fraction(found.low), Fraction(found.high), whole=found.whole)
-    nullable = found.missing > 0
-    return Column(found.name, "private", low=low, high=high, step=step, nullable=nullable)
+    low, high, step = rounded_range(Fraction(column.low), Fraction(column.high), whole=column.whole)
+    nullable = column.missing > 0
+    return Column(column.name, "private", low=low, high=high, step=step, nullable=nullable)
 
 
-def _categories(found: ColumnProfile) -> Column | str:
-    if not 0 < len(found.values) <= MOST_VALUES:
-        return f"text with {found.different:,} different values"
+def _categories(column: ColumnProfile) -> Column | str:
+    if not 0 < len(column.values) <= MOST_VALUES:
+        return f"text with {column.different:,} different values"
     return Column(
-        found.name,
+        column.name,
         "private",
-        values=found.values,
-        other=len(found.values) < found.different,
-        nullable=found.missing > 0,
+        values=column.values,
+        other=len(column.values) < column.different,
+        nullable=column.missing > 0,
     )
 
 
-def _dates(found: ColumnProfile) -> Column | str:
-    if found.zoned or not isinstance(found.low, dt.date):
+def _dates(column: ColumnProfile) -> Column | str:
+    if column.zoned or not isinstance(column.low, dt.date):
         return "times of day or with a time zone: convert it to dates"
-    ends = dt.date(found.low.year, 1, 1), dt.date(found.high.year, 12, 31)
+    ends = dt.date(column.low.year, 1, 1), dt.date(column.high.year, 12, 31)
     low, high = (Fraction((end - EPOCH).days) for end in ends)
     return Column(
-        found.name,
+        column.name,
         "private",
         low=low,
         high=high,
         step=Fraction(1),
         date=True,
-        nullable=found.missing > 0,
+        nullable=column.missing > 0,
     )
 
 

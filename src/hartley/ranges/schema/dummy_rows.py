@@ -10,27 +10,43 @@ from hartley.errors import OptionError
 from hartley.exact import LARGEST_EXACT_INTEGER
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from fractions import Fraction
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from hartley.ranges.schema.schema import Column, Schema
+    from hartley.ranges.schema.column import Column
 
 MISSING_SHARE = 0.05
 
 
-def dummy_data(schema: Schema, n: int, seed: int) -> Any:  # noqa: ANN401 - a pyarrow table, untyped
+def dummy_rows(
+    columns: Mapping[str, Column],
+    n: int,
+    seed: int,
+    *,
+    unit: str | None = None,
+    rows_per_unit: int = 1,
+) -> Any:  # noqa: ANN401 - a pyarrow table, untyped
     """Return an Arrow table of n invented rows, every value drawn alike from the schema alone.
 
     No data is touched, so the table tells nothing. A nullable column misses one value in twenty;
     public columns are the same in all rows of a person. Linear in the number of rows.
 
+    Args:
+        columns: the columns of the schema.
+        n: how many rows to invent.
+        seed: of the random numbers.
+        unit: the column that names the person; without one, one row is one person.
+        rows_per_unit: how many rows each invented person has.
+
     Example:
-        >>> from hartley.ranges.schema.schema import Schema
-        >>> schema = Schema.read({"table": {"name": "t"}, "columns": {
-        ...     "x": {"kind": "private", "range": [3, 3], "step": 1}}})
-        >>> dummy_data(schema, 2, 0).to_pydict()
+        >>> from fractions import Fraction
+        >>> from hartley.ranges.schema.column import Column
+        >>> three = Fraction(3)
+        >>> column = Column("x", "private", low=three, high=three, step=Fraction(1))
+        >>> dummy_rows({"x": column}, 2, 0).to_pydict()
         {'x': [3, 3]}
     """
     import numpy as np
@@ -42,20 +58,20 @@ def dummy_data(schema: Schema, n: int, seed: int) -> Any:  # noqa: ANN401 - a py
             hint="ask for 0 rows or more with a seed of 0 or more",
         )
     draw = np.random.default_rng(seed)
-    people = np.arange(n) // schema.rows_per_unit
-    found = {}
-    if schema.unit is not None and schema.unit not in schema.columns:
-        found[schema.unit] = pa.array(people + 1)
-    for column in schema.columns.values():
+    people = np.arange(n) // rows_per_unit
+    arrays = {}
+    if unit is not None and unit not in columns:
+        arrays[unit] = pa.array(people + 1)
+    for column in columns.values():
         codes = draw.integers(column.points, size=n)
         missing = draw.random(n) < (MISSING_SHARE if column.nullable else 0.0)
-        if column.name == schema.unit:
+        if column.name == unit:
             codes, missing = people % column.points, np.zeros(n, dtype=bool)
         elif column.kind == "public":
-            first = people * schema.rows_per_unit
+            first = people * rows_per_unit
             codes, missing = codes[first], missing[first]
-        found[column.name] = _values(column, codes, missing)
-    return pa.table(found)
+        arrays[column.name] = _values(column, codes, missing)
+    return pa.table(arrays)
 
 
 def _values(column: Column, codes: NDArray[np.int64], missing: NDArray[np.bool_]) -> Any:  # noqa: ANN401 - a pyarrow array, untyped

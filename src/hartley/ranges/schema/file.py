@@ -42,8 +42,7 @@ from hartley.files import parse_toml, read_text_file
 
 if TYPE_CHECKING:
     import os
-
-    from hartley.ranges.schema.schema import Column, Schema
+    from collections.abc import Iterable
 
 TABLE_KEYS = (
     *("name", "unit", "rows_per_unit", "rows", "max_rows", "population", "default_bits", "draft"),
@@ -166,42 +165,51 @@ def _check_keys(section: Mapping[str, Any], known: tuple[str, ...], where: str) 
 # --- writing ----------------------------------------------------------------------------------
 
 
-def schema_to_toml(schema: Schema, notes: Mapping[str, str] | None = None) -> str:
-    """Return a schema as TOML; notes stand as comments above their columns."""
-    lines = ["[table]", f"name = {_text(schema.name)}"]
-    if schema.draft:
+def write_fields(table: Mapping[str, Any], columns: Iterable[Mapping[str, Any]]) -> str:
+    """Return the text of a schema's file, given its fields and those of each column.
+
+    Ledgers store this text and compare it byte by byte, so its form never changes.
+
+    Example:
+        >>> print(write_fields(
+        ...     {"name": "t", "draft": False, "unit": None, "rows_per_unit": 1, "rows": "public",
+        ...      "max_rows": None, "population": None, "default_bits": Fraction(1)}, []), end="")
+        [table]
+        name = "t"
+        rows_per_unit = 1
+        rows = "public"
+        default_bits = 1
+    """
+    lines = ["[table]", f"name = {_text(table['name'])}"]
+    if table["draft"]:
         lines.append("draft = true")
-    if schema.unit is not None:
-        lines.append(f"unit = {_text(schema.unit)}")
-    lines += [f"rows_per_unit = {schema.rows_per_unit}", f'rows = "{schema.rows}"']
-    if schema.max_rows is not None:
-        lines.append(f"max_rows = {schema.max_rows}")
-    if schema.population is not None:
-        lines.append(f"population = {_text(schema.population)}")
-    lines.append(f"default_bits = {_written(schema.default_bits)}")
-    for column in schema.columns.values():
-        note = (notes or {}).get(column.name)
-        lines += ["", *([f"# {note}"] if note else []), *_column_lines(column)]
+    if table["unit"] is not None:
+        lines.append(f"unit = {_text(table['unit'])}")
+    lines += [f"rows_per_unit = {table['rows_per_unit']}", f'rows = "{table["rows"]}"']
+    if table["max_rows"] is not None:
+        lines.append(f"max_rows = {table['max_rows']}")
+    if table["population"] is not None:
+        lines.append(f"population = {_text(table['population'])}")
+    lines.append(f"default_bits = {_written(table['default_bits'])}")
+    for column in columns:
+        lines += ["", *_column_lines(column)]
     return "\n".join(lines) + "\n"
 
 
-def _column_lines(column: Column) -> list[str]:
-    lines = [f"[columns.{_key(column.name)}]", f'kind = "{column.kind}"']
-    if column.values is not None:
-        listed = ", ".join(_text(value) for value in column.values)
+def _column_lines(column: Mapping[str, Any]) -> list[str]:
+    lines = [f"[columns.{_key(column['name'])}]", f'kind = "{column["kind"]}"']
+    if column["values"] is not None:
+        listed = ", ".join(_text(value) for value in column["values"])
         lines.append(f"values = [{listed}]")
-        lines += ["other = true"] if column.other else []
+        lines += ["other = true"] if column["other"] else []
     else:
-        assert column.low is not None
-        assert column.high is not None
-        assert column.step is not None
         ends = [
-            day_of(end).isoformat() if column.date else _written(end)
-            for end in (column.low, column.high)
+            day_of(end).isoformat() if column["date"] else _written(end)
+            for end in (column["low"], column["high"])
         ]
-        lines += [f"range = [{', '.join(ends)}]", f"step = {_written(column.step)}"]
-    lines += ["nullable = true"] if column.nullable else []
-    return lines + ([f"unit = {_text(column.unit)}"] if column.unit is not None else [])
+        lines += [f"range = [{', '.join(ends)}]", f"step = {_written(column['step'])}"]
+    lines += ["nullable = true"] if column["nullable"] else []
+    return lines + ([f"unit = {_text(column['unit'])}"] if column["unit"] is not None else [])
 
 
 def day_of(days: Fraction) -> dt.date:

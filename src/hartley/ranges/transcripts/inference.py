@@ -45,7 +45,7 @@ class Block:
 
     rows: int
     weights: NDArray[np.int64]
-    """What each kind adds to each statement: a row a kind and a column a statement."""
+    """What each kind adds to each statement: one row per kind, one column per statement."""
 
     def corners(self, cost: NDArray[np.int64], *, whole: bool = False) -> NDArray[np.intp]:
         """Return the kinds that a programme needs, by their numbers; see ``_corners``."""
@@ -183,7 +183,7 @@ class Statements:
     # --- witnesses ----------------------------------------------------------------------------
 
     def fits(self, table: Table) -> bool:
-        """Tell whether a whole table has as many rows as there are, and agrees with all told."""
+        """Return whether a whole table has as many rows as there are, and agrees with all told."""
         if any(
             (m < 0).any() or int(m.sum()) != b.rows for m, b in zip(table, self.blocks, strict=True)
         ):
@@ -293,8 +293,10 @@ def _least_left(
     largest = int(np.abs(weights).max(initial=0)) * sum(map(abs, multipliers))
     fits = largest + int(np.abs(cost).max(initial=0)) * denominator < FAR
     kind: Any = np.int64 if fits else object
-    left = cost.astype(kind) * denominator - weights.astype(kind) @ np.array(multipliers, kind)
-    return int(left.min())
+    reduced_costs = cost.astype(kind) * denominator - weights.astype(kind) @ np.array(
+        multipliers, kind
+    )
+    return int(reduced_costs.min())
 
 
 def _denominator(prices: NDArray[np.float64]) -> int:
@@ -317,10 +319,10 @@ def propose_multipliers(
     if not statements.low.size:
         return None
     parts = [
-        (block.rows, block.weights[kept], cost[kept])
+        (block.rows, block.weights[corners], cost[corners])
         for block, cost in zip(statements.blocks, costs, strict=True)
         if block.rows
-        for kept in [block.corners(cost)]
+        for corners in [block.corners(cost)]
     ]
     if sum(part[2].size for part in parts) > MOST_UNKNOWNS:
         return None
@@ -373,12 +375,12 @@ def _ends_of_lines(numbers: NDArray[np.int64], whole: bool) -> NDArray[np.intp]:
     order = np.lexsort((widest, *others.T))
     changes = (others[order][1:] != others[order][:-1]).any(axis=1)
     first, last = np.append(True, changes), np.append(changes, True)
-    kept = first | last
+    is_end = first | last
     if whole:
         place = np.arange(order.size)
         after = place - np.maximum.accumulate(np.where(first, place, 0))
-        kept |= (after & (after - 1)) == 0
-    return np.asarray(order[kept])
+        is_end |= (after & (after - 1)) == 0
+    return np.asarray(order[is_end])
 
 
 def _whole_table(statements: Statements, costs: Sequence[NDArray[np.int64]]) -> Table | None:
@@ -386,16 +388,16 @@ def _whole_table(statements: Statements, costs: Sequence[NDArray[np.int64]]) -> 
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 
-    kept = [
+    corners = [
         block.corners(cost, whole=True)
         for block, cost in zip(statements.blocks, costs, strict=True)
     ]
-    place = np.repeat(np.arange(len(kept)), [kinds.size for kinds in kept])
+    place = np.repeat(np.arange(len(corners)), [kinds.size for kinds in corners])
     if place.size > MOST_WHOLE:
         return None
     rows = np.array([block.rows for block in statements.blocks], np.float64)
     weights = np.concatenate(
-        [block.weights[kinds] for block, kinds in zip(statements.blocks, kept, strict=True)]
+        [block.weights[kinds] for block, kinds in zip(statements.blocks, corners, strict=True)]
     ).astype(np.float64)
     sums = csr_array((np.ones(place.size), (place, np.arange(place.size))))
     conditions = [LinearConstraint(sums, rows, rows)]
@@ -404,7 +406,7 @@ def _whole_table(statements: Statements, costs: Sequence[NDArray[np.int64]]) -> 
         high = np.where(statements.high < FAR, statements.high, np.inf)
         conditions.append(LinearConstraint(csr_array(weights.T), low, high))
     solved: Any = milp(
-        np.concatenate([cost[kinds] for cost, kinds in zip(costs, kept, strict=True)]),
+        np.concatenate([cost[kinds] for cost, kinds in zip(costs, corners, strict=True)]),
         constraints=conditions,
         integrality=np.ones(place.size),
         bounds=Bounds(0, rows[place]),
@@ -413,7 +415,7 @@ def _whole_table(statements: Statements, costs: Sequence[NDArray[np.int64]]) -> 
     if solved.x is None:
         return None
     numbers, table = np.rint(solved.x).astype(np.int64), []
-    for i, (block, kinds) in enumerate(zip(statements.blocks, kept, strict=True)):
+    for i, (block, kinds) in enumerate(zip(statements.blocks, corners, strict=True)):
         counts = np.zeros(len(block.weights), np.int64)
         counts[kinds] = numbers[place == i]
         table.append(counts)
@@ -482,10 +484,10 @@ class Relaxation:
             group: which.
             mine: the kinds that the row can have, by their numbers.
         """
-        one = Block(1, self.kinds[group].weights[mine])
+        own_block = Block(1, self.kinds[group].weights[mine])
         others = list(self.statements.blocks)
         others[group] = replace(others[group], rows=others[group].rows - 1)
-        return Statements((one, *others), self.statements.low, self.statements.high)
+        return Statements((own_block, *others), self.statements.low, self.statements.high)
 
     def tables_with_one_row(
         self, group: int, mine: NDArray[np.int64], cost: NDArray[np.int64]
@@ -496,25 +498,25 @@ class Relaxation:
         """
         tables = []
         for table in self.statements.tables:
-            there = np.flatnonzero(table[group][mine])
+            present = np.flatnonzero(table[group][mine])
             for at in (
-                {int(there[np.argmin(cost[there])]), int(there[np.argmax(cost[there])])}
-                if there.size
+                {int(present[np.argmin(cost[present])]), int(present[np.argmax(cost[present])])}
+                if present.size
                 else ()
             ):
                 others = list(table)
                 others[group] = table[group].copy()
                 others[group][mine[at]] -= 1
-                one = np.zeros(mine.size, np.int64)
-                one[at] = 1
-                tables.append((one, *others))
+                own_kind = np.zeros(mine.size, np.int64)
+                own_kind[at] = 1
+                tables.append((own_kind, *others))
         return tables
 
     def remember(self, group: int, mine: NDArray[np.int64], tables: Iterable[Table]) -> None:
         """Keep tables that were found with one row of a group as a block of its own."""
-        for one, *others in tables:
+        for own_kind, *others in tables:
             others[group] = others[group].copy()
-            np.add.at(others[group], mine, one)
+            np.add.at(others[group], mine, own_kind)
             self.statements.tables.append(tuple(others))
 
     def reach_of_one(self, group: int, numbers: NDArray[np.int64]) -> tuple[int, int] | None:

@@ -53,17 +53,17 @@ def possible_records(
     rows = [group.rows for group in transcript.groups]
     if _too_far(tables, rows):
         return None
-    found, room = [], [most]
+    possible, room = [], [most]
     for place, (kind, group) in enumerate(zip(kinds, transcript.groups, strict=True)):
         if not group.rows:
-            found.append(np.ones(group.records.size, bool))
+            possible.append(np.ones(group.records.size, bool))
             continue
         others = [number - (i == place) for i, number in enumerate(rows)]
         states = all_totals(tables, others, tables[place], (low, high), room)
         if states is None:
             return None
-        found.append(_meets(states, tables[place], low, high)[kind.kinds])
-    return found
+        possible.append(_meets(states, tables[place], low, high)[kind.kinds])
+    return possible
 
 
 def _too_far(tables: list[NDArray[np.int64]], rows: list[int]) -> bool:
@@ -96,8 +96,8 @@ def all_totals(
             if room[0] < 0:
                 return None
             states = (states[:, None, :] + table[None, :, :]).reshape(-1, low.size)
-            kept = ((states + roof >= low) & (states + floor <= high)).all(axis=1)
-            states = _distinct(states[kept])
+            within_reach = ((states + roof >= low) & (states + floor <= high)).all(axis=1)
+            states = _distinct(states[within_reach])
     return states
 
 
@@ -174,7 +174,7 @@ def one_row_left(transcript: Transcript, *, most: int = MOST_PAIRS) -> list[OneR
     types = transcript.types
     if types is None:
         types = np.full(len(transcript.records), ANY_TYPE)
-    found = []
+    rows_left = []
     listed = [t for t in np.unique(types).tolist() if t != ANY_TYPE] or [ANY_TYPE]
     size = int((truth > 0).sum())
     for number in listed:
@@ -182,11 +182,11 @@ def one_row_left(transcript: Transcript, *, most: int = MOST_PAIRS) -> list[OneR
         true = mine[truth[mine] > 0]
         room = max(most * true.size // max(size, 1) // max(mine.size, 1), 1)
         every = true[:: max(-(-true.size // room), 1)]
-        found += [
+        rows_left += [
             OneRow(number, int(truth[record]), *_compare(transcript, truth, mine, record))
             for record in every.tolist()
         ]
-    return found
+    return rows_left
 
 
 def _compare(
@@ -237,9 +237,9 @@ def _ranked(
 
     k = rank(others + 1)
     inside = answer.inside[candidates]
-    found = np.full(candidates.size, NO_CELL, np.int64)
+    cells = np.full(candidates.size, NO_CELL, np.int64)
     values = answer.values[candidates][inside]
-    found[inside] = answer.cells(np.maximum(nth(k - 1), np.minimum(values, nth(k))))
+    cells[inside] = answer.cells(np.maximum(nth(k - 1), np.minimum(values, nth(k))))
     if others and not inside.all():
-        found[~inside] = answer.cells(np.array([nth(rank(others))]))[0]
-    return found
+        cells[~inside] = answer.cells(np.array([nth(rank(others))]))[0]
+    return cells

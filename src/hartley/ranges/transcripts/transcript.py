@@ -131,7 +131,7 @@ class Transcript:
     columns: tuple[str, ...]
     """Those that some answer depends on."""
     records: NDArray[np.int64]
-    """The codes of each record, a row a record and a column a column."""
+    """The codes of each record, one row per record, one column per column."""
     answers: tuple[Told, ...]
     groups: tuple[Group, ...]
     """Together all rows; where rows are a secret, also those that may not be there."""
@@ -166,8 +166,8 @@ class Transcript:
     def values(self, column: int, records: NDArray[np.int64]) -> int:
         """Count the values that a column has in some records, a missing one included."""
         codes, first = np.unique(self.records[records, column], return_index=True)
-        kept = records[first][codes != ABSENT]
-        return kept.size if self.widths is None else int(self.widths[kept, column].sum())
+        present = records[first][codes != ABSENT]
+        return present.size if self.widths is None else int(self.widths[present, column].sum())
 
     @property
     def known(self) -> bool:
@@ -181,7 +181,7 @@ class Transcript:
 
     @cached_property
     def weights(self) -> NDArray[np.int64]:
-        """The whole number of each record, a row a record and a column a bound."""
+        """The whole number of each record, one row per record, one column per bound."""
         if not self.bounds:
             return np.zeros((len(self.records), 0), np.int64)
         return np.stack([bound.weights for bound in self.bounds], axis=1)
@@ -202,14 +202,14 @@ class Transcript:
 
     def type_name(self, kind: int) -> str:
         """Name what is public or open of some records, without their values."""
-        shown = [name for i, name in enumerate(self.columns) if i not in self.secrets]
-        if self.types is None or kind == ANY_TYPE or not shown:
+        public_columns = [name for i, name in enumerate(self.columns) if i not in self.secrets]
+        if self.types is None or kind == ANY_TYPE or not public_columns:
             return ""
-        there = self.types[(self.records != ABSENT).any(axis=1)]
-        return name_of_type(kind, int(there.max()) + 1, shown)
+        present = self.types[(self.records != ABSENT).any(axis=1)]
+        return name_of_type(kind, int(present.max()) + 1, public_columns)
 
     def holds_truth(self) -> bool:
-        """Tell whether the true table is one of those that the answers leave possible."""
+        """Return whether the true table is one of those that the answers leave possible."""
         assert self.truth is not None
         totals = self.truth @ self.weights
         low, high = self.limits

@@ -214,7 +214,7 @@ def test_a_store_that_was_spoilt_is_a_sentence_in_every_command(file, tmp_path, 
         (ledger_app, "show", file),
         (ledger_app, "export", file, tmp_path / "x"),
         (ledger_app, "population", "town", "--budget", "3", file),
-        (attack_app, "reconstruct", file, "--dataset", "people"),
+        (attack_app, "reconstruction", file, "--dataset", "people"),
         (attack_app, "differencing", file, "--dataset", "people"),
     ]
     for app, *words in acts:
@@ -238,7 +238,7 @@ def test_a_server_without_the_note_is_a_sentence(on_server, filled):
         open_ledger(address)
 
 
-@pytest.mark.parametrize("attack", ["reconstruct", "differencing"])
+@pytest.mark.parametrize("attack", ["reconstruction", "differencing"])
 def test_a_ledger_that_no_agent_wrote_is_not_attacked(file, attack):
     found = command(attack_app, attack, file, "--dataset", "people")
     assert isinstance(found.exception, InputError)

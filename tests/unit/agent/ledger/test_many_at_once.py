@@ -74,6 +74,36 @@ def test_64_threads_spend_exactly_and_never_too_much(place):
     check(address, shown)
 
 
+def test_a_writer_that_waited_sees_what_was_written_meanwhile_whatever_the_servers_default(
+    on_server,
+):
+    """A stricter default isolation would show it the ledger as it was before its turn."""
+    address = on_server.fresh() + "%20-cdefault_transaction_isolation%3Drepeatable%5C%20read"
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    failed = []
+    with open_ledger(address) as first, open_ledger(address) as second:
+        first.record("p", "created", {"bits": BITS, "schema": {}, "rows": 1})
+
+        def write():
+            try:
+                second.record("p", "allowance", {"analyst": "bob", "bits": 2})
+            except BaseException as error:  # noqa: BLE001 - shown by the test
+                failed.append(error)
+
+        other = threading.Thread(target=write)
+
+        def until_it_waits():
+            other.start()
+            while other.is_alive() and on_server.run(address, (waiting, ())) == [(0,)]:
+                pass
+
+        first.record("p", "allowance", {"analyst": "ann", "bits": 1}, check=until_it_waits)
+        other.join()
+        assert failed == []
+        assert sorted(first.state("p").allowances) == ["ann", "bob"]
+        assert first.verify().holds
+
+
 def test_a_ledger_that_is_open_over_a_fork_serves_both_sides(place, drive):
     found = drive("forked", place.fresh(), children=6)
     assert found["failed"] == []

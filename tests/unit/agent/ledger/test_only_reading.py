@@ -173,7 +173,7 @@ def test_a_copy_that_was_made_to_be_read_is_removed(folder, monkeypatch, tmp_pat
     monkeypatch.setattr("hartley.agent.ledger.sqlite.tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr("hartley.agent.ledger.sqlite.os.access", lambda *_: False)
     monkeypatch.setattr(
-        "hartley.agent.ledger.sqlite.SqliteStore._reads_along", lambda *_: False, raising=True
+        "hartley.agent.ledger.sqlite.SqliteLedgerStore._reads_along", lambda *_: False, raising=True
     )
     with open_ledger(folder / "l.db") as ledger:
         assert list(tmp_path.glob("hartley-*"))

@@ -9,15 +9,14 @@ from hypothesis import given, settings, strategies as st
 
 from hartley.agent.pricing import atoms
 from hartley.agent.pricing.atoms import (
-    MOST_TERMS,
     Asked,
     classes,
-    conjunctions,
     direction_of,
     form_atoms,
 )
 from hartley.agent.pricing.worst_case import Resolved, independent
 from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
+from hartley.agent.questions.condition import MOST_TERMS, conjunctions
 from hartley.ranges.schema.schema import Column, Schema
 
 POINTS = {"a": 5, "b": 4, "c": 3}

@@ -10,9 +10,9 @@ import duckdb
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.agent.pricing.atoms import about_nobody
 from hartley.agent.pricing.price import price
 from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
+from hartley.agent.questions.condition import about_nobody
 from hartley.agent.statistics import ranks, scans
 from hartley.agent.statistics.statistics import fits, totals
 from hartley.engines.coded.coded_copy import CodedTable

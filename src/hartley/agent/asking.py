@@ -1,0 +1,109 @@
+"""Ask or price in one call: what ``hartley ask`` and ``hartley price`` do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from hartley.agent.answers.answer import Answer, BatchAnswer, Quote
+    from hartley.agent.ledger.ledger import Ledger
+    from hartley.agent.quotes import Wish
+    from hartley.ranges.schema.schema import Schema
+
+
+def ask(  # noqa: PLR0913 - what an answer rests on, each by name
+    question: str | Wish | Sequence[str | Wish],
+    schema: Schema | Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    ledger: Ledger | str | os.PathLike[str],
+    table: object = None,
+    budget: object = None,
+    place: str | os.PathLike[str] | None = None,
+    update: bool = False,
+    error: object = None,
+    bits: object = None,
+    analyst: str | None = None,
+    vacuous: bool = False,
+) -> Answer | BatchAnswer:
+    """Answer a question about a private table, truthfully, if the budget holds its price.
+
+    An ``Agent`` is opened, asked and closed. Whoever asks often keeps one open instead.
+
+    Args:
+        question: SQL, a wish, or a list of them: a batch, which is answered by a ``BatchAnswer``.
+        schema: a ``Schema``, a dict or the path of a TOML file, public.
+        ledger: where charges are kept: a path, ``sqlite:///path``, ``postgresql://...`` or an open
+            ledger.
+        table: the private table: whatever ``open_table`` takes; None where its coded copy is there
+            from an earlier call.
+        budget: in bits, of a table that the ledger does not know yet.
+        place: where the coded copy lives; beside a ledger that is a file if left out.
+        update: whether the table is a new version of one that the ledger knows.
+        error: how far off the answers may be, at most.
+        bits: what each question may cost, instead; else the schema's default.
+        analyst: who asks, if allowances are set.
+        vacuous: whether to take answers that say no more than the schema.
+
+    Example:
+        >>> import tempfile
+        >>> age = {"age": {"kind": "private", "range": [0, 100], "step": 1}}
+        >>> people = {"table": {"name": "people"}, "columns": age}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     answer = ask(
+        ...         "SELECT COUNT(*) FROM people WHERE age >= 40", people,
+        ...         table={"age": [30, 40, 50]}, ledger=folder + "/ledger.db", budget=4,
+        ...     )
+        >>> str(answer.value), answer.remaining
+        ('2', 3.0)
+    """
+    from hartley.agent.agent import Agent
+
+    with Agent(table, schema, ledger=ledger, budget=budget, place=place, update=update) as agent:
+        return agent.ask(question, error=error, bits=bits, analyst=analyst, vacuous=vacuous)
+
+
+def price(  # noqa: PLR0913 - what a price rests on, each by name
+    questions: str | Wish | Sequence[str | Wish],
+    schema: Schema | Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    ledger: str | os.PathLike[str] | None = None,
+    rows: int | None = None,
+    error: object = None,
+    bits: object = None,
+    analyst: str | None = None,
+    vacuous: bool = False,
+) -> Quote:
+    """Return what questions would cost, from the public schema alone; nothing is spent.
+
+    Args:
+        questions: SQL, a wish, or a list of them: a batch.
+        schema: a ``Schema``, a dict or the path of a TOML file.
+        ledger: to tell what would be due now, and the number of rows.
+        rows: the public number of rows, where no ledger tells it.
+        error: how far off the answers may be, at most.
+        bits: what each question may cost, instead; else the schema's default.
+        analyst: who would ask.
+        vacuous: whether answers that say no more than the schema are wished; else the quote names
+            them, with the next price that tells more.
+
+    Example:
+        >>> age = {"age": {"kind": "private", "range": [0, 100], "step": 1}}
+        >>> people = {"table": {"name": "people"}, "columns": age}
+        >>> price("SELECT AVG(age) FROM people", people, rows=1000, bits=1).bits
+        1.0
+    """
+    from hartley.agent.quotes import quote  # a price needs no engine
+
+    return quote(
+        questions,
+        schema,
+        ledger=ledger,
+        rows=rows,
+        error=error,
+        bits=bits,
+        analyst=analyst,
+        vacuous=vacuous,
+    )

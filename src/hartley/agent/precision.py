@@ -1,0 +1,384 @@
+"""How coarse an answer may be told, and how far off it can be: known before any data is touched."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from hartley.agent.answers.cells import ROOT_GRID, root_up
+from hartley.agent.pricing.price import size_of
+from hartley.agent.questions.batch import Statistic
+from hartley.agent.questions.selection import Item, NumberKind
+from hartley.agent.questions.values import decimal
+from hartley.errors import OptionError, Refused
+from hartley.exact import parse_number
+from hartley.wording import rounded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from hartley.agent.questions.batch import Condition, Question
+    from hartley.agent.questions.selection import Selection
+    from hartley.ranges.schema.schema import Schema
+
+    Steps = list[Fraction | None]
+
+    PublicCount = Callable[[Condition], int | None]
+    """How many rows a condition has, where everybody may know it."""
+
+SPLIT = Fraction(7, 12)
+"""The share of a variance's error that its sum takes; the cheapest is 2 - sqrt(2) of it."""
+WIDEST_ROOT = Fraction(3, ROOT_GRID)
+"""What rounding two roots outward adds to a width at most, and a little."""
+
+
+def worst_errors(
+    selection: Selection, *, public_count: PublicCount | None = None, fullest: bool = False
+) -> tuple[Fraction, ...]:
+    """Return for each item the largest half-width that its answer can have, whatever the data.
+
+    Exact for sums, order statistics and averages of a public number of rows; a bound otherwise.
+    ``fullest`` assumes instead that every row counts where it is private how many do: an average of
+    few rows is far off. Linear in the number of items.
+
+    Example:
+        >>> from hartley.agent.questions.question import parse
+        >>> from hartley.ranges.schema.schema import Column, Schema
+        >>> age = Column("age", "private", low=Fraction(0), high=Fraction(120), step=Fraction(1))
+        >>> found = parse("SELECT AVG(age) FROM people", Schema("people", {"age": age}), 1000)
+        >>> worst_errors(found.with_steps([1001]))  # a sum to within 500, of 1000 people
+        (Fraction(1, 2),)
+    """
+    return tuple(_worst(selection, item, public_count, fullest=fullest) for item in selection.items)
+
+
+def steps_for_error(
+    selection: Selection, error: object, *, public_count: PublicCount | None = None
+) -> tuple[Fraction, ...]:
+    """Return the coarsest steps that keep every item within an error, whatever the data.
+
+    Counts stay exact. An average or a spread needs a public number of rows: with few rows the
+    error of a sum is that of the average, so a promise before the data is read is refused.
+
+    Example:
+        >>> from hartley.agent.questions.question import parse
+        >>> from hartley.ranges.schema.schema import Column, Schema
+        >>> age = Column("age", "private", low=Fraction(0), high=Fraction(120), step=Fraction(1))
+        >>> found = parse("SELECT AVG(age) FROM people", Schema("people", {"age": age}), 1000)
+        >>> steps_for_error(found, "0.5")
+        (Fraction(1001, 1),)
+    """
+    wish = parse_number(error, name="the error")
+    if wish < 0:
+        raise OptionError(f"The error {error} is negative", hint="write 0 or a positive number")
+    steps: list[Fraction | None] = [None] * len(selection.questions)
+    for item in selection.items:
+        for place, step in _steps(selection, item, wish, public_count):
+            old = steps[place]
+            steps[place] = step if old is None else min(old, step)
+    return tuple(Fraction(1) if step is None else step for step in steps)
+
+
+def _steps(
+    selection: Selection, item: Item, wish: Fraction, public_count: PublicCount | None
+) -> list[tuple[int, Fraction]]:
+    """Return the places of the questions of an item, each with the coarsest step that will do."""
+    counts = [(item.count, Fraction(1))] if item.count is not None else []
+    if item.kind is NumberKind.COUNT:
+        return counts
+    scaled = wish / (abs(item.scale) * _unscaled(item))
+    if item.reach is None or (item.kind is not NumberKind.SUM and _range_width(item) <= 2 * scaled):
+        return _constants(selection, item)
+    if item.kind in (NumberKind.SUM, NumberKind.ORDER):
+        place = item.sum if item.order is None else item.order
+        assert place is not None
+        return [*counts, (place, _within(selection.questions[place], 2 * scaled))]
+    assert item.sum is not None
+    total = selection.questions[item.sum]
+    rows = _known_rows(selection, item, public_count)
+    if rows is not None and rows <= item.sample:  # NULL, whatever the data
+        return [*_constants(selection, item), *counts]
+    if rows is None:
+        raise _unpromised(selection, item, wish)
+    if item.kind is NumberKind.AVERAGE:
+        return [*counts, (item.sum, _within(total, 2 * scaled * rows))]
+    return [*counts, *_spread_steps(selection, item, wish, rows)]
+
+
+def _spread_steps(
+    selection: Selection, item: Item, wish: Fraction, rows: int
+) -> list[tuple[int, Fraction]]:
+    """Divide the width that a variance may have between its sum and its squares."""
+    assert item.sum is not None
+    assert item.squares is not None
+    total, squares = selection.questions[item.sum], selection.questions[item.squares]
+    width = 2 * wish / item.scale**2
+    assert item.reach is not None
+    largest = item.reach[1]
+    if item.kind is NumberKind.DEVIATION:
+        root = 2 * wish / abs(item.scale) - WIDEST_ROOT - Fraction(1, ROOT_GRID)
+        if root < 0:
+            raise Refused(
+                f"The error {decimal(wish)} of {item.label} is finer than roots are rounded",
+                hint="give a larger error, or ask the variance",
+                text=selection.text,
+                place=item.place,
+            )
+        width = root**2
+    if item.sample:
+        width = width * (rows - 1) / rows
+    off = math.floor(SPLIT * width * rows / (2 * largest)) if largest else 0
+    off = min(off, rows * largest)
+    left = math.floor(rows * (width - _squared_mean_width(off, rows, largest)))
+    return [(item.sum, _capped(total, off)), (item.squares, _capped(squares, left))]
+
+
+def _worst(
+    selection: Selection, item: Item, public_count: PublicCount | None, *, fullest: bool
+) -> Fraction:
+    widths = [Fraction(_width(selection.questions[place])) for place in item.parts]
+    if item.kind is NumberKind.COUNT:
+        return widths[0] / 2
+    if item.reach is None:
+        return Fraction(0)
+    counted = 0 if item.count is None else _width(selection.questions[item.count])
+    if item.kind is NumberKind.SUM:
+        return (abs(item.scale) * widths[0] + abs(item.shift) * counted) / 2
+    width = widths[0]
+    if item.kind is not NumberKind.ORDER:
+        rows = _known_rows(selection, item, public_count)
+        if rows is None and fullest:
+            rows = item.rows[1]
+        width = _divided_width(selection, item, counted, rows)
+    return min(width, _range_width(item)) * abs(item.scale) / 2 * _unscaled(item)
+
+
+def _divided_width(selection: Selection, item: Item, counted: int, rows: int | None) -> Fraction:
+    """Return the largest width of what is divided by the number of rows, in units of the form."""
+    if counted:  # the answer does not know how many rows there are
+        return _range_width(item)
+    if rows is not None and rows <= item.sample:  # NULL, whatever the data
+        return Fraction(0)
+    if item.kind is not NumberKind.AVERAGE:
+        return _spread_width(selection, item, rows)
+    assert item.sum is not None
+    return Fraction(_width(selection.questions[item.sum]), rows or 1)
+
+
+# --- answers that say no more than the schema -----------------------------------------------------
+
+
+def vacuous_labels(
+    selection: Selection, *, public_count: PublicCount | None = None
+) -> tuple[str, ...]:
+    """Name the numbers of a SELECT that say no more than the schema does, whatever the data.
+
+    A number is vacuous where the cells that it is read from hold all that the schema allows, and an
+    average or a spread also where the number of its rows is not told. What the schema settles
+    already is not: it is exact. A label is named where it has a vacuous number, and in no group
+    one that is told. Linear in the number of items.
+
+    Example:
+        >>> from hartley.agent.questions.question import parse
+        >>> from hartley.ranges.schema.schema import Column, Schema
+        >>> age = Column("age", "private", low=Fraction(0), high=Fraction(120), step=Fraction(1))
+        >>> median = parse("SELECT MEDIAN(age) FROM people", Schema("people", {"age": age}), 1000)
+        >>> vacuous_labels(median.with_steps([121])), vacuous_labels(median.with_steps([60]))
+        (('MEDIAN(age)',), ())
+    """
+    labels: set[str] = set()
+    vacuous: dict[str, None] = {}
+    for item in selection.items:
+        if item.label in labels or _settled(item):
+            continue
+        if any(_tells(selection, item, way, public_count) for way in _needed(selection, item)):
+            labels.add(item.label)
+        elif not _certainly_null(selection, item, public_count):
+            vacuous[item.label] = None
+    return tuple(label for label in vacuous if label not in labels)
+
+
+def coarsest_steps(selection: Selection, schema: Schema) -> Steps:
+    """Return the coarsest step of each question at which every label is told in some group.
+
+    Counts are exact; None where a question may be constant.
+    """
+    easiest: dict[str, tuple[Fraction, dict[int, Fraction]]] = {}
+    for item in selection.items:
+        for steps in () if _settled(item) else _needed(selection, item):
+            scales = [
+                step / size_of(selection.questions[place], schema)
+                for place, step in steps.items()
+                if selection.questions[place].statistic is not Statistic.COUNT
+            ]
+            scale = min(scales, default=Fraction(10**60))
+            if item.label not in easiest or scale > easiest[item.label][0]:
+                easiest[item.label] = scale, steps
+    coarsest: list[Fraction | None] = [None] * len(selection.questions)
+    for _, steps in easiest.values():
+        for place, step in steps.items():
+            old = coarsest[place]
+            coarsest[place] = step if old is None else min(old, step)
+    return [
+        None if question.statistic is Statistic.COUNT else step
+        for question, step in zip(selection.questions, coarsest, strict=True)
+    ]
+
+
+def _settled(item: Item) -> bool:
+    """Whether the schema alone settles a number, but for being NULL."""
+    if item.rows[1] == 0:
+        return True
+    if item.kind is NumberKind.COUNT:
+        return item.rows[0] == item.rows[1]
+    if item.reach is None or item.kind is not NumberKind.SUM:
+        return item.reach is None or item.reach[0] == item.reach[1]
+    return item.reach[0] == item.reach[1] and item.rows[0] == item.rows[1]
+
+
+def _needed(selection: Selection, item: Item) -> list[dict[int, Fraction]]:
+    """Return ways to tell something of an item: the coarsest step of each question that it takes.
+
+    At a step the largest total lies in another cell than the smallest where every row counts.
+    """
+    count = {} if item.count is None else {item.count: Fraction(item.rows[1])}
+    if item.kind is NumberKind.COUNT:
+        return [count]
+    if item.reach is None:
+        return []
+
+    def parted(place: int | None, largest: int) -> dict[int, Fraction]:
+        assert place is not None
+        return {place: Fraction(largest - selection.questions[place].least)}
+
+    least, most = item.reach
+    rows = item.rows[1]
+    if item.kind is NumberKind.ORDER:
+        return [parted(item.order, most)]
+    if item.kind is NumberKind.SUM:
+        ends = [number * end for number in item.rows for end in (least, most)]
+        return [parted(item.sum, max(ends)), *([count] if count else [])]
+    ways = [parted(item.sum, rows * most)]
+    if item.squares is not None:
+        ways.append(parted(item.squares, rows * most**2))
+    return [count | way for way in ways]
+
+
+def _tells(
+    selection: Selection, item: Item, way: Iterable[int], public_count: PublicCount | None
+) -> bool:
+    """Whether each question of one way to tell an item has more than one cell to lie in."""
+    rows = item.rows[1]
+    if item.kind not in (NumberKind.COUNT, NumberKind.SUM, NumberKind.ORDER):
+        assert item.reach is not None
+        width = item.reach[1] - item.reach[0]
+        if any(selection.questions[place].step > width for place in way):
+            # Told of all rows, perhaps, and not of as few as there are for everybody to see.
+            rows = _known_rows(selection, item, public_count) or rows
+    for place in way:
+        question = selection.questions[place]
+        ends = _bounds(question, item, rows)
+        first, last = (math.floor((end - question.least) / question.step) for end in ends)
+        if first == last:
+            return False
+    return True
+
+
+def _bounds(question: Question, item: Item, rows: int) -> tuple[int, int]:
+    """Return from where to where a total lies, of so many rows where it is divided by them."""
+    if question.statistic is Statistic.COUNT:
+        return item.rows
+    assert item.reach is not None
+    if question.statistic is Statistic.ORDER:
+        return item.reach
+    power = 2 if question.statistic is Statistic.SQUARES else 1
+    numbers = item.rows if item.kind is NumberKind.SUM else (rows,)
+    ends = [number * end**power for number in numbers for end in item.reach]
+    return min(ends), max(ends)
+
+
+def _certainly_null(selection: Selection, item: Item, public_count: PublicCount | None) -> bool:
+    """Whether everybody may know that there are too few rows."""
+    if item.kind in (NumberKind.COUNT, NumberKind.SUM):
+        return False
+    rows = _known_rows(selection, item, public_count)
+    return rows is not None and rows <= item.sample
+
+
+def _unscaled(item: Item) -> Fraction:
+    """A variance is in squared units: its scale counts twice."""
+    return abs(item.scale) if item.kind is NumberKind.VARIANCE else Fraction(1)
+
+
+def _spread_width(selection: Selection, item: Item, rows: int | None) -> Fraction:
+    """Return the largest width of a variance or a deviation, in units of its form."""
+    assert item.sum is not None
+    assert item.squares is not None
+    assert item.reach is not None
+    off = _width(selection.questions[item.sum])
+    left = _width(selection.questions[item.squares])
+    largest = item.reach[1]  # of a form that begins at 0
+    if rows is None:  # few rows are the worst
+        width = Fraction(left + 2 * largest * off)
+    else:
+        off = min(off, rows * largest)
+        width = Fraction(left, rows) + _squared_mean_width(off, rows, largest)
+        if item.sample:
+            width = width * rows / (rows - 1)
+    return width if item.kind is NumberKind.VARIANCE else root_up(width) + WIDEST_ROOT
+
+
+def _squared_mean_width(off: int, rows: int, largest: int) -> Fraction:
+    """Return how much a squared mean can vary where its sum, at most rows h, is off by that."""
+    return Fraction(off * (2 * rows * largest - off), rows**2)
+
+
+def _range_width(item: Item) -> Fraction:
+    """Return how wide the answer can be by the range of the values alone, in units of the form."""
+    assert item.reach is not None
+    width = Fraction(item.reach[1] - item.reach[0])
+    if item.kind in (NumberKind.AVERAGE, NumberKind.ORDER):
+        return width
+    variance = width**2 / 4 * (2 if item.sample else 1)
+    return variance if item.kind is NumberKind.VARIANCE else root_up(variance) + WIDEST_ROOT
+
+
+def _known_rows(selection: Selection, item: Item, public_count: PublicCount | None) -> int | None:
+    """Return the number of rows of an item where it is public."""
+    if item.rows[0] == item.rows[1]:
+        return item.rows[0]
+    where = selection.questions[item.parts[0]].where
+    return None if public_count is None else public_count(where)
+
+
+def _width(question: Question) -> int:
+    """Return the largest number of steps between the ends of a cell."""
+    return min(math.ceil(question.step) - 1, question.most - question.least)
+
+
+def _within(question: Question, width: Fraction) -> Fraction:
+    return _capped(question, math.floor(width))
+
+
+def _capped(question: Question, width: int) -> Fraction:
+    """Return the coarsest step with cells no wider; one cell where all fits into it."""
+    return Fraction(min(width, question.most - question.least) + 1)
+
+
+def _constants(selection: Selection, item: Item) -> list[tuple[int, Fraction]]:
+    """Return steps that tell nothing."""
+    questions = [(place, selection.questions[place]) for place in item.parts]
+    return [(place, _capped(found, found.most - found.least)) for place, found in questions]
+
+
+def _unpromised(selection: Selection, item: Item, wish: Fraction) -> Refused:
+    sure = _range_width(item) * abs(item.scale) * _unscaled(item) / 2
+    return Refused(
+        f"An error of {decimal(wish)} cannot be promised for {item.label}: how many rows it is "
+        "about is private, and with few rows the answer can be far off",
+        hint="give bits= instead, ask SUM and COUNT with an error for the sum, or allow an error "
+        f"of {rounded(sure, up=True)}, which the range alone promises",
+        text=selection.text,
+        place=item.place,
+    )

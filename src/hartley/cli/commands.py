@@ -1,0 +1,159 @@
+"""Which commands there are, and a group that imports a command only when it is called."""
+
+from __future__ import annotations
+
+import functools
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Entry(NamedTuple):
+    """A command as ``hartley --help`` lists it, and where its code is."""
+
+    home: str
+    """The module of ``hartley.cli`` and the function or Typer application in it."""
+    help: str
+    """The first line of its help; a test compares it with the docstring."""
+
+
+COMMANDS = {
+    "audit": Entry(
+        "audit:audit_command",
+        "Measure, exactly, what released columns of a TABLE tell about secret ones.",
+    ),
+    "design": Entry(
+        "design:design_command", "Design the best release for an objective, and certify it."
+    ),
+    "tradeoff": Entry(
+        "tradeoff:tradeoff_command", "Show the curve of privacy against utility of a design."
+    ),
+    "release": Entry(
+        "release:release_command",
+        "Write a TABLE as a POLICY releases it: what the policy does not name is not released.",
+    ),
+    "verify": Entry(
+        "verify:verify_command",
+        "Compute a CERTIFICATE again from its POLICY, and say whether it holds.",
+    ),
+    "anonymity": Entry(
+        "anonymity:anonymity_command",
+        "Measure how anonymous the records of a TABLE are and which attacks succeed nevertheless.",
+    ),
+    "anonymize": Entry(
+        "anonymity:anonymize_command",
+        "Coarsen the keys of a TABLE until everybody shares them with K - 1 others.",
+    ),
+    "curve": Entry(
+        "curve:curve_command",
+        "Draw how little a perturbed key can tell, for every distortion, with certified bounds.",
+    ),
+    "microaggregate": Entry(
+        "microaggregate:microaggregate_command",
+        "Replace the records of a TABLE by averages of groups of at least K similar ones.",
+    ),
+    "pram": Entry(
+        "pram:pram_command",
+        "Write a TABLE with columns perturbed at random, and say what that still tells.",
+    ),
+    "estimate": Entry(
+        "pram:estimate_command",
+        "Estimate the true frequencies of a perturbed TABLE from its POLICY, with standard errors.",
+    ),
+    "reproduce": Entry(
+        "reproduce:reproduce_command",
+        "Compute figures of the papers again: pictures, numbers and what they are expected to "
+        "show.",
+    ),
+    "sample": Entry(
+        "sample:sample_command",
+        "Write a table of people who do not exist, or one like a known data set, to try things on.",
+    ),
+    "datasets": Entry(
+        "datasets:datasets_command",
+        "List the data sets of the papers: where they come from, and whether a copy is here.",
+    ),
+    "doctor": Entry(
+        "doctor:doctor_command",
+        "Say what is installed, which engines answer rightly, and what to do about the others.",
+    ),
+    "price": Entry(
+        "ask:price_command",
+        "Tell what questions would cost, from the public schema alone; nothing is spent.",
+    ),
+    "ask": Entry(
+        "ask:ask_command",
+        "Answer a question about a private table, truthfully, if the budget holds its price.",
+    ),
+    "schema": Entry(
+        "schema:schema_app",
+        "Describe a table to everybody: its columns, their ranges and steps, whose data it is.",
+    ),
+    "ledger": Entry(
+        "ledger:ledger_app",
+        "Check, show, export, back up and restore the ledger of what was charged and answered, "
+        "and set what datasets about the same people may tell together.",
+    ),
+    "attack": Entry(
+        "attack:attack_app",
+        "Attack an own release or agent, and see how much an adversary learns.",
+    ),
+}
+"""Every command in the order of ``hartley --help``."""
+
+
+class _Listed(TyperCommand):
+    """A command that is not imported yet: its name and the first line of its help."""
+
+
+class LazyGroup(TyperGroup):
+    """The commands of ``COMMANDS``: listed without an import, imported when one is called."""
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - what Typer passes
+        super().__init__(**settings)
+        for name, entry in COMMANDS.items():
+            self.add_command(_Listed(name, help=entry.help))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401 - Typer keeps these types to itself
+        """Return the command that the arguments begin with, imported now."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, load_command(name) if isinstance(command, _Listed) else command, rest
+
+
+def load_command(name: str | None) -> Any:  # noqa: ANN401 - Typer keeps these types to itself
+    """Import a command and return it with its arguments and options.
+
+    Example:
+        >>> [option for part in load_command("sample").params for option in part.opts]
+        ['file', '--like', '--rows', '--seed', '--json']
+    """
+    assert name is not None
+    module, _, attribute = COMMANDS[name].home.partition(":")
+    value = getattr(import_module(f"hartley.cli.{module}"), attribute)
+    if not isinstance(value, typer.Typer):
+        alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
+        alone.command(name)(value)
+        value = alone
+    return get_command(value)
+
+
+def load_commands() -> dict[str, Any]:
+    """Import every command: for documentation, and for tests that look at all options."""
+    return {name: load_command(name) for name in COMMANDS}
+
+
+def renamed(command: Callable[..., None], name: str) -> Callable[..., None]:
+    """Return a command under its old name: it works as before and says the new one."""
+
+    @functools.wraps(command)
+    def warned(**options: Any) -> None:  # noqa: ANN401 - the options of the command
+        typer.echo(f"Warning: this command is now called {name}", err=True)
+        command(**options)
+
+    return warned

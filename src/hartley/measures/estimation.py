@@ -1,0 +1,200 @@
+"""How far off whoever sees the release of a continuous secret must be: errors of estimators."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from hartley.errors import OptionError
+from hartley.ranges.boxes.box import Interval
+from hartley.ranges.boxes.enclosing_ball import even_slab_ball, slab_corners, smallest_ball
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hartley.ranges.boxes.cut_box import CutBox
+    from hartley.ranges.boxes.volume import Volume
+
+MOST_SIDES = 6
+"""The corners of a cell, and the balls through some of them, are listed up to this dimension."""
+
+
+def largest_error_bound(cut: CutBox) -> float:
+    r"""Return a bound below which no estimator's largest error over all outputs can be.
+
+    .. math:: d_{\max}(X, \hat X(Y)) \ge \frac{\Gamma(n/2 + 1)^{1/n}}{\sqrt\pi}\,
+        2^{h_0(X|Y)/n}
+
+    Farokhi 2019, Theorem II.1: the radius of a ball as large as the largest cell. A bound,
+    rounded down. Costs the volumes of the cells.
+
+    Example:
+        >>> from hartley.ranges.boxes.box import Box
+        >>> from hartley.ranges.boxes.cut_box import CutBox
+        >>> round(largest_error_bound(CutBox(Box.cube(0, 1, size=1), "x1", [0, "0.5", 1])), 9)
+        0.25
+    """
+    return _ball_radius(cut, cut.largest)
+
+
+def smallest_error_bound(cut: CutBox) -> float:
+    r"""Return a bound below which the largest error of an estimator is for no output.
+
+    .. math:: d_{\min}(X, \hat X(Y)) \ge \frac{\Gamma(n/2 + 1)^{1/n}}{\sqrt\pi}\,
+        2^{d_0(X|Y)/n}
+
+    Farokhi 2019, Theorem II.2: the radius of a ball as large as the smallest cell. A bound,
+    rounded down. Costs the volumes of the cells.
+
+    Example:
+        >>> from hartley.ranges.boxes.box import Box
+        >>> from hartley.ranges.boxes.cut_box import CutBox
+        >>> round(smallest_error_bound(CutBox(Box.cube(0, 1, size=1), "x1", [0, "0.2", 1])), 9)
+        0.1
+    """
+    return _ball_radius(cut, cut.smallest)
+
+
+def _ball_radius(cut: CutBox, volume: Volume) -> float:
+    if volume.low == 0:
+        return 0.0
+    sides = len(cut.box.names)
+    nats = volume.log(math.e)[0]
+    radius = math.exp((math.lgamma(sides / 2 + 1) + nats) / sides) / math.sqrt(math.pi)
+    return radius * (1 - 1e-12)  # exp and lgamma are accurate to far more digits
+
+
+@dataclass(frozen=True)
+class CellEstimate:
+    """The best guess of the secret given an output, and how far off it can be."""
+
+    centre: Mapping[str, Fraction]
+    squared_error: Fraction
+
+    @property
+    def error(self) -> float:
+        """The largest distance between the guess and a secret that is still possible."""
+        return math.sqrt(self.squared_error)
+
+
+def best_estimator(cut: CutBox, cell: int) -> CellEstimate:
+    r"""Return the guess that minimises the largest possible distance from the secret.
+
+    .. math:: \hat X(y) = \arg\min_c \max_{x \in [X|y]} \|x - c\|_2
+
+    The centre of the smallest ball around the cell, which lies in the cell since that is convex,
+    as Farokhi 2019, Assumption II.1 asks. Exact, for linear queries over at most six variables:
+    the ball of the corners of a polytope, which grows as n 2^n. A mean or a total over equal
+    ranges has it in closed form, linear in the number of people.
+
+    Example:
+        >>> from hartley.ranges.boxes.box import Box
+        >>> from hartley.ranges.boxes.cut_box import CutBox
+        >>> mean_of_two = CutBox(Box.cube(-2, 2, size=2), "(x1 + x2) / 2", [-2, -1, 0, 1, 2])
+        >>> guess = best_estimator(mean_of_two, 0)
+        >>> {name: str(value) for name, value in guess.centre.items()}, str(guess.squared_error)
+        ({'x1': '-1', 'x2': '-1'}, '2')
+    """
+    if cell not in cut.outputs:
+        raise OptionError(
+            f"Cell {cell} is not an output", hint=f"there are {len(cut.cells)} cells, from 0 on"
+        )
+    corners = _Corners.of(cut)
+    if not corners.even:
+        centre, square = corners.ball(cell)
+        return CellEstimate(dict(zip(cut.box.names, centre, strict=True)), square)
+    coordinate, square = corners.even_ball(cell)
+    sides = zip(cut.box.sides.items(), corners.weights, strict=True)
+    return CellEstimate(
+        {
+            name: side.low + (coordinate if by > 0 else 1 - coordinate) * side.length
+            for (name, side), by in sides
+        },
+        square,
+    )
+
+
+@dataclass(frozen=True)
+class _Corners:
+    """A linear query over a box, read once, and the balls around its cells."""
+
+    cut: CutBox
+    weights: list[Fraction]
+    constant: Fraction
+    even: bool
+    """Whether everybody counts alike, so that the ball is known in closed form."""
+
+    @classmethod
+    def of(cls, cut: CutBox) -> _Corners:
+        form, sides = cut.query.linear(), cut.box.sides
+        weights = [] if form is None else [form[0].get(name, Fraction(0)) for name in sides]
+        lengths, sizes = {side.length for side in sides.values()}, {abs(w) for w in weights}
+        even = len(lengths) == len(sizes) == 1 and 0 not in lengths | sizes
+        if form is None or (len(sides) > MOST_SIDES and not even):
+            raise OptionError(
+                "The best estimator is known for linear queries of a few variables only, or of "
+                "many that count alike",
+                hint=f"use up to {MOST_SIDES} variables, or bound its error by "
+                "smallest_error_bound",
+            )
+        return cls(cut, weights, form[1], even)
+
+    def slab(self, cell: int) -> Interval:
+        part = self.cut.cells[cell].intersect(self.cut.query_range)
+        assert part is not None  # an output meets the range
+        return Interval(part.low - self.constant, part.high - self.constant)
+
+    def ball(self, cell: int) -> tuple[tuple[Fraction, ...], Fraction]:
+        return smallest_ball(slab_corners(self.cut.box, self.weights, self.slab(cell)))
+
+    def even_ball(self, cell: int) -> tuple[Fraction, Fraction]:
+        """Return the coordinate of the centre, in units of a side from where it counts least."""
+        bottom = self.cut.query_range.low - self.constant
+        length = next(iter(self.cut.box.sides.values())).length
+        unit, slab = abs(self.weights[0]) * length, self.slab(cell)
+        centre, square = even_slab_ball(
+            len(self.weights), (slab.low - bottom) / unit, (slab.high - bottom) / unit
+        )
+        return centre, square * length**2
+
+    def squares(self) -> list[Fraction]:
+        """Return the squared error of the best estimator for every output."""
+        ball = self.even_ball if self.even else self.ball
+        return [ball(cell)[1] for cell in self.cut.outputs]
+
+
+def largest_error(cut: CutBox) -> float:
+    r"""Return the largest error of the best estimator: dmax.
+
+    .. math:: d_{\max} = \max_y \min_c \max_{x \in [X|y]} \|x - c\|_2
+
+    Farokhi 2019, eq. 4. Exact, for linear queries over at most six variables or variables that
+    count alike; else bound it by ``largest_error_bound``. Costs one smallest ball per output.
+
+    Example:
+        >>> from hartley.ranges.boxes.box import Box
+        >>> from hartley.ranges.boxes.cut_box import CutBox
+        >>> largest_error(CutBox(Box.cube(0, 1, size=1), "x1", [0, "0.2", 1]))
+        0.4
+    """
+    return math.sqrt(max(_Corners.of(cut).squares()))
+
+
+def smallest_error(cut: CutBox) -> float:
+    r"""Return the error of the best estimator for the most telling output: dmin.
+
+    .. math:: d_{\min} = \min_y \min_c \max_{x \in [X|y]} \|x - c\|_2
+
+    Farokhi 2019, eq. 7, with the minimum that discrete outputs need. Exact, for linear queries
+    over at most six variables or variables that count alike; else bound it by
+    ``smallest_error_bound``. Costs one smallest ball per output.
+
+    Example:
+        >>> from hartley.ranges.boxes.box import Box
+        >>> from hartley.ranges.boxes.cut_box import CutBox
+        >>> smallest_error(CutBox(Box.cube(0, 1, size=1), "x1", [0, "0.2", 1]))
+        0.1
+    """
+    return math.sqrt(min(_Corners.of(cut).squares()))

@@ -1,0 +1,1 @@
+"""One module a result: its picture, its page and its lines in a terminal."""

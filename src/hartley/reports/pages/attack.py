@@ -1,0 +1,132 @@
+"""What an attack found, as a picture, a page and lines in a terminal."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import textwrap
+from typing import TYPE_CHECKING, Any, cast
+
+from hartley.errors import OptionError
+from hartley.reports.draw import figure_svg, plot_chart
+from hartley.reports.template import render_page
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from hartley.adversaries.finding import Estimate, Finding
+
+DIGITS = 4
+
+
+def plot_finding(finding: Finding) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
+    """Draw what an attack found."""
+    return plot_chart(finding.chart())
+
+
+def as_finding(result: object) -> Finding:
+    """Take what an attack returned as it is, and refuse whatever cannot be drawn."""
+    parts = ("headline", "sentences", "number", "chart", "to_dict")
+    if isinstance(result, type) or not all(hasattr(result, part) for part in parts):
+        raise OptionError(
+            f"A {type(result).__name__} is no result that can be drawn or shown on a page",
+            hint="pass what an audit, a design, a tradeoff, a release of records or an attack "
+            "returned",
+        )
+    return cast("Finding", result)
+
+
+def render_finding(finding: Finding) -> str:
+    """Return the page of an attack: the sentence, the number, the picture and its numbers."""
+    chart = finding.chart()
+    names, *lines = csv.reader(io.StringIO(chart.csv()))
+    return render_page(
+        "attack.html",
+        finding=finding,
+        title=chart.title,
+        synthetic=chart.synthetic,
+        wide=len(chart.panels) > 1,
+        number=shown_number(finding.number.value),
+        certainty=f"{_measured(finding, end=', ')}{certainty(finding.number)}",
+        figure=figure_svg(plot_chart(chart)),
+        names=names,
+        lines=[[_short(text) for text in line] for line in lines],
+    )
+
+
+def print_finding(finding: Finding, console: Console) -> None:
+    """Print what an attack found: the sentence, the number, and what else is to be said."""
+    from rich.text import Text
+
+    chart = finding.chart()
+    mark = " (synthetic data)" if chart.synthetic else ""
+    number = f"{shown_number(finding.number.value)}, {certainty(finding.number)}"
+    lines = [
+        ("dim", f"{chart.title}{mark}"),
+        ("bold", finding.headline),
+        ("", f"{_measured(finding, end=': ')}{number}"),
+        *(("", f"• {sentence}") for sentence in finding.sentences),
+    ]
+    console.print()
+    for style, line in lines:
+        wrapped = textwrap.wrap(
+            line.replace(" %", "\u00a0%"), console.width, break_on_hyphens=False,
+            subsequent_indent="  " if line.startswith("•") else "",
+        )  # fmt: skip
+        console.print(Text("\n".join(wrapped).replace("\u00a0", " "), style=style))
+    console.print()
+
+
+def _measured(finding: Finding, *, end: str = "") -> str:
+    """Name the number of a finding that says what it is: a ``measured`` of its own."""
+    name: str = getattr(finding, "measured", "")
+    return f"{name}{end}" if name else ""
+
+
+def certainty(number: Estimate) -> str:
+    """Say how sure a number is.
+
+    Example:
+        >>> from hartley.adversaries.finding import Estimate
+        >>> certainty(Estimate.exact(0.5)), certainty(Estimate(0.5, 0.41234, 0.6, 0.95))
+        ('exact', 'between 0.4123 and 0.6 with 95 % confidence')
+    """
+    if number.is_exact:
+        return "exact"
+    low, high = _outward(number.low, -1), _outward(number.high, 1)
+    sure = f"with {100 * number.confidence:.4g} % confidence"
+    return f"between {low} and {high} {sure if number.confidence < 1 else 'for certain'}"
+
+
+def shown_number(value: float) -> str:
+    """Show a number in a few digits.
+
+    Example:
+        >>> shown_number(0.123456), shown_number(1234567.0), shown_number(float("inf"))
+        ('0.1235', '1,234,567', '∞')
+    """
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    return f"{value:,.0f}" if 10**DIGITS <= abs(value) < 1e15 else f"{value:.{DIGITS}g}"
+
+
+def _outward(value: float, way: int) -> str:
+    """Show an end of an interval in a few digits that do not make the interval smaller."""
+    if not value or math.isinf(value):
+        return shown_number(value)
+    unit = 10.0 ** (math.floor(math.log10(abs(value))) - DIGITS + 1)
+    near = round(value / unit) * unit
+    if (near - value) * way < 0 and not math.isclose(near, value, rel_tol=1e-12):
+        near += way * unit
+    return shown_number(near)
+
+
+def _short(text: str) -> str:
+    """Show a number of a table in a few digits; other texts as they are."""
+    try:
+        return f"{float(text):.6g}"
+    except ValueError:
+        return text

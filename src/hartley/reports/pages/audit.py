@@ -1,0 +1,207 @@
+"""An audit as a picture, a page and in a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hartley.reports.draw import PALE, STYLE, figure_svg
+from hartley.reports.template import render_page
+from hartley.reports.terminal import NARROW, plain_table
+from hartley.studies.audit import rounded_up, shown
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from hartley.studies.audit import AuditReport
+    from hartley.studies.sweep import SweepPoint
+
+LINES = (
+    ("maximal_guessing_leakage", "maximal guessing leakage L⋆", "#b4232a", "-"),
+    ("nonstochastic_leakage", "leakage L₀", "#d97706", "-"),
+    ("maximin_information", "maximin information I⋆", "#2563a8", "-"),
+    ("maximal_leakage", "maximal leakage, stochastic", "#64748b", "--"),
+    ("mutual_information", "mutual information, stochastic", "#94a3b8", ":"),
+)
+SHOWN_NARROWINGS = 5
+SHOWN_STEPS = 12
+
+
+def plot_audit(result: AuditReport) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
+    """Draw an audit: its privacy-utility curve, or without a sweep its measures."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(STYLE):
+        if result.sweep:
+            figure = Figure(figsize=(7.2, 4.2), layout="constrained")
+            _draw_curve(figure.subplots(), result)
+        else:
+            figure = Figure(figsize=(7.2, 4.6), layout="constrained")
+            _draw_bars(figure.subplots(), result)
+    return figure
+
+
+def render_audit(report: AuditReport) -> str:
+    """Return the page of an audit."""
+    return render_page(
+        "audit.html",
+        report=report,
+        curve=figure_svg(plot_audit(report)) if report.sweep else None,
+        total=report["hartley_entropy"].value,
+    )
+
+
+def _draw_curve(axes: Any, report: AuditReport) -> None:  # noqa: ANN401 - untyped
+    """Draw leakage against distortion, a line a measure."""
+    points = sorted(report.sweep, key=lambda point: point.distortion)
+    total = report["hartley_entropy"].value
+    axes.axhline(total, color=PALE, linewidth=1.2)
+    axes.annotate(
+        f"all of the secret: {rounded_up(total)} {report.unit}",
+        (0.995, total),
+        xycoords=("axes fraction", "data"),
+        xytext=(0, 4),
+        textcoords="offset points",
+        ha="right",
+        fontsize=8.5,
+        color="#64748b",
+    )
+    # Widest first, so that a line that lies on another one still shows beneath it.
+    for rank, (name, label, colour, style) in enumerate(LINES):
+        axes.plot(
+            [point.distortion for point in points],
+            [getattr(point, name) for point in points],
+            label=label,
+            color=colour,
+            linestyle=style,
+            linewidth=max(3.6 - rank, 1.6),
+            marker="." if len(points) < 120 else None,
+            markersize=5,
+            solid_capstyle="round",
+        )
+    axes.set_xlabel(f"largest distortion of {report.sweep_column} {_steps(report.sweep)}")
+    axes.set_ylabel(f"what the release tells ({report.unit})")
+    axes.set_ylim(bottom=-0.02 * total, top=1.12 * total)
+    axes.set_xlim(0, max(points[-1].distortion, 1e-9) * 1.03)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=8.5)
+
+
+def _steps(points: tuple[SweepPoint, ...]) -> str:
+    ordered = sorted((point.step for point in points), key=float)
+    return f"(steps {ordered[0]} to {ordered[-1]})"
+
+
+def _draw_bars(axes: Any, report: AuditReport) -> None:  # noqa: ANN401 - untyped
+    """Draw every measure as a bar."""
+    colours = {"exact": "#2563a8", "bound": "#7da7d9", "estimate": "#94a3b8"}
+    shown = [finding for finding in reversed(report.findings) if abs(finding.value) != float("inf")]
+    axes.barh(
+        [finding.title for finding in shown],
+        [finding.value for finding in shown],
+        color=[colours[finding.certainty] for finding in shown],
+        height=0.62,
+    )
+    largest = max(finding.value for finding in shown)
+    for place, finding in enumerate(shown):
+        axes.annotate(
+            rounded_up(finding.value),
+            (finding.value, place),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8.5,
+        )
+    axes.set_xlim(0, max(largest, 1e-9) * 1.1)
+    axes.set_xlabel(report.unit)
+    axes.grid(visible=False, axis="y")
+    axes.tick_params(axis="y", length=0)
+
+
+def print_audit(report: AuditReport, console: Console) -> None:
+    """Print an audit: the headline, every measure, and what narrows the secret most."""
+    from rich.markup import escape
+
+    console.print()
+    console.print(f"[bold]{escape(report.headline)}[/bold]", soft_wrap=True)
+    console.print(
+        f"{escape(report.table)}: {report.rows:,} rows, {report.secret_values:,} secrets, "
+        f"{report.released_values:,} released values, {report.pairs:,} pairs",
+        style="dim",
+    )
+    for note in report.notes:
+        console.print(f"• {escape(note)}", style="dim")
+    console.print()
+    _print_findings(report, console)
+    _print_narrowest(report, console)
+    console.print(f"[bold]Worst attribute.[/bold] {escape(report.worst_attribute)}")
+    if report.hypothesis is not None:
+        console.print(
+            f"[bold]Hypothesis.[/bold] {escape(report.hypothesis.sentence)} "
+            f"Privacy against it: {report.hypothesis.privacy:.4f} {report.unit}."
+        )
+    if report.sweep:
+        _print_sweep(report, console)
+    console.print()
+
+
+def _print_findings(report: AuditReport, console: Console) -> None:
+    if console.width < NARROW:  # a table would leave no room for the sentences
+        for finding in report.findings:
+            console.print(f"[bold]{finding.title}: {finding.shown} {report.unit}[/bold]")
+            console.print(f"  {finding.sentence}")
+        console.print()
+        return
+    table = plain_table()
+    table.add_column("measure", no_wrap=True)
+    table.add_column("", no_wrap=True, style="dim")
+    table.add_column(report.unit, justify="right", no_wrap=True)
+    table.add_column("what it means")
+    for finding in report.findings:
+        mark = "" if finding.certainty == "exact" else f" [dim]({finding.certainty})[/dim]"
+        table.add_row(finding.title, finding.symbol, finding.shown, finding.sentence + mark)
+    console.print(table)
+    console.print()
+
+
+def _print_narrowest(report: AuditReport, console: Console) -> None:
+    from rich.markup import escape
+
+    table = plain_table("Released values that narrow the secret most")
+    table.add_column(escape(", ".join(report.released)))
+    for name in ("secrets left", "rows", f"{report.unit} told"):
+        table.add_column(name, justify="right")
+    for narrowing in report.narrowest[:SHOWN_NARROWINGS]:
+        table.add_row(
+            escape(shown(narrowing.released)),
+            f"{narrowing.secrets_left:,}",
+            f"{narrowing.rows:,}",
+            rounded_up(narrowing.bits),
+        )
+    console.print(table)
+    console.print()
+
+
+def _print_sweep(report: AuditReport, console: Console) -> None:
+    from rich.markup import escape
+
+    table = plain_table(
+        f"Privacy against utility: {escape(report.sweep_column or '')} in coarser steps"
+    )
+    for name in ("step", "distortion", "values", "L⋆", "L₀", "I⋆", "L̃⋆", "I"):
+        table.add_column(name, justify="right")
+    every = -(-len(report.sweep) // SHOWN_STEPS)
+    for place, point in enumerate(report.sweep):
+        if place % every and place != len(report.sweep) - 1:
+            continue
+        table.add_row(
+            point.step,
+            f"{point.distortion:.4g}",
+            f"{point.released_values:,}",
+            f"{point.maximal_guessing_leakage:.3f}",
+            f"{point.nonstochastic_leakage:.3f}",
+            f"{point.maximin_information:.3f}",
+            f"{point.maximal_leakage:.3f}",
+            f"{point.mutual_information:.3f}",
+        )
+    console.print()
+    console.print(table)

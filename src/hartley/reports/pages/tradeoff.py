@@ -1,0 +1,474 @@
+"""A tradeoff as a picture, a page, a table of numbers and in a terminal."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from hartley.reports.draw import PALE, STYLE, figure_svg
+from hartley.reports.template import render_page
+from hartley.studies.audit import rounded_up
+from hartley.studies.tradeoff_points import BitsPoint, LinePoint, QueryPoint
+from hartley.studies.tradeoff_sentences import digits_down, digits_up
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rich.console import Console
+
+    from hartley.studies.tradeoff import Point, Tradeoff
+
+NARROW, ROOMY = 94, 108
+"""In a narrower terminal every point takes lines of its own; a wider one has room to spare."""
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A column of the table: a sign for the terminal, a name, and what it holds of a point."""
+
+    sign: str
+    name: str
+    value: Callable[[Any], Any]
+    show: Callable[[Any], str]
+
+    def shown(self, point: Point) -> str:
+        """Return what the column shows of a point; a dash where nothing is known."""
+        value = self.value(point)
+        if value is None:
+            return "–"  # noqa: RUF001 - a dash
+        return "∞" if value == math.inf else self.show(value)
+
+
+def _up(value: float) -> str:
+    return f"{math.ceil(value):,}" if value >= 1000 else rounded_up(value)
+
+
+def _count(value: int) -> str:
+    return f"{value:,}" if value < 10**9 else f"{value:.2e}"
+
+
+def _percent(value: float) -> str:
+    return f"{math.ceil(value * 1000) / 10:g} %"
+
+
+QUERY = (
+    Heading("error", "largest error allowed", lambda p: p.error, digits_up),
+    Heading("Q", "accuracy Q of equal cells", lambda p: p.equal.accuracy, digits_down),
+    Heading("cells", "equal cells", lambda p: p.equal.levels, _count),
+    Heading("I⋆", "I⋆, bits", lambda p: p.equal.maximin_information, _up),
+    Heading("L₀", "L₀ of equal cells, bits", lambda p: p.equal.leakage, _up),
+    Heading("least L₀", "L₀ of the best cells, bits", lambda p: p.best and p.best.leakage, _up),
+    Heading("P₁", "privacy P₁ = 1/L₀", lambda p: p.equal.privacy_of_leakage, digits_down),
+    Heading("P₂", "privacy P₂ = 1/I⋆", lambda p: p.equal.privacy_of_information, digits_down),
+    Heading("dmin", "adversary's error dmin", lambda p: p.equal.smallest_error, digits_down),
+    Heading("≥", "dmin by Theorem II.2", lambda p: p.equal.smallest_error_bound, digits_down),
+    Heading("dmax", "adversary's error dmax", lambda p: p.equal.largest_error, digits_down),
+    Heading("≥", "dmax by Theorem II.1", lambda p: p.equal.largest_error_bound, digits_down),
+    Heading("person", "bits about one person", lambda p: p.equal.person_bits, _up),
+    Heading("printed", "as printed", lambda p: p.equal.person_bits_printed, _up),
+)
+LINE = (
+    Heading("error", "largest error allowed", lambda p: p.error, digits_up),
+    Heading("ρ", "accuracy ρ = 1/error", lambda p: p.accuracy, digits_down),  # noqa: RUF001 - rho
+    Heading("ε kept", "ε of stretching", lambda p: p.stretch.epsilon, digits_down),
+    Heading("Priv", "Priv of stretching, bits", lambda p: p.stretch.privacy, digits_down),
+    Heading("μ(Δ)", "μ(Δ) of stretching", lambda p: p.stretch.deciding, lambda v: f"{v:,.6g}"),
+    Heading("deciding", "outputs that decide", lambda p: p.stretch.deciding_share, _percent),
+    Heading("ε printed", "ε that blurring claims", lambda p: p.blur.claimed, digits_down),
+    Heading("ε blurred", "ε of blurring, by volume", lambda p: p.blur.epsilon, digits_down),
+    Heading("Priv blurred", "Priv of blurring, bits", lambda p: p.blur.privacy, digits_down),
+)
+
+
+def _of_records(names: list[str]) -> tuple[Heading, ...]:
+    """Return the columns for records: how many cells each column has is one of them."""
+    return (
+        Heading("bits", "bits a record", lambda p: p.budget, digits_up),
+        Heading("outputs", "combinations", lambda p: p.largest.outputs, _count),
+        Heading("largest", "largest error", lambda p: p.largest.largest_error, digits_up),
+        *(_of_column(name) for name in names),
+        Heading("mean", "mean error", lambda p: p.largest.mean_error, digits_up),
+        Heading(
+            "least mean", "least mean error", lambda p: p.mean and p.mean.mean_error, digits_up
+        ),
+    )
+
+
+def _of_column(name: str) -> Heading:
+    return Heading(name, f"cells of {name}", lambda p: p.largest.levels[name], _count)
+
+
+def headings(found: Tradeoff) -> tuple[Heading, ...]:
+    """Return the columns of the table of a curve."""
+    point = found.points[0]
+    if isinstance(point, QueryPoint):
+        return QUERY
+    return LINE if isinstance(point, LinePoint) else _of_records(list(point.largest.levels))
+
+
+def render_csv(found: Tradeoff) -> str:
+    """Return a curve as CSV: one line a point, nothing where nothing is known or infinite."""
+    columns, out = headings(found), io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*(column.name for column in columns), "asked for"])
+    for point in found.points:
+        values = [_number(column.value(point)) for column in columns]
+        writer.writerow([*values, "yes" if point.chosen else "no"])
+    return out.getvalue()
+
+
+def _number(value: Any) -> object:  # noqa: ANN401 - whatever a column holds
+    number = float(value) if isinstance(value, Fraction) else value
+    return "" if number is None or number == math.inf else number
+
+
+def print_tradeoff(found: Tradeoff, console: Console) -> None:
+    """Print a curve: the headline, what a reader should know, and every point."""
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    console.print()
+    console.print(f"[bold]{escape(found.headline)}[/bold]")
+    for sentence in found.sentences:
+        console.print(f"• {escape(sentence)}", style="dim")
+    console.print()
+    columns = headings(found)
+    if console.width < NARROW:  # a table would break its numbers
+        for point in found.points:
+            mark = " (asked for)" if point.chosen else ""
+            console.print(f"[bold]{columns[0].name} {columns[0].shown(point)}{mark}[/bold]")
+            rest = "; ".join(f"{escape(c.name)} {c.shown(point)}" for c in columns[1:])
+            console.print(f"  {rest}")
+        return
+    space = 1 if console.width >= ROOMY else 0
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, space, 0, 0))
+    for column in columns:
+        table.add_column(escape(column.sign), justify="right", no_wrap=True)
+    for point in found.points:
+        style = "bold" if point.chosen else None
+        table.add_row(*(column.shown(point) for column in columns), style=style)
+    console.print(table)
+    console.print()
+    if found.kind == "query":
+        console.print(
+            "Bits; ≥ is what the theorems promise of the error before it; 'printed' is Theorem 8 "
+            "as printed, which is too little.",
+            style="dim",
+        )
+
+
+# --- the page -------------------------------------------------------------------------------------
+
+READING = {
+    "query": "Further right is less useful. Above: what the release tells about all data together, "
+    "as the papers' privacy P and in bits. Below: what it tells about one person, and how far off "
+    "whoever reconstructs all data remains.",
+    "record": "Further right is less private: a record may be released in more ways. Further down "
+    "is more useful.",
+    "hypothesis": "Further right is less useful. Higher on the left, and lower on the right, is "
+    "more private.",
+}
+TILES = {
+    "query": ("cells", "I⋆", "L₀", "person"),
+    "record": ("bits", "outputs", "largest", "mean"),
+    "hypothesis": ("error", "ε kept", "Priv", "deciding"),
+}
+"""The signs of the columns that the page begins with."""
+
+
+def render_tradeoff(found: Tradeoff) -> str:
+    """Return the page of a curve."""
+    columns = headings(found)
+    point = found.chosen or found.points[len(found.points) // 2]
+    return render_page(
+        "tradeoff.html",
+        found=found,
+        columns=columns,
+        tiles=[
+            (column.shown(point), column.name)
+            for column in columns
+            if column.sign in TILES[found.kind]
+        ],
+        reading=READING[found.kind],
+        curve=figure_svg(plot_tradeoff(found)),
+        why=_why(found),
+    )
+
+
+def _why(found: Tradeoff) -> str:
+    """Say why some numbers are not known, each reason once."""
+    reasons: dict[str, None] = {}
+    for point in found.points:
+        if isinstance(point, QueryPoint):
+            every = [point.reasons, point.equal.reasons]
+        else:
+            every = [] if isinstance(point, LinePoint) else [point.reasons]
+        for listed in every:
+            reasons |= {why: None for why in listed.values() if not why.startswith("infinite")}
+    return "; ".join(reasons)
+
+
+# --- the picture ----------------------------------------------------------------------------------
+
+RED, AMBER, BLUE, SLATE, GREY = "#b4232a", "#d97706", "#2563a8", "#64748b", "#94a3b8"
+WIDE = 30
+"""When values spread over more than this factor, the axis is logarithmic."""
+
+
+def plot_tradeoff(found: Tradeoff) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
+    """Draw a curve: privacy, bits and the adversary's error against the error of the release."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    points = found.points
+    with mpl.rc_context(STYLE):
+        if isinstance(points[0], QueryPoint):
+            figure = Figure(figsize=(9.4, 7.0), layout="constrained")
+            _draw_query(figure, [p for p in points if isinstance(p, QueryPoint)])
+        elif isinstance(points[0], LinePoint):
+            figure = Figure(figsize=(9.4, 3.9), layout="constrained")
+            _draw_line(figure, [p for p in points if isinstance(p, LinePoint)])
+        else:
+            figure = Figure(figsize=(9.4, 3.9), layout="constrained")
+            _draw_records(figure, [p for p in points if isinstance(p, BitsPoint)])
+    return figure
+
+
+def render_picture(found: Tradeoff, kind: str) -> bytes:
+    """Return the picture of a curve as the content of a file: png, svg or pdf."""
+    import matplotlib as mpl
+
+    out = io.BytesIO()
+    stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    with mpl.rc_context(STYLE):
+        plot_tradeoff(found).savefig(out, format=kind, dpi=160, metadata=stamp)
+    return out.getvalue()
+
+
+# --- a query --------------------------------------------------------------------------------------
+
+
+def _draw_query(figure: Any, points: Sequence[QueryPoint]) -> None:  # noqa: ANN401 - untyped
+    (privacy, together), (person, adversary) = figure.subplots(2, 2, sharex=True)
+    errors = [float(point.error) for point in points]
+    best = [point.best for point in points]
+    equal = [point.equal for point in points]
+    _curves(
+        privacy,
+        errors,
+        [
+            ("P₂ = 1/I⋆", [f.privacy_of_information for f in equal], BLUE, "-"),
+            ("P₁ = 1/L₀, equal cells", [f.privacy_of_leakage for f in equal], AMBER, "-"),
+            (
+                "P₁, cells of least leakage",
+                [None if b is None else b.privacy_of_leakage for b in best],
+                RED,
+                "--",
+            ),
+        ],
+        "privacy of the papers (1/bits)",
+    )
+    _curves(
+        together,
+        errors,
+        [
+            ("leakage L₀, equal cells", [f.leakage for f in equal], AMBER, "-"),
+            (
+                "L₀, cells of least leakage",
+                [None if b is None else b.leakage for b in best],
+                RED,
+                "--",
+            ),
+            ("maximin information I⋆", [f.maximin_information for f in equal], BLUE, "-"),
+        ],
+        "bits about all data together",
+    )
+    _curves(
+        person,
+        errors,
+        [
+            ("corrected", [f.person_bits for f in equal], BLUE, "-"),
+            ("Theorem 8 as printed", [f.person_bits_printed for f in equal], GREY, ":"),
+        ],
+        "bits about one person",
+    )
+    _curves(
+        adversary,
+        errors,
+        [
+            ("dmax", [f.largest_error for f in equal], SLATE, "-"),
+            ("at least, by Theorem II.1", [f.largest_error_bound for f in equal], SLATE, ":"),
+            ("dmin", [f.smallest_error for f in equal], RED, "-"),
+            ("at least, by Theorem II.2", [f.smallest_error_bound for f in equal], RED, ":"),
+        ],
+        "error of who reconstructs all data",
+    )
+    for axes in (person, adversary):
+        axes.set_xlabel("largest error of the release (Q = 1/error)")
+    _finish((privacy, together, person, adversary), points)
+
+
+# --- a hypothesis ---------------------------------------------------------------------------------
+
+
+def _draw_line(figure: Any, points: Sequence[LinePoint]) -> None:  # noqa: ANN401 - untyped
+    claims, deciding = figure.subplots(1, 2, sharex=True)
+    errors = [float(point.error) for point in points]
+    _curves(
+        claims,
+        errors,
+        [
+            ("ε kept by stretching", [p.stretch.epsilon for p in points], BLUE, "-"),
+            ("Priv of stretching (bits)", [p.stretch.privacy for p in points], AMBER, "-"),
+            ("ε that blurring claims; by volume 0", [p.blur.claimed for p in points], GREY, ":"),
+        ],
+        "privacy against the hypothesis",
+    )
+    _curves(
+        deciding,
+        errors,
+        [
+            ("blurring, as printed", [100 * p.blur.deciding_share for p in points], GREY, ":"),
+            ("stretching", [100 * p.stretch.deciding_share for p in points], BLUE, "-"),
+        ],
+        "outputs that decide it, μ(Δ) (%)",
+    )
+    deciding.set_ylim(0, 108)
+    for axes in (claims, deciding):
+        axes.set_xlabel("largest error of the release (1/ρ)")  # noqa: RUF001 - rho
+    _finish((claims, deciding), points)
+
+
+# --- records --------------------------------------------------------------------------------------
+
+
+def _draw_records(figure: Any, points: Sequence[BitsPoint]) -> None:  # noqa: ANN401 - untyped
+    together, apart = figure.subplots(1, 2, sharex=True)
+    bits = [float(point.budget) for point in points]
+    largest = [point.largest for point in points]
+    _curves(
+        together,
+        bits,
+        [
+            ("largest error, made least", [float(s.largest_error) for s in largest], RED, "-"),
+            ("mean error of the same", [float(s.mean_error) for s in largest], AMBER, "-"),
+            (
+                "mean error, made least",
+                [None if p.mean is None else float(p.mean.mean_error) for p in points],
+                BLUE,
+                "--",
+            ),
+        ],
+        "weighted error",
+    )
+    colours = (BLUE, AMBER, RED, SLATE, "#15803d", "#7c3aed", GREY)
+    names = list(largest[0].errors)
+    _curves(
+        apart,
+        bits,
+        [
+            (name, [float(s.errors[name]) for s in largest], colours[i % len(colours)], "-")
+            for i, name in enumerate(names[: 2 * len(colours)])
+        ],
+        "error by column",
+    )
+    for axes in (together, apart):
+        axes.set_xscale("linear")
+        axes.set_xlim(min(bits), max(*bits, min(bits) + 1))
+        axes.set_xlabel("bits a record")
+    _finish((together, apart), points)
+
+
+# --- what all share -------------------------------------------------------------------------------
+
+Curve = tuple[str, "list[float | None]", str, str]
+"""A label, values, a colour and a line style."""
+
+
+def _curves(axes: Any, places: list[float], curves: Sequence[Curve], label: str) -> None:  # noqa: ANN401 - untyped
+    """Draw some curves; what is infinite or not known is left out, and zero where it cannot be."""
+    known = [v for _, values, _, _ in curves for v in values if v is not None and v != math.inf]
+    positive = [value for value in known if value > 0]
+    wide = bool(positive) and max(positive) > WIDE * min(positive)
+    for rank, (name, values, colour, style) in enumerate(curves):
+        kept = [
+            (place, value)
+            for place, value in zip(places, values, strict=True)
+            if value is not None and value != math.inf and not (wide and value <= 0)
+        ]
+        if kept:
+            axes.plot(
+                *zip(*kept, strict=True),
+                label=name,
+                color=colour,
+                linestyle=style,
+                linewidth=2.6 if rank == 0 else 1.8,
+                marker=".",
+                markersize=5,
+                solid_capstyle="round",
+            )
+    if wide:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0, top=max(positive, default=1.0) * 1.06)
+    if min(places) > 0:
+        axes.set_xscale("log")
+    axes.set_ylabel(label)
+
+
+def _finish(every: Sequence[Any], points: Sequence[QueryPoint | LinePoint | BitsPoint]) -> None:
+    """Mark what the design asks for, and say which line is which above each picture."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    chosen = [p.budget if isinstance(p, BitsPoint) else p.error for p in points if p.chosen]
+    for axes in every:
+        axes.legend(
+            loc="lower left",
+            bbox_to_anchor=(-0.02, 1.0),
+            ncols=2,
+            frameon=False,
+            fontsize=8.5,
+            columnspacing=1.2,
+            handlelength=1.8,
+            borderaxespad=0.2,
+        )
+        for which in (axes.xaxis, axes.yaxis):
+            if which.get_scale() == "log":
+                low, high = which.get_view_interval()
+                if high < 1000 * low:
+                    which.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+                which.set_major_formatter(FuncFormatter(_plain))
+                which.set_minor_formatter(NullFormatter())
+        for place in chosen:
+            axes.axvline(float(place), color=PALE, linewidth=1.4, zorder=0.5)
+    if chosen:
+        right = (
+            every[0]
+            .transAxes.inverted()
+            .transform(every[0].transData.transform((float(chosen[0]), 1.0)))[0]
+        )
+        every[0].annotate(
+            "asked for",
+            (float(chosen[0]), 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(-4 if right > 0.6 else 4, -3),
+            textcoords="offset points",
+            ha="right" if right > 0.6 else "left",
+            va="top",
+            fontsize=8.5,
+            color=SLATE,
+        )
+
+
+def _plain(value: float, _place: int) -> str:
+    """Show a tick as people write it."""
+    return (
+        f"{value:g}"
+        if 1e-4 <= value < 1e5
+        else f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e")
+    )

@@ -1,0 +1,154 @@
+"""What is installed, which engines answer rightly, and what to do about the others."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    state: str
+    """ok, absent (an optional part) or broken."""
+    found: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Everything that was looked at, and whether all that is needed is well."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """Whether nothing is broken; what is optional may be absent."""
+        return not any(check.state == "broken" for check in self.checks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values, ready for JSON."""
+        return {"healthy": self.healthy, "checks": [asdict(check) for check in self.checks]}
+
+
+def doctor(engine: str | None = None) -> Diagnosis:
+    """Say what is installed, which engines answer rightly, and what to do about the others.
+
+    Args:
+        engine: the engine to probe: FILE.duckdb, postgresql://... or spark://...; the embedded one
+            if left out.
+
+    Example:
+        >>> doctor().healthy
+        True
+    """
+    return Diagnosis((*examine(), *probe(engine)))
+
+
+def examine() -> list[Check]:
+    """Look at everything that Hartley can use."""
+    needed = ["hartley", "duckdb", "ibis-framework", "numpy", "scipy", "numba", "pyarrow"]
+    return [
+        Check("python", "ok", platform.python_version(), ""),
+        *(_package(name, required=True, extra="") for name in needed),
+        _package("polars", required=False, extra="pip install polars, to pass Polars tables"),
+        _duckdb(),
+        _postgres(),
+        _spark(),
+    ]
+
+
+def _package(name: str, *, required: bool, extra: str) -> Check:
+    try:
+        return Check(name, "ok", version(name), "")
+    except PackageNotFoundError:
+        if required:
+            return Check(name, "broken", "not installed", "pip install --force-reinstall hartley")
+        return Check(name, "absent", "not installed", extra)
+
+
+def _duckdb() -> Check:
+    """Look whether the embedded engine is one that was tried, and answers."""
+    from hartley.engines.dialects.probes import require_tried_library, tried_duckdb
+    from hartley.errors import EngineError
+
+    try:
+        require_tried_library()
+    except EngineError as error:
+        return Check("engine duckdb", "broken", error.problem, error.hint)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the engine does not answer
+        return Check(
+            "engine duckdb",
+            "broken",
+            f"does not answer ({type(error).__name__})",
+            f"pip install '{tried_duckdb()}' 'ibis-framework>=12,<13'",
+        )
+    return Check("engine duckdb", "ok", f"answers (DuckDB {version('duckdb')})", "")
+
+
+def probe(address: str | None) -> list[Check]:
+    """Put the probes to an engine; one line each."""
+    from hartley.engines.dialects.probes import describe_engine, probe_engine
+    from hartley.engines.tables.databases import connect_address
+
+    try:
+        backend = connect_address(address)
+        name, probes = describe_engine(backend), probe_engine(backend)
+    except Exception as error:  # noqa: BLE001 - an address may hold a password
+        return [
+            Check(
+                "engine probed",
+                "broken",
+                f"does not answer ({type(error).__name__})",
+                "check the address and that the engine is up",
+            )
+        ]
+    return [
+        Check("engine probed", "ok", name, ""),
+        *(
+            Check(f"probe: {probe.name}", "ok", "", "")
+            if probe.holds
+            else Check(
+                f"probe: {probe.name}",
+                "broken",
+                f"{probe.answer} instead of {probe.expected}",
+                "use another version or other settings of the engine",
+            )
+            for probe in probes
+        ),
+    ]
+
+
+def _postgres() -> Check:
+    found = _package("psycopg", required=False, extra="pip install 'hartley[postgres]'")
+    told = f"client {found.found}; a server is reached through your Ibis connection"
+    return Check(
+        "engine postgres", found.state, told if found.state == "ok" else found.found, found.hint
+    )
+
+
+def _spark() -> Check:
+    found = _package("pyspark", required=False, extra="pip install 'hartley[spark]'")
+    if found.state != "ok":
+        return Check("engine spark", found.state, found.found, found.hint)
+    java = shutil.which("java")
+    if java is None:
+        return Check(
+            "engine spark",
+            "absent",
+            f"PySpark {found.found}, no Java",
+            "install Java 17 or newer, on Debian apt-get install openjdk-17-jre-headless",
+        )
+    asked = subprocess.run(  # noqa: S603 - the java found on the PATH
+        [java, "-version"], capture_output=True, text=True, check=False, timeout=60
+    )
+    lines = (asked.stderr or asked.stdout).splitlines()
+    return Check(
+        "engine spark", "ok", f"PySpark {found.found}, {lines[0] if lines else 'Java'}", ""
+    )

@@ -1,0 +1,189 @@
+"""The trusted base: what one person has to read to believe an answer of the agent, counted.
+
+Everything that ``hartley.agent.agent`` can reach belongs to it: imports at the top of a module,
+inside functions and for types alike, and the packages that Python runs on the way.
+"""
+
+import ast
+import re
+import subprocess
+import sys
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src"
+PACKAGE = SOURCE / "hartley"
+ROOT = "hartley.agent.agent"
+MOST_MODULES, MOST_LINES = 80, 19_800
+"""What was reached, and a little room. Raise them only for something that an answer needs."""
+OUTSIDE = {"policies", "measures", "adversaries", "studies", "papers", "reports", "datasets", "cli"}
+"""Rooms that no answer rests on."""
+CLAIMS = ("promise", "certificate", "accountant")
+"""The modules of guarantees that are data; the others compute promises again from policies."""
+HELD_BY_OTHER_ROOMS_TOO = {"Answer", "Entry", "Estimate", "Population"}
+"""Class names that other rooms still have beside the agent."""
+
+
+def name_of(path):
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(path): path for path in PACKAGE.rglob("*.py")}
+AGENT = sorted(name for name in MODULES if name.startswith("hartley.agent."))
+
+
+@cache
+def tree_of(name):
+    return ast.parse(MODULES[name].read_text())
+
+
+@cache
+def imported_by(name):
+    """Name our modules that one imports, wherever in it, and the packages around them."""
+    targets = set()
+    for node in ast.walk(tree_of(name)):
+        if isinstance(node, ast.Import):
+            targets |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            targets |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    around = {
+        ".".join(parts[:length])
+        for parts in (target.split(".") for target in targets)
+        for length in range(2, len(parts))  # the front door imports everything, and only on use
+    }
+    return (targets | around) & MODULES.keys() - {name, "hartley"}
+
+
+@cache
+def reached_from(start):
+    """Return every module that one can reach, each with a module that imports it."""
+    importer = {start: None}
+    waiting = [start]
+    for name in waiting:
+        for target in sorted(imported_by(name) - importer.keys()):
+            importer[target] = name
+            waiting.append(target)
+    return importer
+
+
+def counted(names):
+    """Return the lines of modules that hold more than a docstring."""
+    return {
+        name: len(MODULES[name].read_text().splitlines())
+        for name in sorted(names)
+        if len(tree_of(name).body) > 1
+    }
+
+
+def room_of(name):
+    return name.split(".")[1]
+
+
+def test_the_trusted_base_is_small_enough_to_be_read():
+    importer = reached_from(ROOT)
+    lines = counted(importer)
+    listed = "\n".join(
+        f"{size:6,}  {name}  (imported by {importer[name]})" for name, size in lines.items()
+    )
+    assert len(lines) > 40, "the walk over imports finds nothing"
+    assert len(lines) <= MOST_MODULES, f"{len(lines)} modules behind {ROOT}:\n{listed}"
+    total = sum(lines.values())
+    assert total <= MOST_LINES, f"{total:,} lines behind {ROOT}:\n{listed}"
+
+
+def test_the_files_to_read_are_in_the_trusted_base():
+    page = (SOURCE.parent / "docs" / "architecture.md").read_text()
+    section = page.split("## What to read to believe an answer\n")[1].split("\n## ")[0]
+    named = {name_of(PACKAGE / path) for path in re.findall(r"`(\w+/[\w/]+\.py)`", section)}
+    tests = {name_of(PACKAGE / "tests/house/test_trusted_base.py")}
+    assert len(named) > 25
+    assert named - tests <= reached_from(ROOT).keys()
+
+
+def test_nothing_that_an_answer_does_not_rest_on_is_in_the_trusted_base():
+    importer = reached_from(ROOT)
+    strangers = {name: by for name, by in importer.items() if room_of(name) in OUTSIDE}
+    assert strangers == {}, "each with the module that imports it"
+    guarantees = {name for name in importer if room_of(name) == "guarantees"}
+    assert guarantees - {"hartley.guarantees"} == {f"hartley.guarantees.{name}" for name in CLAIMS}
+
+
+def test_an_agent_that_runs_loads_no_policies():
+    """What the walk over imports says, seen from a process."""
+    code = (
+        "import sys, hartley.agent.agent; "
+        "print([m for m in sys.modules if m.startswith(('hartley.policies', 'hartley.measures'))])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_a_claim_is_data(name):
+    rooms = {room_of(target) for target in reached_from(f"hartley.guarantees.{name}")}
+    roots = {path.stem for path in PACKAGE.glob("*.py")}
+    assert rooms <= roots | {"guarantees", "ranges"}
+
+
+def test_the_recomputation_is_not_data():
+    """Or the walk would not see what the rest of the tests is about."""
+    rooms = {room_of(name) for name in reached_from("hartley.guarantees.verify")}
+    assert {"policies", "measures"} <= rooms
+
+
+def classes_of(name):
+    return [node.name for node in ast.walk(tree_of(name)) if isinstance(node, ast.ClassDef)]
+
+
+def test_a_class_of_the_trusted_base_has_a_name_of_its_own():
+    times = Counter(found for name in reached_from(ROOT) for found in classes_of(name))
+    assert {name for name, many in times.items() if many > 1} == set()
+
+
+def test_a_class_of_the_agent_has_a_name_of_its_own_in_the_package():
+    times = Counter(found for name in MODULES for found in classes_of(name))
+    ours = {found for name in AGENT for found in classes_of(name)}
+    assert {name for name in ours if times[name] > 1} <= HELD_BY_OTHER_ROOMS_TOO
+
+
+# --- inside the agent ---
+
+
+def subroom_of(name):
+    """Return the folder of a module inside the agent; None of a module beside the folders."""
+    parts = name.split(".")
+    return parts[2] if len(parts) > 3 or MODULES[name].stem == "__init__" else None
+
+
+def test_a_folder_of_the_agent_never_imports_a_module_beside_the_folders():
+    upwards = {
+        (name, target)
+        for name in AGENT
+        for target in imported_by(name)
+        if subroom_of(name) and target in AGENT and not subroom_of(target)
+    }
+    assert upwards == set()
+
+
+def test_no_two_folders_of_the_agent_import_each_other():
+    edges = {
+        (subroom_of(name), subroom_of(target)): (name, target)
+        for name in AGENT
+        for target in imported_by(name)
+        if target in AGENT and subroom_of(name) != subroom_of(target)
+    }
+    edges = {pair: modules for pair, modules in edges.items() if None not in pair}
+    assert edges.keys() >= {("pricing", "questions"), ("statistics", "questions")}
+    both_ways = {pair: modules for pair, modules in edges.items() if pair[::-1] in edges}
+    assert both_ways == {}
+
+
+def test_the_walk_of_a_question_fits_one_screen():
+    (agent,) = [node for node in tree_of(ROOT).body if getattr(node, "name", "") == "Agent"]
+    (ask,) = [node for node in agent.body if getattr(node, "name", "") == "ask"]
+    docstring = ask.body[0]
+    assert ask.end_lineno - docstring.end_lineno <= 50

@@ -1,0 +1,38 @@
+"""Names that moved still work where they were, and say where they are now."""
+
+import numpy as np
+import pytest
+
+from hartley.kernels.cube import ClassCounts
+from hartley.measures import anonymity, closeness, continuous, estimation, leakage
+from hartley.ranges.relations.classes import KeyClasses
+
+TWO = ClassCounts.from_cells(*np.array([[0, 0, 1], [0, 1, 1], [1, 2, 2]]))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("nonstochastic_leakage", leakage.nonstochastic_leakage),
+        ("smallest_error", estimation.smallest_error),
+        ("Estimate", estimation.CellEstimate),
+    ],
+)
+def test_measures_of_continuous_ranges_are_found_where_they_were(old, new):
+    with pytest.warns(DeprecationWarning, match=f"continuous.{old} is now hartley.measures"):
+        assert getattr(continuous, old) is new
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("equal_closeness", "equal_closeness"), ("kullback_leibler", "t_closeness")]
+)
+def test_closeness_of_counted_classes_is_found_where_it_was(old, new):
+    with pytest.warns(DeprecationWarning, match=f"is now {new} of hartley.measures.closeness"):
+        measure = getattr(anonymity, old)
+    assert measure(TWO) == getattr(closeness, new)(KeyClasses.of(TWO))
+
+
+@pytest.mark.parametrize("module", [anonymity, continuous])
+def test_a_name_that_never_was_is_an_attribute_error(module):
+    with pytest.raises(AttributeError, match="no attribute 'privacy'"):
+        module.privacy  # noqa: B018 - the access is what is tested

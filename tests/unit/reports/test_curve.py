@@ -1,0 +1,87 @@
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from hartley.reports import plot, write_html
+from hartley.reports.pages.curve import plot_curve, print_curve, render_curve
+from hartley.studies.curve import curve
+
+TABLE = {"<key>": [1, 1, 2, 2, 3, 3], "secret": [1, 2, 1, 2, 2, 2]}
+
+
+@pytest.fixture(scope="module")
+def report():
+    return curve(TABLE, confidential="secret", key="<key>", points=5)
+
+
+def test_the_picture_draws_the_curve_and_both_bounds(report):
+    axes = plot_curve(report).axes[0]
+    lines = {line.get_label(): line for line in axes.get_lines()}
+    assert len(lines) == 4
+    above = next(line for label, line in lines.items() if "by lot" in label)
+    assert all(y >= report.curve.upper(x) - 1e-9 for x, y in zip(*above.get_data(), strict=True))
+    drawn = next(line for label, line in lines.items() if "best rules" in label)
+    assert list(drawn.get_ydata()) == [point.risk for point in report.curve.points]
+    lower = next(line for label, line in lines.items() if "lower bound" in label)
+    for distortion, risk in zip(lower.get_xdata(), lower.get_ydata(), strict=True):
+        assert 0 <= risk <= report.curve.upper(distortion) + 1e-12
+    assert "secret" in axes.get_ylabel()
+
+
+def test_the_page_is_whole_and_escapes_names(report):
+    page = render_curve(report)
+    assert "&lt;key&gt;" in page
+    assert "<key>" not in re.sub(r"<svg.*</svg>", "", page, flags=re.DOTALL)
+    assert page.count("<tr>") == len(report.curve.points) + 1
+    assert "http://" not in re.sub(r"<svg.*</svg>", "", page, flags=re.DOTALL)
+
+
+def test_the_terminal_shows_the_headline_and_the_points(report):
+    out = io.StringIO()
+    print_curve(report, Console(file=out, width=110))
+    text = out.getvalue()
+    assert report.headline[:60] in text
+    assert "none less than" in text
+    assert f"{report.curve.points[0].risk:.5f}" in text
+
+
+def test_without_numbers_on_both_sides_there_is_no_gaussian_line_nor_column():
+    table = {"key": [1, 1, 2, 2, 3, 3], "secret": ["a", "b", "a", "b", "b", "b"]}
+    report = curve(table, confidential="secret", key="key", points=4)
+    assert len(plot_curve(report).axes[0].get_lines()) == 3
+    assert "a Gaussian" not in render_curve(report)
+    out = io.StringIO()
+    print_curve(report, Console(file=out, width=110))
+    assert "Gaussian" not in out.getvalue()
+
+
+def test_the_page_says_that_the_gaussian_is_a_comparison(report):
+    page = render_curve(report)
+    assert "a comparison and no bound" in page
+    assert f"{report.gaussian[0]:.6f}" in page
+
+
+def test_a_curve_is_a_result_like_any_other(report, tmp_path):
+    assert write_html(report, tmp_path / "page.html").read_text() == render_curve(report)
+    assert plot(report).axes[0].get_ylabel() == plot_curve(report).axes[0].get_ylabel()
+
+
+@pytest.mark.parametrize("objective", ["t_closeness", "delta_disclosure", "maximal_leakage"])
+def test_a_worst_case_is_named_on_the_page_and_the_picture(objective):
+    found = curve(TABLE, confidential="secret", key="<key>", points=4, objective=objective)
+    page = render_curve(found)
+    assert found.words.name in page
+    assert found.caveat in page
+    assert "by lot" not in page
+    axes = plot_curve(found).axes[0]
+    labels = [line.get_label() for line in axes.get_lines()]
+    assert not any("by lot" in label or "Gaussian" in label for label in labels)
+    assert axes.get_ylabel().startswith(found.words.axis.format(w="secret"))
+    drawn = next(line for line in axes.get_lines() if "best rules" in line.get_label())
+    for at, risk in zip(*drawn.get_data(), strict=True):
+        assert found.curve.lower(at) - 1e-9 <= risk
+    out = io.StringIO()
+    print_curve(found, Console(file=out, width=110))
+    assert f"{found.words.column} (bits)" in out.getvalue()

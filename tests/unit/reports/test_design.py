@@ -1,0 +1,114 @@
+import re
+from pathlib import Path
+
+import pytest
+
+import hartley
+from hartley.errors import OptionError
+from hartley.policies.document import PolicyDocument
+from hartley.reports.document import render_html
+from hartley.reports.draw import figure_svg
+from hartley.studies.drafting import draft
+from hartley.studies.picture import draw
+from hartley.studies.specification import Specification
+
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.design.toml"))
+
+
+@pytest.fixture(scope="module", params=EXAMPLES, ids=lambda path: path.name.split(".")[0])
+def design(request):
+    return hartley.design(request.param)
+
+
+def test_the_page_is_well_formed_and_needs_no_other_file(design, outline_of):
+    page = render_html(design)
+    outline = outline_of(page)
+    assert outline.open == []
+    assert all(link.startswith("data:image/png;base64,") for link in outline.links)
+    assert "@import" not in page
+    assert not re.search(r"url\((?!#)", page)
+
+
+def test_the_page_says_what_is_promised_what_follows_and_what_is_released(design, outline_of):
+    text = " ".join(outline_of(render_html(design)).text)
+    assert design.headline in text
+    assert design.certificate.claim in text
+    for sentence in design.sentences:
+        assert sentence in text
+    for assumption in design.certificate.assumptions:
+        assert assumption in text
+    for consequence in design.certificate.consequences:
+        assert consequence.sentence in text
+    assert design.document.to_toml() in text
+    assert "<svg" in render_html(design)
+
+
+def test_the_same_design_gives_the_same_bytes(design):
+    assert render_html(design) == render_html(design)
+
+
+def test_a_policy_that_does_not_hold_warns_at_the_top():
+    unsound = hartley.design({
+        "objective": "bits", "bits": 1, "query": "mean(x)", "people": 2, "rule": "printed",
+        "columns": {"x": {"range": [0, 1]}},
+    })  # fmt: skip
+    page = render_html(unsound)
+    assert "Do not rely on this policy" in page
+    assert page.index("Do not rely on this policy") < page.index("The certificate")
+
+
+def test_the_page_escapes_what_stands_in_a_design():
+    name = "<script>alert(1)</script>"
+    column = {"values": ["<b>", "<i>"], "groups": {"<u>": ["<b>", "<i>"]}}
+    found = hartley.design(
+        {"objective": "bits", "bits": 1, "title": name, "columns": {name: column}}
+    )
+    page = render_html(found)
+    assert "<script>" not in page
+    assert "<u>" not in page
+    assert "&lt;u&gt;" in page
+
+
+def test_categories_alone_have_no_picture_but_a_page():
+    found = hartley.design(
+        {"objective": "bits", "bits": 1, "columns": {"sex": {"values": ["F", "M"]}}}
+    )
+    assert "<svg" not in render_html(found)
+    with pytest.raises(OptionError, match="nothing to draw"):
+        hartley.plot(found)
+
+
+def test_the_band_is_drawn_around_its_line():
+    (path,) = [path for path in EXAMPLES if path.name.startswith("bmi")]
+    axes = hartley.plot(hartley.design(path)).axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("height", "weight")
+    (line,) = axes.lines
+    for height, weight in zip(line.get_xdata(), line.get_ydata(), strict=True):
+        assert weight == pytest.approx(30 * (height / 100) ** 2)
+
+
+def test_a_line_over_several_columns_names_what_the_others_are_taken_to_be():
+    wanted = Specification.read({
+        "objective": "hypothesis", "hypothesis": "a >= b*c", "error": 1,
+        "columns": {"a": {"range": [0, 9]}, "b": {"range": [0, 3]}, "c": {"range": [0, 2]}},
+    })  # fmt: skip
+    (band,) = draw(wanted, PolicyDocument(draft(wanted)))
+    assert (band.across, band.note) == ("b", "c = 1")
+    assert list(band.line) == pytest.approx(list(band.at))
+
+
+def test_a_line_without_columns_is_a_page_without_a_picture():
+    found = hartley.design({
+        "objective": "hypothesis", "hypothesis": "a >= 4", "error": 1,
+        "columns": {"a": {"range": [0, 9]}},
+    })  # fmt: skip
+    assert found.pictures == ()
+    assert "<svg" not in render_html(found)
+
+
+def test_very_many_cells_can_be_drawn():
+    found = hartley.design({
+        "objective": "maximin", "query": "mean(x)", "people": 3, "error": "0.001",
+        "columns": {"x": {"range": [0, 1]}},
+    })  # fmt: skip
+    assert figure_svg(hartley.plot(found)).startswith("<svg")

@@ -1,0 +1,139 @@
+"""Curves as tables, pictures and pages."""
+
+import csv
+import io
+import math
+import re
+
+import pytest
+from rich.console import Console
+
+import hartley
+from hartley.reports.document import render_html
+from hartley.reports.pages.tradeoff import (
+    headings,
+    plot_tradeoff,
+    print_tradeoff,
+    render_csv,
+    render_picture,
+)
+from hartley.studies.tradeoff import tradeoff
+
+SPECS = {
+    "query": {
+        "objective": "maximin",
+        "query": "mean(height)",
+        "error": "0.5",
+        "people": 20,
+        "columns": {"height": {"range": [100, 250]}},
+    },
+    "record": {
+        "objective": "bits",
+        "bits": 6,
+        "columns": {"age": {"range": [0, 120], "step": 1}, "$x$": {"range": [0, 1]}},
+    },
+    "hypothesis": {
+        "objective": "hypothesis",
+        "hypothesis": "x >= y",
+        "error": "0.1",
+        "columns": {"x": {"range": [0, 1]}, "y": {"range": [0, 1]}},
+    },
+}
+
+
+@pytest.fixture(scope="module", params=SPECS)
+def found(request):
+    return tradeoff(SPECS[request.param])
+
+
+def test_the_page_is_well_formed_and_needs_no_other_file(found, outline_of):
+    page = render_html(found)
+    outline = outline_of(page)
+    assert outline.open == []
+    assert outline.links == []
+    assert not re.search(r"url\((?!#)", page)
+    text = outline.words
+    assert found.headline in text
+    assert all(sentence in text for sentence in found.sentences)
+    assert "<svg" in page
+    assert page.count('<tr class="asked">') == 1
+
+
+def test_the_page_and_the_table_show_every_number(found):
+    page = render_html(found)
+    out = io.StringIO()
+    print_tradeoff(found, Console(file=out, width=120))
+    for point in found.points:
+        for column in headings(found):
+            assert f">{column.shown(point)}</td>" in page
+            assert column.shown(point) in out.getvalue()
+    assert "…" not in out.getvalue()
+
+
+def test_a_narrow_terminal_still_shows_every_number(found):
+    out = io.StringIO()
+    print_tradeoff(found, Console(file=out, width=40))
+    words = " ".join(out.getvalue().split())
+    for point in found.points:
+        assert all(f"{c.name} {c.shown(point)}" in words for c in headings(found)[1:])
+
+
+def test_the_table_reads_back_from_csv(found):
+    lines = list(csv.reader(io.StringIO(render_csv(found))))
+    assert len(lines) == 1 + len(found.points)
+    assert len({len(line) for line in lines}) == 1
+    assert [line[-1] for line in lines].count("yes") == 1
+    for point, line in zip(found.points, lines[1:], strict=True):
+        for column, cell in zip(headings(found), line, strict=False):
+            value = column.value(point)
+            known = value is not None and value != math.inf
+            assert (float(cell) == pytest.approx(float(value))) if known else cell == ""
+
+
+def test_leakages_are_rounded_up_and_errors_down():
+    found = tradeoff(SPECS["query"], errors=["0.7"])
+    for point in found.points:
+        shown = {column.name: column.shown(point).replace(",", "") for column in headings(found)}
+        assert float(shown["L₀ of equal cells, bits"]) >= point.equal.leakage
+        assert float(shown["bits about one person"]) >= point.equal.person_bits
+        assert float(shown["adversary's error dmin"]) <= point.equal.smallest_error
+        assert float(shown["privacy P₁ = 1/L₀"]) <= point.equal.privacy_of_leakage
+
+
+def test_every_curve_is_drawn_with_its_values():
+    found = tradeoff(SPECS["query"])
+    privacy, together, person, adversary = plot_tradeoff(found).axes
+    drawn = {line.get_label(): line for axes in (together, person) for line in axes.lines}
+    line = drawn["maximin information I⋆"]
+    kept = [p for p in found.points if p.equal.maximin_information > 0]
+    assert list(line.get_xdata()) == [float(point.error) for point in kept]
+    assert list(line.get_ydata()) == [point.equal.maximin_information for point in kept]
+    assert [float(y) for y in drawn["Theorem 8 as printed"].get_ydata()] == [
+        point.equal.person_bits_printed for point in found.points
+    ]
+    # One cell has infinite privacy, which no axis holds.
+    assert all(len(line.get_xdata()) < len(found.points) for line in privacy.lines[:3])
+    assert len(adversary.get_legend().get_texts()) == 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
+)
+def test_pictures_are_the_same_every_time(kind, begins):
+    found = tradeoff(SPECS["record"], errors=[1, 10])
+    picture = render_picture(found, kind)
+    assert picture.startswith(begins)
+    assert render_picture(found, kind) == picture
+
+
+def test_a_curve_is_plotted_and_written_like_any_result(found, tmp_path):
+    assert hartley.plot(found).axes
+    path = hartley.write_html(found, tmp_path / "curve.html")
+    assert found.headline in path.read_text()
+
+
+def test_names_from_a_design_are_escaped():
+    spec = {"objective": "bits", "bits": 3, "columns": {"<b>x</b>": {"range": [0, 1]}}}
+    page = render_html(tradeoff(spec))
+    assert "<b>x</b>" not in page
+    assert "&lt;b&gt;x&lt;/b&gt;" in page
