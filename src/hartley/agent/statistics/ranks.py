@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sqlglot import exp
 
-from hartley.agent.statistics.scans import SKIPPING, Grid, families, grid_for, whole
+from hartley.agent.statistics.scans import Grid, families, grid_for, whole
 from hartley.agent.statistics.statements import (
     cast,
     condition,
@@ -130,7 +130,7 @@ def _width(coded: CodedTable, grid: Grid, searches: list[Search], rows: int) -> 
     """Return how many values are counted together: one where that makes few enough counts."""
     cells = math.prod(grid.shape)
     most = cells * sum(high - low + 1 for low, high in _stretches(searches))
-    few = FEW_COUNTS if coded.engine in SKIPPING else MOST_COUNTS
+    few = FEW_COUNTS if coded.dialect.skips_rows else MOST_COUNTS
     if rows <= MOST_COUNTS or most <= min(MOST_COUNTS, max(few, cells * STRETCHES // 2)):
         return 1
     return 1 << ((most - 1) // min(MOST_COUNTS // 2, cells * STRETCHES)).bit_length()

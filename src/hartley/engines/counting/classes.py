@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.counting.pairs import Coding
-from hartley.engines.tables.streams import batches
+from hartley.engines.dialects.streams import batches
 from hartley.engines.tables.table import Kind
 from hartley.engines.tables.view import clean_column, keep_texts, run
 
@@ -178,7 +178,7 @@ def mixed_radix(view: View) -> Iterator[MixedRadix]:
         yield MixedRadix(view, rows, codings)
     finally:
         for name in made:
-            view.table.backend.con.execute(f'DROP TABLE IF EXISTS temp.main."{name}"')
+            view.dialect.drop_temporary(view.table.backend, name)
 
 
 def values_of(coding: Coding) -> list[Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.maps.cells import as_doubles, clamp, floor
+from hartley.engines.maps.cells import as_doubles, clamp
 from hartley.engines.maps.formula import number
 from hartley.engines.maps.rules import Keep, range_of
 from hartley.engines.maps.unfit_values import (
@@ -110,9 +110,9 @@ def exact_totals(
     for i, (name, ends) in enumerate(ranges.items()):
         value, whole = rows[f"v{i}"], is_whole(table, name)
         met = outside(value, range_of(Keep(name, *ends)) or (0.0, 0.0), whole=whole)
-        steps = _steps(value, grids[i], whole=whole)
+        steps = _steps(table, value, grids[i], whole=whole)
         asked |= {f"{what}{i}": found.sum() for what, found in met.items()}
-        asked |= {f"present{i}": steps.count(), f"steps{i}": steps.sum()}
+        asked |= {f"present{i}": steps.count(), f"steps{i}": table.dialect.exact_sum(steps)}
     found = run(table, rows.aggregate(**asked).to_pyarrow).to_pylist()[0]
     if not found["rows"]:
         raise TableError(f"{table.name} has no rows", hint="pass a table with at least one row")
@@ -139,9 +139,9 @@ def _grid(name: str, low: Fraction, high: Fraction) -> Grid:
     return grid
 
 
-def _steps(value: Any, grid: Grid, *, whole: bool) -> Any:
-    """Return numbers as integers of steps, in a type whose sum no engine cuts off."""
+def _steps(table: Table, value: Any, grid: Grid, *, whole: bool) -> Any:
+    """Return numbers as integers of steps."""
     inside = clamp(value, float(grid.low), float(grid.high), whole=whole)
     if grid.shift < 0:  # PostgreSQL refuses a product that is too small for a double
         inside = (inside.abs() < number(TINY)).ifelse(number(0.0), inside)
-    return floor(inside * number(2.0**grid.shift)).cast("int64").cast("decimal(18, 0)")
+    return table.dialect.floor(inside * number(2.0**grid.shift)).cast("int64")

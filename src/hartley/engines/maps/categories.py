@@ -1,4 +1,4 @@
-"""The lists that the embedded engine searches instead of nested cases, at which it is slow."""
+"""Labels of categories: nested cases, or lists on engines that are quicker at searching them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from hartley.engines.tables.table import Kind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hartley.engines.dialects.dialect import Dialect
     from hartley.engines.maps.cells import Steps
     from hartley.engines.maps.rules import Rule
     from hartley.engines.tables.table import Table
 
 
 MOST_COMPARED = 32
-"""More values than this are searched in a list on the embedded engine, which is slow at cases."""
+"""More values than this are searched in a list, on engines that are slow at cases."""
 
 
 def label_steps(table: Table, rule: Lookup, value: str, result: str) -> Steps:
@@ -43,7 +44,7 @@ def label_steps(table: Table, rule: Lookup, value: str, result: str) -> Steps:
     if not lists:
         return look_up_steps(rule, value, result)
     if "keys" in lists:
-        return search_label_steps(rule, value, result)
+        return search_label_steps(table.dialect, rule, value, result)
     return index_steps(rule, value, result)
 
 
@@ -54,7 +55,7 @@ def label_lists(table: Table, rule: Lookup) -> dict[str, Sequence[Any]]:
     the label of each and, of numbers, the starts of the buckets of a grid. Text is ordered by code
     points here and by its bytes on the engine, which is the same.
     """
-    if table.engine != "duckdb" or len(rule.groups) <= MOST_COMPARED:
+    if not table.dialect.searches_lists or len(rule.groups) <= MOST_COMPARED:
         return {}
     pairs: list[Any] = sorted(rule.groups)
     keys, labels = zip(*pairs, strict=True)
@@ -98,7 +99,7 @@ def index_steps(rule: Lookup, value: str, result: str) -> Steps:
     yield _labelled(rule, rows[value], result, [(known, rows[label])], known)
 
 
-def search_label_steps(rule: Lookup, value: str, result: str) -> Steps:
+def search_label_steps(dialect: Dialect, rule: Lookup, value: str, result: str) -> Steps:
     """Label the values by a search in a sorted list of them, ``_keys``."""
     import ibis
 
@@ -112,7 +113,7 @@ def search_label_steps(rule: Lookup, value: str, result: str) -> Steps:
         edges, near = number_edges(rule), f"{result}_near"
         rows = yield {}
         rows = yield {near: clamp(rows[value].cast(kind), edges[0], edges[-1])}
-        rows = yield from locate_steps(rows, Grid.over(edges), (near, keys, starts), at)
+        rows = yield from locate_steps(dialect, rows, Grid.over(edges), (near, keys, starts), at)
     rows = yield {
         found: list_item(kind)(rows[keys], rows[at]) == rows[value].cast(kind),
         label: list_item(type_of(rule.labels[0]))(rows[labels], rows[at]),

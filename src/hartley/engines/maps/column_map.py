@@ -203,7 +203,7 @@ def _steps(table: Table, i: int, rule: Rule, held: Mapping[str, str]) -> Steps:
     elif isinstance(rule, Lookup):
         steps = label_steps(table, rule, value, result)
     elif isinstance(rule, Formula):
-        steps = formula_steps(rule.tree, held, prefix=result)
+        steps = formula_steps(table.dialect, rule.tree, held, prefix=result)
     elif isinstance(rule, Quantized):
         steps = _query_steps(table, i, rule, held)
     else:
@@ -214,7 +214,7 @@ def _steps(table: Table, i: int, rule: Rule, held: Mapping[str, str]) -> Steps:
 def _query_steps(table: Table, i: int, rule: Quantized, held: Mapping[str, str]) -> Steps:
     """Compute a query, clamp what comes out and put it into cells."""
     answer, value = f"q{i}", f"c{i}"
-    rows = yield from formula_steps(rule.tree, held, prefix=answer)
+    rows = yield from formula_steps(table.dialect, rule.tree, held, prefix=answer)
     high = below_last(rule.cells) if isinstance(rule.cells, UniformCells) else float(rule.high)
     yield {value: clamp(rows[answer], float(rule.low), high, whole=True)}
     yield from cell_steps(table, rule.cells, value, f"r{i}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import contextlib
 import csv
 import glob
 import gzip
@@ -10,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.dialects.embedded import connect
-from hartley.engines.tables.failures import lack_of_room, wrong_encoding
+from hartley.engines.dialects.failures import lack_of_room
+from hartley.engines.dialects.registry import EMBEDDED
 from hartley.engines.tables.table import Span, Table, refuse_doubled
 from hartley.errors import ColumnError, HartleyError, InputError, TableError
 
@@ -57,7 +59,9 @@ def open_files(
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
-        cause: HartleyError | None = lack_of_room(error, "The engine duckdb", f"over {name}")
+        cause: HartleyError | None = lack_of_room(
+            error, f"The engine {EMBEDDED.name}", f"over {name}"
+        )
         if cause is None and not is_parquet:
             cause = wrong_encoding(paths)
         raise cause or _unreadable(name, type(error).__name__, is_parquet=is_parquet) from None
@@ -127,7 +131,7 @@ def _read_parquet(paths: list[str]) -> Any:
                     hint="convert it to one type first",
                 )
     files = [_literal(path) for path in paths]
-    return connect().read_parquet(files, hive_partitioning=False)
+    return EMBEDDED.open().read_parquet(files, hive_partitioning=False)
 
 
 def _blunt(paths: list[str]) -> dict[str, str]:
@@ -199,7 +203,7 @@ def _read_csv(
     comment, so that no record vanishes.
     """
     marks = ["", *([null] if isinstance(null, str) else null)]
-    backend = connect()
+    backend = EMBEDDED.open()
     parts, guesses = [], []
     for path in paths:
         dialect = _sniff(backend, path, marks, headless=names is not None)
@@ -298,4 +302,30 @@ def _unreadable(name: str, error: str, *, is_parquet: bool) -> TableError:
     return TableError(
         f"The file {name} is not a readable CSV file ({error})",
         hint="check that every line has the same number of fields",
+    )
+
+
+def wrong_encoding(paths: Sequence[str]) -> TableError | None:
+    """Return the sentence for the first CSV file that is no UTF-8 text, None where all are."""
+    for path in paths:
+        opener: Any = gzip.open if path.endswith(".gz") else open
+        decoder, line = codecs.getincrementaldecoder("utf-8")(), 1
+        with contextlib.suppress(OSError), opener(path, "rb") as file:
+            while chunk := file.read(1 << 20):
+                if chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or 0 in chunk[:100]:
+                    return _not_utf8(path, "is UTF-16 text or no text, not UTF-8")
+                try:
+                    decoder.decode(chunk)
+                except UnicodeDecodeError as error:
+                    # It counts from what was left over of the chunk before.
+                    line += error.object[: error.start].count(b"\n")
+                    return _not_utf8(path, f"is not UTF-8 text in line {line:,}")
+                line += chunk.count(b"\n")
+    return None
+
+
+def _not_utf8(path: str, why: str) -> TableError:
+    return TableError(
+        f"The file {Path(path).name} {why}",
+        hint="convert it, for example with iconv -f LATIN1 -t UTF-8, or save it as CSV UTF-8",
     )

@@ -59,7 +59,7 @@ def _asked(table: Table, name: str, i: int) -> dict[str, Any]:
     column, kind = table.expression[name], table.kind(name)
     if column.type().is_floating():
         column = column.isnan().ifelse(None, column)
-    asked = {f"present{i}": column.count(), f"different{i}": column.nunique()}
+    asked = {f"present{i}": column.count(), f"different{i}": table.dialect.count_distinct(column)}
     if kind is Kind.REAL:
         finite = column.cast("float64").between(-LARGEST_DOUBLE, LARGEST_DOUBLE)
         inside = finite.ifelse(column.cast("float64"), None)

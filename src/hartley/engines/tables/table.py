@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from hartley.engines.dialects.registry import dialect_of
 from hartley.errors import ColumnError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+    from hartley.engines.dialects.dialect import Dialect
 
 
 class Kind(StrEnum):
@@ -75,9 +78,14 @@ class Table:
         return self.expression.get_backend()
 
     @property
+    def dialect(self) -> Dialect:
+        """The engine that holds the data: what it can do, and how."""
+        return dialect_of(self.backend)
+
+    @property
     def engine(self) -> str:
-        """The name of the engine: duckdb, postgres or pyspark."""
-        return str(self.backend.name)
+        """The name of the engine, as Ibis calls it."""
+        return self.dialect.name
 
     def kind(self, column: str) -> Kind:
         """Return what sort of values a column holds."""
@@ -128,21 +136,6 @@ class Table:
             )
         shown = ", ".join(self.columns[:12]) + (", ..." if len(self.columns) > 12 else "")
         return f"the columns are {shown}"
-
-
-def fetch_row(backend: Any, text: str) -> tuple[Any, ...]:
-    """Run a statement of our own on a connection and return its only row."""
-    if backend.name == "postgres":
-        with backend.con.transaction(), backend.con.cursor() as cursor:
-            return tuple(cursor.execute(text).fetchone())
-    if backend.name == "pyspark":
-        return tuple(spark_session(backend).sql(text).first())
-    return tuple(backend.con.execute(text).fetchone())
-
-
-def spark_session(backend: Any) -> Any:
-    """Return the session behind a connection to Spark."""
-    return backend._session  # noqa: SLF001 - Ibis offers no other way to it
 
 
 def refuse_doubled(names: Iterable[str], table: str) -> None:

@@ -8,8 +8,8 @@ import operator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.dialects.embedded import stop
-from hartley.engines.tables.failures import lack_of_room, wrong_encoding
+from hartley.engines.dialects.failures import lack_of_room
+from hartley.engines.tables.csv_and_parquet import wrong_encoding
 from hartley.engines.tables.table import Kind, Table
 from hartley.errors import ColumnError, EngineError, HartleyError, OptionError, TableError
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
+
+    from hartley.engines.dialects.dialect import Dialect
 
 LARGEST_DOUBLE = 1.7976931348623157e308
 TINY = 1e-200
@@ -69,9 +71,9 @@ class View:
     """Rows that are left out because a value is missing."""
 
     @property
-    def engine(self) -> str:
-        """The name of the engine that holds the rows."""
-        return self.table.engine
+    def dialect(self) -> Dialect:
+        """The engine that holds the rows."""
+        return self.table.dialect
 
     @property
     def left_out_sentence(self) -> str:
@@ -200,8 +202,8 @@ def run(table: Table, action: Callable[[], Any]) -> Any:
     except HartleyError:
         raise
     except Exception as error:  # noqa: BLE001 - every failure of the engine, in one sentence
-        if "interrupt" in str(error).lower():
-            stop(table.backend)
+        if table.dialect.was_interrupted(error):
+            table.dialect.stop(table.backend)
             raise KeyboardInterrupt from None
         shortage = lack_of_room(error, f"The engine {table.engine}", f"over {table.name}")
         if shortage is not None:
@@ -289,11 +291,12 @@ def _binned(table: Table, column: Column) -> Any:
         return value
     value = value.cast("float64")
     p, q = float(column.step.numerator), float(column.step.denominator)
-    guess = (value * q / p).floor().cast("float64")  # Spark would go on in decimals
+    divide = table.dialect.divide
+    guess = divide(value * q, p).floor().cast("float64")  # Spark would go on in decimals
     return ibis.cases(
         ((value > -TINY) & (value < TINY), (value < 0).ifelse(-1.0, 0.0)),
-        (value < guess * p / q, guess - 1),
-        (value >= (guess + 1) * p / q, guess + 1),
+        (value < divide(guess * p, q), guess - 1),
+        (value >= divide((guess + 1) * p, q), guess + 1),
         else_=guess,
     ).cast("int64")
 

@@ -17,7 +17,7 @@ from hartley.agent.statistics import ranks, scans
 from hartley.agent.statistics.statistics import fits, totals
 from hartley.engines.coded.coded_copy import CodedTable
 from hartley.engines.coded.coding import ColumnCoding
-from hartley.engines.coded.stores import EmbeddedStore
+from hartley.engines.dialects.duckdb import EmbeddedStore
 from hartley.ranges.schema.schema import Column, Schema
 
 POINTS = {"a": 3, "b": 7, "c": 12, "wide": 2**40}
