@@ -334,7 +334,7 @@ def _check_units(
         **{f"present{i}": rows[f"c{i}"].count() for i in public},
     )
     known = grouped[UNIT].notnull()
-    counted = {
+    aggregates = {
         "missing": known.ifelse(0, grouped.n).sum(),
         "crowded": (known & (grouped.n > most)).sum(),
     }
@@ -343,24 +343,24 @@ def _check_units(
         varied = (present > 0) & (
             (present < grouped.n) | (grouped[f"low{i}"] < grouped[f"high{i}"])
         )
-        counted[f"varied{i}"] = varied.sum()
-    found = run(table, grouped.aggregate(**counted).to_pyarrow).to_pylist()[0]
-    if found["missing"]:
+        aggregates[f"varied{i}"] = varied.sum()
+    counts = run(table, grouped.aggregate(**aggregates).to_pyarrow).to_pylist()[0]
+    if counts["missing"]:
         raise ColumnError(
-            f"The unit '{unit}' of {table.name} is missing in {_counted(found['missing'], 'row')}",
+            f"The unit '{unit}' of {table.name} is missing in {_counted(counts['missing'], 'row')}",
             hint="give every row a unit, or drop the rows",
         )
-    if found["crowded"]:
+    if counts["crowded"]:
         raise ColumnError(
             f"More than {_counted(most, 'row')} of {table.name} belong to one '{unit}' in "
-            f"{_counted(found['crowded'], 'case')}",
+            f"{_counted(counts['crowded'], 'case')}",
             hint="raise rows_per_unit, or keep fewer rows of them",
         )
     for i, column in public.items():
-        if found[f"varied{i}"]:
+        if counts[f"varied{i}"]:
             raise ColumnError(
                 f"The public column '{column}' of {table.name} varies within "
-                f"{_counted(found[f'varied{i}'], 'unit')}",
+                f"{_counted(counts[f'varied{i}'], 'unit')}",
                 hint="make it open or private, or give every unit one value",
             )
 
@@ -369,14 +369,14 @@ def _check_codes(
     table: Table, store: Store, codings: Sequence[ColumnCoding], max_rows: int | None
 ) -> int:
     """Refuse what the schema does not allow, seen in the codes, and return the number of rows."""
-    asked = ["count(*) AS n"]
+    aggregates = ["count(*) AS n"]
     for i in range(len(codings)):
         unknown = f"count(CASE WHEN c{i} = {UNKNOWN} THEN 1 END)"
-        asked += [f"count(c{i}) AS a{i}", f"{unknown} AS b{i}", f"max(c{i}) AS d{i}"]
-    fetched = store.fetch(f"SELECT {', '.join(asked)} FROM {relation_of(store)}")  # noqa: S608 - our own names
-    rows, *found = (column[0].as_py() for column in fetched.columns)
+        aggregates += [f"count(c{i}) AS a{i}", f"{unknown} AS b{i}", f"max(c{i}) AS d{i}"]
+    fetched = store.fetch(f"SELECT {', '.join(aggregates)} FROM {relation_of(store)}")  # noqa: S608 - our own names
+    rows, *counts = (column[0].as_py() for column in fetched.columns)
     for i, coding in enumerate(codings):
-        present, strange, largest = found[3 * i : 3 * i + 3]
+        present, strange, largest = counts[3 * i : 3 * i + 3]
         assert largest is None or largest < coding.points
         _refuse(
             table, coding, strange, "outside the values of the schema", "list them or add other"

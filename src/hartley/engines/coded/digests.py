@@ -138,8 +138,8 @@ def _packed(parts: list[tuple[str, int]]) -> list[str]:
 
 def _native(parts: Sequence[str], seeds: Seeds, dialect: Dialect) -> tuple[str, str]:
     """Hash with the engine's own function: fast, and of 64 bits."""
-    one, other = seeds[0] << 31 | seeds[1], seeds[2] << 31 | seeds[3]
-    return dialect.hashes(parts, one), dialect.hashes(parts, other)
+    first, second = seeds[0] << 31 | seeds[1], seeds[2] << 31 | seeds[3]
+    return dialect.hashes(parts, first), dialect.hashes(parts, second)
 
 
 def _arithmetic(parts: Sequence[str], seeds: Seeds) -> tuple[str, str]:
@@ -211,11 +211,11 @@ def copy_digest(  # noqa: PLR0913 - what a copy is known by, each by name
 
     A file is read before DuckDB opens it: closing it afterwards would end DuckDB's lock on it.
     """
-    known_by = (os.fspath(place), version, owner.ledger)
+    key_in_cache = (os.fspath(place), version, owner.ledger)
     mark = _mark(Path(place)) if keeper(place, near).copies_are_files else None
-    known = _digests.get(known_by)
-    if known is not None and known[0] == mark:
-        return known[1]
+    cached = _digests.get(key_in_cache)
+    if cached is not None and cached[0] == mark:
+        return cached[1]
     key = owner.key_of(version)
     if mark is not None:
         digest = _file_digest(Path(place), key)
@@ -228,7 +228,7 @@ def copy_digest(  # noqa: PLR0913 - what a copy is known by, each by name
         store, note = keeper(place, near).open_copy(place, near)
         digest = _rows_digest(store, note, codings, key)
     if not fresh:
-        _digests[known_by] = mark, digest
+        _digests[key_in_cache] = mark, digest
     return digest
 
 
@@ -303,5 +303,5 @@ def _rows_digest(store: Store, note: str, codings: Sequence[ColumnCoding], key: 
     text = row_sums_query(codings, relation_of(store), seeds_from(key), store.dialect)
     fetched = store.fetch(text)
     sums = read_sums([column[0].as_py() for column in fetched.columns])
-    told = f"{sums.rows}|{sums.first}|{sums.second}|{note}"
-    return hmac.digest(key, told.encode(), "sha512").hex()
+    content = f"{sums.rows}|{sums.first}|{sums.second}|{note}"
+    return hmac.digest(key, content.encode(), "sha512").hex()

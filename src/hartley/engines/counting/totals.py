@@ -15,7 +15,7 @@ from hartley.engines.maps.unfit_values import (
     column_counts,
     is_whole,
     outside,
-    refuse_met,
+    refuse_unfit,
 )
 from hartley.engines.tables.view import TINY, run
 from hartley.errors import ColumnError, OptionError, TableError
@@ -106,28 +106,28 @@ def exact_totals(
     rows = table.expression.select(
         **{f"v{i}": as_doubles(table, name) for i, name in enumerate(ranges)}
     )
-    asked: dict[str, Any] = {"rows": rows.count()}
+    aggregates: dict[str, Any] = {"rows": rows.count()}
     for i, (name, ends) in enumerate(ranges.items()):
         value, whole = rows[f"v{i}"], is_whole(table, name)
-        met = outside(value, range_of(Keep(name, *ends)) or (0.0, 0.0), whole=whole)
+        unfit = outside(value, range_of(Keep(name, *ends)) or (0.0, 0.0), whole=whole)
         steps = _steps(table, value, grids[i], whole=whole)
-        asked |= {f"{what}{i}": found.sum() for what, found in met.items()}
-        asked |= {f"present{i}": steps.count(), f"steps{i}": table.dialect.exact_sum(steps)}
-    found = run(table, rows.aggregate(**asked).to_pyarrow).to_pylist()[0]
-    if not found["rows"]:
+        aggregates |= {f"{what}{i}": condition.sum() for what, condition in unfit.items()}
+        aggregates |= {f"present{i}": steps.count(), f"steps{i}": table.dialect.exact_sum(steps)}
+    row = run(table, rows.aggregate(**aggregates).to_pyarrow).to_pylist()[0]
+    if not row["rows"]:
         raise TableError(f"{table.name} has no rows", hint="pass a table with at least one row")
     totals = {}
     for i, (name, grid) in enumerate(zip(ranges, grids, strict=True)):
-        counts, present = column_counts(found, i, name), int(found[f"present{i}"])
-        refuse_met(Keep(name), counts, strict=strict)
+        counts, present = column_counts(row, i, name), int(row[f"present{i}"])
+        refuse_unfit(Keep(name), counts, strict=strict)
         if not present:
             raise ColumnError(
                 f"Column '{name}' of {table.name} holds nothing but missing values",
                 hint="choose another column",
             )
-        total = int(found[f"steps{i}"]) * grid.step
+        total = int(row[f"steps{i}"]) * grid.step
         totals[name] = ColumnTotal(counts, present, total, grid.step)
-    return int(found["rows"]), totals
+    return int(row["rows"]), totals
 
 
 def _grid(name: str, low: Fraction, high: Fraction) -> Grid:

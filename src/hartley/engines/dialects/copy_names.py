@@ -48,8 +48,8 @@ def name_parts(place: Place, *, most: int) -> tuple[str, ...]:
 def marks_among(names: Iterable[str], name: str, mark: str) -> set[str]:
     """Return the marks in the names of tables or folders of copies; engines may change the case."""
     wanted = rf"{re.escape(name.lower())}_({mark})(_about|_about_owner)?"
-    found = (re.fullmatch(wanted, listed.lower()) for listed in names)
-    return {match[1] for match in found if match}
+    matches = (re.fullmatch(wanted, listed.lower()) for listed in names)
+    return {match[1] for match in matches if match}
 
 
 def taken(place: Place) -> InputError:

@@ -186,6 +186,10 @@ class Dialect:
     def stop(self, backend: Any) -> None:
         """End what the engine was doing when Python was interrupted."""
 
+    def failures(self) -> tuple[type[BaseException], ...]:
+        """Return what the engine raises when it fails, whose words may hold private values."""
+        return (Exception,)
+
     def was_interrupted(self, error: BaseException) -> bool:
         """Tell whether a statement failed because somebody interrupted it."""
         return "interrupt" in str(error).lower()

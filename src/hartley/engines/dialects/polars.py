@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from hartley.engines.dialects.dialect import Dialect, builtin
+from hartley.errors import EngineError
 
 
 class Polars(Dialect):
@@ -22,24 +23,23 @@ class Polars(Dialect):
 
     def version(self, backend: Any) -> str:
         """Return the version of the library."""
-        import polars as pl
-
         del backend
-        return str(pl.__version__)
+        return str(_library().__version__)
 
     def owns(self, frame: object) -> bool:
         """Tell whether a frame is one of Polars, eager or lazy."""
-        import polars as pl
-
-        return isinstance(frame, (pl.DataFrame, pl.LazyFrame))
+        return isinstance(frame, (_library().DataFrame, _library().LazyFrame))
 
     def hold_frame(self, frame: Any, name: str) -> Any:
         """Hold a frame of Polars, or whatever gives Arrow, under a name."""
         import ibis
-        import polars as pl
 
-        held = frame if self.owns(frame) else pl.from_arrow(frame)
+        held = frame if self.owns(frame) else _library().from_arrow(frame)
         return ibis.polars.connect().create_table(name, held)
+
+    def failures(self) -> tuple[type[BaseException], ...]:
+        """Return its exceptions: a panic, as of a file that changed under a lazy frame, is none."""
+        return (Exception, _library().exceptions.PanicException)
 
     # No ``batches`` of its own: the streaming engine of Polars 2.1 (``collect_batches``) gives rows
     # in another order, although it is asked to keep it. So all results are collected at once.
@@ -69,6 +69,16 @@ class Polars(Dialect):
         """Refuse: only coded copies compare texts by their bytes."""
         del text
         self.refuse_copies()
+
+
+def _library() -> Any:
+    try:
+        import polars as pl
+    except ImportError:
+        raise EngineError(
+            "Polars is not installed", hint="pip install polars, or leave the engine out"
+        ) from None
+    return pl
 
 
 @cache

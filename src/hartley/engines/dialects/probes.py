@@ -188,7 +188,6 @@ def expression_questions(dialect: Dialect) -> tuple[Any, dict[str, tuple[Any, in
             (dialect.divide(real, double("10.0")) == double("-0.7")).sum(),
             1,
         ),
-        "quotients of one row": (_lone_quotient(dialect, rows, double), 1),
         "products rounded once": (
             ((real * double("0.1")) == double("0.7000000000000001")).sum(),
             1,
@@ -220,9 +219,3 @@ def expression_questions(dialect: Dialect) -> tuple[Any, dict[str, tuple[Any, in
         "different texts are counted apart": (dialect.count_distinct(t), 4),
     }
     return rows, asked
-
-
-def _lone_quotient(dialect: Dialect, rows: Any, double: Any) -> Any:
-    """Divide a single number: engines may divide columns of one row in another way."""
-    lone = rows.n.max().cast("float64")
-    return (dialect.divide(lone, double("10.0")) == double("0.7")).cast("int64")

@@ -26,7 +26,7 @@ from hartley.engines.maps.unfit_values import (
     column_counts,
     is_whole,
     measured,
-    refuse_met,
+    refuse_unfit,
     trees_of,
 )
 from hartley.engines.tables.view import run
@@ -76,15 +76,15 @@ class MappedTable:
     def counts(self) -> MapCounts:
         """What the map meets, found by one query; refused where that may not be released."""
         counted = measured(self.table, self.rows, self.rules, self.read)
-        found = run(self.table, self.rows.aggregate(**counted).to_pyarrow).to_pylist()[0]
-        if not found["rows"]:
+        row = run(self.table, self.rows.aggregate(**counted).to_pyarrow).to_pylist()[0]
+        if not row["rows"]:
             raise TableError(
                 f"{self.table.name} has no rows", hint="pass a table with at least one row"
             )
-        columns = tuple(column_counts(found, i, rule.column) for i, rule in enumerate(self.rules))
-        for rule, met in zip(self.rules, columns, strict=True):
-            refuse_met(rule, met, strict=self.strict)
-        return MapCounts(int(found["rows"]), columns)
+        columns = tuple(column_counts(row, i, rule.column) for i, rule in enumerate(self.rules))
+        for rule, counts in zip(self.rules, columns, strict=True):
+            refuse_unfit(rule, counts, strict=self.strict)
+        return MapCounts(int(row["rows"]), columns)
 
 
 def apply_map(

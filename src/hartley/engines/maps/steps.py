@@ -73,17 +73,17 @@ def look_for_step(table: Table, name: str, low: Fraction, high: Fraction) -> Ste
     on_step = functools.reduce(
         operator.or_, _on_steps(table.dialect, values.x, max(abs(low), abs(high)))
     )
-    asked = values.aggregate(
+    query = values.aggregate(
         inside=values.count(),
         rounded=on_step.sum(),
         different=table.dialect.count_distinct(values.x),
     )
-    found = run(table, asked.to_pyarrow).to_pylist()[0]
-    inside = int(found["inside"])
+    row = run(table, query.to_pyarrow).to_pylist()[0]
+    inside = int(row["inside"])
     return StepEvidence(
         inside=inside,
-        rounded=int(found["rounded"] or 0),
-        repeated=inside - int(found["different"]),
+        rounded=int(row["rounded"] or 0),
+        repeated=inside - int(row["different"]),
     )
 
 
@@ -129,11 +129,11 @@ def count_at_ends(table: Table, name: str, low: Fraction, high: Fraction) -> tup
     """
     values = table.expression.select(x=as_doubles(table, name))
     values = values.filter(values.x.notnull(), ~values.x.isnan())
-    asked = values.aggregate(
+    query = values.aggregate(
         below=(values.x <= number(float(low))).sum(), above=(values.x >= number(float(high))).sum()
     )
-    found = run(table, asked.to_pyarrow).to_pylist()[0]
-    return int(found["below"] or 0), int(found["above"] or 0)
+    row = run(table, query.to_pyarrow).to_pylist()[0]
+    return int(row["below"] or 0), int(row["above"] or 0)
 
 
 def _spacing(
@@ -143,9 +143,9 @@ def _spacing(
     different = _inside(table, name, low, high).distinct()
     paired = table.dialect.with_previous(different, "x", "previous")
     apart = paired.mutate(d=paired.x - paired.previous)
-    asked = apart.aggregate(different=apart.count(), first=apart.x.min(), least=apart.d.min())
-    found = run(table, asked.to_pyarrow).to_pylist()[0]
-    return int(found["different"]), float(found["first"] or 0.0), found["least"]
+    query = apart.aggregate(different=apart.count(), first=apart.x.min(), least=apart.d.min())
+    row = run(table, query.to_pyarrow).to_pylist()[0]
+    return int(row["different"]), float(row["first"] or 0.0), row["least"]
 
 
 def _inside(table: Table, name: str, low: Fraction, high: Fraction) -> Any:

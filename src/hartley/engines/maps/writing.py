@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.engines.dialects.failures import full_disk, lack_of_room
 from hartley.engines.dialects.streams import declared_types
 from hartley.engines.maps.rules import Formula, Quantized
-from hartley.engines.maps.unfit_values import MapCounts, refuse_met
+from hartley.engines.maps.unfit_values import MapCounts, refuse_unfit
 from hartley.errors import EngineError, HartleyError, OptionError
 from hartley.files import whole_file
 
@@ -113,7 +113,7 @@ def write_table(  # noqa: PLR0913 - each is one choice of the caller's
                 rows, nulls = _stream(mapped, (half, form), tell, change)
         except HartleyError:
             raise
-        except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
+        except dialect.failures() as error:
             engine = f"The engine {dialect.name}"
             shortage = lack_of_room(error, engine, f"while it wrote {target.name}")
             if shortage is not None:
@@ -129,12 +129,12 @@ def write_table(  # noqa: PLR0913 - each is one choice of the caller's
                 hint="check that the table can be read and that the engine answers "
                 "(hartley doctor)",
             ) from None
-        found = _settle(mapped, counts, rows, nulls)
+        settled = _settle(mapped, counts, rows, nulls)
         if accept is not None:
-            accept(found)
+            accept(settled)
     if progress is not None:
         progress(1.0)
-    return found
+    return settled
 
 
 def refuse_overwriting(files: Mapping[str, Iterable[str]], out: str | os.PathLike[str]) -> None:
@@ -239,7 +239,7 @@ def _settle(mapped: MappedTable, counts: MapCounts, rows: int, nulls: list[int])
                 hint="release a copy or a snapshot of it",
             )
         columns.append(replace(counted, undefined=undefined))
-        refuse_met(rule, columns[-1], strict=mapped.strict)
+        refuse_unfit(rule, columns[-1], strict=mapped.strict)
     return MapCounts(rows, tuple(columns))
 
 

@@ -140,7 +140,7 @@ def _blunt(paths: list[str]) -> dict[str, str]:
     import pyarrow.parquet as pq
 
     file = pq.read_metadata(paths[0])
-    found = {
+    blunt = {
         field.name: "times finer than a microsecond"
         for field in file.schema.to_arrow_schema()
         if (pa.types.is_timestamp(field.type) and field.type.unit == "ns" and field.type.tz)
@@ -149,10 +149,10 @@ def _blunt(paths: list[str]) -> dict[str, str]:
     for i in range(len(file.schema)):
         column = file.schema.column(i)
         if column.physical_type == "INT96":
-            found[column.path] = "times finer than a microsecond"
+            blunt[column.path] = "times finer than a microsecond"
         if column.logical_type.type == "DECIMAL" and column.precision > 38:
-            found[column.path] = "decimals of more than 38 digits"
-    return found
+            blunt[column.path] = "decimals of more than 38 digits"
+    return blunt
 
 
 def _recorded_span(paths: list[str], column: str) -> Span | None:
@@ -163,7 +163,7 @@ def _recorded_span(paths: list[str], column: str) -> Span | None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    found = []
+    recorded = []
     for path in paths:
         file = pq.read_metadata(path)
         schema = file.schema.to_arrow_schema()
@@ -172,16 +172,16 @@ def _recorded_span(paths: list[str], column: str) -> Span | None:
         paths_inside = [file.schema.column(i).path for i in range(len(file.schema))]
         place = paths_inside.index(column)  # a leaf of a record may have the same name
         groups = (file.row_group(i).column(place) for i in range(file.num_row_groups))
-        found += [(group.num_values, group.statistics) for group in groups]
-    if not found or not all(
+        recorded += [(group.num_values, group.statistics) for group in groups]
+    if not recorded or not all(
         statistics is not None and statistics.has_min_max and statistics.has_null_count
-        for _, statistics in found
+        for _, statistics in recorded
     ):
         return None
-    rows = sum(values for values, _ in found)
-    missing = sum(statistics.null_count for _, statistics in found)
-    low = min(statistics.min for _, statistics in found)
-    return Span(low, max(statistics.max for _, statistics in found), rows, rows - missing)
+    rows = sum(values for values, _ in recorded)
+    missing = sum(statistics.null_count for _, statistics in recorded)
+    low = min(statistics.min for _, statistics in recorded)
+    return Span(low, max(statistics.max for _, statistics in recorded), rows, rows - missing)
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ def _read_csv(
         _check_fields(path, dialect, names)
         columns = list(names or (column["name"] for column in dialect.columns))
         guesses.append(
-            {name: found["type"] for name, found in zip(columns, dialect.columns, strict=True)}
+            {name: sniffed["type"] for name, sniffed in zip(columns, dialect.columns, strict=True)}
         )
         parts.append(_select(path, dialect, columns, marks))
     if any(guess.keys() != guesses[0].keys() for guess in guesses):
@@ -260,8 +260,8 @@ def _sniff(backend: Any, path: str, marks: list[str], *, headless: bool) -> _Dia
     )
     if headless:
         query = query.replace("comment = ''", "comment = '', header = false")
-    found = backend.con.execute(query, [_literal(path), marks, QUOTE, QUOTE]).fetchone()
-    delimiter, skip, has_header, columns, formats = found
+    sniffed = backend.con.execute(query, [_literal(path), marks, QUOTE, QUOTE]).fetchone()
+    delimiter, skip, has_header, columns, formats = sniffed
     times = zip(("DATE", "TIMESTAMP"), formats, strict=True)
     doubtful = {kind for kind, written in times if written and not written.startswith("%Y")}
     texts = [c | {"type": "VARCHAR"} if c["type"] in doubtful else c for c in columns]

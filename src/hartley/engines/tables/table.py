@@ -142,11 +142,11 @@ def refuse_doubled(names: Iterable[str], table: str) -> None:
     """Refuse names that are equal, or that the engine takes for equal: it ignores their case."""
     seen: dict[str, str] = {}
     for name in names:
-        other = seen.get(name.lower())
+        earlier = seen.get(name.lower())
         seen[name.lower()] = name
-        if other is not None:
+        if earlier is not None:
             called = (
-                f"'{name}'" if name == other else f"'{other}' and '{name}', case aside the same"
+                f"'{name}'" if name == earlier else f"'{earlier}' and '{name}', case aside the same"
             )
             raise ColumnError(
                 f"Two columns of {table} are named {called}", hint="rename one of them"

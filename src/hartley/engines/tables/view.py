@@ -128,7 +128,7 @@ def prepare(
         if step is not None:
             _check_bins(table, name)
     profile = _profile(table, columns, needed)
-    found = tuple(
+    described = tuple(
         Column(
             name=name,
             kind=table.kind(name),
@@ -141,14 +141,14 @@ def prepare(
         for i, (name, step) in enumerate(zip(columns, steps, strict=True))
     )
     rows = int(profile["kept"])
-    _check_profile(table, found, profile, rows)
+    _check_profile(table, described, profile, rows)
     expression = table.expression.select(
-        **{f"c{i}": _binned(table, column) for i, column in enumerate(found)}
+        **{f"c{i}": _binned(table, column) for i, column in enumerate(described)}
     )
-    filled = [f"c{i}" for i, column in enumerate(found) if not column.keeps_missing]
+    filled = [f"c{i}" for i, column in enumerate(described) if not column.keeps_missing]
     if filled:
         expression = expression.drop_null(filled)
-    return View(table, expression, found, rows, dropped=int(profile["rows"]) - rows)
+    return View(table, expression, described, rows, dropped=int(profile["rows"]) - rows)
 
 
 OF_COLUMN = " of what is said about it"
@@ -201,7 +201,7 @@ def run(table: Table, action: Callable[[], Any]) -> Any:
             return action()
     except HartleyError:
         raise
-    except Exception as error:  # noqa: BLE001 - every failure of the engine, in one sentence
+    except table.dialect.failures() as error:
         if table.dialect.was_interrupted(error):
             table.dialect.stop(table.backend)
             raise KeyboardInterrupt from None
@@ -235,17 +235,18 @@ def keep_texts(table: Table, columns: Sequence[str]) -> Table:
     ]
     if not typed:
         return table
-    asked: dict[str, Any] = {}
+    aggregates: dict[str, Any] = {}
     for i, name in enumerate(typed):
         text, value = table.texts[name], table.expression[name]
-        asked |= {f"texts{i}": text.nunique(), f"present{i}": text.count()}
+        aggregates |= {f"texts{i}": text.nunique(), f"present{i}": text.count()}
         meant = table.texts[name].try_cast(value.type())
-        asked |= {f"values{i}": meant.nunique(), f"kept{i}": meant.count()}
-    found = run(table, table.texts.aggregate(**asked).to_pyarrow).to_pylist()[0]
+        aggregates |= {f"values{i}": meant.nunique(), f"kept{i}": meant.count()}
+    counts = run(table, table.texts.aggregate(**aggregates).to_pyarrow).to_pylist()[0]
     merged = {
         name
         for i, name in enumerate(typed)
-        if found[f"texts{i}"] != found[f"values{i}"] or found[f"present{i}"] != found[f"kept{i}"]
+        if counts[f"texts{i}"] != counts[f"values{i}"]
+        or counts[f"present{i}"] != counts[f"kept{i}"]
     }
     return as_texts(table, merged) if merged else table
 
@@ -307,36 +308,36 @@ def _profile(table: Table, columns: Sequence[str], needed: Collection[str]) -> d
     What the files record is taken from there; the engine reads the rest, once.
     """
     expression = table.expression
-    found: dict[str, Any] = {}
-    asked: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
+    aggregates: dict[str, Any] = {}
     for i, name in enumerate(columns):
         span = table.known_span(name)
         if span is not None:
-            found |= {f"low{i}": span.low, f"high{i}": span.high, f"present{i}": span.present}
-            found["rows"] = span.rows
+            facts |= {f"low{i}": span.low, f"high{i}": span.high, f"present{i}": span.present}
+            facts["rows"] = span.rows
             continue
         value = clean_column(table, name)
-        asked[f"present{i}"] = value.count()
+        aggregates[f"present{i}"] = value.count()
         if table.kind(name).numeric:
-            asked |= {f"low{i}": value.min(), f"high{i}": value.max()}
+            aggregates |= {f"low{i}": value.min(), f"high{i}": value.max()}
         elif value.type().is_date() or value.type().is_timestamp():
-            asked[f"far{i}"] = out_of_calendar(value).any()
-    if asked or not found:
-        query = expression.aggregate(rows=expression.count(), **asked)
-        found |= run(table, query.to_pyarrow).to_pylist()[0]
+            aggregates[f"far{i}"] = out_of_calendar(value).any()
+    if aggregates or not facts:
+        query = expression.aggregate(rows=expression.count(), **aggregates)
+        facts |= run(table, query.to_pyarrow).to_pylist()[0]
     for i, name in enumerate(columns):
-        if found.get(f"far{i}"):
+        if facts.get(f"far{i}"):
             raise far_dates(name, table.name)
-    missing = [found["rows"] - found[f"present{i}"] for i in range(len(columns))]
-    found |= {f"missing{i}": count for i, count in enumerate(missing)}
-    found["kept"] = found["rows"]
+    missing = [facts["rows"] - facts[f"present{i}"] for i in range(len(columns))]
+    facts |= {f"missing{i}": count for i, count in enumerate(missing)}
+    facts["kept"] = facts["rows"]
     holed = {name for name, count in zip(columns, missing, strict=True) if count and name in needed}
     if holed:  # rare enough for a second look
         present = functools.reduce(
             operator.and_, (clean_column(table, name).notnull() for name in holed)
         )
-        found["kept"] = run(table, expression.filter(present).count().to_pyarrow).as_py()
-    return found
+        facts["kept"] = run(table, expression.filter(present).count().to_pyarrow).as_py()
+    return facts
 
 
 def out_of_calendar(value: Any) -> Any:

@@ -1,0 +1,80 @@
+"""Whole audits and releases on every engine: the numbers and the files of the embedded one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from hartley import anonymity_report, audit, design, perturb, release
+from hartley.policies.document import PolicyDocument
+from hartley.policies.kinds import KeptColumn
+from hartley.policies.perturbation.pram import Pram
+
+FLAG = Pram.retaining("0.8", [False, True], column="flag")
+
+
+@pytest.fixture(scope="session")
+def both(engine, embedded, tables) -> tuple[Any, Any]:
+    """The same table on an engine and on the embedded one, none of its flags missing."""
+    flags = tables["full"]["flag"]
+    table = tables["holes"].set_column(tables["holes"].column_names.index("flag"), "flag", flags)
+    return tuple(one.load("studies", table) for one in (engine, embedded))
+
+
+def as_json(report: Any) -> str:
+    return json.dumps(report.to_dict(), default=str, sort_keys=True)
+
+
+def test_an_audit_says_the_same(both):
+    found, expected = (
+        as_json(
+            audit(
+                table,
+                secret="count",
+                released=["tenths", "text"],
+                bins={"tenths": "0.1"},
+                hypothesis="count >= 2",
+            )
+        )
+        for table in both
+    )
+    assert found == expected
+
+
+def test_anonymity_is_the_same(both):
+    options = {"keys": ["flag", "Blood pressure"], "confidential": ["text"]}
+    found, expected = (as_json(anonymity_report(table, **options)) for table in both)
+    assert found == expected
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_designed_release_is_the_same_file(both, tmp_path, ending):
+    cells = design(
+        {
+            "objective": "maximin",
+            "query": "weight",
+            "error": "1/3",
+            "columns": {"weight": {"range": [-10, 10]}},
+        }
+    ).document.columns
+    policy = PolicyDocument((*cells, *map(KeptColumn, ("text", "day", "moment", "money", "real"))))
+    for number, table in enumerate(both):
+        release(table, policy, tmp_path / f"{number}.{ending}")
+    assert_same_files(tmp_path, ending)
+
+
+def test_what_is_drawn_at_random_is_drawn_alike(both, tmp_path):
+    for number, table in enumerate(both):
+        perturb(table, FLAG, tmp_path / f"{number}.csv", keep=["small"], seed=7)
+    assert_same_files(tmp_path, "csv")
+
+
+def assert_same_files(folder: Any, ending: str) -> None:
+    one, other = (folder / f"{number}.{ending}" for number in range(2))
+    if ending == "csv":
+        assert one.read_bytes() == other.read_bytes()
+    else:
+        assert pq.read_table(one).equals(pq.read_table(other))
