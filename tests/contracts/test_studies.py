@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from hartley import anonymity_report, audit, design, perturb, release
@@ -50,8 +49,7 @@ def test_anonymity_is_the_same(both):
     assert found == expected
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv"])
-def test_a_designed_release_is_the_same_file(both, tmp_path, ending):
+def test_a_designed_release_is_the_same_file(both, tmp_path):
     cells = design(
         {
             "objective": "maximin",
@@ -62,19 +60,15 @@ def test_a_designed_release_is_the_same_file(both, tmp_path, ending):
     ).document.columns
     policy = PolicyDocument((*cells, *map(KeptColumn, ("text", "day", "moment", "money", "real"))))
     for number, table in enumerate(both):
-        release(table, policy, tmp_path / f"{number}.{ending}")
-    assert_same_files(tmp_path, ending)
+        release(table, policy, tmp_path / f"{number}.csv")
+    assert_same_files(tmp_path)
 
 
 def test_what_is_drawn_at_random_is_drawn_alike(both, tmp_path):
     for number, table in enumerate(both):
         perturb(table, FLAG, tmp_path / f"{number}.csv", keep=["small"], seed=7)
-    assert_same_files(tmp_path, "csv")
+    assert_same_files(tmp_path)
 
 
-def assert_same_files(folder: Any, ending: str) -> None:
-    one, other = (folder / f"{number}.{ending}" for number in range(2))
-    if ending == "csv":
-        assert one.read_bytes() == other.read_bytes()
-    else:
-        assert pq.read_table(one).equals(pq.read_table(other))
+def assert_same_files(folder: Any) -> None:
+    assert (folder / "0.csv").read_bytes() == (folder / "1.csv").read_bytes()

@@ -241,7 +241,7 @@ class Dialect:
 
     def exact_sum(self, integers: Any) -> Any:
         """Return the exact sum of integers of at most 18 digits."""
-        # Not a sum of 64 bits: PostgreSQL and Spark would fail or wrap where it overflows.
+        # Spark takes a sum of 64-bit integers in 64 bits, where it overflows.
         return integers.cast("decimal(18, 0)").sum()
 
     def count_distinct(self, column: Any) -> Any:
@@ -316,8 +316,7 @@ class Dialect:
         """Refuse what needs a coded copy."""
         raise EngineError(
             f"The engine {self.title} keeps no coded copies, so no agent can answer from it",
-            hint="pass the data frame or the file itself, which DuckDB then reads, or use a table "
-            "of DuckDB, PostgreSQL or Spark",
+            hint="pass the data frame or the file itself, which DuckDB then reads",
         )
 
 
