@@ -145,3 +145,48 @@ def test_importing_the_package_loads_nothing_heavy():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+ENGINE_NAMES = {"duckdb", "postgres", "postgresql", "pyspark", "spark", "polars"}
+MAY_NAME_ENGINES = {
+    "agent/ledger/postgres.py": "the database of a ledger, which is no engine",
+    "agent/questions/statement.py": "the grammar in which questions are read, on any engine",
+    "cli/doctor.py": "the packages that are looked for, one by one",
+}
+
+
+def texts_of(path: Path) -> set[str]:
+    """Return every text of a module but its docstrings, which explain."""
+    tree = ast.parse(path.read_text())
+    explained = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    return {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if id(node) not in explained
+    }
+
+
+def test_only_the_dialects_name_an_engine():
+    """Who tells engines apart asks for a capability; a new engine then is one new file."""
+    naming = {
+        str(path.relative_to(PACKAGE))
+        for path in MODULES
+        if path.parent.name != "dialects"
+        and any(text.lower() in ENGINE_NAMES for text in texts_of(path))
+    }
+    assert naming == MAY_NAME_ENGINES.keys()
+
+
+def test_engines_import_each_other_without_cycles_for_types_too():
+    graph = nx.DiGraph()
+    known = {name_of(path) for path in MODULES}
+    for path in MODULES:
+        if room_of(path) == "engines":
+            graph.add_edges_from((name_of(path), name) for name in imports_of(path) & known)
+    graph.remove_edges_from(nx.selfloop_edges(graph))
+    assert list(nx.simple_cycles(graph)) == []
