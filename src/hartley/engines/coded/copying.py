@@ -15,7 +15,6 @@ from hartley.engines.coded.digests import draw_seeds, keeper, read_sums, row_sum
 from hartley.engines.dialects.copy_names import relation_of
 from hartley.engines.dialects.registry import EMBEDDED
 from hartley.engines.tables.failures import run
-from hartley.engines.tables.table import fetch_row
 from hartley.errors import ColumnError, EngineError, InputError, TableError
 
 if TYPE_CHECKING:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
-import contextlib
 import csv
 import glob
 import gzip
@@ -12,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.tables.failures import wrong_encoding
 from hartley.engines.dialects.failures import lack_of_room
 from hartley.engines.dialects.registry import EMBEDDED
+from hartley.engines.tables.failures import wrong_encoding
 from hartley.engines.tables.table import Span, Table, refuse_doubled
 from hartley.errors import ColumnError, HartleyError, InputError, TableError
 
