@@ -8,7 +8,9 @@ import math
 import shutil
 import tempfile
 import warnings
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +20,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hartley.engines.dialects.registry import DUCKDB, POLARS, POSTGRESQL, SPARK
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from hartley.engines.dialects.dialect import Dialect
 
 POSTGRES_TYPES = {
     pa.int64(): "bigint",
@@ -36,11 +42,33 @@ SPARK_SOCKETS = "ignore:unclosed <socket:ResourceWarning"
 """Spark's gateway opens a socket for every result and leaves closing it to the collector."""
 
 
-class Engine:
-    """One engine: tables are handed in as Arrow and live on the engine afterwards."""
+Upload = Callable[[str, pa.Table], Any]
+"""Puts an Arrow table on an engine under a name and returns it as an Ibis table."""
 
-    def __init__(self, name: str, upload: Callable[[str, pa.Table], Any]) -> None:
-        self.name, self._upload = name, upload
+
+@dataclass(frozen=True)
+class Listed:
+    """An engine that the contracts hold on. A new one is one more line in ``ENGINES``."""
+
+    dialect: Dialect
+    start: Callable[[], AbstractContextManager[Upload]]
+    places: tuple[Callable[[str, Path], str], ...] = ()
+    """Where coded copies may live, each from a name and a folder; none where none are kept."""
+    marks: tuple[Any, ...] = ()
+    slow: bool = False
+    """Whether it takes its time over every statement, so that fewer are asked."""
+
+    @property
+    def name(self) -> str:
+        return self.dialect.sql or self.dialect.name
+
+
+class Engine:
+    """One engine that was started: tables are handed in as Arrow and live there afterwards."""
+
+    def __init__(self, listed: Listed, upload: Upload) -> None:
+        self.listed, self.dialect, self.name = listed, listed.dialect, listed.name
+        self._upload = upload
         self._tables: dict[str, Any] = {}
 
     def load(self, name: str, table: pa.Table) -> Any:
@@ -49,6 +77,10 @@ class Engine:
             self._tables[name] = self._upload(name, table)
         return self._tables[name]
 
+    def place(self, name: str, folder: Path, kind: int = 0) -> str:
+        """Return a place for a coded copy."""
+        return self.listed.places[kind](name, folder)
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -56,29 +88,75 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings(SPARK_SOCKETS))
 
 
-@pytest.fixture(
-    scope="session",
-    params=[
-        pytest.param("duckdb", marks=pytest.mark.xdist_group("duckdb")),
-        pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.xdist_group("postgres")]),
-        pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.xdist_group("spark")]),
-    ],
-)
-def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
-    start = {"duckdb": start_duckdb, "postgres": start_postgres, "spark": start_spark}
-    with start[request.param]() as upload:
-        yield Engine(request.param, upload)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test on every engine, or on those that can, or cannot, do what a mark names.
+
+    ``@pytest.mark.needs("keeps_copies")`` asks for the engines with that capability, ``lacks`` for
+    those without it, where the test is about the refusal, and ``only`` for one engine by its name.
+    So none is left out silently.
+    """
+    if "engine" not in metafunc.fixturenames:
+        return
+    chosen = ENGINES
+    for mark in metafunc.definition.iter_markers("needs"):
+        chosen = [one for one in chosen if getattr(one.dialect, mark.args[0])]
+    for mark in metafunc.definition.iter_markers("lacks"):
+        chosen = [one for one in chosen if not getattr(one.dialect, mark.args[0])]
+    for mark in metafunc.definition.iter_markers("only"):
+        chosen = [one for one in chosen if one.name == mark.args[0]]
+    marks = {one.name: [pytest.mark.xdist_group(one.name), *one.marks] for one in chosen}
+    if "kind_of_place" not in metafunc.fixturenames:
+        params = [pytest.param(one, marks=marks[one.name], id=one.name) for one in chosen]
+        metafunc.parametrize("engine", params, indirect=True, scope="session")
+        return
+    pairs = [
+        pytest.param(one, kind, marks=marks[one.name], id=f"{one.name}-{kind}")
+        for one in chosen
+        for kind in range(len(one.places))
+    ]
+    metafunc.parametrize(("engine", "kind_of_place"), pairs, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def listed() -> list[Listed]:
+    """All engines that are under contract."""
+    return ENGINES
+
+
+@pytest.fixture(scope="session")
+def started() -> Iterator[Callable[[Listed], Engine]]:
+    """Start an engine on first use; all are stopped at the end."""
+    engines: dict[str, Engine] = {}
+    with ExitStack() as stack:
+
+        def start(listed: Listed) -> Engine:
+            if listed.name not in engines:
+                engines[listed.name] = Engine(listed, stack.enter_context(listed.start()))
+            return engines[listed.name]
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def engine(request: pytest.FixtureRequest, started: Callable[[Listed], Engine]) -> Engine:
+    return started(request.param)
+
+
+@pytest.fixture(scope="session")
+def kind_of_place(request: pytest.FixtureRequest) -> int:
+    """The number of one of the kinds of places that the engine has for coded copies."""
+    return int(request.param)
 
 
 @pytest.fixture(scope="session")
 def embedded() -> Iterator[Engine]:
-    """The embedded engine, with which the others are compared."""
+    """DuckDB, on a connection of its own, with which the others are compared."""
     with start_duckdb() as upload:
-        yield Engine("duckdb", upload)
+        yield Engine(ENGINES[0], upload)
 
 
 @contextmanager
-def start_duckdb() -> Iterator[Callable[[str, pa.Table], Any]]:
+def start_duckdb() -> Iterator[Upload]:
     backend = ibis.duckdb.connect()
 
     def upload(name: str, table: pa.Table) -> Any:
@@ -92,7 +170,13 @@ def start_duckdb() -> Iterator[Callable[[str, pa.Table], Any]]:
 
 
 @contextmanager
-def start_postgres() -> Iterator[Callable[[str, pa.Table], Any]]:
+def start_polars() -> Iterator[Upload]:
+    backend = ibis.polars.connect()
+    yield backend.create_table
+
+
+@contextmanager
+def start_postgres() -> Iterator[Upload]:
     folder = tempfile.mkdtemp(prefix="hartley-postgres-")  # a short path: it holds a socket
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", folder)  # the server warns where there is none
@@ -118,7 +202,7 @@ def start_postgres() -> Iterator[Callable[[str, pa.Table], Any]]:
 
 
 @contextmanager
-def start_spark() -> Iterator[Callable[[str, pa.Table], Any]]:
+def start_spark() -> Iterator[Upload]:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -152,6 +236,26 @@ def start_spark() -> Iterator[Callable[[str, pa.Table], Any]]:
         del session, gateway
         gc.collect()
     shutil.rmtree(folder, ignore_errors=True)
+
+
+ENGINES = [
+    Listed(DUCKDB, start_duckdb, (lambda name, folder: str(folder / f"{name}.duckdb"),)),
+    Listed(POLARS, start_polars),
+    Listed(
+        POSTGRESQL,
+        start_postgres,
+        (lambda name, _: f"public.{name}",),
+        (pytest.mark.postgres,),
+    ),
+    Listed(
+        SPARK,
+        start_spark,
+        (lambda name, _: name, lambda name, folder: str(folder / name)),  # a table and a folder
+        (pytest.mark.spark,),
+        slow=True,
+    ),
+]
+"""The engines, DuckDB first: the others are compared with it."""
 
 
 # --- tables -------------------------------------------------------------------------------------

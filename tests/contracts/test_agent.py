@@ -17,9 +17,11 @@ from hartley.agent.agent import Agent
 from hartley.agent.data import place_of
 from hartley.agent.quotes import Wish
 from hartley.agent.repricing import verify_prices
-from hartley.engines.coded.stores import holds_copy
+from hartley.engines.coded.copying import holds_copy
 from hartley.engines.tables.sources import open_table
 from hartley.errors import InputError, Refused
+
+pytestmark = pytest.mark.needs("keeps_copies")
 
 SCHEMA = {
     "table": {"name": "people"},
@@ -117,19 +119,11 @@ def expected(embedded: Any, tmp_path_factory: pytest.TempPathFactory) -> list[An
         return transcript(agent)
 
 
-def place_on(engine: Any, name: str, tmp_path: Any) -> str:
-    return {
-        "duckdb": str(tmp_path / f"{name}.duckdb"),
-        "postgres": f"public.{name}",
-        "spark": name,
-    }[engine.name]
-
-
 def test_every_answer_price_and_charge_is_the_same_on_every_engine(engine, expected, tmp_path):
     held = engine.load("agent_people", source())
-    place = place_on(engine, "agent_copy", tmp_path)
+    place = engine.place("agent_copy", tmp_path)
     with Agent(held, SCHEMA, ledger=tmp_path / "l.db", budget=5000, place=place) as agent:
-        assert agent._held.coded.engine == {"spark": "pyspark"}.get(engine.name, engine.name)
+        assert agent._held.coded.dialect is engine.dialect
         found = transcript(agent)
         for one, other in zip(found, expected, strict=True):
             assert one == other
@@ -151,9 +145,7 @@ def test_every_answer_price_and_charge_is_the_same_on_every_engine(engine, expec
 def test_new_data_replace_the_old_copy_on_every_engine(engine, tmp_path):
     held = engine.load("agent_people", source())
     few = engine.load("agent_few", source(6, 30))
-    place = place_on(engine, "agent_update", tmp_path)
-    if engine.name == "spark":
-        place = str(tmp_path / "folder")
+    place = engine.place("agent_update", tmp_path, -1)
     ledger = tmp_path / "ledger.db"
     with Agent(held, SCHEMA, ledger=ledger, budget=90, place=place) as agent:
         first = agent._held.coded.version
@@ -171,7 +163,7 @@ def test_new_data_replace_the_old_copy_on_every_engine(engine, tmp_path):
 
 def test_a_copy_that_the_ledger_refuses_does_not_stay(engine, tmp_path):
     held = engine.load("agent_people", source())
-    place = place_on(engine, "agent_refused", tmp_path)
+    place = engine.place("agent_refused", tmp_path)
     with Agent(held, SCHEMA, ledger=tmp_path / "l.db", budget=2, place=place) as agent:
         before = agent.ledger.head()
         with pytest.raises(Refused):
@@ -183,6 +175,6 @@ def test_a_copy_that_the_ledger_refuses_does_not_stay(engine, tmp_path):
 
 
 def list_copies(engine: Any, held: Any, folder: Any) -> list[str]:
-    if engine.name == "duckdb":
+    if engine.dialect.copies_are_files:
         return [path.name for path in folder.iterdir()]
     return [str(name) for name in open_table(held).backend.list_tables()]

@@ -157,4 +157,4 @@ def test_a_failing_engine_is_named_without_its_words(engine, bad):
     broken = bad.mutate(number=bad["text"].cast("int64"))
     with pytest.raises(EngineError) as error:
         Relation.from_table(broken, secret="number", released="good")
-    assert_well_said(error, {"spark": "pyspark"}.get(engine.name, engine.name))
+    assert_well_said(error, engine.dialect.name)

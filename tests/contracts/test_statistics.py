@@ -18,14 +18,16 @@ from hartley.agent.questions.batch import All, Either, Form, Question, Statistic
 from hartley.agent.statistics.statements import number, select
 from hartley.agent.statistics.statistics import fits, totals
 from hartley.engines.coded.coding import ColumnCoding
-from hartley.engines.coded.copying import code_table, open_coded
-from hartley.engines.coded.stores import holds_copy
+from hartley.engines.coded.copying import code_table, holds_copy, open_coded
+from hartley.engines.dialects.registry import EMBEDDED
 from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, InputError
 from hartley.ranges.schema.schema import Schema
 
 if TYPE_CHECKING:
     from hartley.engines.coded.coded_copy import CodedTable
+
+pytestmark = pytest.mark.needs("keeps_copies")
 
 MANY = [*map(chr, range(32, 300)), "Zürich", "日本", "😀"]
 SCHEMAS = {
@@ -249,7 +251,7 @@ def test_every_total_is_that_of_plain_python(engine, wanted, coded, source):
     questions = asked(schema)
     expected = [plain_total(question, rows) for question in questions]
     assert totals(coded(engine, wanted), questions) == expected
-    every = 60 if engine.name == "spark" else 9  # which takes its time over every statement
+    every = 60 if engine.listed.slow else 9
     for question, total in list(zip(questions, expected, strict=True))[::every]:
         assert totals(coded(engine, wanted), [question]) == [total]
 
@@ -297,7 +299,7 @@ class Repeated:
     """A copy in which every row stands many times: each sum is told so before it is taken."""
 
     def __init__(self, store, times):
-        self.engine, self.dialect, self.relation = store.engine, store.dialect, store.relation
+        self.dialect, self.relation = store.dialect, store.relation
         self._store, self._times = store, times
 
     def fetch(self, text):
@@ -320,13 +322,13 @@ class Repeated:
                 return exp.cast(exp.Sum(this=exp.cast(one, "BIGINT")), "BIGINT")
             if isinstance(node, exp.Sum):
                 times = exp.cast(exp.Literal.number(self._times), "DECIMAL(11,0)")
-                kind = "INT128" if self.dialect == "duckdb" else "DECIMAL(38,0)"
+                kind = self.dialect.wide_sum or self.dialect.wide_factor
                 product = exp.Mul(this=exp.Paren(this=node.this), expression=times)
                 return exp.Sum(this=exp.cast(product, kind))
             return node
 
-        tree = sqlglot.parse_one(text, dialect=self.dialect)
-        return self._store.fetch(tree.transform(repeat).sql(dialect=self.dialect))
+        tree = sqlglot.parse_one(text, dialect=self.dialect.sql)
+        return self._store.fetch(tree.transform(repeat).sql(dialect=self.dialect.sql))
 
     def close(self):
         self._store.close()
@@ -337,11 +339,10 @@ class Repeated:
 
 def test_a_copy_is_opened_again_for_the_same_version_and_schema_only(engine, source, tmp_path):
     held = open_table(engine.load("statistics_source", source))
-    places = {
-        "duckdb": [str(tmp_path / "copy.duckdb")],
-        "postgres": ["statistics_copy", "public.statistics_copy_2", str(tmp_path / "pg.duckdb")],
-        "spark": ["statistics_copy", f"{tmp_path}/folder"],
-    }[engine.name]
+    kinds = range(len(engine.listed.places))
+    places = [engine.place(f"statistics_copy_{kind}", tmp_path, kind) for kind in kinds]
+    if not engine.listed.slow:  # a file of DuckDB holds copies of every engine's tables
+        places.append(str(tmp_path / "copy_of_another.duckdb"))
     schema = schema_of("usual")
     for place in places:
         assert not holds_copy(place, held)
@@ -350,7 +351,7 @@ def test_a_copy_is_opened_again_for_the_same_version_and_schema_only(engine, sou
         assert Counter(fetched(opened)) == Counter(fetched(made))
         assert holds_copy(place, held)
         assert (opened.rows, opened.version) == (made.rows, "first")
-        assert opened.engine == ("duckdb" if place.endswith(".duckdb") else held.engine)
+        assert opened.dialect is (EMBEDDED if place.endswith(".duckdb") else held.dialect)
         with pytest.raises(InputError, match="another version"):
             open_coded(place, schema.codings, version="second", near=held)
         with pytest.raises(InputError, match="another schema"):
@@ -360,7 +361,7 @@ def test_a_copy_is_opened_again_for_the_same_version_and_schema_only(engine, sou
         made.close()
         opened.close()
     with pytest.raises(InputError, match="no coded copy"):
-        open_coded(places[-1].replace("copy", "cpy").replace("folder", "none"), [], near=held)
+        open_coded(places[0].replace("copy", "cpy"), [], near=held)
 
 
 def test_a_broken_promise_is_refused_with_its_count_and_leaves_nothing(engine, tmp_path):
@@ -368,7 +369,7 @@ def test_a_broken_promise_is_refused_with_its_count_and_leaves_nothing(engine, t
     held = open_table(engine.load("statistics_promises", table))
     text = ColumnCoding("sex", 1, values=("F",), constant=True)
     rest = ColumnCoding("sex", 2, values=("F",), other=True, constant=True)
-    names = {"duckdb": str(tmp_path / "p.duckdb"), "postgres": "promises", "spark": "promises"}
+    place = engine.place("promises", tmp_path)
     for codings, options, words in (
         ([text], {}, "1 value of column 'sex'"),
         ([rest], {"unit": "id"}, "in 2 cases"),
@@ -377,9 +378,9 @@ def test_a_broken_promise_is_refused_with_its_count_and_leaves_nothing(engine, t
         ([rest], {"max_rows": 4}, "5 rows"),
     ):
         with pytest.raises((ColumnError, InputError), match=words) as refused:
-            code_table(held, codings, place=names[engine.name], **options)
+            code_table(held, codings, place=place, **options)
         assert "7741" not in str(refused.value)
-    made = code_table(held, [rest], place=names[engine.name])
+    made = code_table(held, [rest], place=place)
     assert made.count() == 5
     made.close()
 
@@ -405,15 +406,8 @@ def test_the_empty_table_has_totals_too(engine):
 
 # --- what only one engine has ---------------------------------------------------------------------
 
-only_postgres = pytest.mark.parametrize(
-    "engine",
-    [pytest.param("postgres", marks=pytest.mark.postgres)],
-    indirect=True,
-)
-
-only_spark = pytest.mark.parametrize(
-    "engine", [pytest.param("spark", marks=pytest.mark.spark)], indirect=True
-)
+only_postgres = pytest.mark.only("postgres")
+only_spark = pytest.mark.only("spark")
 
 
 @only_spark

@@ -17,7 +17,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 PACKAGE = SOURCE / "hartley"
 ROOT = "hartley.agent.agent"
-MOST_MODULES, MOST_LINES = 80, 19_800
+MOST_MODULES, MOST_LINES = 82, 20_700
 """What was reached, and a little room. Raise them only for something that an answer needs."""
 OUTSIDE = {"policies", "measures", "adversaries", "studies", "papers", "reports", "datasets", "cli"}
 """Rooms that no answer rests on."""

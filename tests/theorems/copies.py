@@ -17,6 +17,7 @@ import duckdb
 from hartley.agent import agent as agent_module, data as loading
 from hartley.agent.ledger import chain as appending, state as standing
 from hartley.engines.coded.copying import open_coded
+from hartley.engines.dialects.registry import EMBEDDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,7 +126,7 @@ class Coded:
     table: Any
     key: str
     rows: list[tuple[int | None, ...]]
-    engine: str = "duckdb"
+    dialect: Any = EMBEDDED
 
     @classmethod
     def of(cls, version: Any, victim: int, secret: Any) -> Coded:

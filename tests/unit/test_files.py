@@ -364,8 +364,8 @@ def test_another_user_reads_nothing_that_is_staged_or_spilled(open_folder):
         assert seen_by_another(open_folder) == b""
     (open_folder / "out").unlink()  # which is done, and for everybody
     script = (
-        "from hartley.engines.dialects.embedded import connect\n"
-        "engine = connect()\n"
+        "from hartley.engines.dialects.registry import EMBEDDED\n"
+        "engine = EMBEDDED.open()\n"
         "con = engine.con\n"
         "con.execute(\"SET memory_limit = '60MB'\")\n"
         "con.execute('SET threads = 1')\n"
@@ -395,12 +395,12 @@ def test_another_user_reads_nothing_that_is_staged_or_spilled(open_folder):
 def test_another_user_reads_nothing_of_a_copy_while_it_is_made_and_after(open_folder, monkeypatch):
     from fractions import Fraction
 
-    from hartley.engines.coded import stores
     from hartley.engines.coded.coding import ColumnCoding
     from hartley.engines.coded.copying import code_table
+    from hartley.engines.dialects import duckdb
     from hartley.engines.tables.sources import open_table
 
-    fill, looks = stores._fill, []
+    fill, looks = duckdb._fill, []
 
     def look(connection, job):
         note = fill(connection, job)
@@ -408,7 +408,7 @@ def test_another_user_reads_nothing_of_a_copy_while_it_is_made_and_after(open_fo
         looks.append((seen_by_another(open_folder), any(".wal" in path.name for path in held)))
         return note
 
-    monkeypatch.setattr(stores, "_fill", look)
+    monkeypatch.setattr(duckdb, "_fill", look)
     age = ColumnCoding("age", 101, low=Fraction(0), step=Fraction(1))
     table = open_table({"age": [20, 30, 70] * 1000})
     code_table(table, [age], place=open_folder / "people.duckdb").close()

@@ -93,7 +93,7 @@ class Agent:
             self._close_ledger()
             raise
         self._held = Holding(read, coded)
-        self._head = head_note(self.ledger, self._place, in_file=coded.engine == "duckdb")
+        self._head = head_note(self.ledger, self._place, in_file=coded.dialect.copies_are_files)
         self._note_head()
 
     @property

@@ -19,11 +19,23 @@ from hartley.agent.pricing.price import RULES, open_factor, price
 from hartley.agent.questions.batch import Question, Statistic, columns_of
 from hartley.agent.quotes import Desk, check_same_schema
 from hartley.agent.statistics.statistics import totals
-from hartley.engines.coded.coded_copy import Owner, Stopped
-from hartley.engines.coded.copy_jobs import is_database, is_file
-from hartley.engines.coded.copying import code_table, holds_rows_of, open_coded
-from hartley.engines.coded.leftovers import MARK, ledger_of, marks_at, place_of, unfinished_folders
-from hartley.engines.coded.stores import drop_copy, holds_copy
+from hartley.engines.coded.coded_copy import Stopped
+from hartley.engines.coded.copying import (
+    MARK,
+    code_table,
+    drop_copy,
+    holds_copy,
+    holds_rows_of,
+    is_database,
+    is_file,
+    ledger_of,
+    marks_at,
+    open_coded,
+    place_of,
+    unfinished_folders,
+)
+from hartley.engines.coded.digests import Owner
+from hartley.engines.dialects.registry import EMBEDDED
 from hartley.engines.tables.sources import open_table
 from hartley.errors import EngineError, HartleyError, InputError, OptionError, Pending, Refused
 from hartley.exact import bits_at_least, floor_power, parse_number
@@ -370,7 +382,7 @@ def _beside(ledger: object, dataset: str) -> Path | None:
     if not path or "://" in path:
         return None
     name = re.sub(r"[^A-Za-z0-9_-]", "_", dataset)[:100]  # names that become alike share nothing
-    return Path(path).with_name(f"{Path(path).name}.{name}.duckdb")
+    return Path(path).with_name(f"{Path(path).name}.{name}{EMBEDDED.endings[0]}")
 
 
 def _refuse_other(table: Table | None, coded: CodedTable) -> None:

@@ -62,7 +62,8 @@ def promise_leakage(
         kind="leakage",
         claim=(
             f"Whatever is released of {column}, at least {smallest:,} of "
-            f"{counted(total, 'secret')} stay possible: it tells at most {bits_up(bits)}."
+            f"{total:,} {noun_for(total, 'secret')} stay possible: it tells at most "
+            f"{bits_up(bits)}."
             f"{budget_sentence}"
         ),
         value=bits,

@@ -37,6 +37,7 @@ class PolicyDocument:
     """How the columns of a table are released; a column that is not named is not released.
 
     Example:
+        >>> from hartley.policies.kinds import KeptColumn, QuantizedColumn
         >>> from hartley.policies.quantizers.quantizer import UniformQuantizer
         >>> heights = QuantizedColumn("height", UniformQuantizer(100, 250, 150))
         >>> policy = PolicyDocument((heights, KeptColumn("sex")), title="Heights by sex")

@@ -75,11 +75,12 @@ def _package(name: str, *, required: bool, extra: str) -> Check:
 
 def _duckdb() -> Check:
     """Look whether the embedded engine is one that was tried, and answers."""
-    from hartley.engines.dialects.probes import require_tried_library, tried_duckdb
+    from hartley.engines.dialects.duckdb import tried_versions
+    from hartley.engines.dialects.registry import EMBEDDED
     from hartley.errors import EngineError
 
     try:
-        require_tried_library()
+        EMBEDDED.require_tried_library()
     except EngineError as error:
         return Check("engine duckdb", "broken", error.problem, error.hint)
     except Exception as error:  # noqa: BLE001 - whatever it is, the engine does not answer
@@ -87,19 +88,20 @@ def _duckdb() -> Check:
             "engine duckdb",
             "broken",
             f"does not answer ({type(error).__name__})",
-            f"pip install '{tried_duckdb()}' 'ibis-framework>=12,<13'",
+            f"pip install '{tried_versions()}' 'ibis-framework>=12,<13'",
         )
     return Check("engine duckdb", "ok", f"answers (DuckDB {version('duckdb')})", "")
 
 
 def probe(address: str | None) -> list[Check]:
     """Put the probes to an engine; one line each."""
-    from hartley.engines.dialects.probes import describe_engine, probe_engine
-    from hartley.engines.tables.databases import connect_address
+    from hartley.engines.dialects.probes import probe_engine
+    from hartley.engines.dialects.registry import EMBEDDED, dialect_at
 
+    dialect = EMBEDDED if address is None else dialect_at(address) or EMBEDDED
     try:
-        backend = connect_address(address)
-        name, probes = describe_engine(backend), probe_engine(backend)
+        backend = dialect.connect(address or "")
+        name, probes = dialect.describe(backend), probe_engine(dialect, backend)
     except Exception as error:  # noqa: BLE001 - an address may hold a password
         return [
             Check(

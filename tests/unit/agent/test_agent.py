@@ -328,7 +328,7 @@ class Failing:
     """A store that cannot be read for a while."""
 
     def __init__(self, store, times, error=None):
-        self.engine, self.dialect, self.relation = store.engine, store.dialect, store.relation
+        self.dialect, self.relation = store.dialect, store.relation
         self.store, self.times = store, times
         self.error = error or RuntimeError("the secret is 4711")
 

@@ -26,7 +26,7 @@ from hartley.agent.ledger import Ledger, open_ledger
 from hartley.agent.pricing.price import open_factor, price
 from hartley.agent.repricing import verify_prices
 from hartley.engines.coded.coded_copy import CodedTable
-from hartley.engines.coded.stores import EmbeddedStore
+from hartley.engines.dialects.duckdb import EmbeddedStore
 from hartley.engines.tables.sources import open_table
 from hartley.errors import Refused
 from hartley.exact import floor_power

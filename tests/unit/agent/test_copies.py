@@ -17,7 +17,7 @@ import pytest
 from hartley.agent import data as loading
 from hartley.agent.agent import Agent
 from hartley.agent.ledger import Head, open_ledger
-from hartley.engines.coded import seals
+from hartley.engines.coded import digests
 from hartley.errors import EngineError, InputError, Pending
 
 SCHEMA = {
@@ -148,7 +148,7 @@ def test_what_was_read_while_a_copy_was_changed_does_not_count(tmp_path, monkeyp
 
 def test_a_copy_is_read_once_a_process_while_nobody_touches_it(ledger, monkeypatch):
     assert ask(ledger) == 20
-    monkeypatch.setattr(seals, "_file_digest", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr(digests, "_file_digest", lambda *_: pytest.fail("read again"))
     assert ask(ledger, 41) == 19
 
 
@@ -266,7 +266,8 @@ KILLED = textwrap.dedent("""
     import json, os, signal, sys
     from hartley.agent.agent import Agent
     from hartley.agent.ledger.ledger import Ledger
-    from hartley.engines.coded import stores
+    from hartley.engines.coded.copying import CopyJob
+    from hartley.engines.dialects import duckdb
 
     schema, data, ledger, when = json.loads(sys.argv[1])
 
@@ -277,9 +278,9 @@ KILLED = textwrap.dedent("""
         os.kill(os.getpid(), signal.SIGKILL)
 
     if when.startswith("filled"):
-        stores.sync_folder = die          # linked under its name, the hidden one still there
+        duckdb.sync_folder = die          # linked under its name, the hidden one still there
     elif when.startswith("half"):
-        stores.read_sums = die            # the hidden file is there
+        CopyJob.compare = die             # the hidden file is there
     else:
         Ledger.record = die               # whole, and not recorded
     Agent(data, schema, ledger=ledger, update=True)

@@ -23,7 +23,7 @@ from hartley.agent.questions.batch import Statistic
 from hartley.agent.quotes import Desk, questions_of
 from hartley.agent.statistics.statistics import totals
 from hartley.engines.coded.coded_copy import CodedTable
-from hartley.engines.coded.stores import EmbeddedStore
+from hartley.engines.dialects.duckdb import EmbeddedStore
 from hartley.errors import Refused
 from hartley.ranges.schema.schema import Column, Schema
 

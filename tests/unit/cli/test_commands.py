@@ -199,13 +199,14 @@ def test_doctor_names_every_engine():
 def test_doctor_shows_every_probe_of_an_engine(tmp_path):
     import duckdb
 
-    from hartley.engines.dialects import probes
+    from hartley.engines.dialects.probes import sql_questions
+    from hartley.engines.dialects.registry import EMBEDDED
 
     duckdb.connect(str(tmp_path / "some.duckdb")).close()
     found = run("doctor", "--engine", str(tmp_path / "some.duckdb"))
     checks = json.loads(found.stdout)["checks"]
     shown = {check["name"]: check["state"] for check in checks if "probe: " in check["name"]}
-    assert shown == {f"probe: {name}": "ok" for name, _, _ in probes._questions("duckdb")}
+    assert shown == {f"probe: {name}": "ok" for name, _, _ in sql_questions(EMBEDDED)}
     assert found.returncode == 0
     for address in (str(tmp_path / "none.duckdb"), "postgresql://me:secret@127.0.0.1:1/none"):
         missing = run("doctor", "--engine", address)
@@ -215,18 +216,18 @@ def test_doctor_shows_every_probe_of_an_engine(tmp_path):
 
 
 def test_doctor_says_which_probe_fails_and_what_version_is_untried(monkeypatch):
-    from hartley.engines.dialects import probes
+    from hartley.engines.dialects import duckdb, probes
     from hartley.studies import doctor
 
     wrong = [probes.Probe("sums", 4, 0), probes.Probe("NaN", 1, 1)]
     with monkeypatch.context() as lying:
-        lying.setattr(probes, "probe_engine", lambda _: wrong)
+        lying.setattr(probes, "probe_engine", lambda *_: wrong)
         states = {check.name: (check.state, check.found) for check in doctor.probe(None)}
     assert states["probe: sums"] == ("broken", "0 instead of 4")
     assert states["probe: NaN"] == ("ok", "")
-    probes.require_tried_library.cache_clear()
+    duckdb._require_tried_library.cache_clear()
     with monkeypatch.context() as untried:
-        untried.setattr(probes, "FIRST_UNTRIED_DUCKDB", (1, 4))
+        untried.setattr(duckdb, "FIRST_UNTRIED", (1, 4))
         assert doctor._duckdb().state == "broken"
         assert "not one of the versions" in doctor._duckdb().found
     assert doctor._duckdb().state == "ok"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 import pytest
 
-from hartley.engines.dialects.embedded import connect
+from hartley.engines.dialects.registry import EMBEDDED
 from hartley.engines.maps.column_map import apply_map
 from hartley.engines.tables.table import Table
 
@@ -42,7 +42,7 @@ def refused():
 @pytest.fixture(scope="session")
 def hold():
     """Hold columns as a table: ``hold(x=[1.0])``; one connection for all, one table at a time."""
-    backend = connect()
+    backend = EMBEDDED.open()
 
     def put(**columns):
         backend.con.register("held", pa.table(columns))

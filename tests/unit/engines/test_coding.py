@@ -15,8 +15,7 @@ import pyarrow as pa
 import pytest
 
 from hartley.engines.coded.coding import ColumnCoding
-from hartley.engines.coded.copying import code_table, open_coded
-from hartley.engines.coded.stores import holds_copy
+from hartley.engines.coded.copying import code_table, holds_copy, open_coded
 from hartley.engines.tables.sources import open_source, open_table
 from hartley.errors import ColumnError, InputError, TableError
 

@@ -10,8 +10,8 @@ from hartley.engines.coded.coding import ColumnCoding
 from hartley.engines.coded.copying import code_table
 from hartley.engines.counting.classes import mixed_radix
 from hartley.engines.counting.pairs import coded_rows
+from hartley.engines.dialects.streams import batches, reader
 from hartley.engines.tables.sources import open_table
-from hartley.engines.tables.streams import batches, reader
 from hartley.engines.tables.view import prepare
 from hartley.errors import EngineError, TableError
 

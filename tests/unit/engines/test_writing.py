@@ -15,11 +15,13 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
+from hartley.engines.dialects import duckdb as embedded
+from hartley.engines.dialects.failures import full_disk, lack_of_room
+from hartley.engines.dialects.registry import EMBEDDED
 from hartley.engines.maps import writing
 from hartley.engines.maps.column_map import CutCells, Formula, Keep, UniformCells, apply_map
 from hartley.engines.maps.writing import write_table
-from hartley.engines.tables.failures import lack_of_room
-from hartley.engines.tables.sources import connect, open_table
+from hartley.engines.tables.sources import open_table
 from hartley.engines.tables.table import Table
 from hartley.errors import ColumnError, EngineError, InputError, OptionError
 from hartley.files import whole_file
@@ -89,7 +91,7 @@ def test_rows_keep_their_order_in_a_large_file(tmp_path):
 
 @pytest.mark.parametrize("share", [10**5, 10**6, 10**8, 10**12])
 def test_memory_is_limited_while_writing_and_not_afterwards(tmp_path, monkeypatch, share):
-    monkeypatch.setattr(writing, "BYTES_PER_THREAD", share)
+    monkeypatch.setattr(embedded, "BYTES_PER_THREAD", share)
     table = open_table(pa.table({"x": pa.array(range(150_000), pa.float64())}))
     limit = "SELECT current_setting('memory_limit')"
     before = table.backend.con.execute(limit).fetchone()
@@ -100,7 +102,7 @@ def test_memory_is_limited_while_writing_and_not_afterwards(tmp_path, monkeypatc
 
 
 def test_a_table_of_another_database_is_written_too(tmp_path):
-    backend = connect()
+    backend = EMBEDDED.open()
     backend.con.execute(f"ATTACH '{tmp_path / 'other.db'}' AS other")
     backend.con.execute("CREATE SCHEMA other.inner")
     backend.con.execute("CREATE TABLE other.inner.t AS SELECT 3.0::DOUBLE AS x")
@@ -184,9 +186,9 @@ def test_a_disk_that_takes_no_more_is_named_as_such(tmp_path, ending):
 
 def test_a_full_disk_is_known_by_its_number_or_by_its_words():
     said = OSError("IO Error: Could not write file: No space left on device")
-    assert writing._no_room(said).errno == errno.ENOSPC
-    assert writing._no_room(OSError(errno.ENOSPC, "as Arrow has it")).errno == errno.ENOSPC
-    assert writing._no_room(ValueError("something else")) is None
+    assert full_disk(said).errno == errno.ENOSPC
+    assert full_disk(OSError(errno.ENOSPC, "as Arrow has it")).errno == errno.ENOSPC
+    assert full_disk(ValueError("something else")) is None
 
 
 def has_written(folder):
@@ -212,7 +214,7 @@ def test_an_interruption_while_rows_are_streamed_leaves_nothing(table, tmp_path,
 def test_an_interruption_while_the_engine_writes_leaves_nothing_and_ends_its_other_threads(
     tmp_path,
 ):
-    backend = connect()
+    backend = EMBEDDED.open()
     rows = backend.sql("SELECT sin(i::DOUBLE) AS x FROM range(2000000000) t(i)")
     mapped = apply_map(Table(rows, "many"), [UniformCells("x", -1, 1, 9)])
     mapped.__dict__["counts"] = apply_map(open_table({"x": [0.0]}), mapped.rules).counts
@@ -238,12 +240,12 @@ def test_an_interruption_while_the_engine_writes_leaves_nothing_and_ends_its_oth
 KILLED = """
 import sys
 from hartley.engines.maps.column_map import UniformCells, apply_map
-from hartley.engines.dialects.embedded import connect
+from hartley.engines.dialects.registry import EMBEDDED
 from hartley.engines.tables.sources import open_table
 from hartley.engines.tables.table import Table
 from hartley.engines.maps.writing import write_table
 
-rows = connect().sql("SELECT sin(i::DOUBLE) AS x FROM range(2000000000) t(i)")
+rows = EMBEDDED.open().sql("SELECT sin(i::DOUBLE) AS x FROM range(2000000000) t(i)")
 mapped = apply_map(Table(rows, "many"), [UniformCells("x", -1, 1, 9)])
 mapped.__dict__["counts"] = apply_map(open_table({"x": [0.0]}), mapped.rules).counts
 write_table(mapped, sys.argv[1])

@@ -7,8 +7,9 @@ from hypothesis import given, settings, strategies as st
 
 import hartley
 from hartley.errors import ColumnError, HartleyError, OptionError
-from hartley.studies.audit import rounded_up, shown
+from hartley.studies.audit import rounded_up
 from hartley.studies.sweep import LARGEST_REGROUPED, Sweep
+from hartley.wording import value_text
 
 PEOPLE = hartley.people(400)
 MEASURES = [
@@ -253,5 +254,5 @@ def test_sentences_about_any_table_are_true_of_it(rows):
 
 
 def test_values_are_shown_as_people_write_them():
-    assert shown((17.5, "F", None)) == "17.5, F, missing"
-    assert shown(2500000.0) == "2,500,000"
+    assert value_text((17.5, "F", None)) == "17.5, F, missing"
+    assert value_text(2500000.0) == "2,500,000"

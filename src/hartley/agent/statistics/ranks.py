@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sqlglot import exp
 
-from hartley.agent.statistics.scans import SKIPPING, ConditionGrid, families, grid_for, whole
+from hartley.agent.statistics.scans import ConditionGrid, families, grid_for, whole
 from hartley.agent.statistics.statements import (
     cast,
     condition,
@@ -136,7 +136,7 @@ def _width(coded: CodedTable, grid: ConditionGrid, searches: list[Search], rows:
     most = cells * sum(high - low + 1 for low, high in _stretches(searches))
     # One value at a time ends the search with this scan. With few rows there are few counts,
     # whatever the number of values; else values are bundled so that counts stay few.
-    few = FEW_COUNTS if coded.engine in SKIPPING else MOST_COUNTS
+    few = FEW_COUNTS if coded.dialect.skips_rows else MOST_COUNTS
     if rows <= MOST_COUNTS or most <= min(MOST_COUNTS, max(few, cells * STRETCHES // 2)):
         return 1
     return 1 << ((most - 1) // min(MOST_COUNTS // 2, cells * STRETCHES)).bit_length()

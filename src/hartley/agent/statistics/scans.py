@@ -35,8 +35,6 @@ MOST_CELLS = 2**20
 """The largest grid that is added up here."""
 SMALL_CELLS = 2**12
 """Grids up to this size cost an engine hardly more than a plain scan, so they are merged."""
-SKIPPING = ("duckdb",)
-"""Engines to which a scan with a WHERE is cheaper than one more FILTER beside others."""
 MOST_VALUES = 128
 """The most aggregates of one statement."""
 
@@ -255,7 +253,7 @@ def scan(coded: CodedTable, requests: Iterable[Request]) -> dict[Request, int | 
         grid = grid_for(coded, columns, members, MOST_CELLS)
         if len(members) > 1 and grid.axes:
             results |= _grouped(coded, grid, mine)
-        elif coded.engine in SKIPPING:
+        elif coded.dialect.skips_rows:
             for where in members:
                 results |= _alone(coded, [request for request in mine if request[0] == where])
         else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from hartley.agent.questions.batch import All, Test
+from hartley.engines.dialects.registry import EMBEDDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -193,13 +194,13 @@ def _summand(coded: CodedTable, columns: tuple[str, ...]) -> tuple[exp.Expressio
             # Codes are stored as narrow as they fit, and engines multiply in the type of a factor.
             kind = "INT" if largest < 2**31 else "BIGINT"
         else:
-            # The product of two decimals of 18 digits has 36, which 38 hold.
-            kind = "INT128" if coded.engine == "duckdb" else "DECIMAL(18,0)"
+            # Wide enough for the product: DECIMAL(18,0) twice makes 36 digits, which 38 hold.
+            kind = coded.dialect.wide_factor
         value = cast(factors[0], kind)
         for factor in factors[1:]:
             value = exp.Mul(this=value, expression=cast(factor, kind))
-    if not fits and coded.engine != "duckdb":  # DuckDB adds up in 128 bits by itself
-        value = cast(value, "DECIMAL(38,0)")
+    if not fits and coded.dialect.wide_sum is not None:
+        value = cast(value, coded.dialect.wide_sum)
     return value, fits
 
 
@@ -217,7 +218,7 @@ def form_value(coded: CodedTable, terms: tuple[tuple[str, int], ...]) -> exp.Exp
 
 def cast(value: exp.Expression, kind: str) -> exp.Expression:
     """Return a value as another kind of whole number."""
-    return exp.Cast(this=value, to=exp.DataType.build(kind, dialect="duckdb"))
+    return exp.Cast(this=value, to=exp.DataType.build(kind, dialect=EMBEDDED.sql))
 
 
 def select(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hmac
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.errors import EngineError
 
@@ -13,7 +12,8 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from hartley.engines.coded.coding import ColumnCoding
-    from hartley.engines.coded.seals import Watch
+    from hartley.engines.coded.digests import Watch
+    from hartley.engines.dialects.dialect import Dialect, Store
 
 PARTS = frozenset(
     [
@@ -25,10 +25,6 @@ PARTS = frozenset(
     ]
 )
 """All that a statement may be made of: one SELECT of counts and sums over the coded copy."""
-
-
-STOPPED = ("interrupt", "cancel", "timeout", "timed out")
-"""Signs in what an engine says that somebody or its own limit ended a statement."""
 
 
 class Stopped(EngineError):  # noqa: N818 - reads as what it says: the statement was stopped
@@ -44,34 +40,6 @@ class FileState(NamedTuple):
     """When its content was last written, in nanoseconds."""
     changed: int
     """When it was last changed in any way, also by being put in its place."""
-
-
-class Store(Protocol):
-    """Where a coded copy lives."""
-
-    engine: str
-    dialect: str
-    relation: tuple[str, ...]
-    """The parts of the name of the table."""
-
-    def fetch(self, text: str) -> Any:
-        """Run a statement and return its Arrow table."""
-
-    def close(self) -> None:
-        """Give back what is held."""
-
-
-@dataclass(frozen=True)
-class Owner:
-    """The ledger that a coded copy belongs to, and the key by which it knows its copies again."""
-
-    ledger: str
-    """A random name of the ledger, which says nothing."""
-    key: bytes = field(repr=False)
-
-    def key_of(self, version: str) -> bytes:
-        """Return the key for the copy of one version: seeing one in use gives no other away."""
-        return hmac.digest(self.key, version.encode(), "sha256")
 
 
 @dataclass(frozen=True)
@@ -91,9 +59,14 @@ class CodedTable:
     """Looks that a file stays as it was; None of a copy in memory or on a server."""
 
     @property
+    def dialect(self) -> Dialect:
+        """The engine that keeps the copy: what it can do, and how."""
+        return self.store.dialect
+
+    @property
     def engine(self) -> str:
-        """The name of the engine: duckdb, postgres or pyspark."""
-        return self.store.engine
+        """The name of that engine, as Ibis calls it."""
+        return self.dialect.name
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -124,15 +97,14 @@ class CodedTable:
         the coded copy that counts, adds and compares codes with whole numbers.
         """
         self._check(query)
-        text = query.sql(dialect=self.store.dialect)
+        text = query.sql(dialect=self.dialect.sql)
         self.check_unchanged()
         try:
             fetched = self.store.fetch(text)
         except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
-            if str(error) == "Query interrupted":  # how DuckDB passes Ctrl-C on
+            if self.dialect.passes_on_ctrl_c(error):
                 raise KeyboardInterrupt from None
-            stopped = any(sign in f"{type(error).__name__} {error}".lower() for sign in STOPPED)
-            raise (Stopped if stopped else EngineError)(
+            raise (Stopped if self.dialect.was_stopped(error) else EngineError)(
                 f"The engine {self.engine} could not read the coded copy ({type(error).__name__})",
                 hint="check that the engine answers and ask again; what was charged stays paid",
             ) from None
@@ -152,8 +124,8 @@ class CodedTable:
         from sqlglot import exp
 
         counted = exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True)
-        found: int = self.run(exp.select(counted).from_(self.relation())).column(0)[0].as_py()
-        return found
+        rows: int = self.run(exp.select(counted).from_(self.relation())).column(0)[0].as_py()
+        return rows
 
     def _check(self, query: exp.Select) -> None:
         from sqlglot import exp

@@ -16,12 +16,13 @@ from hartley.engines.maps.categories import MOST_COMPARED
 from hartley.engines.maps.column_map import apply_map
 from hartley.engines.maps.formula import null_unless, number
 from hartley.engines.maps.rules import CutCells, Keep, UniformCells
-from hartley.engines.tables.table import Kind, Table, spark_session
+from hartley.engines.tables.table import Kind, Table
 from hartley.errors import ColumnError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hartley.engines.dialects.dialect import Dialect
     from hartley.engines.maps.rules import Rule
 
 TINY = 1e-200
@@ -106,7 +107,7 @@ def coded_rows(table: Table, codings: Sequence[ColumnCoding], unit: str | None =
             rows = _join_places(rows, category_keys(table, coding), i)
     for i, coding in enumerate(codings):
         if coding.values is None:
-            code = _cell_code(rows[f"r{i}"], rules[i])
+            code = _cell_code(table.dialect, rows[f"r{i}"], rules[i])
         else:
             code = _category_code(rows, category_keys(table, coding), coding, i)
         codes[f"c{i}"] = code.cast(coding.integer)
@@ -121,7 +122,7 @@ def _with_numbers(rule: Rule) -> Rule:
     return replace(cuts, values=tuple(map(float, range(rule.levels))))
 
 
-def _cell_code(middle: Any, rule: Rule) -> Any:
+def _cell_code(dialect: Dialect, middle: Any, rule: Rule) -> Any:
     """Return the number of a cell: itself, or from the double nearest to the cell's middle.
 
     The middle lies half a cell from either edge and the sum below is off by less than a tenth of
@@ -132,7 +133,7 @@ def _cell_code(middle: Any, rule: Rule) -> Any:
     assert isinstance(rule, UniformCells)
     first, width, divisor, _ = rule.integers()
     place = middle * number(float(divisor)) - number(float(first))
-    return (place / number(float(width))).floor()
+    return dialect.divide(place, number(float(width))).floor()
 
 
 # --- sources ----------------------------------------------------------------------------------
@@ -209,14 +210,9 @@ def _days(table: Table, coding: ColumnCoding, column: Any) -> Any:
 
 
 def _is_zoned(table: Table, name: str) -> bool:
-    """Tell whether times carry a zone, or take that of the session, which Ibis does not say."""
-    column = table.expression[name]
-    zoned = column.type().timezone is not None or name in table.zoned
-    if zoned or table.engine != "pyspark":
-        return zoned
-    query = table.backend.compile(table.expression.select(name))
-    (field,) = spark_session(table.backend).sql(query).schema.fields
-    return str(field.dataType.typeName()) == "timestamp"
+    """Tell whether times carry a zone, or take that of the session."""
+    zoned = table.expression[name].type().timezone is not None or name in table.zoned
+    return zoned or table.dialect.takes_zone_of_session(table.expression, name)
 
 
 def _label(table: Table, coding: ColumnCoding) -> Any:
@@ -233,7 +229,7 @@ def _label(table: Table, coding: ColumnCoding) -> Any:
             raise _misfit(table, coding, "true and false", "list the values as the column has them")
         return ibis.cases((column, "true"), (~column, "false"))
     if table.texts is not None:  # what a file holds is text: 007 is not 7
-        return _bytes(table, table.texts[coding.column])
+        return table.dialect.text_bytes(table.texts[coding.column])
     if isinstance(example, int):
         if kind is Kind.INTEGER:
             return column.cast("string")
@@ -242,7 +238,7 @@ def _label(table: Table, coding: ColumnCoding) -> Any:
         return _whole_text(table, column)
     if kind is not Kind.TEXT or column.type().is_binary():
         raise _misfit(table, coding, "text", "list the values as the column has them")
-    return _bytes(table, column.cast("string"))
+    return table.dialect.text_bytes(column.cast("string"))
 
 
 def _whole_text(table: Table, column: Any) -> Any:
@@ -255,8 +251,9 @@ def _whole_text(table: Table, column: Any) -> Any:
         known, held = ~value.isnan(), value.between(number(-(2.0**63)), number(2.0**63 - 1024))
     else:
         value, known = column, column.notnull()
-        if table.engine == "postgres":  # whose decimals have a NaN, equal to itself
-            known &= value.cast("string") != "NaN"
+        nan = table.dialect.is_nan_decimal(value)
+        if nan is not None:
+            known &= ~nan
         wide = kind.precision is None or kind.precision - kind.scale > MOST_DIGITS
         held = value.between(-LARGEST_INTEGER, LARGEST_INTEGER) if wide else known
     small = null_unless(known & held, value)  # or it would not be cast
@@ -264,31 +261,6 @@ def _whole_text(table: Table, column: Any) -> Any:
     return ibis.cases(
         (whole, small.floor().cast("int64").cast("string")), (known, "no whole number")
     )
-
-
-def _bytes(table: Table, text: Any) -> Any:
-    """Return the bytes of a text in hexadecimal digits: a collation may take A for a."""
-    import ibis
-    import ibis.expr.datatypes as dt
-
-    if table.engine != "postgres":
-        signature = ((dt.string,), dt.string)
-        return ibis.udf.scalar.builtin(_stands_for_one, name="hex", signature=signature)(text)
-    to_bytes = ibis.udf.scalar.builtin(
-        _stands_for_two, name="convert_to", signature=((dt.string, dt.string), dt.binary)
-    )
-    encode = ibis.udf.scalar.builtin(
-        _stands_for_two, name="encode", signature=((dt.binary, dt.string), dt.string)
-    )
-    return encode(to_bytes(text, "UTF8"), "hex").upper()
-
-
-def _stands_for_one(_one: Any) -> Any:
-    """Stand for an engine's function of one argument."""
-
-
-def _stands_for_two(_one: Any, _other: Any) -> Any:
-    """Stand for an engine's function of two arguments."""
 
 
 def _misfit(table: Table, coding: ColumnCoding, wanted: str, hint: str) -> ColumnError:

@@ -3,30 +3,89 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.coded.coded_copy import CodedTable, FileState
 from hartley.engines.coded.coding import UNIT, UNKNOWN, coded_rows
-from hartley.engines.coded.copy_jobs import CopyJob, relation_of
-from hartley.engines.coded.row_sums import draw_seeds, read_sums
-from hartley.engines.coded.seals import sealed
-from hartley.engines.coded.stores import copy_rows, open_store
+from hartley.engines.coded.digests import draw_seeds, keeper, read_sums, row_sums_query, sealed
+from hartley.engines.dialects.copy_names import relation_of
+from hartley.engines.dialects.registry import EMBEDDED
 from hartley.engines.tables.failures import run
-from hartley.engines.tables.table import fetch_row
-from hartley.errors import ColumnError, InputError, TableError
+from hartley.errors import ColumnError, EngineError, InputError, TableError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from hartley.engines.coded.coded_copy import Owner, Store
     from hartley.engines.coded.coding import ColumnCoding
-    from hartley.engines.coded.copy_jobs import Place
+    from hartley.engines.coded.digests import Owner, RowSums, Seeds
+    from hartley.engines.dialects.dialect import Dialect, Place, Store
     from hartley.engines.tables.table import Table
 
 FORMAT = 1
+MARK = 12
+"""How much of the random name of a version the name of its copy holds."""
+SOME_MARK = rf"[0-9a-f]{{{MARK}}}"
+
+
+@dataclass(frozen=True)
+class CopyJob:
+    """What is to be copied, and what has to hold before the copy counts."""
+
+    table: Table
+    rows: Any
+    """The Ibis expression of the codes."""
+    codings: tuple[ColumnCoding, ...]
+    checks: Callable[[Store], str] = lambda _: ""
+    """Looks at the codes, refuses them or returns the note that is kept beside them."""
+    ledger: str = ""
+    """The random name of the ledger that the copy is made for, which an unfinished one carries."""
+    seeds: Seeds = field(default_factory=draw_seeds)
+    """Of the hashes by which the rows of table and copy are compared."""
+
+    @property
+    def source(self) -> Dialect:
+        """The dialect of the engine that holds the table."""
+        return self.table.dialect
+
+    @property
+    def integers(self) -> tuple[str, ...]:
+        """The narrowest type of every column of codes."""
+        return tuple(coding.integer for coding in self.codings)
+
+    def query(self) -> str:
+        """Return the statement that computes the codes."""
+        self.rows.limit(0).to_pyarrow()  # so that Ibis registers the lists of categories
+        return str(self.table.backend.compile(self.rows))
+
+    def check(self, copy: Store) -> str:
+        """Refuse codes that the schema does not allow, or return the note about them."""
+        return self.checks(copy)
+
+    def sums_query(self, relation: str, copy: Store) -> str:
+        """Return the statement that adds up the rows of the table, to be compared with a copy."""
+        portable = self.source is not copy.dialect
+        return row_sums_query(self.codings, relation, self.seeds, self.source, portable=portable)
+
+    def sums_of(self, copy: Store) -> RowSums:
+        """Add up the rows of a copy."""
+        portable = self.source is not copy.dialect
+        relation, dialect = relation_of(copy), copy.dialect
+        text = row_sums_query(self.codings, relation, self.seeds, dialect, portable=portable)
+        return read_sums([column[0].as_py() for column in copy.fetch(text).columns])
+
+    def compare(self, expected: Sequence[object], copy: Store) -> None:
+        """Refuse a copy that does not hold the rows that the coding statement gives."""
+        if self.sums_of(copy) != read_sums(expected):
+            raise EngineError(
+                f"The coded copy of {self.table.name} does not hold the rows that the engine "
+                f"{self.table.engine} coded, so nothing was recorded",
+                hint="if the table changed meanwhile, copy it again; else look at the engine with "
+                "hartley doctor",
+            )
 
 
 def code_table(  # noqa: PLR0913 - each is a promise of the schema, by its name
@@ -67,6 +126,8 @@ def code_table(  # noqa: PLR0913 - each is a promise of the schema, by its name
         >>> code_table(open_table({"age": [17, 30]}), [age]).rows
         2
     """
+    if not table.dialect.keeps_copies:
+        table.dialect.refuse_copies()
     sources = _states(table)  # before anything is read
     rows = coded_rows(table, codings, unit)
     if unit is not None:
@@ -81,14 +142,15 @@ def code_table(  # noqa: PLR0913 - each is a promise of the schema, by its name
 
     ledger = "" if owner is None else owner.ledger
     job = CopyJob(table, rows, tuple(codings), check, ledger)
-    store, note = run(table, lambda: copy_rows(job, place))
+    kept_by = table.dialect if place is None else keeper(place, table)
+    store, note = run(table, lambda: kept_by.make_copy(job, place))
     digest = watch = None
     if place is not None:
         if owner is not None:
             digest, watch = run(
                 table, lambda: sealed(place, codings, name, owner, table, fresh=True)
             )
-        store = store or open_store(place, table)[0]
+        store = store or kept_by.open_copy(place, table)[0]
     assert store is not None
     return CodedTable(tuple(codings), json.loads(note)["rows"], name, store, sources, digest, watch)
 
@@ -114,9 +176,9 @@ def open_coded(
     try:
         if owner is not None and version is not None:
             digest, watch = sealed(place, codings, version, owner, near)
-        store, content = open_store(place, near)
+        store, content = keeper(place, near).open_copy(place, near)
         note = json.loads(content)
-    except InputError:
+    except (InputError, EngineError):
         raise
     except Exception as error:  # noqa: BLE001 - every failure of an engine, in one sentence
         raise InputError(
@@ -162,12 +224,13 @@ def holds_rows_of(coded: CodedTable, table: Table, *, thorough: bool = False) ->
     if not thorough and table.paths and _states(table) == coded.sources:
         return True
     counted = run(table, table.expression.count().to_pyarrow).as_py()
-    if counted != coded.rows or not (thorough or table.engine == coded.engine == "duckdb"):
+    always = table.dialect is coded.dialect and coded.dialect.reads_whole_copies
+    if counted != coded.rows or not (thorough or always):
         return bool(counted == coded.rows)
-    job, seeds = CopyJob(table, coded_rows(table, coded.codings), coded.codings), draw_seeds()
-    text = run(table, lambda: job.sums_query(f"({job.query()})", seeds, coded.store))
-    expected = read_sums(run(table, lambda: fetch_row(table.backend, text)))
-    return job.sums_of(coded.store, seeds) == expected
+    job = CopyJob(table, coded_rows(table, coded.codings), coded.codings)
+    text = run(table, lambda: job.sums_query(f"({job.query()})", coded.store))
+    expected = read_sums(run(table, lambda: table.dialect.fetch_row(table.backend, text)))
+    return job.sums_of(coded.store) == expected
 
 
 def _states(table: Table) -> tuple[FileState, ...]:
@@ -180,6 +243,80 @@ def _described(codings: Sequence[ColumnCoding]) -> list[dict[str, Any]]:
     text: str = json.dumps([asdict(coding) for coding in codings], default=str)
     plain: list[dict[str, Any]] = json.loads(text)
     return plain
+
+
+# --- places -----------------------------------------------------------------------------------
+
+
+def is_database(place: Place | None) -> bool:
+    """Tell whether a place is a file of the embedded engine."""
+    return place is not None and EMBEDDED.claims(place)
+
+
+def is_file(place: Place, near: Table | None) -> bool:
+    """Tell whether a copy is a file, and not a table or folder of a server."""
+    return keeper(place, near).copies_are_files
+
+
+def holds_copy(place: Place, near: Table | None = None) -> bool:
+    """Tell whether a place holds a finished copy.
+
+    Args:
+        place: as it was given to ``code_table``.
+        near: a table on the server that would hold it.
+    """
+    return keeper(place, near).holds_copy(place, near)
+
+
+def drop_copy(place: Place, near: Table | None = None, *, seconds: int = 0) -> None:
+    """Remove a copy that nobody shall ask any more; who has a file open goes on reading it.
+
+    Args:
+        place: as it was given to ``code_table``.
+        near: a table on the server that holds it.
+        seconds: how long to wait for others who are reading a table, 0 for as long as it takes.
+    """
+    keeper(place, near).drop_copy(place, near, seconds=seconds)
+
+
+def place_of(place: Place, version: str, near: Table | None) -> str:
+    """Return the place of the copy of one version.
+
+    Example:
+        >>> place_of("copies/people.duckdb", "0123456789abcdef", None)
+        'copies/people.0123456789ab.duckdb'
+    """
+    return keeper(place, near).copy_place(place, version[:MARK])
+
+
+def marks_at(place: Place, near: Table | None) -> set[str]:
+    """Return the marks of all versions that have a copy at a place, finished or not."""
+    return keeper(place, near).copy_marks(place, near, SOME_MARK)
+
+
+def ledger_of(copy: Place, near: Table | None) -> str | None:
+    """Return the random name of the ledger that a copy was made for, None where it carries none."""
+    dialect = keeper(copy, near)
+    try:
+        name = dialect.copy_ledger(copy, near)
+        if name is None:
+            store, note = dialect.open_copy(copy, near)
+            store.close()
+            name = json.loads(note).get("ledger")
+    except Exception:  # noqa: BLE001 - not a copy of ours, or one that cannot be read
+        return None
+    return str(name) if name else None
+
+
+def unfinished_folders(place: Place, ledger: str) -> list[Path]:
+    """Return the folders in which copies for a ledger were begun and not finished."""
+    path = Path(place)
+    wanted = (
+        rf"\.{re.escape(path.stem)}\.{SOME_MARK}{re.escape(path.suffix)}\.{re.escape(ledger)}\."
+        r"[a-z0-9_]+\.part"
+    )
+    folder = path.absolute().parent
+    return [entry for entry in folder.iterdir() if re.fullmatch(wanted, entry.name)]
 
 
 # --- checks -----------------------------------------------------------------------------------
@@ -197,7 +334,7 @@ def _check_units(
         **{f"present{i}": rows[f"c{i}"].count() for i in public},
     )
     known = grouped[UNIT].notnull()
-    counted = {
+    aggregates = {
         "missing": known.ifelse(0, grouped.n).sum(),
         "crowded": (known & (grouped.n > most)).sum(),
     }
@@ -206,24 +343,24 @@ def _check_units(
         varied = (present > 0) & (
             (present < grouped.n) | (grouped[f"low{i}"] < grouped[f"high{i}"])
         )
-        counted[f"varied{i}"] = varied.sum()
-    found = run(table, grouped.aggregate(**counted).to_pyarrow).to_pylist()[0]
-    if found["missing"]:
+        aggregates[f"varied{i}"] = varied.sum()
+    counts = run(table, grouped.aggregate(**aggregates).to_pyarrow).to_pylist()[0]
+    if counts["missing"]:
         raise ColumnError(
-            f"The unit '{unit}' of {table.name} is missing in {_counted(found['missing'], 'row')}",
+            f"The unit '{unit}' of {table.name} is missing in {_counted(counts['missing'], 'row')}",
             hint="give every row a unit, or drop the rows",
         )
-    if found["crowded"]:
+    if counts["crowded"]:
         raise ColumnError(
             f"More than {_counted(most, 'row')} of {table.name} belong to one '{unit}' in "
-            f"{_counted(found['crowded'], 'case')}",
+            f"{_counted(counts['crowded'], 'case')}",
             hint="raise rows_per_unit, or keep fewer rows of them",
         )
     for i, column in public.items():
-        if found[f"varied{i}"]:
+        if counts[f"varied{i}"]:
             raise ColumnError(
                 f"The public column '{column}' of {table.name} varies within "
-                f"{_counted(found[f'varied{i}'], 'unit')}",
+                f"{_counted(counts[f'varied{i}'], 'unit')}",
                 hint="make it open or private, or give every unit one value",
             )
 
@@ -232,14 +369,14 @@ def _check_codes(
     table: Table, store: Store, codings: Sequence[ColumnCoding], max_rows: int | None
 ) -> int:
     """Refuse what the schema does not allow, seen in the codes, and return the number of rows."""
-    asked = ["count(*) AS n"]
+    aggregates = ["count(*) AS n"]
     for i in range(len(codings)):
         unknown = f"count(CASE WHEN c{i} = {UNKNOWN} THEN 1 END)"
-        asked += [f"count(c{i}) AS a{i}", f"{unknown} AS b{i}", f"max(c{i}) AS d{i}"]
-    fetched = store.fetch(f"SELECT {', '.join(asked)} FROM {relation_of(store)}")  # noqa: S608 - our own names
-    rows, *found = (column[0].as_py() for column in fetched.columns)
+        aggregates += [f"count(c{i}) AS a{i}", f"{unknown} AS b{i}", f"max(c{i}) AS d{i}"]
+    fetched = store.fetch(f"SELECT {', '.join(aggregates)} FROM {relation_of(store)}")  # noqa: S608 - our own names
+    rows, *counts = (column[0].as_py() for column in fetched.columns)
     for i, coding in enumerate(codings):
-        present, strange, largest = found[3 * i : 3 * i + 3]
+        present, strange, largest = counts[3 * i : 3 * i + 3]
         assert largest is None or largest < coding.points
         _refuse(
             table, coding, strange, "outside the values of the schema", "list them or add other"

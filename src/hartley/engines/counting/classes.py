@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.counting.pairs import Coding
-from hartley.engines.tables.streams import batches
+from hartley.engines.dialects.streams import batches
 from hartley.engines.tables.table import Kind
 from hartley.engines.tables.view import clean_column, keep_texts, run
 
@@ -41,11 +41,11 @@ def class_sizes(view: View) -> dict[int, int]:
     rows = view.expression
     classes = rows.group_by([rows[name] for name in rows.columns]).aggregate(size=rows.count())
     sizes = classes.group_by("size").aggregate(classes=classes.count()).order_by("size")
-    found = run(view.table, sizes.to_pyarrow)
+    grouped = run(view.table, sizes.to_pyarrow)
     return {
         int(size): int(number)
         for size, number in zip(
-            found.column("size").to_pylist(), found.column("classes").to_pylist(), strict=True
+            grouped.column("size").to_pylist(), grouped.column("classes").to_pylist(), strict=True
         )
     }
 
@@ -96,8 +96,8 @@ def first_row_with(table: Table, column: str, values: Sequence[Any]) -> int | No
             before += batch.num_rows
         return None
 
-    found: int | None = run(table, search)
-    return found
+    number: int | None = run(table, search)
+    return number
 
 
 WIDEST_DIGIT = 1024
@@ -178,7 +178,7 @@ def mixed_radix(view: View) -> Iterator[MixedRadix]:
         yield MixedRadix(view, rows, codings)
     finally:
         for name in made:
-            view.table.backend.con.execute(f'DROP TABLE IF EXISTS temp.main."{name}"')
+            view.dialect.drop_temporary(view.table.backend, name)
 
 
 def values_of(coding: Coding) -> list[Any]:

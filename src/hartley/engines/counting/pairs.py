@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.tables.streams import batches
+from hartley.engines.dialects.streams import batches
 from hartley.engines.tables.table import Kind
 from hartley.engines.tables.view import bin_numbers, run
 from hartley.errors import OptionError
@@ -28,8 +28,6 @@ WIDEST_CODE = 2**26
 """Integers spread over more than this many values are numbered by the engine instead."""
 
 BATCH = 1_000_000
-LEAST_MEMORY = 200
-"""Megabytes below which the engine cannot group a large table, even by spilling."""
 
 _serial = itertools.count()
 
@@ -80,7 +78,7 @@ class CodedRows:
         try:
             yield GroupedCodes(self._view.table.backend.create_table(name, obj=grouped, temp=True))
         finally:
-            _drop(self._view, name)
+            self._view.dialect.drop_temporary(self._view.table.backend, name)
 
 
 class GroupedCodes:
@@ -115,12 +113,12 @@ def coded_rows(
     released_at: Sequence[int],
     memory_limit: int | None = None,
 ) -> Iterator[CodedRows]:
-    """Turn both sides of a DuckDB table into integer codes, given the columns of each side.
+    """Turn both sides of a table into integer codes, given the columns of each side.
 
-    One column of integers that lie close together is its own code. Other values are numbered in
-    a temporary table and joined: exact, whatever their type.
+    For engines that code large tables. One column of integers that lie close together is its own
+    code. Other values are numbered in a temporary table and joined: exact, whatever their type.
     """
-    with _engine_limit(view, memory_limit):
+    with view.dialect.memory_limit(view.table.backend, memory_limit):
         rows, codings, made = view.expression, {}, []
         sides = {"secret": secret_at, "released": released_at}
         try:
@@ -140,7 +138,7 @@ def coded_rows(
             yield CodedRows(view, rows.select(**codes), codings["secret"], codings["released"])
         finally:
             for name in made:
-                _drop(view, name)
+                view.dialect.drop_temporary(view.table.backend, name)
 
 
 def parse_memory(limit: int | str | None) -> int | None:
@@ -164,11 +162,6 @@ def parse_memory(limit: int | str | None) -> int | None:
             f"The memory limit '{limit}' is not a size", hint="write for example 2GB or 500MB"
         )
     return size
-
-
-def _drop(view: View, name: str) -> None:
-    """Drop a temporary table of ours; Ibis 12 writes this statement without the name."""
-    view.table.backend.con.execute(f'DROP TABLE IF EXISTS temp.main."{name}"')
 
 
 def _grouped(rows: Any) -> Any:
@@ -228,20 +221,3 @@ def _stream(
         done += batch.num_rows
         if progress is not None:
             progress(done / max(total, 1))
-
-
-@contextmanager
-def _engine_limit(view: View, memory_limit: int | None) -> Iterator[None]:
-    """Hold the engine to a memory limit for a while."""
-    if memory_limit is None:
-        yield
-        return
-    connection = view.table.backend.con
-    (shown,) = connection.execute("SELECT current_setting('memory_limit')").fetchone()
-    size, unit = shown.split()
-    before = f"{float(size) + 0.05:.2f} {unit}"  # what is shown was cut after one decimal
-    connection.execute(f"SET memory_limit = '{max(memory_limit // 10**6, LEAST_MEMORY)}MB'")
-    try:
-        yield
-    finally:
-        connection.execute(f"SET memory_limit = '{before}'")

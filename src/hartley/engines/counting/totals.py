@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.maps.cells import as_doubles, clamp, floor
+from hartley.engines.maps.cells import as_doubles, clamp
 from hartley.engines.maps.formula import number
 from hartley.engines.maps.rules import Keep, range_of
 from hartley.engines.maps.unfit_values import (
@@ -15,7 +15,7 @@ from hartley.engines.maps.unfit_values import (
     column_counts,
     is_whole,
     outside,
-    refuse_met,
+    refuse_unfit,
 )
 from hartley.engines.tables.view import TINY, run
 from hartley.errors import ColumnError, OptionError, TableError
@@ -106,28 +106,28 @@ def exact_totals(
     rows = table.expression.select(
         **{f"v{i}": as_doubles(table, name) for i, name in enumerate(ranges)}
     )
-    asked: dict[str, Any] = {"rows": rows.count()}
+    aggregates: dict[str, Any] = {"rows": rows.count()}
     for i, (name, ends) in enumerate(ranges.items()):
         value, whole = rows[f"v{i}"], is_whole(table, name)
-        met = outside(value, range_of(Keep(name, *ends)) or (0.0, 0.0), whole=whole)
-        steps = _steps(value, grids[i], whole=whole)
-        asked |= {f"{what}{i}": found.sum() for what, found in met.items()}
-        asked |= {f"present{i}": steps.count(), f"steps{i}": steps.sum()}
-    found = run(table, rows.aggregate(**asked).to_pyarrow).to_pylist()[0]
-    if not found["rows"]:
+        unfit = outside(value, range_of(Keep(name, *ends)) or (0.0, 0.0), whole=whole)
+        steps = _steps(table, value, grids[i], whole=whole)
+        aggregates |= {f"{what}{i}": condition.sum() for what, condition in unfit.items()}
+        aggregates |= {f"present{i}": steps.count(), f"steps{i}": table.dialect.exact_sum(steps)}
+    row = run(table, rows.aggregate(**aggregates).to_pyarrow).to_pylist()[0]
+    if not row["rows"]:
         raise TableError(f"{table.name} has no rows", hint="pass a table with at least one row")
     totals = {}
     for i, (name, grid) in enumerate(zip(ranges, grids, strict=True)):
-        counts, present = column_counts(found, i, name), int(found[f"present{i}"])
-        refuse_met(Keep(name), counts, strict=strict)
+        counts, present = column_counts(row, i, name), int(row[f"present{i}"])
+        refuse_unfit(Keep(name), counts, strict=strict)
         if not present:
             raise ColumnError(
                 f"Column '{name}' of {table.name} holds nothing but missing values",
                 hint="choose another column",
             )
-        total = int(found[f"steps{i}"]) * grid.step
+        total = int(row[f"steps{i}"]) * grid.step
         totals[name] = ColumnTotal(counts, present, total, grid.step)
-    return int(found["rows"]), totals
+    return int(row["rows"]), totals
 
 
 def _grid(name: str, low: Fraction, high: Fraction) -> Grid:
@@ -139,9 +139,9 @@ def _grid(name: str, low: Fraction, high: Fraction) -> Grid:
     return grid
 
 
-def _steps(value: Any, grid: Grid, *, whole: bool) -> Any:
-    """Return numbers as integers of steps, in a type whose sum no engine cuts off."""
+def _steps(table: Table, value: Any, grid: Grid, *, whole: bool) -> Any:
+    """Return numbers as integers of steps."""
     inside = clamp(value, float(grid.low), float(grid.high), whole=whole)
     if grid.shift < 0:  # PostgreSQL refuses a product that is too small for a double
         inside = (inside.abs() < number(TINY)).ifelse(number(0.0), inside)
-    return floor(inside * number(2.0**grid.shift)).cast("int64").cast("decimal(18, 0)")
+    return table.dialect.floor(inside * number(2.0**grid.shift)).cast("int64")

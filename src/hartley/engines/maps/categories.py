@@ -1,4 +1,4 @@
-"""The lists that the embedded engine searches instead of nested cases, at which it is slow."""
+"""Labels of categories: nested cases, or lists on engines that are quicker at searching them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from hartley.engines.tables.table import Kind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hartley.engines.dialects.dialect import Dialect
     from hartley.engines.maps.cells import Steps
     from hartley.engines.maps.rules import Rule
     from hartley.engines.tables.table import Table
 
 
 MOST_COMPARED = 32
-"""More values than this are searched in a list on the embedded engine, which is slow at cases."""
+"""More values than this are searched in a list, on engines that are slow at cases."""
 
 
 def label_steps(table: Table, rule: Lookup, value: str, result: str) -> Steps:
@@ -43,7 +44,7 @@ def label_steps(table: Table, rule: Lookup, value: str, result: str) -> Steps:
     if not lists:
         return look_up_steps(rule, value, result)
     if "keys" in lists:
-        return search_label_steps(rule, value, result)
+        return search_label_steps(table.dialect, rule, value, result)
     return index_steps(rule, value, result)
 
 
@@ -54,7 +55,7 @@ def label_lists(table: Table, rule: Lookup) -> dict[str, Sequence[Any]]:
     the label of each and, of numbers, the starts of the buckets of a grid. Text is ordered by code
     points here and by its bytes on the engine, which is the same.
     """
-    if table.engine != "duckdb" or len(rule.groups) <= MOST_COMPARED:
+    if not table.dialect.searches_lists or len(rule.groups) <= MOST_COMPARED:
         return {}
     pairs: list[Any] = sorted(rule.groups)
     keys, labels = zip(*pairs, strict=True)
@@ -74,8 +75,8 @@ def look_up_steps(rule: Lookup, value: str, result: str) -> Steps:
     for key, label in rule.groups:
         members.setdefault(label, []).append(key)
     cases = [(rows[value].isin(keys), _literal(label)) for label, keys in members.items()]
-    found = rows[value].isin([key for key, _ in rule.groups])
-    yield _labelled(rule, rows[value], result, cases, found)
+    is_listed = rows[value].isin([key for key, _ in rule.groups])
+    yield _labelled(rule, rows[value], result, cases, is_listed)
 
 
 def index_steps(rule: Lookup, value: str, result: str) -> Steps:
@@ -87,23 +88,23 @@ def index_steps(rule: Lookup, value: str, result: str) -> Steps:
     low, high = min(key for key, _ in pairs), max(key for key, _ in pairs)
     label, within = f"{result}_label", rows[value].between(low, high)
     item = list_item(type_of(rule.labels[0]))
-    found = item(
+    listed_label = item(
         rows[f"{result}_labels"], rows[value].cast("int64") - ibis.literal(low - 1, "int64")
     )
     if high - low + 1 == len(pairs):
-        yield _labelled(rule, rows[value], result, [(within, found)], within)
+        yield _labelled(rule, rows[value], result, [(within, listed_label)], within)
         return
-    rows = yield {label: null_unless(within, found)}
+    rows = yield {label: null_unless(within, listed_label)}
     known = rows[label].notnull()
     yield _labelled(rule, rows[value], result, [(known, rows[label])], known)
 
 
-def search_label_steps(rule: Lookup, value: str, result: str) -> Steps:
+def search_label_steps(dialect: Dialect, rule: Lookup, value: str, result: str) -> Steps:
     """Label the values by a search in a sorted list of them, ``_keys``."""
     import ibis
 
     keys, labels, starts = (f"{result}_{name}" for name in ("keys", "labels", "starts"))
-    at, found, label = f"{result}_at", f"{result}_found", f"{result}_label"
+    at, hit, label = f"{result}_at", f"{result}_found", f"{result}_label"
     kind = "string" if isinstance(rule.groups[0][0], str) else "float64"
     if kind == "string":
         rows = yield {at: ibis.literal(1, type="int64")}
@@ -112,12 +113,12 @@ def search_label_steps(rule: Lookup, value: str, result: str) -> Steps:
         edges, near = number_edges(rule), f"{result}_near"
         rows = yield {}
         rows = yield {near: clamp(rows[value].cast(kind), edges[0], edges[-1])}
-        rows = yield from locate_steps(rows, Grid.over(edges), (near, keys, starts), at)
+        rows = yield from locate_steps(dialect, rows, Grid.over(edges), (near, keys, starts), at)
     rows = yield {
-        found: list_item(kind)(rows[keys], rows[at]) == rows[value].cast(kind),
+        hit: list_item(kind)(rows[keys], rows[at]) == rows[value].cast(kind),
         label: list_item(type_of(rule.labels[0]))(rows[labels], rows[at]),
     }
-    yield _labelled(rule, rows[value], result, [(rows[found], rows[label])], rows[found])
+    yield _labelled(rule, rows[value], result, [(rows[hit], rows[label])], rows[hit])
 
 
 def number_edges(rule: Lookup) -> list[float]:
@@ -138,14 +139,14 @@ def type_of(item: object) -> str:
 
 
 def _labelled(
-    rule: Lookup, value: Any, result: str, cases: list[tuple[Any, Any]], found: Any
+    rule: Lookup, value: Any, result: str, cases: list[tuple[Any, Any]], is_listed: Any
 ) -> dict[str, Any]:
     import ibis
 
     others = [] if rule.other is None else [(value.notnull(), _literal(rule.other))]
     return {
         result: ibis.cases(*cases, *others),
-        f"{result}_unknown": value.notnull() & ~found,
+        f"{result}_unknown": value.notnull() & ~is_listed,
     }
 
 

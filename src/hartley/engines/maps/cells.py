@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from hartley.engines.dialects.dialect import builtin
 from hartley.engines.maps.formula import null_unless, number
 from hartley.engines.maps.rules import UniformCells
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
+    from hartley.engines.dialects.dialect import Dialect
     from hartley.engines.maps.rules import CutCells
     from hartley.engines.tables.table import Table
 
@@ -22,31 +24,22 @@ if TYPE_CHECKING:
     """Each step names new columns and receives the rows that have them."""
 
 MOST_NESTED = 4
-"""More cells than this are searched in lists on the embedded engine."""
+"""More cells than this are searched in lists on engines that search lists."""
 
 MOST_BUCKETS = 2**12
-"""The finest grid: the embedded engine pays for the length of a list."""
-
-
-MOST_EXACT_DIGITS = 15
-"""The embedded engine divides decimals of more digits than this with two roundings."""
+"""The finest grid: an engine pays for the length of a list."""
 
 
 def as_doubles(table: Table, name: str) -> Any:
     """Return a column as doubles, each the nearest one."""
-    column = table.expression[name]
-    dtype = column.type()
-    digits = (dtype.precision or math.inf) if dtype.is_decimal() else 0
-    if table.engine == "duckdb" and digits > MOST_EXACT_DIGITS:
-        column = column.cast("string")
-    return column.cast("float64")
+    return table.dialect.as_doubles(table.expression[name])
 
 
 def clamp(value: Any, low: float, high: float, *, whole: bool = False) -> Any:
     """Return a number moved into a range; NULL stays NULL and NaN becomes it.
 
-    NaN is never found by a comparison: the embedded engine answers one from the statistics of a
-    Parquet file where it can, and those leave NaN out.
+    NaN is never found by a comparison: DuckDB answers one from the statistics of a Parquet file
+    where it can, and those leave NaN out.
 
     Args:
         value: the column.
@@ -64,7 +57,7 @@ def clamp(value: Any, low: float, high: float, *, whole: bool = False) -> Any:
     )
 
 
-def uniform_steps(cells: UniformCells, value: str, result: str) -> Steps:
+def uniform_steps(dialect: Dialect, cells: UniformCells, value: str, result: str) -> Steps:
     """Guess the cell by one product and one sum, then correct the guess by one comparison.
 
     With every integer up to 2^48 the sum below is off by less than 0.19 of a cell, rounded edges
@@ -72,6 +65,7 @@ def uniform_steps(cells: UniformCells, value: str, result: str) -> Steps:
     correctly rounded quotient of integers that a double holds exactly.
 
     Args:
+        dialect: of the engine, which divides and rounds down.
         cells: the cells.
         value: the column with the values, clamped to below the last edge.
         result: the column to name.
@@ -86,10 +80,11 @@ def uniform_steps(cells: UniformCells, value: str, result: str) -> Steps:
         float(Fraction(1, 4) - Fraction(first, width))
     )
     edge = f"{result}_edge"
-    rows = yield {edge: floor(guess) * number(float(width)) + number(float(first))}
-    quotient = rows[edge] if divisor == 1 else rows[edge] / number(float(divisor))
+    rows = yield {edge: dialect.floor(guess) * number(float(width)) + number(float(first))}
+    quotient = rows[edge] if divisor == 1 else dialect.divide(rows[edge], number(float(divisor)))
     offset = _either(rows[value] < quotient, -float(width), float(width))
-    yield {result: (rows[edge] + rows[edge] + offset) / number(float(2 * divisor))}
+    doubled = rows[edge] + rows[edge] + offset
+    yield {result: dialect.divide(doubled, number(float(2 * divisor)))}
 
 
 def compare_steps(
@@ -190,19 +185,19 @@ def cell_steps(table: Table, rule: UniformCells | CutCells, value: str, result: 
         result: the column to name.
     """
     if isinstance(rule, UniformCells):
-        return uniform_steps(rule, value, result)
+        return uniform_steps(table.dialect, rule, value, result)
     edges = [float(edge) for edge in rule.edges]
     lists = cut_lists(table, rule)
     if "limits" in lists:
-        return grid_steps(Grid.over(edges), value, result)
+        return grid_steps(table.dialect, Grid.over(edges), value, result)
     if lists:
-        return search_cell_steps(Grid.over(edges), value, result)
+        return search_cell_steps(table.dialect, Grid.over(edges), value, result)
     return compare_steps(edges, rule.values, value, result)
 
 
 def cut_lists(table: Table, rule: CutCells) -> dict[str, Sequence[Any]]:
     """Return the lists in which cells are looked up, by name; none where cases are quicker."""
-    if table.engine != "duckdb" or len(rule.values) <= MOST_NESTED:
+    if not table.dialect.searches_lists or len(rule.values) <= MOST_NESTED:
         return {}
     edges = [float(edge) for edge in rule.edges]
     grid = Grid.over(edges)
@@ -216,10 +211,11 @@ def below_last(cells: UniformCells) -> float:
     return math.nextafter(high, -math.inf) if low < high else high
 
 
-def grid_steps(grid: Grid, value: str, result: str) -> Steps:
+def grid_steps(dialect: Dialect, grid: Grid, value: str, result: str) -> Steps:
     """Find a cell by its bucket and a comparison with the one edge there.
 
     Args:
+        dialect: of the engine.
         grid: a grid that parts all edges.
         value: the column with the values, within the edges.
         result: the column to name; with ``_limits``, ``_below`` and ``_above`` appended, the
@@ -229,17 +225,18 @@ def grid_steps(grid: Grid, value: str, result: str) -> Steps:
 
     at, item = f"{result}_at", list_item("float64")
     rows = yield {}
-    rows = yield {at: _bucket(rows[value], grid)}
+    rows = yield {at: _bucket(dialect, rows[value], grid)}
     limit, low, high = (
         item(rows[f"{result}_{name}"], rows[at]) for name in ("limits", "below", "above")
     )
     yield {result: ibis.ifelse(rows[value] >= limit, high, low)}
 
 
-def search_cell_steps(grid: Grid, value: str, result: str) -> Steps:
+def search_cell_steps(dialect: Dialect, grid: Grid, value: str, result: str) -> Steps:
     """Find a cell by its bucket and a search among the edges there.
 
     Args:
+        dialect: of the engine.
         grid: the grid over the edges.
         value: the column with the values, within the edges.
         result: the column to name; with ``_keys``, ``_values`` and ``_starts`` appended, the
@@ -248,23 +245,24 @@ def search_cell_steps(grid: Grid, value: str, result: str) -> Steps:
     at = f"{result}_at"
     rows = yield {}
     columns = value, f"{result}_keys", f"{result}_starts"
-    rows = yield from locate_steps(rows, grid, columns, at)
+    rows = yield from locate_steps(dialect, rows, grid, columns, at)
     yield {result: list_item("float64")(rows[f"{result}_values"], rows[at])}
 
 
 def locate_steps(
-    rows: Any, grid: Grid, columns: tuple[str, str, str], at: str
+    dialect: Dialect, rows: Any, grid: Grid, columns: tuple[str, str, str], at: str
 ) -> Generator[dict[str, Any], Any, Any]:
     """Name a position, from 1: that of the last lower edge that is not above a value.
 
     Args:
+        dialect: of the engine.
         rows: the rows.
         grid: the grid over the edges.
         columns: the columns with the value, with the list of lower edges and with the starts.
         at: the column to name.
     """
     value, keys, starts = columns
-    rows = yield {at: list_item("int64")(rows[starts], _bucket(rows[value], grid))}
+    rows = yield {at: list_item("int64")(rows[starts], _bucket(dialect, rows[value], grid))}
     rows = yield from search_steps(rows, grid.most, "float64", (value, keys, at))
     return rows
 
@@ -291,35 +289,14 @@ def search_steps(
     return rows
 
 
-def _bucket(value: Any, grid: Grid) -> Any:
+def _bucket(dialect: Dialect, value: Any, grid: Grid) -> Any:
     """Return the position of the bucket of a number, from 1."""
-    return floor(value * number(grid.slope) + number(grid.shift)).cast("int64") + 1
+    return dialect.floor(value * number(grid.slope) + number(grid.shift)).cast("int64") + 1
 
 
 def list_item(kind: str) -> Any:
-    """Return the embedded engine's own access to a list, which counts from 1."""
-    import ibis
-    import ibis.expr.datatypes as dt
-
-    types = (dt.Array(dt.dtype(kind)), dt.int64), dt.dtype(kind)
-    return ibis.udf.scalar.builtin(_list_extract, name="list_extract", signature=types)
-
-
-def _list_extract(items: Any, position: Any) -> Any:
-    """Stand for the engine's function of this name."""
-
-
-def _stand_in(value: Any) -> Any:
-    """Stand for a function of the engine."""
-
-
-def floor(value: Any) -> Any:
-    """Round down without Ibis's detour over integers."""
-    import ibis
-    import ibis.expr.datatypes as dt
-
-    types = (dt.float64,), dt.float64
-    return ibis.udf.scalar.builtin(_stand_in, name="floor", signature=types)(value)
+    """Return the access to a list, which counts from 1, of an engine that searches lists."""
+    return builtin("list_extract", (f"array<{kind}>", "int64"), kind)
 
 
 def _either(condition: Any, one: float, other: float) -> Any:

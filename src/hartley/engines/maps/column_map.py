@@ -26,7 +26,7 @@ from hartley.engines.maps.unfit_values import (
     column_counts,
     is_whole,
     measured,
-    refuse_met,
+    refuse_unfit,
     trees_of,
 )
 from hartley.engines.tables.failures import run
@@ -76,15 +76,15 @@ class MappedTable:
     def counts(self) -> MapCounts:
         """What the map meets, found by one query; refused where that may not be released."""
         counted = measured(self.table, self.rows, self.rules, self.read)
-        found = run(self.table, self.rows.aggregate(**counted).to_pyarrow).to_pylist()[0]
-        if not found["rows"]:
+        row = run(self.table, self.rows.aggregate(**counted).to_pyarrow).to_pylist()[0]
+        if not row["rows"]:
             raise TableError(
                 f"{self.table.name} has no rows", hint="pass a table with at least one row"
             )
-        columns = tuple(column_counts(found, i, rule.column) for i, rule in enumerate(self.rules))
-        for rule, met in zip(self.rules, columns, strict=True):
-            refuse_met(rule, met, strict=self.strict)
-        return MapCounts(int(found["rows"]), columns)
+        columns = tuple(column_counts(row, i, rule.column) for i, rule in enumerate(self.rules))
+        for rule, counts in zip(self.rules, columns, strict=True):
+            refuse_unfit(rule, counts, strict=self.strict)
+        return MapCounts(int(row["rows"]), columns)
 
 
 def apply_map(
@@ -203,7 +203,7 @@ def _steps(table: Table, i: int, rule: Rule, held: Mapping[str, str]) -> Steps:
     elif isinstance(rule, Lookup):
         steps = label_steps(table, rule, value, result)
     elif isinstance(rule, Formula):
-        steps = formula_steps(rule.tree, held, prefix=result)
+        steps = formula_steps(table.dialect, rule.tree, held, prefix=result)
     elif isinstance(rule, Quantized):
         steps = _query_steps(table, i, rule, held)
     else:
@@ -214,7 +214,7 @@ def _steps(table: Table, i: int, rule: Rule, held: Mapping[str, str]) -> Steps:
 def _query_steps(table: Table, i: int, rule: Quantized, held: Mapping[str, str]) -> Steps:
     """Compute a query, clamp what comes out and put it into cells."""
     answer, value = f"q{i}", f"c{i}"
-    rows = yield from formula_steps(rule.tree, held, prefix=answer)
+    rows = yield from formula_steps(table.dialect, rule.tree, held, prefix=answer)
     high = below_last(rule.cells) if isinstance(rule.cells, UniformCells) else float(rule.high)
     yield {value: clamp(rows[answer], float(rule.low), high, whole=True)}
     yield from cell_steps(table, rule.cells, value, f"r{i}")

@@ -20,6 +20,8 @@ from hartley.exact import parse_number
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
+    from hartley.engines.dialects.dialect import Dialect
+
 Tree: TypeAlias = tuple[Any, ...]
 """Nested tuples of plain values."""
 
@@ -91,7 +93,7 @@ def names_of(tree: Tree) -> tuple[str, ...]:
 
 
 def formula_steps(
-    tree: Tree, inputs: Mapping[str, str], *, prefix: str
+    dialect: Dialect, tree: Tree, inputs: Mapping[str, str], *, prefix: str
 ) -> Generator[dict[str, Any], Any, Any]:
     """Compute a formula step by step; each part that is used twice is computed once.
 
@@ -100,6 +102,7 @@ def formula_steps(
     them. The last step names the column ``prefix`` itself.
 
     Args:
+        dialect: of the engine, which divides.
         tree: the formula.
         inputs: for every column that it names, the column of the rows that holds its value.
         prefix: how the names of the new columns begin.
@@ -108,9 +111,9 @@ def formula_steps(
     rows = yield {}
     for level, group in enumerate(_levels(tree)):
         names = {part: f"{prefix}_{level}_{i}" for i, part in enumerate(group)}
-        rows = yield {name: _value(part, rows, known) for part, name in names.items()}
+        rows = yield {name: _value(dialect, part, rows, known) for part, name in names.items()}
         known |= names
-    result = _value(tree, rows, known)
+    result = _value(dialect, tree, rows, known)
     return (yield {prefix: null_unless(result.abs() <= number(LARGEST), result)})
 
 
@@ -216,22 +219,26 @@ def _levels(tree: Tree) -> Iterator[list[Tree]]:
 # --- execution --------------------------------------------------------------------------------
 
 
-def _value(tree: Tree, rows: Any, known: Mapping[Tree, str]) -> Any:
+def _value(dialect: Dialect, tree: Tree, rows: Any, known: Mapping[Tree, str]) -> Any:
     """Return a part of a formula as an expression over the rows."""
     operation = tree[0]
     if tree in known or operation == "const":
         return rows[known[tree]] if tree in known else number(_constant(tree))
-    operands = [_value(part, rows, known) for part in _parts(tree)]
+    operands = [_value(dialect, part, rows, known) for part in _parts(tree)]
     if operation == "if":
         holds, then, otherwise = operands
-        needed = [_value(part, rows, known) for part in _sources(tree[1]) if part != tree[3]]
+        sources = [part for part in _sources(tree[1]) if part != tree[3]]
+        needed = [_value(dialect, part, rows, known) for part in sources]
         return _choose(holds, then, otherwise, needed)
     if operation in ("min", "max"):
         return _extreme(operation, *operands, constant=tree[2][0] == "const")
     if operation == "pow":
         return _power(operands[0], tree[2])
-    plain = "quotient" if _divides_by_constant(tree) else operation
-    return _OPERATIONS[plain](*operands)
+    if operation == "/":
+        dividend, divisor = operands
+        safe = divisor if _divides_by_constant(tree) else divisor.nullif(number(0.0))
+        return dialect.divide(dividend, safe)
+    return _OPERATIONS[operation](*operands)
 
 
 def _constant(tree: Tree) -> float:
@@ -272,8 +279,6 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "+": lambda one, other: one + other,
     "-": lambda one, other: one - other,
     "*": lambda one, other: one * other,
-    "quotient": lambda one, other: one / other,
-    "/": lambda one, other: one / other.nullif(number(0.0)),
     "neg": lambda one: -one,
     "abs": lambda one: one.abs(),
     "sqrt": lambda one: null_unless(one >= number(0.0), one).sqrt(),

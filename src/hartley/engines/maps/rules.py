@@ -188,8 +188,8 @@ class Lookup:
     @property
     def labels(self) -> tuple[object, ...]:
         """Everything that can be released, in the order of its first appearance."""
-        found = [label for _, label in self.groups]
-        return tuple(dict.fromkeys([*found, *([] if self.other is None else [self.other])]))
+        named = [label for _, label in self.groups]
+        return tuple(dict.fromkeys([*named, *([] if self.other is None else [self.other])]))
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.maps.cells import as_doubles, floor
+from hartley.engines.maps.cells import as_doubles
 from hartley.engines.maps.formula import number
 from hartley.engines.tables.view import run
 
 if TYPE_CHECKING:
+    from hartley.engines.dialects.dialect import Dialect
     from hartley.engines.tables.table import Table
 
 DECIMALS, BINARY_DIGITS = 10**14, 2**46
@@ -69,16 +70,20 @@ def look_for_step(table: Table, name: str, low: Fraction, high: Fraction) -> Ste
         StepEvidence(inside=3, rounded=3, repeated=0)
     """
     values = _inside(table, name, low, high)
-    on_step = functools.reduce(operator.or_, _on_steps(values.x, max(abs(low), abs(high))))
-    asked = values.aggregate(
-        inside=values.count(), rounded=on_step.sum(), different=values.x.nunique()
+    on_step = functools.reduce(
+        operator.or_, _on_steps(table.dialect, values.x, max(abs(low), abs(high)))
     )
-    found = run(table, asked.to_pyarrow).to_pylist()[0]
-    inside = int(found["inside"])
+    query = values.aggregate(
+        inside=values.count(),
+        rounded=on_step.sum(),
+        different=table.dialect.count_distinct(values.x),
+    )
+    row = run(table, query.to_pyarrow).to_pylist()[0]
+    inside = int(row["inside"])
     return StepEvidence(
         inside=inside,
-        rounded=int(found["rounded"] or 0),
-        repeated=inside - int(found["different"]),
+        rounded=int(row["rounded"] or 0),
+        repeated=inside - int(row["different"]),
     )
 
 
@@ -107,8 +112,9 @@ def lie_on_lattice(table: Table, name: str, low: Fraction, high: Fraction) -> bo
     if different < 4 or least is None or least * LATTICE_STEPS < max(abs(low), abs(high)):
         return False
     values = _inside(table, name, low, high).distinct()
-    steps = (values.x - number(first)) / number(least / PARTS)
-    on_lattice = (steps - floor(steps + number(0.5))).abs() <= number(TOLERANCE)
+    dialect = table.dialect
+    steps = dialect.divide(values.x - number(first), number(least / PARTS))
+    on_lattice = (steps - dialect.floor(steps + number(0.5))).abs() <= number(TOLERANCE)
     fitting = int(run(table, values.filter(on_lattice).count().to_pyarrow).as_py())
     return 10 * (fitting - 2) >= 9 * (different - 2)
 
@@ -123,25 +129,23 @@ def count_at_ends(table: Table, name: str, low: Fraction, high: Fraction) -> tup
     """
     values = table.expression.select(x=as_doubles(table, name))
     values = values.filter(values.x.notnull(), ~values.x.isnan())
-    asked = values.aggregate(
+    query = values.aggregate(
         below=(values.x <= number(float(low))).sum(), above=(values.x >= number(float(high))).sum()
     )
-    found = run(table, asked.to_pyarrow).to_pylist()[0]
-    return int(found["below"] or 0), int(found["above"] or 0)
+    row = run(table, query.to_pyarrow).to_pylist()[0]
+    return int(row["below"] or 0), int(row["above"] or 0)
 
 
 def _spacing(
     table: Table, name: str, low: Fraction, high: Fraction
 ) -> tuple[int, float, float | None]:
     """Return how many different numbers there are, the first, and the least distance."""
-    import ibis
-
-    ordered = _inside(table, name, low, high).distinct()
-    distance = ordered.x - ordered.x.lag().over(ibis.window(order_by=ordered.x))
-    apart = ordered.mutate(d=distance)
-    asked = apart.aggregate(different=apart.count(), first=apart.x.min(), least=apart.d.min())
-    found = run(table, asked.to_pyarrow).to_pylist()[0]
-    return int(found["different"]), float(found["first"] or 0.0), found["least"]
+    different = _inside(table, name, low, high).distinct()
+    paired = table.dialect.with_previous(different, "x", "previous")
+    apart = paired.mutate(d=paired.x - paired.previous)
+    query = apart.aggregate(different=apart.count(), first=apart.x.min(), least=apart.d.min())
+    row = run(table, query.to_pyarrow).to_pylist()[0]
+    return int(row["different"]), float(row["first"] or 0.0), row["least"]
 
 
 def _inside(table: Table, name: str, low: Fraction, high: Fraction) -> Any:
@@ -156,16 +160,16 @@ def _inside(table: Table, name: str, low: Fraction, high: Fraction) -> Any:
     )
 
 
-def _on_steps(value: Any, largest: Fraction) -> list[Any]:
+def _on_steps(dialect: Dialect, value: Any, largest: Fraction) -> list[Any]:
     """Return the conditions that a number is a decimal, or a binary fraction, of few digits."""
     tens, twos = _exponent(largest, 10, DECIMALS), _exponent(largest, 2, BINARY_DIGITS)
     half, scale = number(0.5), number(10.0 ** abs(tens))
     if tens >= 0:
-        decimal = floor(value * scale + half) / scale == value
+        decimal = dialect.divide(dialect.floor(value * scale + half), scale) == value
     else:
-        decimal = floor(value / scale + half) * scale == value
+        decimal = dialect.floor(dialect.divide(value, scale) + half) * scale == value
     binary = value * number(2.0**twos)
-    return [decimal, floor(binary) == binary]
+    return [decimal, dialect.floor(binary) == binary]
 
 
 def _exponent(largest: Fraction, base: int, most: int) -> int:

@@ -78,20 +78,20 @@ def measured(
     counted: dict[str, Any] = {"rows": rows.count()}
     for i, rule in enumerate(rules):
         if isinstance(rule, Quantized):
-            met = _met_by_query(rows, i, rule, read)
+            unfit = _unfit_by_query(rows, i, rule, read)
         else:
-            met = _met(table, rows, i, rule)
-        counted |= {f"{what}{i}": found.sum() for what, found in met.items()}
+            unfit = _unfit(table, rows, i, rule)
+        counted |= {f"{what}{i}": condition.sum() for what, condition in unfit.items()}
     return counted
 
 
-def column_counts(found: Mapping[str, Any], i: int, column: str) -> ColumnCounts:
+def column_counts(row: Mapping[str, Any], i: int, column: str) -> ColumnCounts:
     """Return what was counted of a rule; what was not counted of it is nothing."""
     kinds = [field.name for field in fields(ColumnCounts)[1:]]
-    return ColumnCounts(column, *(int(found.get(f"{kind}{i}") or 0) for kind in kinds))
+    return ColumnCounts(column, *(int(row.get(f"{kind}{i}") or 0) for kind in kinds))
 
 
-def _met(table: Table, rows: Any, i: int, rule: Rule) -> dict[str, Any]:
+def _unfit(table: Table, rows: Any, i: int, rule: Rule) -> dict[str, Any]:
     value = rows[f"v{i}"]
     if isinstance(rule, Lookup):
         return {"missing": value.isnull(), "unknown": rows[f"r{i}_unknown"]}
@@ -101,14 +101,14 @@ def _met(table: Table, rows: Any, i: int, rule: Rule) -> dict[str, Any]:
     return outside(value, ends, whole=is_whole(table, rule.column))
 
 
-def _met_by_query(rows: Any, i: int, rule: Quantized, read: Mapping[str, Read]) -> dict[str, Any]:
+def _unfit_by_query(rows: Any, i: int, rule: Quantized, read: Mapping[str, Read]) -> dict[str, Any]:
     """Look at the columns of a query; at its value only where a column declares no range.
 
     Of columns within their ranges the value can lie outside by rounding alone.
     """
-    met: dict[str, list[Any]] = {"missing": [], "below": [], "above": []}
+    unfit: dict[str, list[Any]] = {"missing": [], "below": [], "above": []}
     columns = [read[name] for name in names_of(rule.tree)]
-    found = [
+    per_column = [
         missing(rows[column.held], whole=column.whole)
         if column.ends is None
         else outside(rows[column.held], column.ends, whole=column.whole)
@@ -117,11 +117,11 @@ def _met_by_query(rows: Any, i: int, rule: Quantized, read: Mapping[str, Read]) 
     if any(column.ends is None for column in columns):
         ends = float(rule.low), float(rule.high)
         answer = outside(rows[f"q{i}"], ends, whole=True)
-        found.append({what: answer[what] for what in ("below", "above")})
-    for one in found:
-        for what, holds in one.items():
-            met[what].append(holds)
-    joined = {what: functools.reduce(operator.or_, holds) for what, holds in met.items() if holds}
+        per_column.append({what: answer[what] for what in ("below", "above")})
+    for conditions in per_column:
+        for what, holds in conditions.items():
+            unfit[what].append(holds)
+    joined = {what: functools.reduce(operator.or_, holds) for what, holds in unfit.items() if holds}
     return {
         what: holds if what == "missing" else holds & ~joined["missing"]
         for what, holds in joined.items()
@@ -147,7 +147,7 @@ def is_whole(table: Table, name: str) -> bool:
     return table.kind(name) is Kind.INTEGER
 
 
-def refuse_met(rule: Rule, counted: ColumnCounts, *, strict: bool) -> None:
+def refuse_unfit(rule: Rule, counted: ColumnCounts, *, strict: bool) -> None:
     """Refuse what a strict map, or groups without a label for others, may not release."""
     outside = counted.below + counted.above
     refused = [

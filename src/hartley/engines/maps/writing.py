@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import errno
-import os
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.dialects.embedded import stop
+from hartley.engines.dialects.failures import full_disk, lack_of_room
+from hartley.engines.dialects.streams import declared_types
 from hartley.engines.maps.rules import Formula, Quantized
-from hartley.engines.maps.unfit_values import MapCounts, refuse_met
-from hartley.engines.tables.failures import lack_of_room
-from hartley.engines.tables.streams import batches, declared_types
+from hartley.engines.maps.unfit_values import MapCounts, refuse_unfit
 from hartley.errors import EngineError, HartleyError, OptionError
 from hartley.files import whole_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    import os
+    from collections.abc import Callable, Iterable, Mapping
 
     from hartley.engines.maps.column_map import MappedTable
 
@@ -65,9 +62,6 @@ FORMULA = r"\A('*[=+\-@\t\n\r])"
 """How a text begins that a spreadsheet computes, or that is quoted already."""
 CHUNK = 1_000_000
 """Rows that are fetched, changed and written at a time."""
-UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-BYTES_PER_THREAD = 400_000_000
-"""What the embedded engine may use of memory to write, a thread."""
 
 
 def write_table(  # noqa: PLR0913 - each is one choice of the caller's
@@ -82,9 +76,9 @@ def write_table(  # noqa: PLR0913 - each is one choice of the caller's
     """Write a mapped table as Parquet or CSV, by the ending of the path, and say what it met.
 
     The rows are streamed, in memory that does not grow with their number. The file appears under
-    its name when it is complete and not before: an error or an interruption leaves nothing. The
-    embedded engine writes Parquet itself, on all processors; everything else goes through one
-    writer, so that the text of a CSV file is the same from every engine.
+    its name when it is complete and not before: an error or an interruption leaves nothing. An
+    engine that can write Parquet does so itself, on all processors; everything else goes through
+    one writer, so that the text of a CSV file is the same from every engine.
 
     Args:
         mapped: the table, from ``apply_map``.
@@ -109,25 +103,25 @@ def write_table(  # noqa: PLR0913 - each is one choice of the caller's
     form = check_form(target, spreadsheet_safe=spreadsheet_safe)
     if spreadsheet_safe:
         change = _then_quoted(change)
-    counts = mapped.counts
+    counts, backend, dialect = mapped.counts, mapped.table.backend, mapped.table.dialect
     with whole_file(target) as half:
         try:
-            if mapped.table.engine == "duckdb" and form == "parquet" and change is None:
-                rows, nulls = _copy(mapped, half)
+            if dialect.writes_parquet and form == "parquet" and change is None:
+                rows, nulls = dialect.write_parquet(backend, mapped.expression, half)
             else:
                 tell = (lambda done: progress(done / counts.rows)) if progress else None
                 rows, nulls = _stream(mapped, (half, form), tell, change)
         except HartleyError:
             raise
-        except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
-            engine = f"The engine {mapped.table.engine}"
+        except dialect.failures() as error:
+            engine = f"The engine {dialect.name}"
             shortage = lack_of_room(error, engine, f"while it wrote {target.name}")
             if shortage is not None:
                 raise shortage from None
-            if str(error) == "Query interrupted":  # how DuckDB passes Ctrl-C on
-                stop(mapped.table.backend)
+            if dialect.passes_on_ctrl_c(error):
+                dialect.stop(backend)
                 raise KeyboardInterrupt from None
-            full = _no_room(error)
+            full = full_disk(error)
             if full is not None:
                 raise full from None  # whoever gave the place knows what to say
             raise EngineError(
@@ -135,12 +129,12 @@ def write_table(  # noqa: PLR0913 - each is one choice of the caller's
                 hint="check that the table can be read and that the engine answers "
                 "(hartley doctor)",
             ) from None
-        found = _settle(mapped, counts, rows, nulls)
+        settled = _settle(mapped, counts, rows, nulls)
         if accept is not None:
-            accept(found)
+            accept(settled)
     if progress is not None:
         progress(1.0)
-    return found
+    return settled
 
 
 def refuse_overwriting(files: Mapping[str, Iterable[str]], out: str | os.PathLike[str]) -> None:
@@ -152,14 +146,6 @@ def refuse_overwriting(files: Mapping[str, Iterable[str]], out: str | os.PathLik
                     f"The release would overwrite the {what} {Path(path).name} itself",
                     hint="write it to another file",
                 )
-
-
-def _no_room(error: Exception) -> OSError | None:
-    """Return the error of a disk that takes no more; DuckDB tells of it in words alone."""
-    for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        if getattr(error, "errno", None) == number or str(error).endswith(os.strerror(number)):
-            return OSError(number, os.strerror(number))
-    return None
 
 
 def write_record(
@@ -253,70 +239,11 @@ def _settle(mapped: MappedTable, counts: MapCounts, rows: int, nulls: list[int])
                 hint="release a copy or a snapshot of it",
             )
         columns.append(replace(counted, undefined=undefined))
-        refuse_met(rule, columns[-1], strict=mapped.strict)
+        refuse_unfit(rule, columns[-1], strict=mapped.strict)
     return MapCounts(rows, tuple(columns))
 
 
 # --- ways to write ----------------------------------------------------------------------------
-
-
-def _copy(mapped: MappedTable, half: Path) -> tuple[int, list[int]]:
-    """Let the embedded engine write Parquet; what it wrote stands in the foot of the file."""
-    import pyarrow.parquet as pq
-
-    expression = mapped.expression
-    expression.limit(0).to_pyarrow()  # so that Ibis registers the lists of the map
-    name = str(half).replace("'", "''")
-    backend = mapped.table.backend
-    copy = f"COPY ({backend.compile(expression)}) TO '{name}' (FORMAT parquet, USE_TMP_FILE false)"
-    try:
-        with _limited(backend):
-            _execute(backend, copy)
-    except Exception as error:
-        if type(error).__name__ != "OutOfMemoryException":
-            raise
-        _execute(backend, copy)  # very wide rows: as much as the engine is allowed anyway
-    foot = pq.read_metadata(half)
-    groups = [foot.row_group(group) for group in range(foot.num_row_groups)]
-    nulls = [
-        sum(group.column(column).statistics.null_count for group in groups)
-        for column in range(foot.num_columns)
-    ]
-    return foot.num_rows, nulls
-
-
-def _execute(backend: Any, statement: str) -> None:
-    try:
-        backend.con.execute(statement)
-    except BaseException:
-        stop(backend)
-        raise
-
-
-@contextmanager
-def _limited(backend: Any) -> Iterator[None]:
-    """Hold the embedded engine to memory that depends on the processors, not on the rows.
-
-    To write rows in their order it keeps those that are ready too early, in all the memory that
-    it may use.
-    """
-    connection = backend.con
-    shown, threads, used = connection.execute(
-        "SELECT current_setting('memory_limit'), current_setting('threads'), "
-        "(SELECT sum(memory_usage_bytes) FROM duckdb_memory())"
-    ).fetchone()
-    size, unit = shown.split()
-    allowed = float(size) * 1024 ** UNITS.index(unit)
-    limit = int(used) + int(threads) * BYTES_PER_THREAD
-    if limit >= allowed:
-        yield
-        return
-    connection.execute(f"SET memory_limit = '{limit}B'")
-    try:
-        yield
-    finally:
-        # What is shown was cut after one decimal.
-        connection.execute(f"SET memory_limit = '{float(size) + 0.05:.2f} {unit}'")
 
 
 def _stream(
@@ -333,7 +260,7 @@ def _stream(
     rows, nulls = 0, [0] * len(schema)
     size = BATCH if change is None else CHUNK
     with _writer(*place, written) as writer:
-        for batch in batches(mapped.expression, size, bounded=True):
+        for batch in mapped.table.dialect.batches(mapped.expression, size):
             table = pa.Table.from_batches([batch])
             writer.write_table(table if change is None else change(table))
             rows += table.num_rows

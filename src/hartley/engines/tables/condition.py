@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hartley.engines.dialects.registry import EMBEDDED
 from hartley.errors import OptionError
 from hartley.files import one_line
 
@@ -64,7 +65,7 @@ def evaluate_condition(text: str, columns: Mapping[str, Sequence[Any]]) -> NDArr
     if len(text) > MOST_CHARACTERS:
         raise _refused(text, f"has more than {MOST_CHARACTERS:,} characters")
     try:
-        tree = sqlglot.parse_one(text, dialect="duckdb")
+        tree = sqlglot.parse_one(text, dialect=EMBEDDED.sql)
     except (sqlglot.errors.SqlglotError, ValueError):
         raise _refused(text, "cannot be read") from None
     except RecursionError:
@@ -81,15 +82,15 @@ def evaluate_condition(text: str, columns: Mapping[str, Sequence[Any]]) -> NDArr
     table = open_table({name: list(values) for name, values in columns.items()})
     connection = table.backend.con
     try:
-        condition = tree.sql(dialect="duckdb", identify=True)
-        found = connection.execute(
+        condition = tree.sql(dialect=EMBEDDED.sql, identify=True)
+        held = connection.execute(
             f"SELECT coalesce(({condition})::BOOLEAN, false) FROM hartley_source"  # noqa: S608 - allow-listed
         ).fetchnumpy()
     except RecursionError:
         raise _refused(text, "is nested too deep") from None
     except Exception:  # noqa: BLE001 - what the engine says may hold private values
         raise _refused(text, "does not fit the types of its columns") from None
-    (truth,) = found.values()
+    (truth,) = held.values()
     return np.asarray(truth, dtype=bool)
 
 

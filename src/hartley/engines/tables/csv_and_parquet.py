@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.dialects.embedded import connect
-from hartley.engines.tables.failures import lack_of_room, wrong_encoding
+from hartley.engines.dialects.failures import lack_of_room
+from hartley.engines.dialects.registry import EMBEDDED
+from hartley.engines.tables.failures import wrong_encoding
 from hartley.engines.tables.table import Span, Table, refuse_doubled
 from hartley.errors import ColumnError, HartleyError, InputError, TableError
 
@@ -57,7 +58,9 @@ def open_files(
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
-        cause: HartleyError | None = lack_of_room(error, "The engine duckdb", f"over {name}")
+        cause: HartleyError | None = lack_of_room(
+            error, f"The engine {EMBEDDED.name}", f"over {name}"
+        )
         if cause is None and not is_parquet:
             cause = wrong_encoding(paths)
         raise cause or _unreadable(name, type(error).__name__, is_parquet=is_parquet) from None
@@ -127,7 +130,7 @@ def _read_parquet(paths: list[str]) -> Any:
                     hint="convert it to one type first",
                 )
     files = [_literal(path) for path in paths]
-    return connect().read_parquet(files, hive_partitioning=False)
+    return EMBEDDED.open().read_parquet(files, hive_partitioning=False)
 
 
 def _blunt(paths: list[str]) -> dict[str, str]:
@@ -136,7 +139,7 @@ def _blunt(paths: list[str]) -> dict[str, str]:
     import pyarrow.parquet as pq
 
     file = pq.read_metadata(paths[0])
-    found = {
+    blunt = {
         field.name: "times finer than a microsecond"
         for field in file.schema.to_arrow_schema()
         if (pa.types.is_timestamp(field.type) and field.type.unit == "ns" and field.type.tz)
@@ -145,10 +148,10 @@ def _blunt(paths: list[str]) -> dict[str, str]:
     for i in range(len(file.schema)):
         column = file.schema.column(i)
         if column.physical_type == "INT96":
-            found[column.path] = "times finer than a microsecond"
+            blunt[column.path] = "times finer than a microsecond"
         if column.logical_type.type == "DECIMAL" and column.precision > 38:
-            found[column.path] = "decimals of more than 38 digits"
-    return found
+            blunt[column.path] = "decimals of more than 38 digits"
+    return blunt
 
 
 def _recorded_span(paths: list[str], column: str) -> Span | None:
@@ -159,7 +162,7 @@ def _recorded_span(paths: list[str], column: str) -> Span | None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    found = []
+    recorded = []
     for path in paths:
         file = pq.read_metadata(path)
         schema = file.schema.to_arrow_schema()
@@ -168,16 +171,16 @@ def _recorded_span(paths: list[str], column: str) -> Span | None:
         paths_inside = [file.schema.column(i).path for i in range(len(file.schema))]
         place = paths_inside.index(column)  # a leaf of a record may have the same name
         groups = (file.row_group(i).column(place) for i in range(file.num_row_groups))
-        found += [(group.num_values, group.statistics) for group in groups]
-    if not found or not all(
+        recorded += [(group.num_values, group.statistics) for group in groups]
+    if not recorded or not all(
         statistics is not None and statistics.has_min_max and statistics.has_null_count
-        for _, statistics in found
+        for _, statistics in recorded
     ):
         return None
-    rows = sum(values for values, _ in found)
-    missing = sum(statistics.null_count for _, statistics in found)
-    low = min(statistics.min for _, statistics in found)
-    return Span(low, max(statistics.max for _, statistics in found), rows, rows - missing)
+    rows = sum(values for values, _ in recorded)
+    missing = sum(statistics.null_count for _, statistics in recorded)
+    low = min(statistics.min for _, statistics in recorded)
+    return Span(low, max(statistics.max for _, statistics in recorded), rows, rows - missing)
 
 
 @dataclass(frozen=True)
@@ -199,14 +202,14 @@ def _read_csv(
     comment, so that no record vanishes.
     """
     marks = ["", *([null] if isinstance(null, str) else null)]
-    backend = connect()
+    backend = EMBEDDED.open()
     parts, guesses = [], []
     for path in paths:
         dialect = _sniff(backend, path, marks, headless=names is not None)
         _check_fields(path, dialect, names)
         columns = list(names or (column["name"] for column in dialect.columns))
         guesses.append(
-            {name: found["type"] for name, found in zip(columns, dialect.columns, strict=True)}
+            {name: sniffed["type"] for name, sniffed in zip(columns, dialect.columns, strict=True)}
         )
         parts.append(_select(path, dialect, columns, marks))
     if any(guess.keys() != guesses[0].keys() for guess in guesses):
@@ -256,8 +259,8 @@ def _sniff(backend: Any, path: str, marks: list[str], *, headless: bool) -> _Dia
     )
     if headless:
         query = query.replace("comment = ''", "comment = '', header = false")
-    found = backend.con.execute(query, [_literal(path), marks, QUOTE, QUOTE]).fetchone()
-    delimiter, skip, has_header, columns, formats = found
+    sniffed = backend.con.execute(query, [_literal(path), marks, QUOTE, QUOTE]).fetchone()
+    delimiter, skip, has_header, columns, formats = sniffed
     times = zip(("DATE", "TIMESTAMP"), formats, strict=True)
     doubtful = {kind for kind, written in times if written and not written.startswith("%Y")}
     texts = [c | {"type": "VARCHAR"} if c["type"] in doubtful else c for c in columns]

@@ -48,45 +48,48 @@ def profile(table: Table) -> list[ColumnProfile]:
     """
     usable = [name for name in table.columns if table.kind(name) is not Kind.NESTED]
     usable = [name for name in usable if name not in table.blunt]
-    asked: dict[str, Any] = {"rows": table.expression.count()}
+    aggregates: dict[str, Any] = {"rows": table.expression.count()}
     for i, name in enumerate(usable):
-        asked |= _asked(table, name, i)
-    found = run(table, table.expression.aggregate(**asked).to_pyarrow).to_pylist()[0]
-    return [_profiled(table, name, i, found) for i, name in enumerate(usable)]
+        aggregates |= _asked(table, name, i)
+    row = run(table, table.expression.aggregate(**aggregates).to_pyarrow).to_pylist()[0]
+    return [_profiled(table, name, i, row) for i, name in enumerate(usable)]
 
 
 def _asked(table: Table, name: str, i: int) -> dict[str, Any]:
     column, kind = table.expression[name], table.kind(name)
     if column.type().is_floating():
         column = column.isnan().ifelse(None, column)
-    asked = {f"present{i}": column.count(), f"different{i}": column.nunique()}
+    aggregates = {
+        f"present{i}": column.count(),
+        f"different{i}": table.dialect.count_distinct(column),
+    }
     if kind is Kind.REAL:
         finite = column.cast("float64").between(-LARGEST_DOUBLE, LARGEST_DOUBLE)
         inside = finite.ifelse(column.cast("float64"), None)
-        asked |= {f"low{i}": inside.min(), f"high{i}": inside.max()}
+        aggregates |= {f"low{i}": inside.min(), f"high{i}": inside.max()}
         small = inside.between(-LARGEST_WHOLE, LARGEST_WHOLE).ifelse(inside, None)
-        asked[f"broken{i}"] = (small.isnull() | (small != small.floor())).sum()
+        aggregates[f"broken{i}"] = (small.isnull() | (small != small.floor())).sum()
     elif column.type().is_date() or column.type().is_timestamp():
         shown = out_of_calendar(column).ifelse(None, column)
-        asked |= {f"low{i}": shown.min(), f"high{i}": shown.max()}
+        aggregates |= {f"low{i}": shown.min(), f"high{i}": shown.max()}
     elif kind in (Kind.INTEGER, Kind.TIME):
-        asked |= {f"low{i}": column.min(), f"high{i}": column.max()}
-    return asked
+        aggregates |= {f"low{i}": column.min(), f"high{i}": column.max()}
+    return aggregates
 
 
-def _profiled(table: Table, name: str, i: int, found: dict[str, Any]) -> ColumnProfile:
+def _profiled(table: Table, name: str, i: int, row: dict[str, Any]) -> ColumnProfile:
     kind, dtype = table.kind(name), table.expression.schema()[name]
-    different = int(found[f"different{i}"])
+    different = int(row[f"different{i}"])
     listed = kind is Kind.TEXT and different > 0 and dtype.is_string()
     return ColumnProfile(
         name,
         kind,
-        rows=int(found["rows"]),
-        missing=int(found["rows"] - found[f"present{i}"]),
+        rows=int(row["rows"]),
+        missing=int(row["rows"] - row[f"present{i}"]),
         different=different,
-        low=found.get(f"low{i}"),
-        high=found.get(f"high{i}"),
-        whole=kind is Kind.INTEGER or (kind is Kind.REAL and not found[f"broken{i}"]),
+        low=row.get(f"low{i}"),
+        high=row.get(f"high{i}"),
+        whole=kind is Kind.INTEGER or (kind is Kind.REAL and not row[f"broken{i}"]),
         values=_categories(table, name) if listed else (),
         zoned=dtype.is_timestamp() and dtype.timezone is not None,
     )

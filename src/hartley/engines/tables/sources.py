@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.dialects.embedded import connect
 from hartley.engines.dialects.probes import require_tried
+from hartley.engines.dialects.registry import dialect_at, dialect_of, frame_dialect
+from hartley.engines.dialects.streams import as_declared
 from hartley.engines.tables.csv_and_parquet import open_files
-from hartley.engines.tables.databases import is_address, open_database
-from hartley.engines.tables.streams import as_declared
 from hartley.engines.tables.table import Table, refuse_doubled
-from hartley.errors import ColumnError, TableError
+from hartley.errors import ColumnError, EngineError, OptionError, TableError
 from hartley.exact import LARGEST_EXACT_INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from hartley.engines.dialects.dialect import Dialect
 
 SOURCES = (
     "a Parquet or CSV path, a list of paths, FILE.duckdb::TABLE, postgresql://...::TABLE, a "
@@ -25,33 +28,44 @@ SOURCES = (
 
 
 def open_table(
-    source: object, *, null: str | Sequence[str] = (), names: Sequence[str] | None = None
+    source: object,
+    *,
+    null: str | Sequence[str] = (),
+    names: Sequence[str] | None = None,
+    engine: str | None = None,
 ) -> Table:
     """Open a table wherever it is; nothing is read yet beyond its columns.
 
     Args:
         source: a path or a list of paths (Parquet, CSV), the address of a table in a database
             (FILE.duckdb::TABLE, postgresql://USER@HOST/DATABASE::TABLE, spark://HOST:PORT::TABLE),
-            a pandas, Polars or Arrow table, a dict of columns, an Ibis table on any engine, or a
-            table already open.
+            a pandas, Polars or Arrow table, a dict of columns, an Ibis table on DuckDB,
+            PostgreSQL, Spark or Polars, or a table already open.
         null: text that stands for a missing value in CSV files, besides the empty field.
         names: names of the columns of CSV files that have no header line.
+        engine: the engine that holds a data frame, Arrow table or dict: "duckdb", where it is left
+            out, or "polars". The numbers and files are the same.
 
     Example:
         >>> open_table({"age": [30, 40]}).columns
         ('age',)
     """
+    frames = frame_dialect(engine)
+    if isinstance(source, Mapping):
+        return _open_arrow(_arrow_from_columns(source.items(), "the dict"), "the dict", frames)
+    if _is_frame(source):
+        return _open_frame(source, frames)
+    if engine is not None:
+        raise OptionError(
+            f"The engine '{engine}' was named for a source that is no data frame",
+            hint="leave it out: files and tables of databases have an engine of their own",
+        )
     if isinstance(source, Table):
         return source
     if isinstance(source, (str, os.PathLike)):
         return open_database(source) if is_address(source) else open_files([source], null, names)
-    if type(source).__module__.startswith("ibis.") and hasattr(source, "get_backend"):
+    if _is_ibis(source):
         return _open_ibis(source)
-    if isinstance(source, Mapping):
-        return _open_arrow(_arrow_from_columns(source.items(), "the dict"), "the dict")
-    if hasattr(source, "__arrow_c_stream__") or hasattr(source, "collect"):
-        name = "the table" if type(source).__module__.startswith("pyarrow") else "the data frame"
-        return _open_arrow(_arrow_from_frame(source, name), name)
     if (
         isinstance(source, Sequence)
         and source
@@ -80,8 +94,86 @@ def open_source(source: object, table: str | None = None) -> Table:
     )
 
 
+def is_address(source: str | os.PathLike[str]) -> bool:
+    """Tell whether a text is the address of a database and not the name of a file of rows.
+
+    Example:
+        >>> is_address("people.duckdb::people"), is_address("people.csv")
+        (True, False)
+    """
+    place, _ = _split(source)
+    return dialect_at(place) is not None
+
+
+def open_database(source: str | os.PathLike[str], table: str | None = None) -> Table:
+    """Open a table of a database, only to read it.
+
+    Args:
+        source: FILE.duckdb, postgresql://USER@HOST/DATABASE or spark://HOST:PORT, each with
+            ::TABLE or ::SCHEMA.TABLE appended unless the table is named apart. A DuckDB file
+            with a single table needs no name.
+        table: the table, or SCHEMA.TABLE.
+    """
+    place, named = _split(source)
+    wanted = table or named
+    shown = Path(place).name if "://" not in place else place.split("://")[0]
+    if wanted is None and "://" in place:
+        raise _unnamed(shown)
+    try:
+        dialect = dialect_at(place)
+        assert dialect is not None  # it is an address
+        backend = dialect.connect(place)
+        require_tried(dialect, backend)
+        wanted = wanted or _only(backend, shown)
+        schema, _, name = wanted.rpartition(".")
+        expression = backend.table(name, database=schema or None)
+    except (TableError, EngineError):
+        raise
+    except Exception as error:  # noqa: BLE001 - an address may hold a password, so only its kind is told
+        what = f"The table '{wanted}' of {shown}" if wanted else f"The database {shown}"
+        raise TableError(
+            f"{what} cannot be opened ({type(error).__name__})",
+            hint="check the address, the name of the table and that the database answers",
+        ) from None
+    refuse_doubled(expression.columns, f"the table '{wanted}'")
+    written = (place, f"{place}.wal") if "://" not in place else ()
+    return Table(expression, wanted, paths=tuple(path for path in written if Path(path).exists()))
+
+
+def _split(source: str | os.PathLike[str]) -> tuple[str, str | None]:
+    place, mark, table = os.fspath(source).rpartition("::")
+    named = mark and place and re.fullmatch(r"[^/\\@:?&=\[\]]+", table)  # [::1] is a host
+    return (place, table) if named else (os.fspath(source), None)
+
+
+def _only(backend: Any, shown: str) -> str:
+    """Return the name of the only table."""
+    tables = backend.list_tables()
+    if len(tables) != 1:
+        raise _unnamed(shown)
+    return str(tables[0])
+
+
+def _unnamed(shown: str) -> TableError:
+    return TableError(
+        f"The database {shown} needs the name of a table",
+        hint="append it to the address, for example ::people or ::private.people",
+    )
+
+
+def _is_ibis(source: object) -> bool:
+    return type(source).__module__.startswith("ibis.") and hasattr(source, "get_backend")
+
+
+def _is_frame(source: object) -> bool:
+    """Tell whether something is a data frame or Arrow table of this process."""
+    framed = hasattr(source, "__arrow_c_stream__") or hasattr(source, "collect")
+    return framed and not _is_ibis(source) and not isinstance(source, Table)
+
+
 def _open_ibis(source: Any) -> Table:
-    require_tried(source.get_backend())
+    backend = source.get_backend()
+    require_tried(dialect_of(backend), backend)
     try:
         name = str(source.get_name())
     except AttributeError:  # a derived table has no name of its own
@@ -89,19 +181,38 @@ def _open_ibis(source: Any) -> Table:
     return Table(source, name)
 
 
-def _open_arrow(arrow: Any, name: str) -> Table:
-    """Hand an Arrow table to the embedded engine, which reads it where it lies."""
-    refuse_doubled(arrow.column_names, name)
+def _open_frame(frame: Any, dialect: Dialect) -> Table:
+    """Hand a data frame or Arrow table to an engine of this process."""
+    name = "the table" if type(frame).__module__.startswith("pyarrow") else "the data frame"
+    if dialect.owns(frame):
+        return _held(dialect, frame, name)
+    return _open_arrow(_arrow_from_frame(frame, name), name, dialect)
+
+
+def _open_arrow(arrow: Any, name: str, dialect: Dialect) -> Table:
+    """Hand an Arrow table to an engine, which reads it where it lies."""
+    refuse_doubled(arrow.column_names, name)  # which an engine would rename
     if not arrow.column_names:
-        raise TableError(f"{name.capitalize()} has no columns", hint="pass a table that has some")
+        raise _no_columns(name)
     zoned = frozenset(f.name for f in arrow.schema if getattr(f.type, "tz", None) is not None)
     for i, field in enumerate(arrow.schema):
         finer = _engine_type(field.type)
         if finer is not None:
             arrow = arrow.set_column(i, field.name, arrow.column(i).cast(finer))
-    backend = connect()
-    backend.con.register("hartley_source", arrow)
-    return Table(backend.table("hartley_source"), name, zoned=zoned)
+    return _held(dialect, arrow, name, zoned)
+
+
+def _held(dialect: Dialect, frame: Any, name: str, zoned: frozenset[str] = frozenset()) -> Table:
+    expression = dialect.hold_frame(frame, "hartley_source")
+    if not expression.columns:
+        raise _no_columns(name)
+    require_tried(dialect, expression.get_backend())
+    refuse_doubled(expression.columns, name)
+    return Table(expression, name, zoned=zoned)
+
+
+def _no_columns(name: str) -> TableError:
+    return TableError(f"{name.capitalize()} has no columns", hint="pass a table that has some")
 
 
 def _engine_type(kind: Any) -> Any:

@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from hartley.engines.dialects.registry import dialect_of
 from hartley.errors import ColumnError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from hartley.engines.dialects.dialect import Dialect
 
 
 class Kind(StrEnum):
@@ -75,9 +78,14 @@ class Table:
         return self.expression.get_backend()
 
     @property
+    def dialect(self) -> Dialect:
+        """The engine that holds the data: what it can do, and how."""
+        return dialect_of(self.backend)
+
+    @property
     def engine(self) -> str:
-        """The name of the engine: duckdb, postgres or pyspark."""
-        return str(self.backend.name)
+        """The name of the engine, as Ibis calls it."""
+        return self.dialect.name
 
     def kind(self, column: str) -> Kind:
         """Return what sort of values a column holds."""
@@ -130,21 +138,6 @@ class Table:
         return f"the columns are {shown}"
 
 
-def fetch_row(backend: Any, text: str) -> tuple[Any, ...]:
-    """Run a statement of our own on a connection and return its only row."""
-    if backend.name == "postgres":
-        with backend.con.transaction(), backend.con.cursor() as cursor:
-            return tuple(cursor.execute(text).fetchone())
-    if backend.name == "pyspark":
-        return tuple(spark_session(backend).sql(text).first())
-    return tuple(backend.con.execute(text).fetchone())
-
-
-def spark_session(backend: Any) -> Any:
-    """Return the session behind a connection to Spark."""
-    return backend._session  # noqa: SLF001 - Ibis offers no other way to it
-
-
 def names_of(names: str | Sequence[Any]) -> tuple[Any, ...]:
     """Return the names of columns where one name or several may be given.
 
@@ -159,11 +152,11 @@ def refuse_doubled(names: Iterable[str], table: str) -> None:
     """Refuse names that are equal, or that the engine takes for equal: it ignores their case."""
     seen: dict[str, str] = {}
     for name in names:
-        other = seen.get(name.lower())
+        earlier = seen.get(name.lower())
         seen[name.lower()] = name
-        if other is not None:
+        if earlier is not None:
             called = (
-                f"'{name}'" if name == other else f"'{other}' and '{name}', case aside the same"
+                f"'{name}'" if name == earlier else f"'{earlier}' and '{name}', case aside the same"
             )
             raise ColumnError(
                 f"Two columns of {table} are named {called}", hint="rename one of them"

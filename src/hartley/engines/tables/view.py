@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from hartley.engines.dialects.dialect import Dialect
+
 LARGEST_DOUBLE = 1.7976931348623157e308
 TINY = 1e-200
 """Numbers closer to zero lie beside it whatever the step; PostgreSQL would refuse to scale them."""
@@ -68,9 +70,9 @@ class View:
     """Rows that are left out because a value is missing."""
 
     @property
-    def engine(self) -> str:
-        """The name of the engine that holds the rows."""
-        return self.table.engine
+    def dialect(self) -> Dialect:
+        """The engine that holds the rows."""
+        return self.table.dialect
 
     @property
     def left_out_sentence(self) -> str:
@@ -125,7 +127,7 @@ def prepare(
         if step is not None:
             _check_bins(table, name)
     profile = _profile(table, columns, needed)
-    found = tuple(
+    described = tuple(
         Column(
             name=name,
             kind=table.kind(name),
@@ -138,14 +140,14 @@ def prepare(
         for i, (name, step) in enumerate(zip(columns, steps, strict=True))
     )
     rows = int(profile["kept"])
-    _check_profile(table, found, profile, rows)
+    _check_profile(table, described, profile, rows)
     expression = table.expression.select(
-        **{f"c{i}": _binned(table, column) for i, column in enumerate(found)}
+        **{f"c{i}": _binned(table, column) for i, column in enumerate(described)}
     )
-    filled = [f"c{i}" for i, column in enumerate(found) if not column.keeps_missing]
+    filled = [f"c{i}" for i, column in enumerate(described) if not column.keeps_missing]
     if filled:
         expression = expression.drop_null(filled)
-    return View(table, expression, found, rows, dropped=int(profile["rows"]) - rows)
+    return View(table, expression, described, rows, dropped=int(profile["rows"]) - rows)
 
 
 OF_COLUMN = " of what is said about it"
@@ -206,17 +208,18 @@ def keep_texts(table: Table, columns: Sequence[str]) -> Table:
     ]
     if not typed:
         return table
-    asked: dict[str, Any] = {}
+    aggregates: dict[str, Any] = {}
     for i, name in enumerate(typed):
         text, value = table.texts[name], table.expression[name]
-        asked |= {f"texts{i}": text.nunique(), f"present{i}": text.count()}
+        aggregates |= {f"texts{i}": text.nunique(), f"present{i}": text.count()}
         meant = table.texts[name].try_cast(value.type())
-        asked |= {f"values{i}": meant.nunique(), f"kept{i}": meant.count()}
-    found = run(table, table.texts.aggregate(**asked).to_pyarrow).to_pylist()[0]
+        aggregates |= {f"values{i}": meant.nunique(), f"kept{i}": meant.count()}
+    counts = run(table, table.texts.aggregate(**aggregates).to_pyarrow).to_pylist()[0]
     merged = {
         name
         for i, name in enumerate(typed)
-        if found[f"texts{i}"] != found[f"values{i}"] or found[f"present{i}"] != found[f"kept{i}"]
+        if counts[f"texts{i}"] != counts[f"values{i}"]
+        or counts[f"present{i}"] != counts[f"kept{i}"]
     }
     return as_texts(table, merged) if merged else table
 
@@ -262,11 +265,12 @@ def _binned(table: Table, column: Column) -> Any:
         return value
     value = value.cast("float64")
     p, q = float(column.step.numerator), float(column.step.denominator)
-    guess = (value * q / p).floor().cast("float64")  # Spark would go on in decimals
+    divide = table.dialect.divide
+    guess = divide(value * q, p).floor().cast("float64")  # Spark would go on in decimals
     return ibis.cases(
         ((value > -TINY) & (value < TINY), (value < 0).ifelse(-1.0, 0.0)),
-        (value < guess * p / q, guess - 1),
-        (value >= (guess + 1) * p / q, guess + 1),
+        (value < divide(guess * p, q), guess - 1),
+        (value >= divide((guess + 1) * p, q), guess + 1),
         else_=guess,
     ).cast("int64")
 
@@ -277,36 +281,36 @@ def _profile(table: Table, columns: Sequence[str], needed: Collection[str]) -> d
     What the files record is taken from there; the engine reads the rest, once.
     """
     expression = table.expression
-    found: dict[str, Any] = {}
-    asked: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
+    aggregates: dict[str, Any] = {}
     for i, name in enumerate(columns):
         span = table.known_span(name)
         if span is not None:
-            found |= {f"low{i}": span.low, f"high{i}": span.high, f"present{i}": span.present}
-            found["rows"] = span.rows
+            facts |= {f"low{i}": span.low, f"high{i}": span.high, f"present{i}": span.present}
+            facts["rows"] = span.rows
             continue
         value = clean_column(table, name)
-        asked[f"present{i}"] = value.count()
+        aggregates[f"present{i}"] = value.count()
         if table.kind(name).numeric:
-            asked |= {f"low{i}": value.min(), f"high{i}": value.max()}
+            aggregates |= {f"low{i}": value.min(), f"high{i}": value.max()}
         elif value.type().is_date() or value.type().is_timestamp():
-            asked[f"far{i}"] = out_of_calendar(value).any()
-    if asked or not found:
-        query = expression.aggregate(rows=expression.count(), **asked)
-        found |= run(table, query.to_pyarrow).to_pylist()[0]
+            aggregates[f"far{i}"] = out_of_calendar(value).any()
+    if aggregates or not facts:
+        query = expression.aggregate(rows=expression.count(), **aggregates)
+        facts |= run(table, query.to_pyarrow).to_pylist()[0]
     for i, name in enumerate(columns):
-        if found.get(f"far{i}"):
+        if facts.get(f"far{i}"):
             raise far_dates(name, table.name)
-    missing = [found["rows"] - found[f"present{i}"] for i in range(len(columns))]
-    found |= {f"missing{i}": count for i, count in enumerate(missing)}
-    found["kept"] = found["rows"]
+    missing = [facts["rows"] - facts[f"present{i}"] for i in range(len(columns))]
+    facts |= {f"missing{i}": count for i, count in enumerate(missing)}
+    facts["kept"] = facts["rows"]
     holed = {name for name, count in zip(columns, missing, strict=True) if count and name in needed}
     if holed:  # rare enough for a second look
         present = functools.reduce(
             operator.and_, (clean_column(table, name).notnull() for name in holed)
         )
-        found["kept"] = run(table, expression.filter(present).count().to_pyarrow).as_py()
-    return found
+        facts["kept"] = run(table, expression.filter(present).count().to_pyarrow).as_py()
+    return facts
 
 
 def out_of_calendar(value: Any) -> Any:

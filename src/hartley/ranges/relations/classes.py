@@ -198,7 +198,7 @@ def count_classes(view: View, keys: Sequence[int], confidential: int | None = No
             columns=(*columns[:-1], replace(columns[-1], keeps_missing=False)),
             rows=view.rows - columns[-1].missing,
         )
-    if view.engine == "duckdb" and view.rows > FEW_ROWS:
+    if view.dialect.codes_large_tables and view.rows > FEW_ROWS:
         streamed = run(view.table, lambda: _count_keys(narrow, has_value=has_value))
     counted: KeyClasses = streamed or _group(narrow, has_value=has_value)
     if counted.counts.rows != narrow.rows:

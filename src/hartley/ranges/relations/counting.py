@@ -293,7 +293,7 @@ def tally_pairs(
     memory_limit: int | None = None,
     progress: Progress | None = None,
 ) -> CodedTally:
-    """Count the pairs of a large DuckDB table, given which columns make up each side.
+    """Count the pairs of a large table, given which columns make up each side.
 
     Where the packed rows fit in memory they stream through the kernel; otherwise the engine
     groups them, spilling to disk, and only the distinct pairs stream by. Memory then grows with
@@ -342,7 +342,7 @@ def _half(progress: Progress, begin: float) -> Progress:
 
 
 TALLY_FROM = 200_000
-"""DuckDB tables with more rows than this stream through the kernel and list no pairs."""
+"""Larger tables, on an engine that codes them, stream through the kernel and list no pairs."""
 
 LARGEST_LIST = 50_000_000
 """More distinct pairs than this are never listed in memory."""
@@ -447,7 +447,7 @@ class TableOrigin(Origin):
 
     @property
     def _is_large(self) -> bool:
-        return self.view.engine == "duckdb" and self.view.rows > TALLY_FROM
+        return self.view.dialect.codes_large_tables and self.view.rows > TALLY_FROM
 
     @cached_property
     def _tallied(self) -> tuple[Summary, tuple[Values, Values]]:

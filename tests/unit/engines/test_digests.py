@@ -9,10 +9,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given, strategies as st
 
-from hartley.engines.coded import stores
 from hartley.engines.coded.coding import ColumnCoding
 from hartley.engines.coded.copying import code_table, holds_rows_of
-from hartley.engines.coded.row_sums import PRIME, draw_seeds, read_sums, row_sums_query, seeds_from
+from hartley.engines.coded.digests import PRIME, draw_seeds, read_sums, row_sums_query, seeds_from
+from hartley.engines.dialects import duckdb as embedded
+from hartley.engines.dialects.registry import EMBEDDED
 from hartley.engines.tables.sources import open_table
 from hartley.errors import EngineError
 
@@ -31,7 +32,7 @@ def sums(rows, *, portable, seeds=(2**30 + 7, 2**30 + 11, 2**30 + 13, 2**30 + 17
     held = pa.table({f"c{i}": pa.array(column, pa.int64()) for i, column in enumerate(columns)})
     with duckdb.connect() as connection:
         connection.register("held", held)
-        text = row_sums_query(CODINGS, "held", seeds, "duckdb", portable=portable)
+        text = row_sums_query(CODINGS, "held", seeds, EMBEDDED, portable=portable)
         return read_sums(connection.execute(text).fetchone())
 
 
@@ -73,7 +74,7 @@ def test_seeds_are_drawn_anew_and_follow_from_a_key():
 @pytest.mark.parametrize("broken", ["zeroed", "dropped", "doubled"])
 def test_a_copy_that_came_out_wrong_is_refused_and_nothing_stays(tmp_path, monkeypatch, broken):
     """The consumer of a stream that reads other numbers than were sent."""
-    honest = stores.reader
+    honest = embedded.reader
 
     def dishonest(rows, size):
         table = honest(rows, size).read_all()
@@ -86,7 +87,7 @@ def test_a_copy_that_came_out_wrong_is_refused_and_nothing_stays(tmp_path, monke
         }
         return changed[broken]().to_reader()
 
-    monkeypatch.setattr(stores, "reader", dishonest)
+    monkeypatch.setattr(embedded, "reader", dishonest)
     table = open_table({"x": ["a", "b", "c", "d"], "y": [1, 2, 3, 4]})
     codings = [
         ColumnCoding("x", 4, values=("a", "b", "c", "d")),

@@ -7,26 +7,22 @@ then reads other numbers. So this is the only place that asks Ibis for batches.
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.tables.table import spark_session
 from hartley.errors import EngineError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SPARK_ROWS = 100_000
-"""Rows of Spark that are fetched at a time where memory must not grow with their number."""
 
-
-def batches(expression: Any, size: int, *, bounded: bool = False) -> Iterator[Any]:
+def batches(expression: Any, size: int) -> Iterator[Any]:
     """Yield the rows of an Ibis table as Arrow record batches of the declared types.
+
+    On some engines Ibis fetches all rows first; ``Dialect.batches`` avoids that where it can.
 
     Args:
         expression: an Ibis table.
         size: the most rows of a batch.
-        bounded: whether memory must not grow with the rows on Spark either, where that is slower.
 
     Example:
         >>> from hartley.engines.tables.sources import open_table
@@ -37,10 +33,6 @@ def batches(expression: Any, size: int, *, bounded: bool = False) -> Iterator[An
         [DataType(int8)]
     """
     declared = declared_types(expression)
-    backend = expression.get_backend()
-    if bounded and backend.name == "pyspark":
-        yield from _spark_rows(backend, expression, declared)
-        return
     for batch in expression.to_pyarrow_batches(chunk_size=size):
         yield as_declared(batch, declared)
 
@@ -70,13 +62,3 @@ def as_declared(batch: Any, declared: Any) -> Any:
             "The engine sent values that do not fit into the types of the query",
             hint="look with hartley doctor whether the engine is one that was tried",
         ) from None
-
-
-def _spark_rows(backend: Any, expression: Any, declared: Any) -> Iterator[Any]:
-    """Fetch a partition at a time, where Ibis would fetch all rows at once."""
-    import pyarrow as pa
-
-    rows = spark_session(backend).sql(backend.compile(expression)).toLocalIterator()
-    kind = pa.struct(list(declared))
-    while some := list(itertools.islice(rows, SPARK_ROWS)):
-        yield as_declared(pa.RecordBatch.from_struct_array(pa.array(some, type=kind)), declared)

@@ -1,0 +1,338 @@
+"""What Hartley needs of an engine: one object an engine, and the only place that knows its quirks.
+
+A new engine is a subclass of ``Dialect`` in a file of its own and one line in ``registry.py``. What
+an engine cannot do is a capability that is false; who needs it asks for the capability, never for
+the name of the engine.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, TypeAlias
+
+from hartley.engines.dialects.streams import batches
+from hartley.errors import EngineError
+
+if TYPE_CHECKING:
+    import os
+    import threading
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    Place: TypeAlias = str | os.PathLike[str]
+    """Where a coded copy lives: a file, a folder or the name of a table."""
+
+STOPPED = ("interrupt", "cancel", "timeout", "timed out")
+"""Words by which an engine says that somebody, or its own limit, ended a statement."""
+
+
+class Holder(Protocol):
+    """A table as dialects see it: its connection, and the lock of that connection."""
+
+    @property
+    def backend(self) -> Any:
+        """The Ibis connection."""
+
+    @property
+    def lock(self) -> threading.RLock:
+        """One connection serves one thread at a time."""
+
+
+class Store(Protocol):
+    """Where a coded copy lives."""
+
+    dialect: Dialect
+    relation: tuple[str, ...]
+    """The parts of the name of the table."""
+
+    def fetch(self, text: str) -> Any:
+        """Run a statement and return its Arrow table."""
+
+    def close(self) -> None:
+        """Give back what is held."""
+
+
+class Job(Protocol):
+    """A copy to be made: what is copied, and what has to hold before the copy counts."""
+
+    @property
+    def table(self) -> Holder:
+        """The table that is copied."""
+
+    @property
+    def source(self) -> Dialect:
+        """The dialect of its engine."""
+
+    @property
+    def rows(self) -> Any:
+        """The Ibis expression of the codes."""
+
+    @property
+    def integers(self) -> tuple[str, ...]:
+        """The narrowest type of every column of codes."""
+
+    @property
+    def ledger(self) -> str:
+        """The random name of the ledger that the copy is made for."""
+
+    def query(self) -> str:
+        """Return the statement that computes the codes."""
+
+    def sums_query(self, relation: str, copy: Store) -> str:
+        """Return the statement that adds up the rows of the table, to be compared with a copy."""
+
+    def compare(self, expected: Sequence[object], copy: Store) -> None:
+        """Refuse a copy whose rows do not have the sums of the table's."""
+
+    def check(self, copy: Store) -> str:
+        """Refuse codes that the schema does not allow, or return the note kept beside them."""
+
+
+class Dialect:
+    """An engine: its names, what it can do, and how it does it exactly."""
+
+    name: ClassVar[str]
+    """As Ibis calls its backend."""
+    title: ClassVar[str]
+    """As people call it."""
+    sql: ClassVar[str] = ""
+    """As sqlglot calls its SQL; empty where statements do not reach it as text."""
+    quote: ClassVar[str] = '"'
+    """The mark around the names of tables."""
+    addresses: ClassVar[tuple[str, ...]] = ()
+    """How addresses of its databases begin."""
+    endings: ClassVar[tuple[str, ...]] = ()
+    """How files of its databases end."""
+
+    keeps_copies: ClassVar[bool] = True
+    """Whether coded copies can be made of its tables, and the agent can ask them."""
+    copies_are_files: ClassVar[bool] = False
+    """Whether a coded copy is one file, of which all bytes can be compared."""
+    codes_large_tables: ClassVar[bool] = False
+    """Whether large tables are numbered in temporary tables and streamed to a kernel."""
+    searches_lists: ClassVar[bool] = False
+    """Whether it finds cells and labels quicker in lists than by nested cases."""
+    writes_parquet: ClassVar[bool] = False
+    """Whether it writes Parquet files itself."""
+    holds_frames: ClassVar[bool] = False
+    """Whether a data frame can be handed to it in this process."""
+    skips_rows: ClassVar[bool] = False
+    """Whether a scan with a WHERE is cheaper than one more FILTER beside others."""
+    reads_whole_copies: ClassVar[bool] = False
+    """Whether a copy is compared with its table row by row whenever it is opened."""
+
+    wide_factor: ClassVar[str] = "DECIMAL(18,0)"
+    """The SQL type of factors whose product exceeds 64 bits."""
+    wide_sum: ClassVar[str | None] = "DECIMAL(38,0)"
+    """The SQL type in which sums beyond 64 bits are taken; None where it widens by itself."""
+    text_bytes_sql: ClassVar[str] = "HEX(t)"
+    """The bytes of the text ``t`` in hexadecimal digits."""
+    fence: ClassVar[str] = ""
+    """What keeps the engine from computing the columns of a subquery again wherever one is used."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    # --- connections ---
+
+    def claims(self, place: Place) -> bool:
+        """Tell whether an address, or the name of a file, is that of one of its databases."""
+        text = str(place)
+        return text.startswith(self.addresses or ("\0",)) or text.lower().endswith(
+            self.endings or ("\0",)
+        )
+
+    def connect(self, address: str) -> Any:
+        """Connect to a database by its address, only to read it."""
+        raise NotImplementedError
+
+    def version(self, backend: Any) -> str:
+        """Return the version of the engine behind a connection."""
+        raise NotImplementedError
+
+    def describe(self, backend: Any) -> str:
+        """Return the name and the version of an engine."""
+        return f"{self.title} {self.version(backend)}"
+
+    def require_tried_version(self) -> None:
+        """Refuse a version that answers were not tried with."""
+
+    def owns(self, frame: object) -> bool:
+        """Tell whether a data frame is the engine's own, which it holds without a copy."""
+        del frame
+        return False
+
+    def hold_frame(self, frame: Any, name: str) -> Any:
+        """Return an Ibis table over a data frame or Arrow table of this process."""
+        raise NotImplementedError
+
+    # --- statements ---
+
+    def fetch_row(self, backend: Any, text: str) -> tuple[Any, ...]:
+        """Run a statement of our own on a connection and return its only row."""
+        raise NotImplementedError
+
+    @contextmanager
+    def one_moment(self, backend: Any) -> Iterator[None]:
+        """Let several statements see tables as they are at one moment, where the engine can."""
+        del backend
+        yield
+
+    def batches(self, expression: Any, size: int) -> Iterator[Any]:
+        """Yield rows as Arrow batches of the declared types, in memory that does not grow."""
+        return batches(expression, size)
+
+    def stop(self, backend: Any) -> None:
+        """End what the engine was doing when Python was interrupted."""
+
+    def failures(self) -> tuple[type[BaseException], ...]:
+        """Return what the engine raises when it fails, whose words may hold private values."""
+        return (Exception,)
+
+    def was_interrupted(self, error: BaseException) -> bool:
+        """Tell whether a statement failed because somebody interrupted it."""
+        return "interrupt" in str(error).lower()
+
+    def passes_on_ctrl_c(self, error: BaseException) -> bool:
+        """Tell whether an error is how the engine passes Ctrl-C on."""
+        del error
+        return False
+
+    def was_stopped(self, error: BaseException) -> bool:
+        """Tell whether somebody, or a limit of the engine, ended a statement."""
+        said = f"{type(error).__name__} {error}".lower()
+        return any(word in said for word in STOPPED)
+
+    @contextmanager
+    def memory_limit(self, backend: Any, limit: int | None) -> Iterator[None]:
+        """Hold the engine to so many bytes for a while, where it can be held."""
+        del backend, limit
+        yield
+
+    def drop_temporary(self, backend: Any, name: str) -> None:
+        """Drop a temporary table of ours."""
+        raise NotImplementedError
+
+    def write_parquet(self, backend: Any, expression: Any, path: Path) -> tuple[int, list[int]]:
+        """Write Parquet; return the number of rows and of missing values in every column."""
+        raise NotImplementedError
+
+    # --- exact arithmetic over Ibis columns ---
+
+    most_exact_digits: ClassVar[float] = math.inf
+    """Decimals of more digits become doubles by way of text: see ``as_doubles``."""
+
+    def as_doubles(self, column: Any) -> Any:
+        """Return numbers as doubles, each the nearest one."""
+        dtype = column.type()
+        digits = (dtype.precision or math.inf) if dtype.is_decimal() else 0
+        if digits > self.most_exact_digits:
+            column = column.cast("string")
+        return column.cast("float64")
+
+    def divide(self, dividend: Any, divisor: Any) -> Any:
+        """Return the quotient of two doubles, rounded once."""
+        return dividend / divisor
+
+    def floor(self, value: Any) -> Any:
+        """Round doubles down, without Ibis's detour over integers, which overflow."""
+        return builtin("floor", ("float64",), "float64")(value)
+
+    def exact_sum(self, integers: Any) -> Any:
+        """Return the exact sum of integers of at most 18 digits."""
+        # Spark takes a sum of 64-bit integers in 64 bits, where it overflows.
+        return integers.cast("decimal(18, 0)").sum()
+
+    def count_distinct(self, column: Any) -> Any:
+        """Return how many different values a column has; a missing one is none."""
+        return column.nunique()
+
+    def with_previous(self, rows: Any, column: str, name: str) -> Any:
+        """Give every row, under a name, the next smaller value of a column of doubles."""
+        import ibis
+
+        values = rows[column]
+        return rows.mutate(**{name: values.lag().over(ibis.window(order_by=values))})
+
+    def text_bytes(self, text: Any) -> Any:
+        """Return the bytes of a text in hexadecimal digits: a collation may take A for a."""
+        return builtin("hex", ("string",), "string")(text)
+
+    def is_nan_decimal(self, value: Any) -> Any | None:
+        """Return where a decimal is NaN; None of an engine whose decimals have none."""
+        del value
+        return None
+
+    def takes_zone_of_session(self, expression: Any, column: str) -> bool:
+        """Tell whether times without a zone are read in that of the session."""
+        del expression, column
+        return False
+
+    def hashes(self, parts: Sequence[str], seed: int) -> str:
+        """Return the SQL of a hash of 64 bits of whole numbers, by the engine's own function."""
+        raise NotImplementedError
+
+    # --- coded copies ---
+
+    def make_copy(self, job: Job, place: Place | None) -> tuple[Store | None, str]:
+        """Make a copy; return where it is, None of a file, and the note about it.
+
+        A copy that does not hold exactly the rows of the table is refused and does not stay.
+        """
+        del job, place
+        self.refuse_copies()
+
+    def open_copy(self, place: Place, near: Holder | None) -> tuple[Store, str]:
+        """Open a copy, with the note about it."""
+        del place, near
+        self.refuse_copies()
+
+    def holds_copy(self, place: Place, near: Holder | None) -> bool:
+        """Tell whether a place holds a finished copy."""
+        del place, near
+        self.refuse_copies()
+
+    def drop_copy(self, place: Place, near: Holder | None, *, seconds: int = 0) -> None:
+        """Remove a copy, waiting at most so many seconds for its readers; 0 is no limit."""
+        del place, near, seconds
+        self.refuse_copies()
+
+    def copy_place(self, place: Place, mark: str) -> str:
+        """Return the place of the copy of one version, which a mark names."""
+        return f"{str(place).rstrip('/')}_{mark}"
+
+    def copy_marks(self, place: Place, near: Holder | None, mark: str) -> set[str]:
+        """Return the marks, each matching a pattern, of all copies at a place, finished or not."""
+        del place, near, mark
+        self.refuse_copies()
+
+    def copy_ledger(self, place: Place, near: Holder | None) -> str | None:
+        """Return the note that names the ledger of an unfinished copy; None where there is none."""
+        del place, near
+        return None
+
+    def refuse_copies(self) -> NoReturn:
+        """Refuse what needs a coded copy."""
+        raise EngineError(
+            f"The engine {self.title} keeps no coded copies, so no agent can answer from it",
+            hint="pass the data frame or the file itself, which DuckDB then reads",
+        )
+
+
+def builtin(name: str, arguments: tuple[str, ...], result: str) -> Any:
+    """Return a function of the engine's own as one of Ibis columns."""
+    import ibis
+    import ibis.expr.datatypes as dt
+
+    types = tuple(map(dt.dtype, arguments)), dt.dtype(result)
+    stand_in = _stands_for_one if len(arguments) == 1 else _stands_for_two
+    return ibis.udf.scalar.builtin(stand_in, name=name, signature=types)
+
+
+def _stands_for_one(_one: Any) -> Any:
+    """Stand for an engine's function of one argument."""
+
+
+def _stands_for_two(_one: Any, _other: Any) -> Any:
+    """Stand for an engine's function of two arguments."""
