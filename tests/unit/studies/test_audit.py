@@ -7,9 +7,8 @@ from hypothesis import given, settings, strategies as st
 
 import hartley
 from hartley.errors import ColumnError, HartleyError, OptionError
-from hartley.studies.audit import rounded_up
 from hartley.studies.sweep import LARGEST_REGROUPED, Sweep
-from hartley.wording import value_text
+from hartley.wording import two_decimals_up, value_text
 
 PEOPLE = hartley.people(400)
 MEASURES = [
@@ -225,7 +224,7 @@ def test_steps_may_be_fractions():
 
 @given(st.floats(min_value=0, max_value=100))
 def test_rounding_up_is_never_below_and_less_than_a_cent_above(value):
-    assert value <= float(rounded_up(value)) < value + 0.01 + 1e-12
+    assert value <= float(two_decimals_up(value)) < value + 0.01 + 1e-12
 
 
 @settings(max_examples=40)
