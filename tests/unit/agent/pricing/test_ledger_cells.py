@@ -27,7 +27,7 @@ from hartley.engines.coded.stores import EmbeddedStore
 from hartley.errors import Refused
 from hartley.ranges.schema.schema import Column, Schema
 
-THEOREMS = Path(__file__).parents[2] / "theorems"
+THEOREMS = Path(__file__).parents[3] / "theorems"
 
 
 def module(name):
