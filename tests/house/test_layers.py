@@ -119,10 +119,12 @@ def import_graph(*, types: bool) -> nx.DiGraph:
     return graph
 
 
+@pytest.mark.slow
 def test_modules_import_each_other_without_cycles():
     assert list(nx.simple_cycles(import_graph(types=False))) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", ["agent", "guarantees"])
 def test_modules_import_each_other_without_cycles_for_types_too(room):
     graph = import_graph(types=True)

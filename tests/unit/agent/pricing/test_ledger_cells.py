@@ -258,6 +258,7 @@ def random_wish(random_):
     return {"error": error, "bits": random_.choice([1, 2, 4]) if error is None else None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_every_cell_is_that_of_plain_python_and_the_price_bounds_all_of_them(seed, monkeypatch):
     random_, rng, tables = random.Random(seed), np.random.default_rng(seed), Tables()

@@ -323,6 +323,7 @@ def test_a_path_of_one_level_need_be_no_list():
     assert PrivacyDistortion(JOINT, {0: 1, 1: 1, 2: 2}).distortion[0].tolist() == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_probabilities_whose_products_vanish_are_measured():
     """A grid that reaches to 29 standard deviations holds probabilities around 1e-200."""
     model = PrivacyDistortion.gaussian(rho=0.5, points=9, reach=29)
