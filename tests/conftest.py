@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
@@ -221,3 +222,14 @@ def assert_is():
         assert numbers["maximin_information"] <= bound <= smaller + 1e-12
 
     return compare
+
+
+@pytest.fixture
+def default_interruption():
+    """Let an interruption raise KeyboardInterrupt: PySpark, once started, takes SIGINT over.
+
+    A shell that starts the tests in the background has it ignored, so that nothing would happen.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

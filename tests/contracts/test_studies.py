@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hartley import anonymity_report, audit, design, perturb, release
+from hartley import anonymity, audit, design, pram, release
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import KeptColumn
 from hartley.policies.perturbation.pram import Pram
@@ -45,7 +45,7 @@ def test_an_audit_says_the_same(both):
 
 def test_anonymity_is_the_same(both):
     options = {"keys": ["flag", "Blood pressure"], "confidential": ["text"]}
-    found, expected = (as_json(anonymity_report(table, **options)) for table in both)
+    found, expected = (as_json(anonymity(table, **options)) for table in both)
     assert found == expected
 
 
@@ -66,7 +66,7 @@ def test_a_designed_release_is_the_same_file(both, tmp_path):
 
 def test_what_is_drawn_at_random_is_drawn_alike(both, tmp_path):
     for number, table in enumerate(both):
-        perturb(table, FLAG, tmp_path / f"{number}.csv", keep=["small"], seed=7)
+        pram(table, FLAG, tmp_path / f"{number}.csv", keep=["small"], seed=7)
     assert_same_files(tmp_path)
 
 

@@ -29,6 +29,7 @@ def having(kind: str) -> list[Path]:
     return [page for page in PAGES if blocks(page, kind)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", having("python"), ids=lambda page: page.stem)
 def test_python_blocks_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch):
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
@@ -38,6 +39,7 @@ def test_python_blocks_of_a_page_run_one_after_the_other(page, tmp_path, monkeyp
         exec(compile(text, page.name, "exec"), space)  # noqa: S102 - the project's own pages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", having("console"), ids=lambda page: page.stem)
 def test_console_blocks_of_a_page_show_what_comes_out(page, tmp_path):
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
@@ -109,6 +111,7 @@ def test_the_first_picture_of_the_readme_comes_before_any_symbol_and_shows_curre
             assert re.search(rf"\b{number}\b", words)
 
 
+@pytest.mark.slow
 def test_the_picture_of_the_readme_is_what_its_script_draws(tmp_path):
     path = tmp_path / "alone.svg"
     subprocess.run([sys.executable, ROOT / "examples" / "picture.py", path], check=True)

@@ -223,6 +223,7 @@ def results():
     return of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "group",
     [

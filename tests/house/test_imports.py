@@ -79,6 +79,7 @@ def loaded(folder, words, before=""):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_imports_what_it_uses(folder, name):
     words, most = COMMANDS[name]
@@ -94,6 +95,7 @@ def test_a_command_imports_what_it_uses(folder, name):
         assert not {"ibis", "duckdb", "numba", "scipy", "cvxpy"} & set(modules)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sample", "page", "anonymity", "ask", "doctor"])
 def test_nothing_needs_pandas(folder, name):
     assert "pandas" not in loaded(folder, COMMANDS[name][0], WITHOUT_PANDAS)

@@ -144,6 +144,7 @@ def test_a_class_of_the_trusted_base_has_a_name_of_its_own():
     assert {name for name, many in times.items() if many > 1} == set()
 
 
+@pytest.mark.slow
 def test_a_class_of_the_agent_has_a_name_of_its_own_in_the_package():
     times = Counter(found for name in MODULES for found in classes_of(name))
     ours = {found for name in AGENT for found in classes_of(name)}

@@ -27,6 +27,7 @@ def counted(pairs):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(pairs=PAIRS)
 def test_trials_are_those_of_whoever_tries_all_values_that_are_left(pairs):
@@ -66,6 +67,7 @@ def test_the_record_itself_can_be_guessed():
     assert (finding.trials, finding.left) == (3, ((1, 1), (2, 2)))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(pairs=PAIRS.filter(lambda pairs: len({x >= 3 for x, _ in pairs}) == 2))
 def test_a_hypothesis_is_decided_for_the_rows_whose_release_leaves_no_doubt(pairs):

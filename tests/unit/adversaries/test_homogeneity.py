@@ -37,6 +37,7 @@ def classes(rows, place):
     return list(found.values())
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(rows=ROWS, times=st.integers(1, 4), distance=st.integers(0, 9))
 def test_each_attack_counts_the_people_whose_class_gives_them_away(rows, times, distance):

@@ -50,6 +50,7 @@ def test_records_are_unique_exactly_where_nobody_has_the_same(rows):
     assert found.number.is_exact
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(tables)
 def test_one_point_and_all_points_single_out_exactly_as_many_as_a_count_says(rows):

@@ -63,6 +63,7 @@ def check(driver, address, found, right):
     assert all(driver.price_of([key]) > left for key in refused)
 
 
+@pytest.mark.slow
 def test_8_processes_of_8_threads_spend_exactly_and_never_too_much(driver, right, tmp_path):
     address = str(tmp_path / "ledger.db")
     settings = {"processes": 8, "threads": 8, "keys": KEYS, "bits": BITS}
@@ -72,6 +73,7 @@ def test_8_processes_of_8_threads_spend_exactly_and_never_too_much(driver, right
     check(driver, address, json.loads(done.stdout), right)
 
 
+@pytest.mark.slow
 def test_64_threads_spend_exactly_and_never_too_much(driver, right, tmp_path):
     address = tmp_path / "ledger.db"
     with Agent(driver.table(0), driver.SCHEMA, ledger=address, budget=BITS) as agent:

@@ -17,6 +17,7 @@ def drive(mode, address, **settings):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kills", "seed"), [(60, 1000), pytest.param(200, 2000, marks=pytest.mark.long)]
 )
@@ -29,6 +30,7 @@ def test_nothing_is_lost_or_charged_twice_when_asking_is_killed(tmp_path, kills,
     assert outcome["charges"] > kills / 4
 
 
+@pytest.mark.slow
 def test_a_version_is_there_whole_or_not_at_all_when_replacing_is_killed(tmp_path):
     found = drive("replaced", tmp_path / "ledger.db", rounds=6, seed=3000)
     assert found["problem"] is None

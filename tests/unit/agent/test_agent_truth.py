@@ -36,7 +36,7 @@ from hartley.ranges.schema.schema import Column, Schema
 @pytest.fixture(scope="module")
 def oracle():
     """Random schemas, tables and questions, and a reader of them that shares nothing with ours."""
-    path = Path(__file__).with_name("test_answer_truth.py")
+    path = Path(__file__).parent / "answers" / "test_answer_truth.py"
     spec = importlib.util.spec_from_file_location("truth_oracle", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -332,6 +332,7 @@ def soundness(make, path, seeds):
             yield kraft, transcripts, len(case[1])
 
 
+@pytest.mark.slow
 def test_one_person_never_causes_more_transcripts_than_were_charged(quick, tmp_path):
     sums, transcripts, people = zip(*soundness(quick, tmp_path / "l.db", range(CASES)), strict=True)
     assert max(sums) <= 1
@@ -340,6 +341,7 @@ def test_one_person_never_causes_more_transcripts_than_were_charged(quick, tmp_p
     assert sum(transcripts) >= 80
 
 
+@pytest.mark.slow
 def test_the_enumeration_notices_a_price_that_is_too_low(quick, tmp_path, monkeypatch):
     """Else the test above would show nothing."""
 
@@ -351,6 +353,7 @@ def test_the_enumeration_notices_a_price_that_is_too_low(quick, tmp_path, monkey
     assert any(kraft > 1 for kraft, _, _ in found)
 
 
+@pytest.mark.slow
 def test_the_same_holds_with_nothing_replaced(tmp_path):
     """A few tables, coded by the engine from values, not from codes."""
     sums = []

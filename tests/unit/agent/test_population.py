@@ -57,6 +57,7 @@ def transcript(folder, person, seed, bits, *, population):
     return tuple(seen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1])
 def test_all_tables_of_a_population_tell_no_more_transcripts_than_its_budget(tmp_path, seed):
     bits = 2

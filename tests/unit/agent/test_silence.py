@@ -161,6 +161,7 @@ def behaviour(agent, questions):
     return seen, charges
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", WORLDS)
 def test_two_databases_that_differ_in_one_person_refuse_and_price_alike(world, tmp_path):
     schema, *people = WORLDS[world]

@@ -36,6 +36,7 @@ def run(*words):
     return found.output
 
 
+@pytest.mark.slow
 def test_anonymity_prints_the_report_as_json_and_as_text(table):
     words = "anonymity", table, "--keys", "sex,region", "--confidential", "diagnosis"
     expected = anonymity(table, keys=["sex", "region"], confidential="diagnosis")

@@ -57,6 +57,7 @@ def folder(tmp_path):
 HOMES = ("--person", "home", "--order", "day", "--people", "3", "--games", "300", "--seed", "2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "options"),
     [
@@ -79,6 +80,7 @@ def test_membership_prints_what_the_game_finds(folder, words, options):
     assert told("membership", table, *HOMES, *words) == game.play(300, seed=2).to_dict()
 
 
+@pytest.mark.slow
 def test_membership_leaves_out_times_instead_of_people_on_demand(folder):
     path = folder / "gaps.parquet"
     table = pa.parquet.read_table(folder / "homes.parquet").to_pydict()
@@ -134,6 +136,7 @@ def test_membership_says_it_in_text_and_writes_a_page(folder):
 # --- load ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_load_prints_what_load_monitoring_finds(folder):
     table = str(folder / "home.parquet")
     found = told(
@@ -166,6 +169,7 @@ def test_load_takes_a_policy_file_of_one_signal(folder):
 GRID = ("--grid", "x=0:40", "--grid", "y=0:40", "--bits", "6")
 
 
+@pytest.mark.slow
 def test_uniqueness_prints_what_the_attack_finds(folder):
     table = str(folder / "trips.parquet")
     assert (

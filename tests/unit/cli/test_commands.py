@@ -27,6 +27,7 @@ def run(*words, **options):
     )
 
 
+@pytest.mark.slow
 def test_an_audit_in_a_pipe_prints_json_and_writes_the_report(folder):
     found = run(
         *("audit", folder / "people.parquet", "--secret", "diagnosis", "--released", "age,sex"),
@@ -48,6 +49,7 @@ def test_an_audit_in_a_pipe_prints_json_and_writes_the_report(folder):
     assert "<svg" in page
 
 
+@pytest.mark.slow
 def test_an_audit_in_a_terminal_prints_text_with_a_progress_bar(folder, in_terminal):
     code, screen = in_terminal(
         *("audit", folder / "people.parquet", "--secret", "diagnosis", "--released", "age"),
@@ -59,6 +61,7 @@ def test_an_audit_in_a_terminal_prints_text_with_a_progress_bar(folder, in_termi
     assert not screen.lstrip().startswith("{")
 
 
+@pytest.mark.slow
 def test_the_record_itself_may_be_the_secret(folder):
     found = run("audit", folder / "people.parquet", "--secret", "ROW", "--released", "region")
     content = json.loads(found.stdout)
@@ -66,6 +69,7 @@ def test_the_record_itself_may_be_the_secret(folder):
     assert content["secret_values"] == 5000
 
 
+@pytest.mark.slow
 def test_a_file_without_a_header_is_read_with_names_and_a_mark_for_missing(tmp_path):
     path = tmp_path / "heart.data"
     path.write_text("63,145\n67,?\n41,130\n41,145\n")
@@ -81,6 +85,7 @@ def test_a_file_without_a_header_is_read_with_names_and_a_mark_for_missing(tmp_p
     assert content["released_values"] == 2
 
 
+@pytest.mark.slow
 def test_several_files_make_one_table(tmp_path):
     for seed in (1, 2):
         run("sample", tmp_path / f"part{seed}.csv", "--rows", 50, "--seed", seed)
@@ -175,6 +180,7 @@ def test_an_interrupted_report_leaves_nothing_behind(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [target]
 
 
+@pytest.mark.slow
 def test_a_full_pipe_that_closes_ends_the_command_quietly(folder):
     words = f"audit {folder / 'people.parquet'} --secret ROW --released age --sweep age=1:200"
     found = subprocess.run(  # noqa: S602 - the pipe is what is tested
@@ -196,6 +202,7 @@ def test_doctor_names_every_engine():
     assert {"engine postgres", "engine spark"} <= states.keys()
 
 
+@pytest.mark.slow
 def test_doctor_shows_every_probe_of_an_engine(tmp_path):
     import duckdb
 

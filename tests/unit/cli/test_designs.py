@@ -43,6 +43,7 @@ def call(monkeypatch, capsys, *words):
     return stop.value.code, shown.out, shown.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["height", "bmi", "people"])
 def test_an_example_is_designed_released_and_verified(folder, name, monkeypatch, capsys):
     policy, certificate, page = (folder / f"{name}.{end}" for end in ("toml", "json", "html"))
@@ -64,6 +65,7 @@ def test_an_example_is_designed_released_and_verified(folder, name, monkeypatch,
     assert released.exists()
 
 
+@pytest.mark.slow
 def test_the_mean_height_is_one_row_within_half_a_centimetre(folder):
     policy, out = folder / "mean.toml", folder / "mean.parquet"
     run("design", folder / "examples" / "height.design.toml", "-o", policy)
@@ -73,6 +75,7 @@ def test_the_mean_height_is_one_row_within_half_a_centimetre(folder):
     assert abs(row["height"] - sum(heights) / len(heights)) <= 0.5
 
 
+@pytest.mark.slow
 def test_weights_near_obesity_are_moved_by_five_at_most(folder):
     policy, out = folder / "moved.toml", folder / "moved.parquet"
     run("design", folder / "examples" / "bmi.design.toml", "-o", policy)
@@ -89,6 +92,7 @@ def test_weights_near_obesity_are_moved_by_five_at_most(folder):
     assert moved > 100
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_text_and_a_progress_bar(folder, in_terminal):
     policy = folder / "shown.toml"
     spec = folder / "examples" / "people.design.toml"

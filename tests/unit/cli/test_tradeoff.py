@@ -32,6 +32,7 @@ def run(*words):
     )
 
 
+@pytest.mark.slow
 def test_a_curve_in_a_pipe_is_json_and_writes_what_is_asked_for(spec, tmp_path):
     files = {name: tmp_path / f"curve.{name}" for name in ("html", "csv", "png")}
     found = run(

@@ -211,6 +211,8 @@ def test_an_interruption_while_rows_are_streamed_leaves_nothing(table, tmp_path,
     assert 0 < shares[0] <= 1
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("default_interruption")
 def test_an_interruption_while_the_engine_writes_leaves_nothing_and_ends_its_other_threads(
     tmp_path,
 ):

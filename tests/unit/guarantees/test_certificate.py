@@ -219,6 +219,7 @@ def test_text_is_no_certificate(text):
     assert load_or_refuse(text) is None
 
 
+@pytest.mark.slow
 @given(
     field=st.sampled_from(sorted(certify(KINDS["records"]).to_dict())),
     junk=JUNK,

@@ -171,6 +171,7 @@ def test_a_sensitivity_that_is_too_small_is_not_believed():
     assert certify(quantizer, query="x1*x2", box=TWO).value == 2.0
 
 
+@pytest.mark.slow
 @given(
     weights=st.lists(st.integers(-3, 3), min_size=1, max_size=3).filter(any),
     levels=st.integers(1, 9),

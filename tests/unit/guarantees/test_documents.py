@@ -62,6 +62,7 @@ TRIED = {
 }
 
 
+@pytest.mark.slow
 @given(columns=st.tuples(QUANTIZED, CUT, MERGED), chosen=st.sets(st.integers(0, 2), min_size=1))
 @settings(max_examples=25, deadline=None)
 def test_a_record_has_as_many_releases_as_certified_when_all_are_tried(columns, chosen):
@@ -329,6 +330,7 @@ def test_of_two_lines_the_weaker_promise_counts():
     assert not certify(PolicyDocument((stretch, TALL, other, leak))).sound
 
 
+@pytest.mark.slow
 @given(
     line=st.integers(1, 9),
     reach=st.integers(1, 12),

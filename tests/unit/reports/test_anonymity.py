@@ -43,6 +43,7 @@ def result(request):
     return request.getfixturevalue(request.param)
 
 
+@pytest.mark.slow
 def test_a_page_is_well_formed_needs_no_other_file_and_escapes_names(result, tmp_path, outline_of):
     page = render_html(result)
     outline = outline_of(page)

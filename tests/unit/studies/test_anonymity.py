@@ -97,12 +97,14 @@ def check(rows):
     assert math.isinf(found.delta) == expected["excluded"]
 
 
+@pytest.mark.slow
 @given(rows=ROWS)
 @settings(max_examples=40, deadline=None)
 def test_a_report_equals_plain_counting_of_missing_keys_and_absent_values(rows):
     check(rows)
 
 
+@pytest.mark.slow
 def test_every_way_of_counting_gives_the_same_report(way):
     rng = np.random.default_rng(7)
     rows = list(
@@ -278,6 +280,7 @@ def test_the_counterexample_refuses_what_would_not_be_k_anonymous(records, k):
 # --- a population -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.sampled_from([1, 2, None]), st.sampled_from("ab")), min_size=1, max_size=15

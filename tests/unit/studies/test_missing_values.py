@@ -27,6 +27,7 @@ ROWS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(rows=ROWS)
 def test_audit_anonymity_and_attacks_count_the_same_people(rows):

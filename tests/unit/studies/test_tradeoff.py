@@ -89,6 +89,7 @@ def test_an_accuracy_of_two_point_two_leaks_less_with_uneven_cells():
     assert 2**-point.best.leakage == pytest.approx(0.1033, abs=5e-5)
 
 
+@pytest.mark.slow
 def test_the_query_of_ellipses_has_the_metrics_of_the_example():
     spec = {
         "objective": "leakage",

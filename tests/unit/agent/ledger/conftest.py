@@ -138,6 +138,28 @@ def ledger(place):
 
 
 @pytest.fixture
+def q():
+    """Write down questions: q(1, 2)."""
+    return lambda *keys: [{"q": key} for key in keys]
+
+
+@pytest.fixture
+def two():
+    """The price of two answers for each new question."""
+    return lambda new: 2 ** len(new)
+
+
+@pytest.fixture
+def forbidden():
+    """A price that must not be asked for."""
+
+    def price(_):
+        raise AssertionError("the price was asked for")
+
+    return price
+
+
+@pytest.fixture
 def about():
     """What is said of a new dataset: about(bits, ...)."""
     return lambda bits=8, **more: {"bits": bits, "schema": SCHEMA, "rows": 5000, **more}

@@ -56,6 +56,7 @@ def leave_log(home, *, index):
         (home / "l.db-shm").unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("log", ["none", "left", "left with its index"])
 @pytest.mark.parametrize("mode", [0o555, 0o755])
 def test_what_reads_works_and_what_writes_is_refused(folder, tmp_path, log, mode):

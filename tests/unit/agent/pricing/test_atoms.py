@@ -110,6 +110,7 @@ def test_a_filter_of_too_many_conjunctions_is_not_expanded():
     assert conjunctions(Either((either,) * 33)) is None
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(conditions=st.lists(CONDITIONS, min_size=1, max_size=4), forms=FORMS)
 def test_atoms_are_the_truth_vectors_with_their_points_and_ranges(conditions, forms):
@@ -142,6 +143,7 @@ def test_atoms_are_the_truth_vectors_with_their_points_and_ranges(conditions, fo
                 assert formed.size(column, atom.held) == len({r[column] for r in points.values()})
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(conditions=st.lists(CONDITIONS, min_size=1, max_size=6), most=st.integers(1, 12))
 def test_atoms_are_too_many_exactly_where_the_fates_of_some_columns_are(conditions, most):

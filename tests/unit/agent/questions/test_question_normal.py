@@ -164,6 +164,7 @@ def respelled(random_, node):
     return f"(NOT (NOT ({joined})))" if random_.random() < 0.2 else f"({joined})"
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**64))
 @settings(max_examples=400)
 def test_laws_of_logic_lead_to_the_same_question(seed):

@@ -161,6 +161,7 @@ def code(name):
 tables = st.lists(st.fixed_dictionaries({name: code(name) for name in POINTS}), max_size=25)
 
 
+@pytest.mark.slow
 @settings(max_examples=70)
 @given(tables, st.lists(questions(), min_size=1, max_size=12))
 def test_totals_are_those_of_plain_python(rows, asked):
@@ -255,6 +256,7 @@ def test_a_form_whose_column_is_missing_is_about_nobody():
     assert coded.store.texts == []
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(conditions, st.sets(st.sampled_from(["a", "b", "c"])))
 def test_nobody_is_decided_as_by_trying_every_record(where, present):

@@ -113,6 +113,7 @@ def test_leakage_is_said_in_plain_sentences():
 # --- estimates ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_estimates_are_unbiased_and_their_errors_are_right():
     # 400 draws of one table: the mean is within four of its standard errors (false alarm of 3
     # numbers: 2e-4), and the spread within 15 % of what is claimed (four of its own, likewise).
@@ -284,6 +285,7 @@ def test_a_table_that_was_never_perturbed_does_not_fit_the_policy():
     assert "does not fit" in projected.sentences[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 5, 40, 300, 20_000])
 def test_what_was_drawn_by_a_policy_fits_it(rows):
     """Nobody's draw is called foreign: rare values, unseen values, several columns."""

@@ -432,6 +432,7 @@ def assert_contains(estimate, truth):
 SEEDS = st.integers(0, 2**64)
 
 
+@pytest.mark.slow
 @given(seed=SEEDS)
 @settings(max_examples=800)
 def test_the_truth_lies_in_the_interval_whatever_the_steps(seed):
@@ -466,6 +467,7 @@ def public_count_of(case):
     return lambda where: sum(holds(where, row) for row in case.codes)
 
 
+@pytest.mark.slow
 @given(seed=SEEDS, wish=st.fractions(0, 30, max_denominator=20))
 @settings(max_examples=450)
 def test_an_error_that_was_wished_for_is_kept(seed, wish):
@@ -560,6 +562,7 @@ def as_shown(value):
     )
 
 
+@pytest.mark.slow
 @given(seed=SEEDS)
 @settings(max_examples=250)
 def test_duckdb_understands_the_question_alike(seed, database):

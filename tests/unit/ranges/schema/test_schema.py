@@ -228,6 +228,7 @@ def schemas(draw):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(schemas())
 def test_a_schema_that_is_written_reads_the_same(tmp_path_factory, made):

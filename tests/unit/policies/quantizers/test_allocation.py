@@ -58,6 +58,7 @@ def share(columns, weights, bits, objective):
     )
 
 
+@pytest.mark.slow
 @given(columns=COLUMNS, weights=WEIGHTS, bits=BITS)
 @example(columns=[{"range": (0, 1)}] * 3, weights=[Fraction(1)] * 3, bits=5)
 @settings(max_examples=150, deadline=None)
@@ -176,6 +177,7 @@ def test_a_weight_makes_a_column_finer():
     assert dict(weighted.levels) == {"a": 16, "b": 4}
 
 
+@pytest.mark.slow
 def test_many_bits_are_no_trouble():
     allocation = allocate_bits({"a": (0, 1), "b": (0, 3)}, 200)
     assert allocation.outputs <= 2**200

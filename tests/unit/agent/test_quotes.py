@@ -1,3 +1,5 @@
+"""Plans and quotes of questions, from the schema alone."""
+
 from decimal import Decimal
 
 import pytest
@@ -6,7 +8,7 @@ from hartley.agent import quotes as quoting
 from hartley.agent.agent import Agent
 from hartley.agent.ledger.ledger import open_ledger
 from hartley.agent.quotes import Desk, Wish, questions_of, quote
-from hartley.errors import OptionError, Refused
+from hartley.errors import InputError, OptionError, Refused
 from hartley.ranges.schema.schema import Schema
 
 PEOPLE = Schema.read(
@@ -19,6 +21,7 @@ PEOPLE = Schema.read(
     }
 )
 MEAN = "SELECT AVG(age) FROM people"
+OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 
 
 @pytest.fixture
@@ -102,3 +105,24 @@ def test_a_free_repeat_is_affordable_whatever_is_left(tmp_path):
         assert quote.due == 0
         assert quote.affordable
         assert agent.ask("SELECT SUM(c) FROM t", bits=3).bits == 0
+
+
+def test_a_quote_needs_the_schema_alone_and_is_the_agents(agent, ledger, schema, with_columns):
+    texts = ["SELECT AVG(age) FROM people WHERE pay > 1", "SELECT MEDIAN(age) FROM people", OLD]
+    for text in texts:
+        inside, outside = agent.price(text, bits=3), quote(text, schema, rows=10, bits=3)
+        assert (inside.cells, inside.errors, inside.levels, inside.explanation) == (
+            outside.cells,
+            outside.errors,
+            outside.levels,
+            outside.explanation,
+        )
+        assert (outside.due, outside.remaining, outside.affordable) == (None, None, None)
+        beside = quote(text, schema, ledger=ledger, bits=3)
+        assert (beside.due, beside.remaining) == (inside.due, inside.remaining)
+    agent.ask(texts[2], bits=3)
+    assert quote(texts[2], schema, ledger=ledger, bits=3).due == 0
+    with pytest.raises(OptionError, match="number of rows"):
+        quote(OLD, schema)
+    with pytest.raises(InputError, match="not the one in the ledger"):
+        quote(OLD, with_columns(age={"kind": "private", "range": [0, 9], "step": 1}), ledger=ledger)

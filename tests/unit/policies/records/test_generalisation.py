@@ -71,6 +71,7 @@ def table_of(rows):
     return pa.table(columns | {"job": [r[1] for r in rows], "id": list(range(len(rows)))})
 
 
+@pytest.mark.slow
 @given(rows=ROWS, k=st.integers(1, 4), share=st.sampled_from(["0", "0.2", "1/2"]))
 @settings(max_examples=30, deadline=None)
 def test_full_domain_loses_least_of_all_levels_and_is_k_anonymous(rows, k, share):
@@ -108,6 +109,7 @@ def recheck(found):
             assert report.classes == found.classes
 
 
+@pytest.mark.slow
 @given(rows=ROWS, k=st.integers(1, 5))
 @settings(max_examples=30, deadline=None)
 def test_mondrian_is_k_anonymous_and_keeps_every_record_in_its_span(rows, k):
@@ -259,6 +261,7 @@ KEPT = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(rows=KEPT)
 def test_whom_kept_columns_single_out_is_counted_exactly(rows):

@@ -1,6 +1,5 @@
 import _thread
 import json
-import signal
 import threading
 from collections import Counter
 
@@ -33,14 +32,6 @@ def table_of(rows):
     return {"a": [row[0] for row in rows], "b": [row[1] for row in rows]}
 
 
-@pytest.fixture
-def default_interruption():
-    """Let an interruption be what it is unless some package has taken it over in this process."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.usefixtures("default_interruption")
 def test_an_interruption_is_heard_while_groups_are_formed():
     ended = threading.Event()
@@ -62,6 +53,7 @@ def test_a_grouping_that_fails_says_so():
         released_groups("broken", records, 2, lambda _, k: 1 // (k - 2), standardise=True)
 
 
+@pytest.mark.slow
 def test_columns_are_kept_as_they_are_written(tmp_path):
     ids = ["12345678901234567890", "12345678901234567891", "007", "07"]
     path = tmp_path / "ids.csv"
@@ -69,6 +61,7 @@ def test_columns_are_kept_as_they_are_written(tmp_path):
     assert mdav(path, 2, "a", keep="id").released["id"].to_pylist() == ids
 
 
+@pytest.mark.slow
 @settings(max_examples=25)  # each opens tables, which takes most of the time
 @given(NUMBERS, st.integers(2, 4), st.sampled_from(METHODS))
 def test_a_release_holds_the_averages_of_groups_of_k_to_twice_k_less_one(rows, k, method):
@@ -122,6 +115,7 @@ def test_what_a_column_loses_is_measured_by_itself(rows, k, method):
     assert found.to_dict()["losses"][0]["column"] == "a"
 
 
+@pytest.mark.slow
 @settings(max_examples=25)  # each opens tables, which takes most of the time
 @given(NUMBERS, st.integers(2, 4), st.sampled_from(METHODS))
 def test_no_method_for_one_column_loses_less_than_the_univariate_optimum(rows, k, method):

@@ -110,6 +110,7 @@ def test_the_summary_is_what_counting_by_hand_gives(drawn):
         assert found.secret_labels[x] == found.released_labels[y]
 
 
+@pytest.mark.slow
 @given(codes(), st.integers(0, 5), st.integers(0, 5))
 def test_a_tally_with_codes_that_never_occur_has_the_same_summary(drawn, gap, offset):
     secret, released, sizes = drawn

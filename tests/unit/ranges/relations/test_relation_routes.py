@@ -155,6 +155,7 @@ def test_the_worst_attribute_does_not_depend_on_the_route(route, oracle):
 cell = st.one_of(st.none(), st.integers(-3, 3))
 
 
+@pytest.mark.slow
 @settings(
     max_examples=15,  # each opens two engines
     suppress_health_check=[HealthCheck.function_scoped_fixture],  # the route is the same for all

@@ -112,6 +112,7 @@ def points_of(box, shares):
         yield {n: box[n].low + s * box[n].length for n, s in zip(NAMES, share, strict=True)}
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(expressions(), sides, sides, places)
 def test_an_enclosure_holds_the_value_at_every_point_of_the_box(expression, x, y, shares):

@@ -27,7 +27,7 @@ from hartley.engines.dialects.duckdb import EmbeddedStore
 from hartley.errors import Refused
 from hartley.ranges.schema.schema import Column, Schema
 
-THEOREMS = Path(__file__).parents[2] / "theorems"
+THEOREMS = Path(__file__).parents[3] / "theorems"
 
 
 def module(name):
@@ -258,6 +258,7 @@ def random_wish(random_):
     return {"error": error, "bits": random_.choice([1, 2, 4]) if error is None else None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_every_cell_is_that_of_plain_python_and_the_price_bounds_all_of_them(seed, monkeypatch):
     random_, rng, tables = random.Random(seed), np.random.default_rng(seed), Tables()

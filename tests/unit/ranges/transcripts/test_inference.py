@@ -78,6 +78,7 @@ def test_possible_records_are_those_of_all_consistent_tables(made):
         start += group.rows
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(made=transcripts(), poor=st.lists(st.integers(-(2**42), 2**42), min_size=9, max_size=9))
 def test_a_bound_holds_whatever_the_solver_says(made, poor):

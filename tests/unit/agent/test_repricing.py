@@ -1,0 +1,63 @@
+"""Every price of a ledger is computed again, and a wrong one is found."""
+
+import json
+
+from hartley.agent.repricing import verify_prices
+
+OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
+
+
+def test_verifying_finds_a_price_that_was_too_low(agent):
+    from hartley.agent.questions.batch import to_plain
+
+    plan = agent._held.desk.plan("SELECT AVG(age) FROM people", None, 3)
+    agent.ask(OLD)
+    assert verify_prices(agent.ledger).holds
+    cheap = [to_plain(question) for question in plan[0].questions]
+    agent.ledger.reserve("people", None, cheap, lambda _: 2)
+    assert agent.ledger.verify().holds
+    report = verify_prices(agent.ledger)
+    assert not report.holds
+    assert "another price" in report.problem
+    assert report.first_bad == agent.ledger.head().sequence
+
+
+def test_verifying_finds_open_columns_that_were_not_paid_for(agent):
+    agent.ledger.record("people", "version", {"rows": 10, "open_factor": 1})
+    assert agent.ledger.verify().holds
+    report = verify_prices(agent.ledger)
+    assert not report.holds
+    assert "open columns" in report.problem
+
+
+def test_charges_of_other_rules_or_schemas_are_counted_as_not_priced(agent):
+    agent.ledger.record("else", "created", {"bits": 3, "schema": {"a": 1}, "rows": 2})
+    agent.ledger.reserve("else", None, [{"q": 1}], lambda _: 2)
+    agent.ask(OLD)
+    report = verify_prices(agent.ledger)
+    assert (report.holds, report.repriced, report.unpriced) == (True, 1, 1)
+
+
+def test_the_command_verifies_every_price(agent, ledger):
+    from typer.testing import CliRunner
+
+    from hartley.agent.questions.batch import to_plain
+    from hartley.cli.ledger import ledger_app
+
+    def verify(*words):
+        return CliRunner().invoke(ledger_app, ["verify", str(ledger), *words])
+
+    agent.ask([OLD, "SELECT AVG(age) FROM people"], bits=3)
+    agent.allow("ann", 4)
+    agent.ask([OLD, "SELECT COUNT(*) FROM people WHERE pay = 1"], analyst="ann")
+    found = verify("--json")
+    assert found.exit_code == 0
+    content = json.loads(found.stdout)
+    assert (content["charges_priced_again"], content["charges_not_priced_again"]) == (2, 0)
+    assert "2 charges computed again" in verify("--text").stdout
+    plan = agent._held.desk.plan("SELECT MEDIAN(age) FROM people", None, 3)
+    dear = [to_plain(question) for question in plan[0].questions]
+    agent.ledger.reserve("people", None, dear, lambda _: 9)
+    found = verify("--json")
+    assert found.exit_code == 1
+    assert json.loads(found.stdout)["first_bad_row"] == agent.ledger.head().sequence
