@@ -98,7 +98,7 @@ class DifferencingFinding:
     """Whether there are more sets of so few rows than were looked at."""
     public_known: bool = True
     """Whether it is known who has which public values."""
-    measured: ClassVar[str] = "largest share of totals ruled out for so few rows"
+    measured: ClassVar[str] = "largest share of totals ruled out for that few rows"
 
     @property
     def few(self) -> tuple[Difference, ...]:
@@ -168,12 +168,12 @@ class DifferencingFinding:
         few = _rows(self.within, "or fewer")
         if self.untried or self.more_sets:
             return (
-                f"Of the combinations of {_answers(self.answers)} that were tried none tells "
+                f"None of the combinations of {_answers(self.answers)} that were tried tells "
                 f"anything about {few}; not all were tried."
             )
         return (
-            f"No combination of {_answers(self.answers)} tells anything about {few} to whoever "
-            "knows nothing of the others."
+            f"No combination of {_answers(self.answers)} tells anything about {few} to an "
+            "adversary who knows nothing about the others."
         )
 
     @property
@@ -187,8 +187,9 @@ class DifferencingFinding:
         found.append(
             "No combination that was tried, and no answer alone, rules out any total."
             if smallest is None
-            else f"The fewest rows about which answers tell something are {smallest.rows:,} "
-            f"of {self.total_rows:,}: {smallest.after:,} of {smallest.before:,} totals are left."
+            else "The smallest set of rows that the answers tell something about has "
+            f"{smallest.rows:,} of {self.total_rows:,} rows: {smallest.after:,} of "
+            f"{smallest.before:,} totals are left."
         )
         if self.isolating:
             found.append(self._counted())
@@ -215,14 +216,14 @@ class DifferencingFinding:
         found = []
         if self.untried:
             found.append(
-                f"For {self.untried:,} totals of so few rows only pairs of answers were tried."
+                f"For {self.untried:,} totals of that few rows only pairs of answers were tried."
             )
         if self.more_sets:
-            found.append("There are more sets of so few rows than were looked at.")
+            found.append("There are more sets of that few rows than were examined.")
         if self.left_out:
             found.append(
-                f"Not used, though they may tell more: {_answers(self.left_out)}, about older "
-                "data or about too many values at once."
+                f"Not used, although they may reveal more: {_answers(self.left_out)}, about "
+                "older data or about too many values at once."
             )
         return found
 

@@ -256,8 +256,8 @@ def test_a_policy_releases_numbers_as_its_cells_say():
         ({"people": 2, "range": (0, 1)}, "outside the range"),
         ({"people": 2, "range": ("a", 1)}, "end of the range"),
         ({"people": 2, "policy": [UniformQuantizer(0, 9, 3)] * 3}, "3 policies"),
-        ({"people": 2, "policy": "round"}, "is no policy"),
-        ({"people": 2, "policy": [None, UniformQuantizer(0, 9, 3)]}, "is no policy"),
+        ({"people": 2, "policy": "round"}, "is not a policy"),
+        ({"people": 2, "policy": [None, UniformQuantizer(0, 9, 3)]}, "is not a policy"),
         (
             {"people": 2, "policy": UniformQuantizer(0, Fraction(10**17 + 3, 10**16), 2_000_000)},
             "2,000,000 cells",
@@ -300,7 +300,7 @@ def test_readings_that_are_none_are_refused_by_name(source, options, error, culp
 
 @pytest.mark.parametrize(
     ("options", "culprit"),
-    [({"games": 0}, "0 games"), ({"seed": -1}, "seed -1"), ({"confidence": 1}, "confidence of 1")],
+    [({"games": 0}, "0 games"), ({"seed": -1}, "seed -1"), ({"confidence": 1}, "confidence 1")],
 )
 def test_games_that_cannot_be_played_are_refused(options, culprit):
     with pytest.raises(OptionError, match=culprit):

@@ -85,7 +85,7 @@ def test_a_file_address_can_be_fetched(tmp_path):
     ("path", "sha256", "told"),
     [
         ("cut", None, "The download of ages.csv from 127.0.0.1 broke off"),
-        ("whole", "0" * 64, "is not the known file"),
+        ("whole", "0" * 64, "differs from the known one"),
         ("absent", None, "127.0.0.1 answered with error 404"),
     ],
 )
@@ -188,7 +188,7 @@ def test_wrappings_are_seen_by_their_content_not_by_their_name(tmp_path):
     for name in ("plain.gz", "packed.csv", "many.data"):
         with opened(tmp_path / name, "*.csv") as file:
             assert file.read() == CONTENT
-    with pytest.raises(TableError, match="holds no file like"):
+    with pytest.raises(TableError, match="contains no file like"):
         opened(tmp_path / "many.data", "*.dat")
 
 

@@ -184,14 +184,14 @@ def test_a_gaussian_grid_is_symmetric_and_normalised():
         ([[0.5, 0.5]], "squared", "one value only, so there is nothing to tell"),
         ([[0.5], [0.5]], "squared", "one value only, so there is nothing to perturb"),
         (JOINT, [[0, 1, 1], [1, 0, 1]], "2 rows for 3 key values"),
-        (JOINT, -np.eye(3), "negative or no number"),
-        (JOINT, np.full((3, 3), np.nan), "negative or no number"),
+        (JOINT, -np.eye(3), "negative or not a number"),
+        (JOINT, np.full((3, 3), np.nan), "negative or not a number"),
         (JOINT, [["a"]], "not a matrix of numbers"),
         (JOINT, None, "not a matrix of numbers"),
         (JOINT, "cubic", "no distortion called cubic"),
         (JOINT, 1e200 * np.ones((3, 3)), "too small or too large"),
         (JOINT, 1e-320 * np.ones((3, 3)), "too small or too large"),
-        (JOINT, {0: ("a",), 1: ("a",)}, "lacks the key value number 2"),
+        (JOINT, {0: ("a",), 1: ("a",)}, "lacks key value number 2"),
         (JOINT, {0: ("a",), 1: ("a",), 2: ("a", "b")}, "differ in length"),
     ],
 )
@@ -250,12 +250,16 @@ def test_a_distortion_below_the_most_faithful_names_what_can_be_reached():
 @pytest.mark.parametrize(
     ("options", "error", "sentence"),
     [
-        ({"confidential": "sick", "key": "sex"}, ColumnError, "'sex' holds something that is no"),
+        (
+            {"confidential": "sick", "key": "sex"},
+            ColumnError,
+            "'sex' contains something that is not a",
+        ),
         ({"confidential": "nobody", "key": "age"}, ColumnError, "nobody"),
         (
             {"confidential": "sick", "key": "age", "missing": "value"},
             ColumnError,
-            "'age' holds something that is no number",
+            "'age' contains something that is not a number",
         ),
     ],
 )

@@ -86,9 +86,9 @@ def test_what_a_matrix_excludes_is_never_drawn_for_what_rounding_leaves():
         ([[0.0, 0.0]], "Row 1 of the matrix is all zeros"),
         ([[float("nan"), 1.0]], "Row 1 of the matrix holds something that is no number"),
         ([["0.5", "x"]], "A probability is not a number"),
-        ([[1.0], [0.5, 0.5]], "each as long as the others"),
-        ([], "each as long as the others"),
-        (7, "each as long as the others"),
+        ([[1.0], [0.5, 0.5]], "all of the same length"),
+        ([], "all of the same length"),
+        (7, "all of the same length"),
         (np.zeros((2, 2, 2)), "not a table of probabilities"),
         (np.full((1, 5000), 1 / 5000), "A matrix over 5,000 values is too large"),
     ],
@@ -102,7 +102,7 @@ def test_what_is_no_matrix_of_probabilities_is_refused_in_a_sentence(matrix, tol
     ("values", "options", "told"),
     [
         (["a"], {}, "The matrix has 2 rows for 1 values"),
-        (["a", "a"], {}, "A value stands twice"),
+        (["a", "a"], {}, "A value of the matrix is named twice"),
         (["a", 1], {}, "not all text, all numbers"),
         ([b"a", b"b"], {}, "not all text, all numbers"),
         ([1.0, float("inf")], {}, "no finite number"),
@@ -386,7 +386,7 @@ def test_bare_decimals_of_a_file_are_exact():
 def test_a_rule_for_no_column_stands_in_no_policy():
     with pytest.raises(InputError, match="releases no column"):
         PolicyDocument((RULE,))
-    with pytest.raises(OptionError, match="for no column yet"):
+    with pytest.raises(OptionError, match="has no column yet"):
         _ = RULE.name
     with pytest.raises(InputError, match="names column 'y' twice"):
         PolicyDocument((Pram([[1]], [(1, 2)], column=["x", "y"]), KeptColumn("Y")))
