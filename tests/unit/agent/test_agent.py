@@ -559,9 +559,9 @@ def test_a_process_that_holds_the_old_version_is_refused_and_charged_nothing(led
     ):
         other.update({name: values[:4] for name, values in DATA.items()})
         head = other.ledger.head()
-        with pytest.raises(Stale, match="meanwhile"):
+        with pytest.raises(Stale, match="in the meantime"):
             old.ask(OLD)
-        with pytest.raises(Stale, match="meanwhile"):
+        with pytest.raises(Stale, match="in the meantime"):
             old.ask("SELECT COUNT(*) FROM people")
         assert other.ledger.head() == head
         assert other.ask(OLD).value == 0

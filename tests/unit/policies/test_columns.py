@@ -68,7 +68,7 @@ def test_spans_are_written_only_where_they_say_something():
         ('[["0", "4"]]', "releases 2 numbers"),
         ('[["0", "4"], ["5"]]', "has not two ends"),
         ('[["0", "4"], ["3", "7"]]', "lies outside the edges"),
-        ('[["0", "4"], ["7", "5"]]', "holds no number"),
+        ('[["0", "4"], ["7", "5"]]', "is empty"),
         ('["0", "4"]', "'spans' is not a list"),
         ('"0"', "'spans' is not a list"),
     ],

@@ -17,7 +17,7 @@ HEIGHT = 'name = "height"\nkind = "quantizer"\nlow = "100"\nhigh = "250"\nlevels
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "names no format"),
+        ("", "does not name a format"),
         ("format = 2", "has format 2"),
         ("format = true\n[[columns]]\n" + HEIGHT, "has format True"),
         ('format = "1"\n[[columns]]\n' + HEIGHT, "has format 1"),
@@ -28,7 +28,10 @@ HEIGHT = 'name = "height"\nkind = "quantizer"\nlow = "100"\nhigh = "250"\nlevels
         ("format = 1\ncolour = 3\n[[columns]]\n" + HEIGHT, "unknown field 'colour'"),
         ("format = 1\ntitle = 3\n[[columns]]\n" + HEIGHT, "title or a design of the wrong form"),
         ("format = 1\ndesign = 3\n[[columns]]\n" + HEIGHT, "title or a design of the wrong form"),
-        ("format = 1\n[design]\na = {b = 1979-05-27}\n[[columns]]\n" + HEIGHT, "date cannot stand"),
+        (
+            "format = 1\n[design]\na = {b = 1979-05-27}\n[[columns]]\n" + HEIGHT,
+            "date cannot be written",
+        ),
         ("format = \n", "is not TOML: .*line 1"),
         ('format = 1\n[[columns]]\nkind = "keep"', "column 1 has no name"),
         ("format = 1\n[[columns]]\nname = 3", "column 1 has no name"),
@@ -66,7 +69,7 @@ def test_a_file_that_makes_no_sense_is_refused_with_its_name_and_the_place(tmp_p
         ("levels = 150", "levels = true", "'levels' is not a whole number"),
         ("levels = 150", "levels = 1.5", "'levels' is not a whole number"),
         ("levels = 150", 'levels = 150\nrule = "best"', "rule 'best' is unknown"),
-        ('"250"', '"50"', "holds no number"),
+        ('"250"', '"50"', "is empty"),
         ('"250"', '"tall"', "'high' is not a .*number"),
         ('"250"', "nan", "'high' is not a .*number"),
         ('"250"', "true", "'high' is not a .*number"),

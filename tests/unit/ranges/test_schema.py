@@ -109,7 +109,7 @@ def test_the_size_of_a_record_counts_missing_and_other_values_and_no_public_ones
         ({"kind": "open", "values": [1.5, 2.5]}, {}, "neither text, whole numbers"),
         ({"kind": "open", "values": ["a", "b", "a"]}, {}, "lists a value twice"),
         ({"kind": "open", "values": [2**63]}, {}, "too large"),
-        ({"kind": "open", "values": ["\ud800"]}, {}, "no text"),
+        ({"kind": "open", "values": ["\ud800"]}, {}, "not Unicode text"),
         ({"kind": "open", "values": [True, False], "other": True}, {}, "nothing for 'other'"),
         ("x", {}, "no section 'x'"),
         (None, {"name": ""}, "no name"),

@@ -264,7 +264,7 @@ class CutQuantizer(Quantizer):
         released = self.released or tuple((span.low + span.high) / 2 for span in spans)
         if len(spans) != cells or len(released) != cells:
             raise OptionError(
-                f"A quantizer of {cells} cells cannot release {len(released)} numbers",
+                f"A quantizer of {cells} cells releases {len(released)} numbers",
                 hint="give one number, and one span if any, for every cell",
             )
         if any(not edges[k] <= spans[k].low <= spans[k].high <= edges[k + 1] for k in range(cells)):

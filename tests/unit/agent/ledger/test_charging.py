@@ -94,12 +94,12 @@ def test_a_failing_price_leaves_nothing_behind(ledger):
 
 def test_the_price_is_computed_before_the_ledger_is_locked(ledger):
     def price(new):
-        # Another one asks meanwhile: were the ledger locked, this would wait for ever.
+        # Another one asks in the meantime: were the ledger locked, this would wait for ever.
         ledger.reserve("people", "bob", q(2), lambda _: 2)
         return 2 ** len(new)
 
     paid = ledger.reserve("people", "ann", q(1, 2), price)
-    assert paid.cells == 2  # the other question was paid for meanwhile
+    assert paid.cells == 2  # the other question was paid for in the meantime
     assert ledger.state("people").spent == 4
     assert ledger.verify().holds
 
@@ -243,9 +243,9 @@ def test_who_holds_old_data_or_an_old_schema_is_told_to_open_them_again(ledger):
     good = {"version": state.version, "schema": state.schema_version}
     ledger.reserve("people", "ann", q(1), two, **good)
     for wrong in ({"version": "0" * 16}, {"schema": "0" * 16}):
-        with pytest.raises(Stale, match="meanwhile"):
+        with pytest.raises(Stale, match="in the meantime"):
             ledger.reserve("people", "ann", q(2), two, **{**good, **wrong})
-        with pytest.raises(Refused, match="meanwhile"):
+        with pytest.raises(Refused, match="in the meantime"):
             ledger.reserve("people", "ann", q(1), two, **{**good, **wrong})  # a repeat too
 
 
@@ -289,7 +289,7 @@ def test_raising_the_budget_shows_the_new_promise(ledger):
 
 def test_a_budget_is_never_lowered_below_what_is_spent_or_allotted(ledger):
     ledger.reserve("people", None, q(1), lambda _: 9)
-    with pytest.raises(OptionError, match="more than the budget"):
+    with pytest.raises(OptionError, match="exceed the budget"):
         ledger.record("people", "budget", {"bits": 3})
     ledger.record("people", "allowance", {"analyst": "ann", "bits": 5})
     with pytest.raises(OptionError, match="allowances together"):
