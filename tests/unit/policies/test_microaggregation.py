@@ -201,7 +201,7 @@ BAD = {
     "empty column": ({"a": [None, None]}, 2, {}, ColumnError, "has missing values"),
     "infinite": ({"a": [1.0, float("inf")]}, 2, {}, ColumnError, "infinite or too large"),
     "huge": ({"a": [1.0, 1e300]}, 2, {}, ColumnError, "too large to square"),
-    "one value": ({"a": [5, 5, 5]}, 2, {}, ColumnError, "one value only"),
+    "one value": ({"a": [5, 5, 5]}, 2, {}, ColumnError, "only one value"),
     "k too large": (
         {"a": [1, 2]},
         3,

@@ -180,7 +180,7 @@ def test_a_gaussian_grid_is_symmetric_and_normalised():
         ([[0.5, 0.0], [0.5, 0.0]], "squared", "column 1 of the joint distribution is zero"),
         ([[0.0, 0.0], [0.5, 0.5]], "squared", "row 0 of the joint distribution is zero"),
         ([[0.5, 0.2], [0.1, 0.1]], "squared", "does not add up to 1"),
-        ([[0.5, -0.2], [0.4, 0.3]], "squared", "no probability"),
+        ([[0.5, -0.2], [0.4, 0.3]], "squared", "not a probability"),
         ([[0.5, 0.5]], "squared", "one value only, so there is nothing to tell"),
         ([[0.5], [0.5]], "squared", "one value only, so there is nothing to perturb"),
         (JOINT, [[0, 1, 1], [1, 0, 1]], "2 rows for 3 key values"),
@@ -219,8 +219,8 @@ def test_options_that_make_no_sense_are_refused(options, sentence):
 @pytest.mark.parametrize(
     ("wish", "sentence"),
     [
-        ({}, "Give one of"),
-        ({"lam": 1, "risk": 1}, "Give one of"),
+        ({}, "Exactly one of"),
+        ({"lam": 1, "risk": 1}, "Exactly one of"),
         ({"lam": 0}, "not a positive number"),
         ({"lam": math.inf}, "not a positive number"),
         ({"lam": "much"}, "not a positive number"),
