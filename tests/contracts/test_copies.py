@@ -164,7 +164,7 @@ def test_a_copy_without_a_digest_is_compared_with_the_table_once(engine, held, p
             Agent(None, SCHEMA, ledger=path, place=place)
     changed = PEOPLE.set_column(0, "age", pa.array([31, 39, None, 50, 60, 60, 0, 100], pa.int64()))
     other = engine.load("copies_changed", changed)
-    with pytest.raises(InputError, match="not the one that its coded copy was made of"):
+    with pytest.raises(InputError, match="differs from the one its coded copy was made from"):
         Agent(other, SCHEMA, ledger=path, place=place)
     with Agent(held, SCHEMA, ledger=path, place=place) as agent:
         assert agent.ledger.copy_digest(version) == agent._held.coded.digest

@@ -102,7 +102,7 @@ def test_a_recorded_table_is_that_of_its_copy(town):
         schema, ledger = town / f"{dataset}.schema.toml", town / "ledger.db"
         hartley.Agent(town / f"{dataset}.parquet", schema, ledger=ledger).close()
     people = pq.read_table(town / "people.parquet").slice(1)
-    with pytest.raises(hartley.InputError, match="not the one"):
+    with pytest.raises(hartley.InputError, match="differs from the one"):
         hartley.Agent(people, town / "people.schema.toml", ledger=town / "ledger.db")
 
 

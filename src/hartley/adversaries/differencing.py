@@ -1,4 +1,4 @@
-"""Whoever combines answers: what all of them together tell about few people."""
+"""The differencing attack: what combined answers of an agent reveal about few people."""
 
 from __future__ import annotations
 

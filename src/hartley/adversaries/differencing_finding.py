@@ -99,7 +99,7 @@ class DifferencingFinding:
     """Whether there are more sets of so few rows than were looked at."""
     public_known: bool = True
     """Whether it is known who has which public values."""
-    measured: ClassVar[str] = "largest share of totals ruled out for so few rows"
+    measured: ClassVar[str] = "largest share of totals ruled out for that few rows"
 
     @property
     def few(self) -> tuple[Difference, ...]:
@@ -170,12 +170,12 @@ class DifferencingFinding:
         answers = counted(self.answers, "answer")
         if self.untried or self.more_sets:
             return (
-                f"Of the combinations of {answers} that were tried none tells "
+                f"None of the combinations of {answers} that were tried tells "
                 f"anything about {few}; not all were tried."
             )
         return (
-            f"No combination of {answers} tells anything about {few} to whoever "
-            "knows nothing of the others."
+            f"No combination of {answers} tells anything about {few} to an "
+            "adversary who knows nothing about the others."
         )
 
     @property
@@ -189,8 +189,9 @@ class DifferencingFinding:
         found.append(
             "No combination that was tried, and no answer alone, rules out any total."
             if smallest is None
-            else f"The fewest rows about which answers tell something are {smallest.rows:,} "
-            f"of {self.total_rows:,}: {smallest.after:,} of {smallest.before:,} totals are left."
+            else "The smallest set of rows that the answers tell something about has "
+            f"{smallest.rows:,} of {self.total_rows:,} rows: {smallest.after:,} of "
+            f"{smallest.before:,} totals are left."
         )
         if self.isolating:
             found.append(self._counted())
@@ -218,13 +219,13 @@ class DifferencingFinding:
         found = []
         if self.untried:
             found.append(
-                f"For {self.untried:,} totals of so few rows only pairs of answers were tried."
+                f"For {self.untried:,} totals of that few rows only pairs of answers were tried."
             )
         if self.more_sets:
-            found.append("There are more sets of so few rows than were looked at.")
+            found.append("There are more sets of that few rows than were examined.")
         if self.left_out:
             found.append(
-                f"Not used, though they may tell more: {counted(self.left_out, 'answer')}, about "
+                f"Not used, although they may reveal more: {counted(self.left_out, 'answer')}, about "
                 "older data or about too many values at once."
             )
         return found

@@ -40,7 +40,7 @@ class Disclosure:
         """Say how far the attack gets."""
         name = self.attack.capitalize()
         if not self.people:
-            return f"{name} attack on {self.column}: it fails, no class tells {self.learned}."
+            return f"{name} attack on {self.column}: it fails, no class reveals {self.learned}."
         classes = counted(self.classes, "class")
         return (
             f"{name} attack on {self.column}: it learns {self.learned} for {self.people:,} of "
@@ -59,10 +59,10 @@ class Guess:
 
     @property
     def sentence(self) -> str:
-        """Say what the keys are worth to whoever guesses."""
+        """Say what the keys are worth to a guesser."""
         return (
-            f"Guessing the commonest {self.column} of somebody's class is right for "
-            f"{percent_up(self.with_keys)} of the people, without the keys for "
+            f"Guessing the most common {self.column} of a person's class is right for "
+            f"{percent_up(self.with_keys)} of the people, and without the keys for "
             f"{percent_up(self.without_keys)}."
         )
 
@@ -116,7 +116,7 @@ class TableFinding:
         if not worst.people:
             return f"{head}, and no attack on its classes succeeds."
         return (
-            f"{head}, and whoever knows somebody's keys still learns {worst.learned} for "
+            f"{head}, but an adversary who knows the keys still learns {worst.learned} for "
             f"{worst.people:,} of {worst.rows:,} people."
         )
 

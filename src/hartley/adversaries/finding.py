@@ -105,7 +105,7 @@ def share(hits: int, trials: int, *, confidence: float = 0.95) -> Estimate:
 
 
 def advantage(wins: int, games: int, *, confidence: float = 0.95) -> Estimate:
-    r"""Return the advantage of whoever won so many of the games over a thrown coin.
+    r"""Return the advantage over a thrown coin of a player who won this many games.
 
     .. math:: \mathrm{Adv} = 2 |P - 1/2|
 

@@ -142,8 +142,8 @@ def check_number(policies: Sequence[object], readings: int) -> None:
     """Refuse a number of policies that does not go with the readings."""
     if not policies or readings % len(policies):
         raise OptionError(
-            f"{len(policies):,} policies do not go with {readings:,} readings",
-            hint="give one, or one a reading, or a number that divides the readings",
+            f"{len(policies):,} policies do not fit {readings:,} readings",
+            hint="give one policy, one per reading, or a number that divides the readings",
         )
 
 
@@ -180,7 +180,7 @@ def _stairs(policy: Any, sums: Sums) -> tuple[NDArray[np.float64], NDArray[np.fl
         raise _no_policy(policy)
     if sums.high - sums.low >= MOST_SUMS:
         raise OptionError(
-            f"A group has more than {MOST_SUMS:,} possible sums, too many to ask a function for",
+            f"A group has more than {MOST_SUMS:,} possible sums, too many to call a function for",
             hint="round the readings first, or pass a quantizer",
         )
     every = np.arange(sums.low, sums.high + 1, dtype=np.float64)
@@ -197,11 +197,11 @@ def _asked(policy: Function, values: NDArray[np.float64]) -> NDArray[np.float64]
     if answers[0].shape != values.shape or not np.isfinite(answers[0]).all():
         raise OptionError(
             "The policy does not give one finite number for every number",
-            hint="pass a function that takes and returns an array of one length",
+            hint="pass a function that takes an array and returns one of the same length",
         )
     if not np.array_equal(answers[0], answers[1]):
         raise OptionError(
-            "The policy gives different answers to the same question",
+            "The policy gives different answers for the same numbers",
             hint="pass a policy without randomness",
         )
     return answers[0]
@@ -252,6 +252,6 @@ def _hull(
 
 def _no_policy(policy: object) -> OptionError:
     return OptionError(
-        f"A {type(policy).__name__} is no policy for numbers",
+        f"A {type(policy).__name__} is not a policy for numbers",
         hint="pass a quantizer, a function of an array, or a list of them",
     )

@@ -1,4 +1,4 @@
-"""Whoever tries all possibilities: how many trials a release saves."""
+"""The brute-force guesser: how many trials a release saves."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class GuessingFinding:
     rows_left_out: int = 0
     left_out: str = ""
     """Which rows do not count because a value is missing; empty where all count."""
-    measured: ClassVar[str] = "bits of trials saved by the most telling released value"
+    measured: ClassVar[str] = "bits of trials saved by the most revealing released value"
 
     @property
     def least(self) -> int:
@@ -151,8 +151,8 @@ class GuessingFinding:
                 f"{counted(self.trials, 'trial')} with and without it."
             )
         return (
-            f"The most telling released value leaves {counted(self.least, 'trial')} of "
-            f"{self.trials:,} to whoever guesses {self.secret} by brute force."
+            f"The most revealing released value leaves a brute-force guesser of {self.secret} "
+            f"{counted(self.least, 'trial')} of {self.trials:,}."
         )
 
     @property
@@ -163,11 +163,11 @@ class GuessingFinding:
         )  # fmt: skip
         found = [
             (
-                f"Without the release {counted(self.trials, 'trial')} at worst and "
-                f"{_average(self.average_before)} on average, all values being equally likely."
+                f"Without the release it takes {counted(self.trials, 'trial')} at worst and "
+                f"{_average(self.average_before)} on average if all values are equally likely."
             ),
             (
-                f"With it between {self.least:,} and {counted(self.most, 'trial')} at worst and "
+                f"With it, it takes between {self.least:,} and {counted(self.most, 'trial')} at worst and "
                 f"{_average(self.average)} on average over the rows."
             ),
             f"{some} as few as {self.least:,}, in {self.left[0][1]:,} of {self.rows:,} rows.",
@@ -180,7 +180,10 @@ class GuessingFinding:
             what = (
                 "the secret itself"
                 if self.attribute_merged == 1
-                else f"whatever merges {self.attribute_merged:,} secrets and tells all others apart"
+                else (
+                    f"the attribute that merges {self.attribute_merged:,} secrets and tells all "
+                    "others apart"
+                )
             )
             found.append(
                 f"Worst attribute: {what}, which takes {counted(self.attribute_values, 'trial')} "

@@ -215,7 +215,7 @@ def _attack(
 def _names(names: Sequence[str], what: str) -> tuple[str, ...]:
     listed = (names,) if isinstance(names, str) else tuple(names)
     if not listed:
-        raise OptionError(f"There is no {what}", hint="name at least one column")
+        raise OptionError(f"No {what} was named", hint="name at least one column")
     for i, name in enumerate(listed):
         if name in listed[:i]:
             raise OptionError(f"Column '{name}' is named twice", hint="name it once")
@@ -256,7 +256,7 @@ def _within(column: Column, found: KeyClasses, distance: Fraction) -> NDArray[np
     """Tell for every class whether all its values lie within a distance of each other."""
     if not column.kind.numeric:
         raise ColumnError(
-            f"Column '{column.name}' does not hold numbers, so none are near each other",
+            f"Column '{column.name}' does not hold numbers, so its values have no distance",
             hint="give it a hierarchy that names the groups of every value",
         )
     counts = found.counts

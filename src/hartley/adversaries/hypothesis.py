@@ -1,4 +1,4 @@
-"""Whoever tests a hypothesis: for how many people a release decides it for certain."""
+"""The hypothesis test: for how many people a release decides a hypothesis for certain."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class TestingFinding:
                 f"show it false, and {doubt:,} leave it open."
             ),
             (
-                "Where it is open, no test can be right for every secret that is left, and the "
+                "Where it is open, no test can be right for every remaining secret, and the "
                 "consistent test is as good as any."
             ),
         )

@@ -59,8 +59,8 @@ def signals_of(
     sizes = {values.size for values in (*arrays.values(), *([] if whole is None else [whole]))}
     if not arrays or len(sizes) != 1 or sizes == {0}:
         raise OptionError(
-            "The appliances and the total have not one reading each at every time",
-            hint="give at least one appliance, and all as many readings",
+            "Some appliance, or the total, lacks a reading at some time",
+            hint="give at least one appliance, and the same number of readings for all",
         )
     appliances = np.stack(list(arrays.values()))
     summed = appliances.sum(axis=0) if whole is None else whole
@@ -85,7 +85,8 @@ def _from_table(
 ) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.float64] | None]:
     if total is not None and not isinstance(total, str):
         raise OptionError(
-            "The total of a table is not the name of a column", hint="name the column, or none"
+            "The total of a table is not the name of a column",
+            hint="name the column, or leave it out",
         )
     whole = [total] if isinstance(total, str) else []
     numbers = [name for name in table.columns if table.kind(name).numeric]
@@ -95,7 +96,7 @@ def _from_table(
         if not table.kind(name).numeric:
             raise ColumnError(
                 f"Column '{name}' of {table.name} holds {table.kind(name)} values, not numbers",
-                hint="name columns of numbers alone",
+                hint="name only columns of numbers",
             )
     if not listed:
         raise ColumnError(f"{table.name} has no column of an appliance", hint="name some columns")
@@ -194,18 +195,18 @@ class LoadFinding:
         if not told:
             score = self.overall
             return (
-                "The released signal does not tell when any of the appliances runs: over all an "
-                f"f-score of {score.released.value:.3f}, against {score.true.value:.3f} from the "
-                f"true signal and {score.chance:.3f} by chance."
+                "The released signal does not show when any of the appliances runs: overall it "
+                f"gives an f-score of {score.released.value:.3f}, against {score.true.value:.3f} "
+                f"from the true signal and {score.chance:.3f} by chance."
             )
         most = max(told, key=lambda score: score.best[2].value)
         reached, chance, _ = most.best
         number = "one" if len(told) == 1 else str(len(told))
         return (
             f"From the released signal an adversary tells better than chance when {number} of "
-            f"{len(self.appliances)} appliances {verb_for(len(told), 'runs')}, most of all "
-            f"{most.name}: an f-score of {reached.value:.3f}, against {most.true.value:.3f} from "
-            f"the true signal and {chance:.3f} by chance."
+            f"{len(self.appliances)} appliances {verb_for(len(told), 'runs')}, best of "
+            f"all {most.name}: an f-score of {reached.value:.3f}, against {most.true.value:.3f} "
+            f"from the true signal and {chance:.3f} by chance."
         )
 
     @property
@@ -227,13 +228,13 @@ class LoadFinding:
             for one in self.appliances
         ]
         said += [
-            f"{one.name} was never on in the part that was learned from, so it is never recognised."
+            f"{one.name} was never on in the training part, so it is never recognised."
             for one in self.appliances
             if len(one.states) == 1
         ]
         said.append(
             f"The intervals, each of {100 * self.number.confidence:.4g} % confidence, come from "
-            "drawing stretches of time again and again."
+            "resampling stretches of time."
         )
         return tuple(said)
 
@@ -330,7 +331,7 @@ class LoadMonitoring:
         self.trained = _training(train, self.signals.size)
         if not isinstance(states, int) or states < 2:
             raise OptionError(
-                f"An appliance of {states} states is never told apart", hint="give 2 or more"
+                f"An appliance with {states} states cannot be recognised", hint="give 2 or more"
             )
         if not on >= 0:
             raise OptionError(f"The threshold {on} is negative", hint="give 0 or more")
@@ -350,7 +351,7 @@ class LoadMonitoring:
             raise OptionError(
                 f"{len(self.powers)} appliances have {number:,} combinations of states, more than "
                 f"{MOST_COMBINATIONS:,}",
-                hint="take fewer appliances, or fewer states",
+                hint="use fewer appliances, or fewer states",
             )
         states = np.indices([len(powers) for powers in self.powers]).reshape(len(self.powers), -1)
         sums = np.zeros(number)
@@ -450,7 +451,7 @@ def _training(train: float, size: int) -> int:
     count = int(train) if whole else int(train * size) if 0 < train < 1 else 0
     if not 1 <= count <= size - 2:
         raise OptionError(
-            f"Of {size:,} readings, {train} cannot be learned from",
+            f"A training part of {train} does not fit {size:,} readings",
             hint="give a share such as 0.25, or a number that leaves some to attack",
         )
     return count

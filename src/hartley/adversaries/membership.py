@@ -153,7 +153,7 @@ def _sentence(one: StrategyResult, games: int) -> str:
     )
     if one.name == "consistency":
         return f"{text}; in {games - one.coins:,} games one candidate was named with certainty."
-    return f"{text}, {one.coins:,} of all decided by a coin." if one.coins else f"{text}."
+    return f"{text}, {one.coins:,} of them decided by a coin." if one.coins else f"{text}."
 
 
 STRATEGIES = ("correlation", "squared error", "common peaks", "consistency")
@@ -386,7 +386,7 @@ def _check_group(
     people: int, group: int, aggregate: str, candidates: tuple[int, int] | None
 ) -> None:
     if not isinstance(group, int) or group < 1:
-        raise OptionError(f"A group of {group} people does not exist", hint="give 1 or more")
+        raise OptionError(f"A group cannot have {group} people", hint="give 1 or more")
     if people < group + 1:
         raise OptionError(
             f"A game with groups of {group:,} needs {group + 1:,} people, but there are {people:,}",
@@ -412,7 +412,7 @@ def _check_play(games: int, seed: int, confidence: float) -> None:
         raise OptionError(f"The seed {seed} is not a whole number", hint="give 0, 1, 2, ...")
     if not 0 < confidence < 1:
         raise OptionError(
-            f"A confidence of {confidence} makes no sense", hint="give a share such as 0.95"
+            f"The confidence {confidence} is not between 0 and 1", hint="give a share such as 0.95"
         )
 
 
@@ -424,7 +424,7 @@ def _code_range(grid: Grid, ends: tuple[object, object] | None) -> tuple[int, in
     low, high = (parse_number(end, name="an end of the range") / grid.unit for end in ends)
     if low > least or high < most:
         raise OptionError(
-            "Some readings lie outside the range that the adversary is said to know",
+            "Some readings lie outside the range given as known to the adversary",
             hint="give a range that holds all readings",
         )
     return low.__floor__(), high.__ceil__()

@@ -101,13 +101,14 @@ def readings_of(
     """
     if drop not in ("people", "times"):
         raise OptionError(
-            f"What lacks a reading cannot be dropped by '{drop}'",
+            f"The choice '{drop}' of what to drop for missing readings is unknown",
             hint="choose 'people' or 'times'",
         )
     if isinstance(source, (np.ndarray, list, tuple)) and not _are_paths(source):
         if person is not None or order is not None or columns is not None:
             raise OptionError(
-                "Columns were named, but the readings are an array", hint="pass a table, or neither"
+                "Columns were named, but the readings are an array",
+                hint="pass a table, or name no columns",
             )
         values = _from_array(source)
         return Readings(values, np.arange(values.shape[1]), 0, 0)
@@ -123,11 +124,12 @@ def _from_array(source: object) -> NDArray[np.float64]:
         values = np.asarray(source, dtype=np.float64)
     except (TypeError, ValueError):
         raise OptionError(
-            "The readings are not an array of numbers", hint="give every person as many readings"
+            "The readings are not an array of numbers",
+            hint="give every person the same number of readings",
         ) from None
     if values.ndim < 2 or values.size == 0:
         raise OptionError(
-            "The readings have no row for every person", hint="pass an array of people x readings"
+            "The readings do not have one row per person", hint="pass an array of people x readings"
         )
     values = values.reshape(values.shape[0], -1)
     if not np.isfinite(values).all():
@@ -174,7 +176,7 @@ def _complete(rows: NDArray[np.float64], table: Table, drop: Drop) -> Readings:
     if not complete.any():
         raise TableError(
             f"Nobody in {table.name} has a reading at every time",
-            hint="drop the times at which somebody has none, instead of people",
+            hint="drop times with missing readings instead of people",
         )
     return Readings(rows[complete], np.arange(rows.shape[1]), int((~complete).sum()), 0)
 
@@ -185,7 +187,7 @@ def _check_columns(
     if (person is None) != (order is None):
         raise OptionError(
             "The columns of the person and of the order go together",
-            hint="name both where a person has several rows, else neither",
+            hint="name both if a person has several rows, otherwise neither",
         )
     if not columns:
         raise ColumnError(f"{table.name} has no column of numbers", hint="name columns of readings")
@@ -193,7 +195,7 @@ def _check_columns(
         if not table.kind(name).numeric:
             raise ColumnError(
                 f"Column '{name}' of {table.name} holds {table.kind(name)} values, not numbers",
-                hint="name columns of numbers alone",
+                hint="name only columns of numbers",
             )
 
 
@@ -215,8 +217,8 @@ def _spread(
     times = person[0] * order[1] + order[0]
     if np.unique(times).size < times.size:
         raise TableError(
-            f"{table.name} has several rows of one person at one place of the order",
-            hint="name a column that puts every person's rows in order",
+            f"{table.name} has several rows of one person at the same place in the order",
+            hint="name a column that orders the rows of every person",
         )
     spread = np.full((person[1] * order[1], rows.shape[1]), np.nan)
     spread[times] = rows

@@ -1,4 +1,4 @@
-"""Whoever puts all answers of an agent together: what is left of one row."""
+"""The reconstruction attack: what all answers of an agent together reveal about one row."""
 
 from __future__ import annotations
 
@@ -151,25 +151,25 @@ class ReconstructionFinding:
     charged: int
     """What was charged for the answers, in cells."""
     left: tuple[Left, ...]
-    """For whoever knows nothing of the others."""
+    """For an adversary who knows nothing about the others."""
     others: tuple[tuple[OneRow, ...], ...] | None
-    """For whoever knows everybody else, part by part; None where the table is not at hand."""
+    """For an adversary who knows everybody else, part by part; None without the true table."""
     secrets: tuple[tuple[str, ...], ...]
     """The private columns that the answers of each part depend on."""
     truth_inside: bool | None
     people: bool = True
     """Whether every row is a person."""
     skipped: int = 0
-    """How many groups of rows were too many to look at for whoever knows nothing of the others."""
+    """How many groups of rows were not examined for one who knows nothing about the others."""
 
     @property
     def looked(self) -> int:
-        """At how many rows was looked for whoever knows everybody else."""
+        """At how many rows was looked for an adversary who knows everybody else."""
         return min((sum(o.rows for o in part) for part in self.others or ()), default=0)
 
     @property
     def worst(self) -> Left | None:
-        """Where most values are ruled out for whoever knows nothing of the others."""
+        """Where most values are ruled out for one who knows nothing about the others."""
         return max(self.left, key=lambda one: one.excluded, default=None)
 
     @property
@@ -197,7 +197,7 @@ class ReconstructionFinding:
 
     @property
     def settled_beside(self) -> tuple[int, ...]:
-        """For how many rows, part by part, whoever knows everybody else is left with one record."""
+        """For how many rows, part by part, one who knows everybody else is left with one record."""
         return tuple(
             sum(one.rows for one in part if one.left == 1 < one.candidates)
             for part in self.others or ()
@@ -210,7 +210,7 @@ class ReconstructionFinding:
 
     @property
     def settled_by_column(self) -> dict[str, int]:
-        """For how many rows whoever knows nothing of the others is left with one value."""
+        """For how many rows one who knows nothing about the others is left with one value."""
         rows: dict[str, int] = {}
         for left in self.left:
             if left.values == 1 < left.of:
@@ -226,12 +226,12 @@ class ReconstructionFinding:
     def measured(self) -> str:
         """What the number is."""
         if self.transcripts is not None:
-            return "bits that the answers can tell about one row, everybody else being known"
+            return "bits that the answers can reveal about one row if everybody else is known"
         return "largest share of the values of a column that is ruled out for a row"
 
     @property
     def number(self) -> Estimate:
-        """Bits told about one row to whoever knows the others; else the share ruled out."""
+        """Bits told about one row to one who knows the others; else the share ruled out."""
         if self.transcripts is not None:
             found = bits_at_least(self.transcripts)
             least = max(one.transcripts for part in self.others or () for one in part)
@@ -262,8 +262,8 @@ class ReconstructionFinding:
             return f"{many} {self._nobody(settle)}."
         rest = f"{alone} {of}" if alone else self._none
         return (
-            f"{many} {settle} {beside} {of} for whoever knows everybody else, and {rest} for "
-            "whoever knows nothing of the others."
+            f"{many} {settle} {beside} {of} for an adversary who knows everybody else, and "
+            f"{rest} for one who knows nothing about the others."
         )
 
     @property
@@ -272,7 +272,7 @@ class ReconstructionFinding:
 
     @property
     def _certain(self) -> bool:
-        """Whether what is left to whoever knows nothing of the others is exact for everybody."""
+        """Whether what is left to one who knows nothing about the others is exact for everybody."""
         return all(left.exact for left in self.left) and not self.skipped
 
     @property
@@ -284,7 +284,7 @@ class ReconstructionFinding:
         return f"{'is' if one else 'are'} not shown to settle any value"
 
     def _nobody(self, settle: str) -> str:
-        """Say that not even whoever knows everybody else is left with one record."""
+        """Say that not even an adversary who knows everybody else is left with one record."""
         worst = self.fewest
         if worst is None or worst.candidates == 1:
             return f"{settle} nothing private"
@@ -292,7 +292,7 @@ class ReconstructionFinding:
         if self.looked < self.rows:
             seen = f"each of the {self.looked:,} of {self.rows:,} {self._who} looked at"
         return (
-            f"{settle} nobody's record, even for whoever knows everybody else: at least "
+            f"{settle} nobody's record, even for an adversary who knows everybody else: at least "
             f"{worst.left:,} are left to {seen}"
         )
 
@@ -302,11 +302,14 @@ class ReconstructionFinding:
         told = bits_up(bits_at_least(self.transcripts or 1), 2)
         charged = bits_down(bits_at_most(self.charged), 2)
         if self.transcripts == self.charged:  # rounded apart, equal numbers would look unequal
-            return f"whoever knows everybody else learns about {one} just the {charged} charged"
+            return (
+                f"an adversary who knows everybody else learns about {one} just the {charged} "
+                "charged"
+            )
         kept = "within" if self.keeps_promise else "MORE THAN"
         return (
-            f"whoever knows everybody else learns at most {told} about {one}, {kept} the {charged} "
-            "that were charged"
+            f"an adversary who knows everybody else learns at most {told} about {one}, {kept} "
+            f"the {charged} that were charged"
         )
 
     @property
@@ -327,13 +330,13 @@ class ReconstructionFinding:
             )
         else:
             found.append(
-                "Without the true table nothing is said about whoever knows everybody else, and "
-                "public columns are taken to be unknown."
+                "Without the true table nothing is said about an adversary who knows everybody "
+                "else, and public columns are taken to be unknown."
             )
         if self.skipped:
             found.append(
-                f"Of the groups of rows the {MOST_GROUPS} smallest were looked at, "
-                f"{self.skipped:,} were not."
+                f"The {MOST_GROUPS} smallest groups of rows were examined; {self.skipped:,} "
+                "larger ones were not."
             )
         if self.left_out:
             found.append(
@@ -344,7 +347,7 @@ class ReconstructionFinding:
 
     def _alone(self) -> str:
         worst = self.worst
-        who = "Whoever knows nothing of the others"
+        who = "An adversary who knows nothing about the others"
         if worst is None or not worst.excluded:
             can = "can rule out no value" if self._certain else "is not shown to rule out any value"
             return f"{who} {can} for any row."
@@ -361,7 +364,7 @@ class ReconstructionFinding:
             self.secrets, self.others or (), self.settled_beside, strict=True
         ):
             rest = [one for one in part if one.left > 1]
-            text = f"Of {', '.join(columns)} whoever knows everybody else is left with"
+            text = f"Of {', '.join(columns)} an adversary who knows everybody else is left with"
             if settled:
                 text += f" a single record for {settled:,} of {self.rows:,} {self._who}"
             if rest:
@@ -378,8 +381,8 @@ class ReconstructionFinding:
         )
         if self.looked < self.rows:
             found.append(
-                f"Of {self.rows:,} rows {self.looked:,} were looked at; the others may fare worse, "
-                "within what was charged."
+                f"{self.looked:,} of {self.rows:,} rows were examined; for the others more may "
+                "be learned, within what was charged."
             )
         return found
 
@@ -392,7 +395,7 @@ class ReconstructionFinding:
         panels = [
             Panel(
                 "", "share of values left", (Series("left", columns, shares, "bars"),),
-                "To whoever knows nothing of the others", from_zero=True,
+                "To an adversary who knows nothing about the others", from_zero=True,
             )
         ]  # fmt: skip
         if self.transcripts is not None:
@@ -401,7 +404,7 @@ class ReconstructionFinding:
             panels.append(
                 Panel(
                     "", "bits about one row", (Series("bits", names, bits, "bars", tone=1),),
-                    "To whoever knows everybody else", from_zero=True,
+                    "To an adversary who knows everybody else", from_zero=True,
                 )
             )  # fmt: skip
         return Chart(f"Reconstruction from {self.answers:,} answers", tuple(panels))

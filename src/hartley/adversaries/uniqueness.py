@@ -250,7 +250,7 @@ class Uniqueness:
         """
         if (known is not None) != (self.person is not None):
             raise OptionError(
-                "Known points and the column of the person go together",
+                "Known points need the column of the person, and the other way round",
                 hint="name both to single out people, or neither to count records",
             )
         if known is not None:
@@ -311,7 +311,7 @@ class Uniqueness:
             return self._opened
         if self.policy.aggregates:
             raise OptionError(
-                "The policy releases one answer about the whole table, so no record of anybody",
+                "The policy releases one answer about the whole table, not the records of people",
                 hint="attack a release of rows",
             )
         rules = [rule for rule in self.policy.to_map() if rule.column != self.person]
@@ -342,7 +342,8 @@ class Uniqueness:
         )
         if not points.size:
             raise ColumnError(
-                f"Column '{self.person}' of {self._opened.name} names nobody", hint="choose another"
+                f"Column '{self.person}' of {self._opened.name} has no values",
+                hint="choose another",
             )
         return visits_of(encoded[0][0], np.unique(points, return_inverse=True)[1])
 
@@ -407,7 +408,7 @@ def _alone_by_one(visits: Visits) -> float:
 
 def _check_draws(known: Known, trials: int, seed: int) -> None:
     if known != "all" and (not isinstance(known, int) or known < 1):
-        raise OptionError(f"{known} known points make no sense", hint="give 1 or more, or 'all'")
+        raise OptionError(f"The number of known points is {known}", hint="give 1 or more, or 'all'")
     if not isinstance(trials, int) or trials < 1:
         raise OptionError(f"{trials} trials cannot be drawn", hint="draw at least one")
     if not isinstance(seed, int) or seed < 0:

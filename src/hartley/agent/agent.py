@@ -313,7 +313,9 @@ class Agent:
         state, size = overview.state, self.schema.record_bits
         balance = state.balance
         share = f"at most {exactly(state.budget)} of"
-        alone = "" if state.population else "; what other datasets tell about the person multiplies"
+        alone = (
+            "" if state.population else "; what other datasets reveal about the person comes on top"
+        )
         promise = (
             f"Dataset {self.schema.name}: {share if state.budget < size else 'all'} the "
             f"{bits_down(size)} of a record can be learned about one person{alone}."

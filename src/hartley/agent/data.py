@@ -77,15 +77,15 @@ class HeadNote:
             head = Head.from_json(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, InputError):
             raise InputError(
-                f"The note {path.name} of where the ledger ended cannot be read",
-                hint="make it readable; removing it gives up noticing an older ledger this once",
+                f"The note {path.name}, which records where the ledger ended, cannot be read",
+                hint="make it readable; if you remove it, an older ledger goes unnoticed this once",
             ) from None
         if not self._ledger.contains(head):
             raise InputError(
-                f"The ledger {self._ledger.name} is older than the one that was last used here, so "
-                "it has forgotten what was charged and answered",
-                hint="put the newest ledger back; if it is lost, the promise is void for what was "
-                f"told since, and removing {path.name} says that you accept it",
+                f"The ledger {self._ledger.name} is older than the one last used here, so recent "
+                "charges and answers are missing from it",
+                hint="put the newest ledger back; if it is lost, the promise does not cover "
+                f"answers given since, and removing {path.name} accepts that",
             )
 
     def save(self) -> None:
@@ -142,9 +142,9 @@ def load(  # noqa: PLR0913 - what a dataset is made of, each by name
     where = None if place is None else place_of(place, known.version, table)
     if where is None or not holds_copy(where, table):
         raise InputError(
-            f"The coded copy of '{schema.name}' that the ledger speaks of is not there",
-            hint="name its place=, or record the table as a new version with update=True: what was "
-            "answered stays charged, and questions cost again",
+            f"The coded copy of '{schema.name}' that the ledger records is missing",
+            hint="name its place=, or record the table as a new version with update=True: "
+            "earlier charges stay, and questions cost again",
         )
     owner = _owner(ledger)
     coded = open_coded(where, schema.codings, version=known.version, near=table, owner=owner)
@@ -164,8 +164,9 @@ def _create(
     """Make the coded copy and record the dataset."""
     if budget is None:
         raise OptionError(
-            f"The ledger holds no dataset '{schema.name}' and no budget was given",
-            hint="give the budget in bits that everybody together may learn about one person",
+            f"The ledger has no dataset '{schema.name}' yet, and no budget was given",
+            hint="give the budget in bits: the most that all analysts together may learn about "
+            "one person",
         )
     factor = open_factor(schema)
     if factor > floor_power(budget):
@@ -243,7 +244,7 @@ def _recorded(  # noqa: PLR0913, PLR0917 - what a version is made of
             if coded.digest is not None and not holds_copy(str(where), table):
                 raise InputError(
                     f"The coded copy of '{schema.name}' was removed before it was recorded",
-                    hint="let nobody else write to its place, and try again",
+                    hint="make sure that nothing else writes there, and try again",
                 )
 
         try:
@@ -329,9 +330,9 @@ def _check_digest(coded: CodedTable, table: Table | None, ledger: Ledger) -> Non
             _adopt(coded, table, ledger)
     elif coded.digest is None or not hmac.compare_digest(coded.digest.encode(), expected.encode()):
         raise InputError(
-            "The coded copy was changed after it was made, so it would answer falsely",
-            hint="record the table as a new version with update=True (--update): what was answered "
-            "stays charged, and questions cost again",
+            "The coded copy was changed after it was made, so its answers would be wrong",
+            hint="record the table as a new version with update=True (--update): earlier "
+            "charges stay, and questions cost again",
         )
 
 
@@ -342,8 +343,7 @@ def _adopt(coded: CodedTable, table: Table | None, ledger: Ledger) -> None:
     """
     if table is None:
         raise InputError(
-            "The ledger holds no digest of the coded copy, so nobody can tell whether it was "
-            "changed",
+            "The ledger has no digest of the coded copy, so changes to it cannot be detected",
             hint="pass the table once (--table): its rows are compared with those of the copy",
         )
     if not holds_rows_of(coded, table, thorough=True):
@@ -361,7 +361,7 @@ def _check_budget(budget: object, known: State) -> None:
     if budget is not None and parse_number(budget, name="the budget") != known.budget:
         raise OptionError(
             f"The budget of '{known.dataset}' is {known.budget} bits in the ledger",
-            hint="leave it out, or change it with agent.set_budget(), an act of its own",
+            hint="leave it out, or change it with agent.set_budget()",
         )
 
 
@@ -393,9 +393,9 @@ def _refuse_other(table: Table | None, coded: CodedTable) -> None:
 
 def _other(table: Table) -> InputError:
     return InputError(
-        f"The table {table.name} is not the one that its coded copy was made of",
-        hint="record it as a new version with update=True (--update): what was answered "
-        "stays charged, and questions cost again",
+        f"The table {table.name} differs from the one its coded copy was made from",
+        hint="record it as a new version with update=True (--update): earlier charges stay, and "
+        "questions cost again",
     )
 
 

@@ -73,7 +73,7 @@ class Desk:
                 hint="write for example 'SELECT COUNT(*) FROM people'",
             )
         if not listed:
-            raise OptionError("The batch holds no question", hint="ask at least one")
+            raise OptionError("The batch has no question", hint="ask at least one")
         plans = []
         for item in listed:
             wish = item if isinstance(item, Wish) else Wish(item)
@@ -95,7 +95,7 @@ class Desk:
 
     def _resolved(self, wish: Wish) -> Selection:
         if wish.error is not None and wish.bits is not None:
-            raise OptionError("Both an error and bits are wished", hint="give one of them")
+            raise OptionError("Both an error and bits were given", hint="give one of them")
         selection = parse(wish.text, self.schema, self.rows)
         if wish.error is not None:
             steps = steps_for_error(selection, wish.error, public_count=self.public_count)
@@ -138,7 +138,7 @@ class Desk:
             raise Refused(
                 f"The answer to {labels[0]} would be no narrower than the schema",
                 hint=(f"{useful_words(prices)}; " if prices else "")
-                + "ask for it all the same with vacuous=True (--vacuous)",
+                + "ask for it anyway with vacuous=True (--vacuous)",
                 text=plan.text,
                 place=next(item.place for item in plan.items if item.label == labels[0]),
             )
@@ -292,7 +292,7 @@ def check_same_schema(schema: Schema, known: State) -> None:
     """Refuse a schema that is not the one under which the dataset is asked."""
     if known.schema != schema.to_toml():
         raise InputError(
-            f"The schema of '{schema.name}' is not the one in the ledger",
+            f"The schema of '{schema.name}' differs from the one in the ledger",
             hint="record the change with agent.change_schema(), or pass the schema of the ledger",
         )
 

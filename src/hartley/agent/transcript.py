@@ -277,7 +277,7 @@ def transcripts_of(
     known = _schema(name, state.schema)
     if schema is not None and schema.to_toml() != known.to_toml():
         raise InputError(
-            f"The schema of '{name}' is not the one in the ledger",
+            f"The schema of '{name}' differs from the one in the ledger",
             hint="give the schema that the agent was asked under, or leave it out",
         )
     rows = known.max_rows if known.rows == "private" else state.rows
@@ -304,7 +304,7 @@ def transcripts_of(
     try:
         if known.rows == "public" and coded.rows != rows:
             raise InputError(
-                f"The table has {coded.rows:,} rows and the ledger speaks of {rows:,}",
+                f"The table has {coded.rows:,} rows, but the ledger records {rows:,}",
                 hint="give the table of the version that was asked",
             )
         return tuple(book.part(questions, cuts, coded) for questions, cuts in parts)
@@ -318,12 +318,12 @@ def _dataset(ledger: Ledger, dataset: str | None) -> str:
         return dataset
     if dataset is not None:
         raise OptionError(
-            f"The ledger holds no dataset '{dataset}'",
-            hint=f"it holds {', '.join(names) or 'none'}",
+            f"The ledger has no dataset '{dataset}'",
+            hint=f"it has {', '.join(names) or 'none'}",
         )
     if len(names) != 1:
         raise OptionError(
-            f"The ledger holds {len(names)} datasets", hint="name the one that is meant"
+            f"The ledger has {len(names)} datasets", hint="name the one that you mean"
         )
     return names[0]
 
@@ -338,7 +338,7 @@ def _schema(dataset: str, recorded: object) -> Schema:
 
 def _no_agents(dataset: str) -> InputError:
     return InputError(
-        f"The dataset '{dataset}' of the ledger is not one that an agent asked",
+        f"No agent answered questions about the dataset '{dataset}' of the ledger",
         hint="name the ledger of an agent; 'hartley ledger verify' says whether it was changed",
     )
 

@@ -38,16 +38,14 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     keys: Keys,
     confidential: Annotated[
         list[str] | None,
-        typer.Option(
-            "--confidential", metavar="COL[,COL]", help="The columns that should stay unknown."
-        ),
+        typer.Option("--confidential", metavar="COL[,COL]", help="The confidential columns."),
     ] = None,
     ordered: Annotated[
         list[str] | None,
         typer.Option(
             "--ordered",
             metavar="COL[,COL]",
-            help="Confidential columns whose values have an order; numbers and times if left out.",
+            help="Confidential columns whose values have an order; default: numbers and times.",
         ),
     ] = None,
     hierarchy: Groups = None,
@@ -56,7 +54,8 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--population",
             metavar="TABLE",
-            help="Parquet or CSV file of everybody who could be in the table, with the same keys.",
+            help="Parquet or CSV file of everybody who could be in the table, with the same key "
+            "columns.",
         ),
     ] = None,
     html: Html = None,
@@ -64,7 +63,7 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     names: Names = None,
     json: Format = None,
 ) -> None:
-    """Measure how anonymous the records of a TABLE are and which attacks succeed nevertheless.
+    """Measure how anonymous the records of a TABLE are, and which attacks still succeed.
 
     [dim]Example: hartley anonymity people.parquet --keys age,sex --confidential diagnosis[/dim]
     """
@@ -100,7 +99,9 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     keys: Keys,
     k: Annotated[
         int,
-        typer.Option("--k", "-k", metavar="K", help="How many records have to share their keys."),
+        typer.Option(
+            "--k", "-k", metavar="K", help="The least number of records that share their keys."
+        ),
     ],
     out: Out,
     keep: Keep = None,
@@ -109,8 +110,8 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--confidential",
             metavar="COL[,COL]",
-            help="Columns to release as they are that should stay unknown; it is measured what the "
-            "keys tell about them.",
+            help="Columns to release unchanged although they are sensitive; the report measures "
+            "what the keys reveal about them.",
         ),
     ] = None,
     bins: Annotated[
@@ -124,7 +125,7 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--hierarchy",
             metavar="COL=FILE",
-            help="CSV file with a key value and its groups, narrow to wide, in each line.",
+            help="CSV file; each line has a key value and its groups, from narrow to wide.",
         ),
     ] = None,
     method: Annotated[
@@ -132,12 +133,15 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--method",
             metavar="full-domain|mondrian",
-            help="One level a key for everybody, or boxes of people who are near each other.",
+            help="full-domain: one level of each key for everybody; mondrian: boxes of similar "
+            "people.",
         ),
     ] = "full-domain",
     suppress: Annotated[
         str,
-        typer.Option("--suppress", metavar="SHARE", help="Share of records that may be left out."),
+        typer.Option(
+            "--suppress", metavar="SHARE", help="The share of records that may be left out."
+        ),
     ] = "0",
     spreadsheet_safe: SpreadsheetSafe = False,
     html: Html = None,
@@ -145,7 +149,7 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     names: Names = None,
     json: Format = None,
 ) -> None:
-    """Coarsen the keys of a TABLE until everybody shares them with K - 1 others.
+    """Coarsen the keys of a TABLE until everybody shares theirs with K - 1 others.
 
     A column that is neither a key nor named with --keep or --confidential is not released.
 

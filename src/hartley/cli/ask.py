@@ -18,7 +18,7 @@ Questions = Annotated[
     list[str],
     typer.Argument(
         metavar="QUESTION...",
-        help="SQL: one SELECT over the table of the schema; several make one batch.",
+        help="SQL: one SELECT over the table of the schema; several questions make one batch.",
     ),
 ]
 SchemaFile = Annotated[
@@ -27,7 +27,7 @@ SchemaFile = Annotated[
 LedgerAddress = Annotated[
     str,
     typer.Option(
-        "--ledger", metavar="FILE|URL", help="Where charges are kept: a file or postgresql://..."
+        "--ledger", metavar="FILE|URL", help="The ledger of charges: a file or postgresql://..."
     ),
 ]
 Source = Annotated[
@@ -36,13 +36,15 @@ Source = Annotated[
         "--table",
         metavar="TABLE",
         help="The private table: a Parquet or CSV file, FILE.duckdb::TABLE, or "
-        "postgresql://...::TABLE; left out, the coded copy of an earlier call is asked.",
+        "postgresql://...::TABLE; if omitted, the coded copy of an earlier call is used.",
     ),
 ]
 Budget = Annotated[
     str | None,
     typer.Option(
-        "--budget", metavar="BITS", help="The budget of a table that the ledger does not know yet."
+        "--budget",
+        metavar="BITS",
+        help="The budget in bits; needed the first time a table is used.",
     ),
 ]
 Place = Annotated[
@@ -50,23 +52,30 @@ Place = Annotated[
     typer.Option(
         "--place",
         metavar="PLACE",
-        help="Where the coded copy lives; beside a ledger file if left out.",
+        help="Where to keep the coded copy; default: beside the ledger file.",
     ),
 ]
 WishedError = Annotated[
     str | None,
-    typer.Option("--error", metavar="NUMBER", help="How far off the answers may be, at most."),
+    typer.Option("--error", metavar="NUMBER", help="The largest error that the answers may have."),
 ]
 WishedBits = Annotated[
     str | None,
-    typer.Option("--bits", metavar="BITS", help="What each question may cost, instead."),
+    typer.Option(
+        "--bits", metavar="BITS", help="The price of each question in bits, instead of --error."
+    ),
 ]
 Vacuous = Annotated[
     bool,
-    typer.Option("--vacuous", help="Also take answers that certainly say no more than the schema."),
+    typer.Option(
+        "--vacuous", help="Also accept answers that are sure to say no more than the schema."
+    ),
 ]
 Analyst = Annotated[
-    str | None, typer.Option("--analyst", metavar="NAME", help="Who asks, if allowances are set.")
+    str | None,
+    typer.Option(
+        "--analyst", metavar="NAME", help="The analyst who asks, where allowances are set."
+    ),
 ]
 
 
@@ -82,14 +91,14 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     analyst: Analyst = None,
     update: Annotated[
         bool,
-        typer.Option("--update", help="The table is a new version; what was charged stays so."),
+        typer.Option("--update", help="Record the table as a new version; earlier charges stay."),
     ] = False,
     vacuous: Vacuous = False,
     null: Null = None,
     names: Names = None,
     json: Format = None,
 ) -> None:
-    """Answer a question about a private table, truthfully, if the budget holds its price.
+    """Answer a question about a private table truthfully, if the budget covers its price.
 
     [dim]Example: hartley ask "SELECT AVG(age) FROM people" --table people.parquet
     --schema people.toml --ledger ledger.db --budget 16 --error 0.5[/dim]
@@ -127,14 +136,15 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     schema: SchemaFile,
     ledger: Annotated[
         str | None,
-        typer.Option("--ledger", metavar="FILE|URL", help="Also tell what would be due now."),
+        typer.Option("--ledger", metavar="FILE|URL", help="Also show what would be due now."),
     ] = None,
     rows: Annotated[
         int | None,
         typer.Option(
             "--rows",
             metavar="N",
-            help="The public number of rows, where no ledger tells it; errors depend on it.",
+            help="The public number of rows, if there is no ledger to read it from; errors "
+            "depend on it.",
         ),
     ] = None,
     table: Annotated[
@@ -142,7 +152,7 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--table",
             metavar="TABLE",
-            help="Count the rows of this table instead, where their number is public.",
+            help="Count the rows of this table instead; only if their number is public.",
         ),
     ] = None,
     error: WishedError = None,
@@ -156,7 +166,7 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     names: Names = None,
     json: Format = None,
 ) -> None:
-    """Tell what questions would cost, from the public schema alone; nothing is spent.
+    """Show what questions would cost, from the public schema alone; nothing is spent.
 
     [dim]Example: hartley price "SELECT AVG(age) FROM people" --schema people.toml
     --rows 5000 --error 0.5[/dim]

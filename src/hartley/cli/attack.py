@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 attack_app = typer.Typer(
     name="attack",
-    help="Attack an own release or agent, and see how much an adversary learns.",
+    help="Attack your own release or agent, and see how much an adversary learns.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -54,23 +54,23 @@ def homogeneity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     keys: Keys,
     confidential: Annotated[
         list[str],
-        typer.Option(
-            "--confidential", metavar="COL[,COL]", help="The columns that should stay unknown."
-        ),
+        typer.Option("--confidential", metavar="COL[,COL]", help="The confidential columns."),
     ],
     near: Annotated[
         list[str] | None,
         typer.Option(
             "--near",
             metavar="COL=DISTANCE",
-            help="Confidential numbers that lie this close together are as good as equal.",
+            help="Treat confidential numbers that are this close together as equal.",
         ),
     ] = None,
     hierarchy: Groups = None,
     times: Annotated[
         int,
         typer.Option(
-            "--times", metavar="R", help="How many times as likely a value must be to be skewed."
+            "--times",
+            metavar="R",
+            help="Count a value as skewed if it is this many times as likely as in the table.",
         ),
     ] = 2,
     null: Null = None,
@@ -78,10 +78,10 @@ def homogeneity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     html: Html = None,
     json: Format = None,
 ) -> None:
-    """Learn confidential values from the classes of equal keys of a TABLE, however large k is.
+    """Learn confidential values from classes of equal keys of a TABLE, however large k is.
 
-    Homogeneity: a class has one value. Similarity: its values are near each other. Skewness: one
-    value is much likelier than in the table.
+    Homogeneity: a class has only one value. Similarity: its values are close together. Skewness:
+    one value is much likelier than in the table.
 
     [dim]Example: hartley attack homogeneity released.parquet --keys age,sex
     --confidential diagnosis[/dim]
@@ -118,7 +118,7 @@ Secret = Annotated[
 ]
 Released = Annotated[
     list[str],
-    typer.Option("--released", metavar="COL[,COL]", help="The columns that are released."),
+    typer.Option("--released", metavar="COL[,COL]", help="The released columns."),
 ]
 Bins = Annotated[
     list[str] | None,
@@ -136,7 +136,7 @@ def guessing_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     attribute: Annotated[
         str | None,
         typer.Option(
-            "--attribute", metavar="COL", help="Guess this one of several secret columns alone."
+            "--attribute", metavar="COL", help="Guess only this one of the secret columns."
         ),
     ] = None,
     bins: Bins = None,
@@ -146,7 +146,7 @@ def guessing_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     html: Html = None,
     json: Format = None,
 ) -> None:
-    """Count the trials that whoever tries all values of a secret needs, with and without a release.
+    """Count the trials a brute-force guesser needs, with and without a release.
 
     [dim]Example: hartley attack guessing people.parquet --secret diagnosis --released age,sex
     --bins age=10[/dim]
@@ -168,7 +168,7 @@ def hypothesis_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--hypothesis",
             metavar="CONDITION",
-            help='What is to be decided about the secret, for example "age >= 50".',
+            help='The condition on the secret to decide, for example "age >= 50".',
         ),
     ],
     bins: Bins = None,
@@ -178,7 +178,7 @@ def hypothesis_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     html: Html = None,
     json: Format = None,
 ) -> None:
-    """Decide a hypothesis about the secret of everybody for whom a release leaves no doubt.
+    """Decide a hypothesis about the secret for everybody whom a release leaves no doubt about.
 
     [dim]Example: hartley attack hypothesis people.parquet --secret income --released job
     --hypothesis "income >= 50000"[/dim]
@@ -196,19 +196,25 @@ LedgerFile = Annotated[
 ]
 DataSet = Annotated[
     str | None,
-    typer.Option("--dataset", metavar="NAME", help="Which dataset of the ledger, if several."),
+    typer.Option(
+        "--dataset", metavar="NAME", help="The dataset to attack, if the ledger has several."
+    ),
 ]
 SchemaFile = Annotated[
     Path | None,
     typer.Option(
         "--schema",
         metavar="FILE",
-        help="The public schema, in TOML; the one that the ledger holds if left out.",
+        help="The public schema, in TOML; default: the one recorded in the ledger.",
     ),
 ]
 Data = Annotated[
     list[str] | None,
-    typer.Option("--data", metavar="TABLE", help="The true table, which its owner has."),
+    typer.Option(
+        "--data",
+        metavar="TABLE",
+        help="The true table, to compare what the adversary learns with the truth.",
+    ),
 ]
 
 
@@ -221,10 +227,10 @@ def reconstruction_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     html: Html = None,
     json: Format = None,
 ) -> None:
-    """Put all answers of an agent together: what is settled, for how many, and what was promised.
+    """Combine all answers of an agent: what they settle, for how many, and what was promised.
 
-    With the true table it also shows that the truth is inside, and what whoever knows everybody
-    else learns, which is what the agent's promise is about.
+    With the true table it also shows that the truth fits the answers, and what an adversary who
+    knows everybody else learns, which is what the agent's promise is about.
 
     [dim]Example: hartley attack reconstruction ledger.db --data people.parquet[/dim]
     """
@@ -245,14 +251,16 @@ def differencing_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     data: Data = None,
     rows: Annotated[
         int,
-        typer.Option("--rows", metavar="N", help="So few rows count as isolated."),
+        typer.Option(
+            "--rows", metavar="N", help="Count a set of at most this many rows as isolated."
+        ),
     ] = 1,
     html: Html = None,
     json: Format = None,
 ) -> None:
-    """Combine answers of an agent in all ways, so that everybody cancels but a few rows.
+    """Combine answers of an agent so that everybody but a few rows cancels out.
 
-    Give the true table where columns are public: who can be told apart by them is then known.
+    Where columns are public, give the true table: it shows which people those columns tell apart.
 
     [dim]Example: hartley attack differencing ledger.db --data people.parquet --rows 3[/dim]
     """

@@ -31,21 +31,30 @@ if TYPE_CHECKING:
 
 PolicyFile = Annotated[
     Path | None,
-    typer.Option("--policy", metavar="FILE", help="How it is released: a policy file."),
+    typer.Option("--policy", metavar="FILE", help="Release the readings by this policy file."),
 ]
 Bits = Annotated[
     str | None,
-    typer.Option("--bits", metavar="E", help="Release equal cells that keep to this budget."),
+    typer.Option(
+        "--bits", metavar="E", help="Release equal cells that keep within this budget in bits."
+    ),
 ]
 Levels = Annotated[
-    int | None, typer.Option("--levels", metavar="Q", help="Release so many equal cells.")
+    int | None, typer.Option("--levels", metavar="Q", help="Number of equal cells in the release.")
 ]
 Span = Annotated[
     str | None,
-    typer.Option("--range", metavar="LOW:HIGH", help="The least and the largest reading."),
+    typer.Option(
+        "--range", metavar="LOW:HIGH", help="The smallest and the largest possible reading."
+    ),
 ]
 Seed = Annotated[
-    int, typer.Option("--seed", metavar="N", help="The same number draws the same games.")
+    int,
+    typer.Option(
+        "--seed",
+        metavar="N",
+        help="The seed of the random draws; the same seed repeats the attack.",
+    ),
 ]
 
 
@@ -53,25 +62,24 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     readings: Annotated[
         list[str],
         typer.Argument(
-            metavar="READINGS...", help="Parquet or CSV files; a row is a person if no --person."
+            metavar="READINGS...",
+            help="Parquet or CSV files; without --person every row is a person.",
         ),
     ],
     people: Annotated[
-        int, typer.Option("--people", metavar="N", help="How many people are in a group.")
+        int, typer.Option("--people", metavar="N", help="The number of people in a group.")
     ],
     person: Person = None,
     order: Annotated[
         str | None,
-        typer.Option(
-            "--order", metavar="COL", help="The column that puts a person's rows in order."
-        ),
+        typer.Option("--order", metavar="COL", help="The column that orders a person's rows."),
     ] = None,
     columns: Annotated[
         list[str] | None,
         typer.Option(
             "--columns",
             metavar="COL[,COL]",
-            help="The columns of readings, or FIRST...LAST; all other numbers if left out.",
+            help="The columns of readings, or FIRST...LAST; default: all other numeric columns.",
         ),
     ] = None,
     drop: Annotated[
@@ -79,18 +87,20 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--drop",
             metavar="people|times",
-            help="Leave out whoever lacks a reading, or the times at which somebody lacks one.",
+            help="Leave out people with missing readings, or the times at which somebody's "
+            "reading is missing.",
         ),
     ] = "people",
     aggregate: Annotated[
-        str, typer.Option("--aggregate", metavar="mean|sum", help="What is released of a group.")
+        str,
+        typer.Option("--aggregate", metavar="mean|sum", help="The released aggregate of a group."),
     ] = "mean",
     policy: PolicyFile = None,
     bits: Bits = None,
     levels: Levels = None,
     span: Span = None,
     games: Annotated[
-        int, typer.Option("--games", metavar="N", help="How many games are played.")
+        int, typer.Option("--games", metavar="N", help="The number of games to play.")
     ] = 10_000,
     seed: Seed = 0,
     null: Null = None,
@@ -98,9 +108,9 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     html: Html = None,
     json: Format = None,
 ) -> None:
-    """Play games: who of two people is in a group whose aggregate is released?
+    """Guess which of two people is in a group whose aggregate is released, in repeated games.
 
-    Without --policy, --bits or --levels the aggregate is released as it is.
+    Without --policy, --bits or --levels the aggregate is released unchanged.
 
     [dim]Example: hartley attack membership homes.parquet --person home --order day --people 4
     --range 0:10 --bits 2[/dim]
@@ -135,7 +145,7 @@ def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--total",
             metavar="COL",
-            help="The column of the whole home; the sum of the appliances if left out.",
+            help="The column of the home's total; default: the sum of the appliances.",
         ),
     ] = None,
     appliances: Annotated[
@@ -143,21 +153,27 @@ def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--appliances",
             metavar="COL[,COL]",
-            help="The columns of appliances; all other numbers if left out.",
+            help="The columns of appliances; default: all other numeric columns.",
         ),
     ] = None,
     train: Annotated[
         str,
         typer.Option(
-            "--train", metavar="SHARE", help="Learn from this share, or number, of the first rows."
+            "--train",
+            metavar="SHARE",
+            help="Learn from this share, or this number, of the first rows.",
         ),
     ] = "0.25",
     states: Annotated[
         int,
-        typer.Option("--states", metavar="N", help="States of an appliance at most, off included."),
+        typer.Option(
+            "--states",
+            metavar="N",
+            help="The largest number of states of an appliance, including off.",
+        ),
     ] = 3,
     on: Annotated[
-        float, typer.Option("--on", metavar="W", help="Above this an appliance counts as on.")
+        float, typer.Option("--on", metavar="W", help="Count an appliance as on above this power.")
     ] = 10,
     policy: PolicyFile = None,
     bits: Bits = None,
@@ -169,10 +185,10 @@ def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     html: Html = None,
     json: Format = None,
 ) -> None:
-    """Tell from the consumption of a home when its appliances run.
+    """Recognise from the consumption of a home when its appliances run.
 
-    The rows are in the order of time. Without --policy, --bits or --levels the total is released
-    as it is.
+    The rows must be in the order of time. Without --policy, --bits or --levels the total is
+    released unchanged.
 
     [dim]Example: hartley attack load-monitoring home.parquet --total main --appliances fridge,oven
     --range 0:6000 --bits 3[/dim]
@@ -202,7 +218,7 @@ def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--columns",
             metavar="COL[,COL]",
-            help="The released columns; those of the policy if left out.",
+            help="The released columns; default: those of the policy.",
         ),
     ] = None,
     policy: PolicyFile = None,
@@ -211,22 +227,29 @@ def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--grid",
             metavar="COL=LOW:HIGH",
-            help="Release this coordinate in floor(2^(bits/2)) equal cells; goes with --bits.",
+            help="Release this coordinate in floor(2^(bits/2)) equal cells; needs --bits.",
         ),
     ] = None,
     bits: Annotated[
         str | None,
-        typer.Option("--bits", metavar="E", help="The budget of a point of two coordinates."),
+        typer.Option(
+            "--bits", metavar="E", help="The budget in bits of a point with two coordinates."
+        ),
     ] = None,
     person: Person = None,
     known: Annotated[
         str | None,
         typer.Option(
-            "--known", metavar="M|all", help="Single out people by up to so many of their points."
+            "--known",
+            metavar="M|all",
+            help="Count the people whom up to this many of their points single out.",
         ),
     ] = None,
     trials: Annotated[
-        int, typer.Option("--trials", metavar="N", help="How many people and points are drawn.")
+        int,
+        typer.Option(
+            "--trials", metavar="N", help="The number of random draws of a person and points."
+        ),
     ] = 10_000,
     seed: Seed = 0,
     null: Null = None,
@@ -234,7 +257,7 @@ def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     html: Html = None,
     json: Format = None,
 ) -> None:
-    """Count the records of a TABLE that are unique, or the people whom a few points single out.
+    """Count the unique records of a TABLE, or the people whom a few points single out.
 
     [dim]Example: hartley attack uniqueness trips.parquet --columns start,end --person rider
     --known 4[/dim]
@@ -310,7 +333,7 @@ class _Wish(NamedTuple):
             return None
         if self.ends is None or (self.bits is not None and self.levels is not None):
             raise OptionError(
-                "Equal cells need a range, and either a budget or a number",
+                "Equal cells need a range, and either a budget or a number of cells",
                 hint="write for example --range 0:10 --bits 2, or --range 0:10 --levels 16",
             )
         low, high = (times * end for end in self.ends)
@@ -323,7 +346,8 @@ class _Wish(NamedTuple):
     def _check_alone(self) -> None:
         if self.bits is not None or self.levels is not None:
             raise OptionError(
-                "A policy file says how many cells there are", hint="leave out --bits and --levels"
+                "The policy file sets the number of cells already",
+                hint="leave out --bits and --levels",
             )
 
 
@@ -350,7 +374,7 @@ def _document(policy: Path | None, grid: list[str], bits: str | None) -> PolicyD
 
     if bool(grid) != (bits is not None) or (grid and policy is not None):
         raise OptionError(
-            "A grid needs a budget, a budget a grid, and a policy file neither",
+            "The options --grid and --bits go together, and not with --policy",
             hint="write --grid lat=40:41 --grid lon=-75:-73 --bits 6, or --policy FILE",
         )
     if policy is not None:
@@ -362,7 +386,7 @@ def _document(policy: Path | None, grid: list[str], bits: str | None) -> PolicyD
 
 
 def _spread(names: list[str], columns: Sequence[str]) -> list[str]:
-    """Put for every FIRST...LAST the columns of a table from the one to the other."""
+    """Replace every FIRST...LAST with the columns of a table from the first to the last."""
     found: list[str] = []
     for name in names:
         first, dots, last = name.partition("...")

@@ -40,7 +40,7 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     ],
     released: Annotated[
         list[str],
-        typer.Option("--released", metavar="COL[,COL]", help="The columns that are released."),
+        typer.Option("--released", metavar="COL[,COL]", help="The released columns."),
     ],
     bins: Bins = None,
     missing: Missing = "released",
@@ -49,7 +49,7 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--hypothesis",
             metavar="CONDITION",
-            help='Also ask what can be decided about the secret, for example "age >= 50".',
+            help='Also measure who is shown to meet a condition on the secret, as "age >= 50".',
         ),
     ] = None,
     sweep: Annotated[
@@ -57,7 +57,8 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--sweep",
             metavar="COL=LOW:HIGH[:BY]",
-            help="The privacy-utility curve for these steps of a released column.",
+            help="Also trace privacy against utility while a released column is binned in these "
+            "steps.",
         ),
     ] = None,
     html: Html = None,
@@ -66,12 +67,14 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     memory_limit: Annotated[
         str | None,
         typer.Option(
-            "--memory-limit", metavar="SIZE", help="Spill to disk above this, for example 1GB."
+            "--memory-limit",
+            metavar="SIZE",
+            help="Use disk above this much memory, for example 1GB.",
         ),
     ] = None,
     json: Format = None,
 ) -> None:
-    """Measure, exactly, what released columns of a TABLE tell about secret ones.
+    """Measure exactly what released columns of a TABLE reveal about secret ones.
 
     [dim]Example: hartley audit people.parquet --secret diagnosis --released age,sex
     --bins age=10 --sweep age=1:50 --html audit.html[/dim]

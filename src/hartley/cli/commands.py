@@ -26,41 +26,43 @@ class Entry(NamedTuple):
 COMMANDS = {
     "audit": Entry(
         "audit:audit_command",
-        "Measure, exactly, what released columns of a TABLE tell about secret ones.",
+        "Measure exactly what released columns of a TABLE reveal about secret ones.",
     ),
     "design": Entry(
         "design:design_command", "Design the best release for an objective, and certify it."
     ),
     "tradeoff": Entry(
-        "tradeoff:tradeoff_command", "Show the curve of privacy against utility of a design."
+        "tradeoff:tradeoff_command",
+        "Show how privacy and utility of a design trade off, as a curve.",
     ),
     "release": Entry(
         "release:release_command",
-        "Write a TABLE as a POLICY releases it: what the policy does not name is not released.",
+        "Release a TABLE under a POLICY; columns that the policy does not name are not released.",
     ),
     "verify": Entry(
         "verify:verify_command",
-        "Compute a CERTIFICATE again from its POLICY, and say whether it holds.",
+        "Recompute a CERTIFICATE from its POLICY, and say whether it holds.",
     ),
     "anonymity": Entry(
         "anonymity:anonymity_command",
-        "Measure how anonymous the records of a TABLE are and which attacks succeed nevertheless.",
+        "Measure how anonymous the records of a TABLE are, and which attacks still succeed.",
     ),
     "anonymize": Entry(
         "anonymity:anonymize_command",
-        "Coarsen the keys of a TABLE until everybody shares them with K - 1 others.",
+        "Coarsen the keys of a TABLE until everybody shares theirs with K - 1 others.",
     ),
     "curve": Entry(
         "curve:curve_command",
-        "Draw how little a perturbed key can tell, for every distortion, with certified bounds.",
+        "Compute the least that a perturbed key can reveal at every distortion, with certified "
+        "bounds.",
     ),
     "microaggregate": Entry(
         "microaggregate:microaggregate_command",
-        "Replace the records of a TABLE by averages of groups of at least K similar ones.",
+        "Replace the records of a TABLE with averages over groups of at least K similar records.",
     ),
     "pram": Entry(
         "pram:pram_command",
-        "Write a TABLE with columns perturbed at random, and say what that still tells.",
+        "Perturb columns of a TABLE at random, and say what the result still reveals.",
     ),
     "estimate": Entry(
         "pram:estimate_command",
@@ -68,41 +70,41 @@ COMMANDS = {
     ),
     "reproduce": Entry(
         "reproduce:reproduce_command",
-        "Compute figures of the papers again: pictures, numbers and what they are expected to "
-        "show.",
+        "Reproduce figures of the papers: pictures, numbers and the claims they should confirm.",
     ),
     "sample": Entry(
         "sample:sample_command",
-        "Write a table of people who do not exist, or one like a known data set, to try things on.",
+        "Write a synthetic table to experiment with: invented people, or one like a known data "
+        "set.",
     ),
     "datasets": Entry(
         "datasets:datasets_command",
-        "List the data sets of the papers: where they come from, and whether a copy is here.",
+        "List the data sets of the papers, their sources, and whether a local copy exists.",
     ),
     "doctor": Entry(
         "doctor:doctor_command",
-        "Say what is installed, which engines answer rightly, and what to do about the others.",
+        "Check what is installed and which engines compute correctly, and say how to fix the rest.",
     ),
     "price": Entry(
         "ask:price_command",
-        "Tell what questions would cost, from the public schema alone; nothing is spent.",
+        "Show what questions would cost, from the public schema alone; nothing is spent.",
     ),
     "ask": Entry(
         "ask:ask_command",
-        "Answer a question about a private table, truthfully, if the budget holds its price.",
+        "Answer a question about a private table truthfully, if the budget covers its price.",
     ),
     "schema": Entry(
         "schema:schema_app",
-        "Describe a table to everybody: its columns, their ranges and steps, whose data it is.",
+        "Write and check public schemas: columns, their ranges and steps, and whose data it is.",
     ),
     "ledger": Entry(
         "ledger:ledger_app",
-        "Check, show, export, back up and restore the ledger of what was charged and answered, "
-        "and set what datasets about the same people may tell together.",
+        "Check, show, export, back up and restore the ledger of charges and answers, and set "
+        "the shared budget of datasets about the same people.",
     ),
     "attack": Entry(
         "attack:attack_app",
-        "Attack an own release or agent, and see how much an adversary learns.",
+        "Attack your own release or agent, and see how much an adversary learns.",
     ),
 }
 """Every command in the order of ``hartley --help``."""

@@ -37,7 +37,7 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     key: Annotated[
         list[str],
         typer.Option(
-            "--key", metavar="COL[,COL]", help="The key columns, which are released perturbed."
+            "--key", metavar="COL[,COL]", help="The key columns, to be released perturbed."
         ),
     ],
     confidential: Annotated[
@@ -51,7 +51,7 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--distortion",
             metavar="squared|absolute|zero_one",
-            help="How far a release is from the truth.",
+            help="How the distance between a released value and the truth is measured.",
         ),
     ] = "squared",
     objective: Annotated[
@@ -59,13 +59,13 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--objective",
             metavar="mutual_information|t_closeness|delta_disclosure|maximal_leakage",
-            help="What the risk measures: an average, or one of three worst cases.",
+            help="The measure of risk: mutual_information averages, the others are worst cases.",
         ),
     ] = "mutual_information",
     bins: Bins = None,
     missing: Missing = "released",
     points: Annotated[
-        int, typer.Option("--points", metavar="N", help="How many points of the curve to compute.")
+        int, typer.Option("--points", metavar="N", help="The number of points to compute.")
     ] = 24,
     html: Html = None,
     csv: Csv = None,
@@ -73,7 +73,7 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     names: Names = None,
     json: Format = None,
 ) -> None:
-    """Draw how little a perturbed key can tell, for every distortion, with certified bounds.
+    """Compute the least that a perturbed key can reveal at every distortion, with certified bounds.
 
     [dim]Example: hartley curve people.parquet --key age --confidential diagnosis
     --bins age=10 --html curve.html[/dim]

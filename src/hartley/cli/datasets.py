@@ -16,7 +16,7 @@ def datasets_command(
         typer.Option(
             "--data",
             metavar="FOLDER",
-            help="Where to look for copies; in the cache if left out.",
+            help="The folder to look for copies in; default: the cache.",
             show_default=False,
         ),
     ] = None,
@@ -25,13 +25,13 @@ def datasets_command(
         typer.Option(
             "--fetch",
             metavar="NAME",
-            help="First download this one into the cache, from its official source.",
+            help="First download this data set into the cache, from its official source.",
             show_default=False,
         ),
     ] = None,
     json: Format = None,
 ) -> None:
-    """List the data sets of the papers: where they come from, and whether a copy is here."""
+    """List the data sets of the papers, their sources, and whether a local copy exists."""
     from hartley.datasets.catalogue import entry_of, list_datasets
     from hartley.datasets.source import cache_folder, locate
 

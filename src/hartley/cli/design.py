@@ -25,7 +25,10 @@ def design_command(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", metavar="FILE", help="Write the policy here; left out, only show it."
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Write the policy to this file; default: only show it.",
         ),
     ] = None,
     certificate: Annotated[
@@ -47,7 +50,7 @@ def design_command(
 
     if certificate is not None and out is None:
         raise OptionError(
-            "A certificate belongs to a policy file, and none is written",
+            "No certificate can be written, because no policy file is written",
             hint="add -o policy.toml",
         )
     written = {"policy": out, "certificate": certificate, "html": html}

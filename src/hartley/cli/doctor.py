@@ -18,13 +18,13 @@ def doctor_command(
         typer.Option(
             "--engine",
             metavar="ADDRESS",
-            help="The engine to probe: FILE.duckdb, postgresql://... or spark://...; the embedded "
-            "one if left out.",
+            help="The engine to probe: FILE.duckdb, postgresql://... or spark://...; default: "
+            "the embedded one.",
         ),
     ] = None,
     json: Format = None,
 ) -> None:
-    """Say what is installed, which engines answer rightly, and what to do about the others."""
+    """Check what is installed and which engines compute correctly, and say how to fix the rest."""
     from hartley.studies.doctor import doctor
 
     diagnosis = doctor(engine)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 ledger_app = typer.Typer(
     name="ledger",
-    help="Check, show, export, back up and restore the ledger of what was charged and answered, "
-    "and set what datasets about the same people may tell together.",
+    help="Check, show, export, back up and restore the ledger of charges and answers, and set "
+    "the shared budget of datasets about the same people.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -38,7 +38,9 @@ def verify_command(
     head: Annotated[
         Path | None,
         typer.Option(
-            "--head", metavar="FILE", help="A head saved earlier: finds a ledger that is older."
+            "--head",
+            metavar="FILE",
+            help="Compare with a head saved earlier, which detects a ledger that is older.",
         ),
     ] = None,
     since: Annotated[
@@ -46,12 +48,13 @@ def verify_command(
         typer.Option(
             "--from",
             metavar="FILE",
-            help="A head saved after an earlier check: only the rows after it are replayed.",
+            help="Start from a head saved after an earlier check: only the rows after it are "
+            "replayed.",
         ),
     ] = None,
     json: Format = None,
 ) -> None:
-    """Replay every row of a LEDGER: hashes, balances, prices; exit code 1 if it does not hold."""
+    """Replay every row of a LEDGER: hashes, balances, prices; exit with 1 if something is wrong."""
     from hartley.agent.ledger.backup import read_head
     from hartley.agent.repricing import verify_prices
 
@@ -79,7 +82,7 @@ def verify_command(
         style = "green" if report.holds else "bold red"
         console().print(f"[{style}]{escape(report.sentence)}[/{style}]", soft_wrap=True)
         if report.holds and report.unpriced:
-            text = f"{report.unpriced:,} charges, of other rules or schemas, were not priced again"
+            text = f"{report.unpriced:,} charges under other rules or schemas were not priced again"
             console().print(text, style="yellow", soft_wrap=True)
         if report.head:
             text = f"Last good row {report.head.sequence}, {report.head.hash}"
@@ -92,15 +95,17 @@ def verify_command(
 def show_command(
     ledger: Address,
     dataset: Annotated[
-        str | None, typer.Option("--dataset", metavar="NAME", help="One dataset alone.")
+        str | None, typer.Option("--dataset", metavar="NAME", help="Show only this dataset.")
     ] = None,
     analyst: Annotated[
         str | None,
-        typer.Option("--analyst", metavar="NAME", help="What one analyst asked, and may still."),
+        typer.Option(
+            "--analyst", metavar="NAME", help="Show only what this analyst asked and has left."
+        ),
     ] = None,
     json: Format = None,
 ) -> None:
-    """Show the datasets of a LEDGER: budget, what is spent, allowances, and every charge."""
+    """Show the datasets of a LEDGER: budgets, bits spent, allowances and every charge."""
     with _open(ledger) as opened:
         names = opened.datasets() if dataset is None else [dataset]
         # An analyst sees the own balance alone.
@@ -125,14 +130,16 @@ def show_command(
 
 @ledger_app.command("population")
 def population_command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What schemas call the population.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The name of the population in the schemas.")
+    ],
     ledger: Address,
     budget: Annotated[
         str,
         typer.Option(
             "--budget",
             metavar="BITS",
-            help="What all its datasets together may tell about one person.",
+            help="What all its datasets together may reveal about one person, in bits.",
         ),
     ],
     json: Format = None,
@@ -171,14 +178,20 @@ def _refuse_exchanged(name: str, ledger: str) -> None:
 @ledger_app.command("export")
 def export_command(
     ledger: Address,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file of JSON lines.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The file to write; it must not exist yet.")
+    ],
     head: Annotated[
         Path | None,
-        typer.Option("--head", metavar="FILE", help="Also write the head, to keep elsewhere."),
+        typer.Option(
+            "--head",
+            metavar="FILE",
+            help="Also write the head to this file, to keep apart from the ledger.",
+        ),
     ] = None,
     json: Format = None,
 ) -> None:
-    """Write every row of a LEDGER as JSON lines; nothing in them is secret."""
+    """Export every row of a LEDGER as JSON lines; they contain no secrets."""
     with _open(ledger) as opened:
         rows = opened.export(file)
         saved = opened.save_head(head) if head else opened.head()
@@ -187,16 +200,18 @@ def export_command(
     else:
         say(f"Wrote {rows:,} rows to {file}.")
         if head:
-            say(f"Head: {head}. Keep it where the ledger is not.")
+            say(f"Head: {head}. Keep it apart from the ledger.")
 
 
 @ledger_app.command("backup")
 def backup_command(
     ledger: Address,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The file to write; it must not exist yet.")
+    ],
     json: Format = None,
 ) -> None:
-    """Copy a LEDGER, of one moment, while others may go on using it."""
+    """Back up a LEDGER as of one moment, even while it is in use."""
     with _open(ledger) as opened:
         opened.backup(file)
     if wants_json(json):
@@ -207,15 +222,19 @@ def backup_command(
 
 @ledger_app.command("restore")
 def restore_command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup or an export.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The backup or export to restore from.")
+    ],
     ledger: Address,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Even if rows, and what they charged, are forgotten."),
+        typer.Option(
+            "--force", help="Restore even if rows of the ledger, and their charges, would be lost."
+        ),
     ] = False,
     json: Format = None,
 ) -> None:
-    """Bring a LEDGER to what a backup FILE holds, after checking its chain."""
+    """Restore a LEDGER from a backup FILE, after checking its chain."""
     from hartley.agent.ledger import open_ledger
 
     with open_ledger(ledger) as opened:
@@ -226,7 +245,7 @@ def restore_command(
         return
     say(f"The ledger holds {done.rows:,} rows, {done.added:,} of them new.")
     if done.forgotten:
-        say(f"{done.forgotten:,} rows were forgotten: what they charged counts no more.")
+        say(f"{done.forgotten:,} rows were lost: their charges no longer count.")
 
 
 def _open(address: str) -> Ledger:

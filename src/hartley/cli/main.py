@@ -25,7 +25,7 @@ STOPPED = "Interrupted; hint: nothing was left half-written"
 app = typer.Typer(
     name="hartley",
     cls=LazyGroup,
-    help="Deterministic privacy: measure exactly what a release of data tells about a secret.",
+    help="Deterministic privacy: measure exactly what a data release reveals about a secret.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -47,11 +47,11 @@ def _options(
         typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Deterministic privacy: measure exactly what a release of data tells about a secret."""
+    """Deterministic privacy: measure exactly what a data release reveals about a secret."""
 
 
 class _Signals:
-    """Turns SIGTERM and Ctrl-C into the same orderly end, and sees to it that it is one."""
+    """Turns SIGTERM and Ctrl-C into the same orderly exit."""
 
     def __init__(self) -> None:
         self.caught: int | None = None

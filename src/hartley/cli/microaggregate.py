@@ -23,15 +23,15 @@ from hartley.files import check_files, written_together
 
 def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     table: Tables,
-    k: Annotated[int, typer.Option("--k", "-k", metavar="K", help="The least size of a group.")],
+    k: Annotated[int, typer.Option("--k", "-k", metavar="K", help="The smallest size of a group.")],
     out: Out,
     columns: Annotated[
         list[str] | None,
         typer.Option(
             "--columns",
             metavar="COL[,COL]",
-            help="The numeric columns to group by and to replace; all that are not kept if left "
-            "out.",
+            help="The numeric columns to group by and to replace; default: all that --keep does "
+            "not name.",
         ),
     ] = None,
     method: Annotated[
@@ -39,13 +39,15 @@ def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--method",
             metavar="mdav|mu-approx|univariate",
-            help="How to form groups; univariate is the optimum of one column.",
+            help="How to form groups; univariate is optimal for a single column.",
         ),
     ] = "mdav",
     keep: Keep = None,
     raw: Annotated[
         bool,
-        typer.Option("--raw", help="Measure distances in the units of the columns as they are."),
+        typer.Option(
+            "--raw", help="Measure distances in the columns' own units, without standardising them."
+        ),
     ] = False,
     spreadsheet_safe: SpreadsheetSafe = False,
     html: Html = None,
@@ -53,7 +55,7 @@ def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     names: Names = None,
     json: Format = None,
 ) -> None:
-    """Replace the records of a TABLE by averages of groups of at least K similar ones.
+    """Replace the records of a TABLE with averages over groups of at least K similar records.
 
     [dim]Example: hartley microaggregate people.parquet --k 5 --columns age,height,weight
     --keep diagnosis -o averages.parquet[/dim]

@@ -17,15 +17,18 @@ if TYPE_CHECKING:
 
 Tables = Annotated[
     list[str],
-    typer.Argument(metavar="TABLE...", help="Parquet or CSV files; several make one table."),
+    typer.Argument(metavar="TABLE...", help="Parquet or CSV files; several are read as one table."),
 ]
 Spec = Annotated[
-    Path, typer.Argument(metavar="SPEC", help="What is wanted: a TOML file, as documented.")
+    Path,
+    typer.Argument(
+        metavar="SPEC", help="The design specification: a TOML file, see docs/commands.md."
+    ),
 ]
 Keys = Annotated[
     list[str],
     typer.Option(
-        "--keys", metavar="COL[,COL]", help="The columns by which somebody could be recognised."
+        "--keys", metavar="COL[,COL]", help="The columns by which a person could be recognised."
     ),
 ]
 Out = Annotated[
@@ -36,30 +39,34 @@ SpreadsheetSafe = Annotated[
     bool,
     typer.Option(
         "--spreadsheet-safe",
-        help="Put a single quote before texts of a CSV file that a spreadsheet would compute.",
+        help="Put a single quote before texts in a CSV file that a spreadsheet would run as a "
+        "formula.",
     ),
 ]
 Bins = Annotated[
     list[str] | None,
-    typer.Option("--bins", metavar="COL=STEP", help="Take a numeric column in bins of this width."),
+    typer.Option(
+        "--bins", metavar="COL=STEP", help="Put a numeric column into bins of this width."
+    ),
 ]
 Missing = Annotated[
     str,
     typer.Option(
         "--missing",
         metavar="released|value|drop",
-        help="What a missing value is: a value where it is released, rows with a missing secret "
-        "being left out; a value everywhere; or a reason to leave out the row.",
+        help="How to treat missing values. released: a missing released value is a value, rows "
+        "with a missing secret are left out; value: missing is a value on both sides; "
+        "drop: every row with a missing value is left out.",
     ),
 ]
 Null = Annotated[
     list[str] | None,
-    typer.Option("--null", metavar="TEXT", help="Text that marks a missing value in CSV files."),
+    typer.Option("--null", metavar="TEXT", help="Treat this text as a missing value in CSV files."),
 ]
 Names = Annotated[
     str | None,
     typer.Option(
-        "--names", metavar="COL,COL,...", help="Names for CSV files without a header line."
+        "--names", metavar="COL,COL,...", help="Column names for CSV files without a header line."
     ),
 ]
 Groups = Annotated[
@@ -67,7 +74,7 @@ Groups = Annotated[
     typer.Option(
         "--hierarchy",
         metavar="COL=FILE",
-        help="CSV file with a confidential value and its groups, narrow to wide, in each line.",
+        help="CSV file; each line has a confidential value and its groups, from narrow to wide.",
     ),
 ]
 Keep = Annotated[
@@ -75,19 +82,22 @@ Keep = Annotated[
     typer.Option(
         "--keep",
         metavar="COL[,COL]",
-        help="Columns to release as they are; all others are left out.",
+        help="Columns to release unchanged; columns that are not named are not released.",
     ),
 ]
 Person = Annotated[
     str | None,
-    typer.Option("--person", metavar="COL", help="The column that says whose row it is."),
+    typer.Option(
+        "--person", metavar="COL", help="The column that identifies the person of each row."
+    ),
 ]
 Html = Annotated[
     Path | None,
-    typer.Option("--html", metavar="FILE", help="Also write a page that a browser shows."),
+    typer.Option("--html", metavar="FILE", help="Also write a report to open in a browser."),
 ]
 Csv = Annotated[
-    Path | None, typer.Option("--csv", metavar="FILE", help="Also write the points as a table.")
+    Path | None,
+    typer.Option("--csv", metavar="FILE", help="Also write the points of the curve as a CSV file."),
 ]
 
 

@@ -24,7 +24,7 @@ Format = Annotated[
     bool | None,
     typer.Option(
         "--json/--text",
-        help="Print JSON or text; text in a terminal and JSON in a pipe if left out.",
+        help="Print JSON or text; default: text in a terminal, JSON in a pipe.",
         show_default=False,
     ),
 ]

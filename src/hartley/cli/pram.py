@@ -38,8 +38,8 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--column",
             metavar="COL[,COL]",
-            help="The column to perturb, or columns to perturb together; give it again for columns "
-            "that are perturbed independently.",
+            help="The column to perturb, or columns to perturb together; repeat the option for "
+            "columns to perturb independently.",
         ),
     ] = None,
     retain: Annotated[
@@ -47,7 +47,8 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--retain",
             metavar="P",
-            help="Keep a value with probability P, else release any other alike.",
+            help="Keep a value with probability P, otherwise release any other value with equal "
+            "probability.",
         ),
     ] = None,
     matrix: Annotated[
@@ -55,33 +56,39 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--matrix",
             metavar="FILE",
-            help="A CSV file: released values in the first line, values in the first column.",
+            help="A CSV file: released values in the first line, true values in the first column.",
         ),
     ] = None,
     policy: Annotated[
         Path | None,
-        typer.Option("--policy", metavar="FILE", help="A policy file that says the matrices."),
+        typer.Option("--policy", metavar="FILE", help="A policy file with the matrices."),
     ] = None,
     distortion: Annotated[
         float | None,
         typer.Option(
-            "--distortion", metavar="D", help="The best matrix of at most this mean distortion."
+            "--distortion", metavar="D", help="Use the best matrix of at most this mean distortion."
         ),
     ] = None,
     lam: Annotated[
         float | None,
-        typer.Option("--lam", metavar="L", help="The best matrix when a bit of risk costs L."),
+        typer.Option(
+            "--lam",
+            metavar="L",
+            help="Use the best matrix when one bit of risk costs L units of distortion.",
+        ),
     ] = None,
     risk: Annotated[
         float | None,
-        typer.Option("--risk", metavar="R", help="The best matrix of at most this risk in bits."),
+        typer.Option(
+            "--risk", metavar="R", help="Use the best matrix of at most this risk in bits."
+        ),
     ] = None,
     confidential: Annotated[
         list[str] | None,
         typer.Option(
             "--confidential",
             metavar="COL[,COL]",
-            help="Columns that the best matrix protects, and about which it is said what is told.",
+            help="Columns to protect; the report says what the release reveals about them.",
         ),
     ] = None,
     distance: Annotated[
@@ -89,12 +96,15 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--distance",
             metavar="zero_one|squared|absolute",
-            help="How far a released value is from the truth, for the best matrix.",
+            help="How the best matrix measures how far a released value is from the truth.",
         ),
     ] = "zero_one",
     invariant: Annotated[
         bool,
-        typer.Option("--invariant", help="Preserve the frequencies of the columns on average."),
+        typer.Option(
+            "--invariant",
+            help="Make the matrix preserve the frequencies of the columns on average.",
+        ),
     ] = False,
     keep: Keep = None,
     missing: Annotated[
@@ -102,7 +112,8 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--missing",
             metavar="refuse|value",
-            help="Refuse missing values, or make missing a value that is perturbed too.",
+            help="refuse: refuse a table with missing values; value: perturb missing like any "
+            "other value.",
         ),
     ] = "refuse",
     seed: Annotated[
@@ -110,8 +121,8 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--seed",
             metavar="N",
-            help="Draw the same again; whoever knows N can undo it. Fresh random bytes if left "
-            "out.",
+            help="Make the draw repeatable; anybody who knows N can undo it. Default: fresh "
+            "random bytes.",
         ),
     ] = None,
     policy_out: Annotated[
@@ -123,12 +134,15 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--certificate",
             metavar="FILE",
-            help="Also write what the policy promises; needs --policy or --policy-out.",
+            help="Also write the certificate of the policy; needs --policy or --policy-out.",
         ),
     ] = None,
     estimate: Annotated[
         bool,
-        typer.Option("--estimate", help="Also print the frequencies as readers can estimate them."),
+        typer.Option(
+            "--estimate",
+            help="Also print the frequencies that readers of the release can estimate.",
+        ),
     ] = False,
     spreadsheet_safe: SpreadsheetSafe = False,
     html: Html = None,
@@ -136,7 +150,7 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     names: Names = None,
     json: Format = None,
 ) -> None:
-    """Write a TABLE with columns perturbed at random, and say what that still tells.
+    """Perturb columns of a TABLE at random, and say what the result still reveals.
 
     [dim]Example: hartley pram people.parquet --column region --retain 0.8 --invariant
     --keep age --policy-out policy.toml -o masked.parquet[/dim]
@@ -195,16 +209,20 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
 def estimate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     table: Tables,
     policy: Annotated[
-        Path, typer.Argument(metavar="POLICY", help="The policy that the table was perturbed by.")
+        Path,
+        typer.Argument(metavar="POLICY", help="The policy file that the table was perturbed with."),
     ],
     joint: Annotated[
         bool,
-        typer.Option("--joint", help="Estimate the combinations of all perturbed columns."),
+        typer.Option(
+            "--joint", help="Estimate the frequencies of combinations of all perturbed columns."
+        ),
     ] = False,
     project: Annotated[
         bool,
         typer.Option(
-            "--project", help="Move the estimates to frequencies from 0 to 1, which biases them."
+            "--project",
+            help="Project the estimates onto frequencies from 0 to 1, which biases them.",
         ),
     ] = False,
     null: Null = None,

@@ -22,16 +22,14 @@ from hartley.files import check_files
 
 def release_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     table: Tables,
-    policy: Annotated[
-        Path, typer.Argument(metavar="POLICY", help="What is released: a policy file.")
-    ],
+    policy: Annotated[Path, typer.Argument(metavar="POLICY", help="The policy file.")],
     out: Out,
     certificate: Annotated[
         Path | None,
         typer.Option(
             "--certificate",
             metavar="FILE",
-            help="Also write what the policy promises, once the release is written.",
+            help="Also write the certificate of the policy, once the release is written.",
         ),
     ] = None,
     strict: Annotated[
@@ -46,7 +44,7 @@ def release_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     names: Names = None,
     json: Format = None,
 ) -> None:
-    """Write a TABLE as a POLICY releases it: what the policy does not name is not released.
+    """Release a TABLE under a POLICY; columns that the policy does not name are not released.
 
     [dim]Example: hartley release people.parquet policy.toml -o released.parquet
     --certificate certificate.json[/dim]

@@ -29,17 +29,17 @@ def reproduce_command(
         typer.Option(
             "--data",
             metavar="PATH|synthetic|download",
-            help="A folder with copies of the data sets, or one file; or get them from their "
-            "official sources. Synthetic data if left out.",
+            help="A folder with copies of the data sets, or one file; or download to get them "
+            "from their official sources.",
         ),
     ] = "synthetic",
     out: Annotated[
         Path,
-        typer.Option("--out", metavar="DIR", help="The folder for pictures and numbers."),
+        typer.Option("--out", metavar="DIR", help="The folder to write pictures and numbers to."),
     ] = Path("figures"),
     json: Format = None,
 ) -> None:
-    """Compute figures of the papers again: pictures, numbers and what they are expected to show.
+    """Reproduce figures of the papers: pictures, numbers and the claims they should confirm.
 
     [dim]Example: hartley reproduce A/3 --out figures[/dim]
     """
@@ -66,7 +66,7 @@ def reproduce_command(
         which = f"{'Figure' if len(missing) == 1 else 'Figures'} {', '.join(missing)}"
         rest = "the others are written" if len(missing) < len(drawn) else "nothing is written"
         raise OptionError(
-            f"{which} could not be drawn", hint=f"the output says for each why; {rest}"
+            f"{which} could not be drawn", hint=f"the output gives the reason for each; {rest}"
         )
 
 

@@ -16,28 +16,29 @@ PEOPLE = "people"
 
 def sample_command(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Where to write it: a .parquet or a .csv file.")
+        Path, typer.Argument(metavar="FILE", help="The .parquet or .csv file to write.")
     ],
     like: Annotated[
         str,
         typer.Option(
             "--like",
             metavar="NAME",
-            help="What it resembles: people, or a name that `hartley datasets` lists.",
+            help="What the table resembles: people, or a name that `hartley datasets` lists.",
         ),
     ] = PEOPLE,
     rows: Annotated[
         int | None,
         typer.Option(
             "--rows",
-            help="How many people, patients, trips, homes or days; as many as usual if left out.",
+            help="How many people, patients, trips, homes or days; default: the usual size of "
+            "the data set.",
             show_default=False,
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same table.")] = 1928,
     json: Format = None,
 ) -> None:
-    """Write a table of people who do not exist, or one like a known data set, to try things on."""
+    """Write a synthetic table to experiment with: invented people, or one like a known data set."""
     import pyarrow.csv
     import pyarrow.parquet
 

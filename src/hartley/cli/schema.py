@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 schema_app = typer.Typer(
     name="schema",
-    help="Describe a table to everybody: its columns, their ranges and steps, whose data it is.",
+    help="Write and check public schemas: columns, their ranges and steps, and whose data it is.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -40,11 +40,18 @@ def draft_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         ),
     ],
     name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="What questions call the table.")
+        str | None,
+        typer.Option(
+            "--name",
+            metavar="NAME",
+            help="The name of the table in questions; default: the name of the file.",
+        ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE", help="Write the draft here; never over a file."),
+        typer.Option(
+            "--out", metavar="FILE", help="Write the draft to this new file; default: print it."
+        ),
     ] = None,
     null: Null = None,
     names: Names = None,
@@ -52,8 +59,8 @@ def draft_command(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Make a first schema of a TABLE, for its owner to correct and confirm.
 
-    The draft looks at the data; it is printed as TOML, and nothing is answered under it until the
-    line draft = true is removed.
+    The draft is made by looking at the data, and no question is answered under it until its line
+    draft = true is removed.
 
     [dim]Example: hartley schema draft people.parquet --out people.toml[/dim]
     """
@@ -75,13 +82,15 @@ def check_command(
     schema: SchemaFile,
     table: Annotated[
         str | None,
-        typer.Option("--table", metavar="TABLE", help="Also check that this table keeps to it."),
+        typer.Option(
+            "--table", metavar="TABLE", help="Also check that this table fits the schema."
+        ),
     ] = None,
     null: Null = None,
     names: Names = None,
     json: Format = None,
 ) -> None:
-    """Check a SCHEMA, and that a table keeps what it promises.
+    """Check a SCHEMA and, with --table, that a table fits it.
 
     [dim]Example: hartley schema check people.toml --table people.parquet[/dim]
     """
@@ -96,14 +105,14 @@ def check_command(
     words = f"{schema.name} is sound: {len(described.columns)} columns"
     say(f"{words}, {described.record_bits:.1f} bits a record")
     if rows is not None:
-        say(f"The table keeps to it: {rows:,} rows")
+        say(f"The table fits it: {rows:,} rows")
     if described.draft:
         say("It is a draft: correct it, then remove the line draft = true")
 
 
 @schema_app.command("describe")
 def describe_command(schema: SchemaFile, json: Format = None) -> None:
-    """Say in words what a SCHEMA tells everybody.
+    """Describe in words what a SCHEMA makes public.
 
     [dim]Example: hartley schema describe people.toml[/dim]
     """
@@ -132,14 +141,14 @@ def dummy_command(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="Where to write it: .parquet or .csv.", show_default=False
+            metavar="FILE", help="The .parquet or .csv file to write.", show_default=False
         ),
     ],
-    rows: Annotated[int, typer.Option("--rows", help="How many rows.")] = 1000,
+    rows: Annotated[int, typer.Option("--rows", help="The number of rows.")] = 1000,
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same rows.")] = 0,
     json: Format = None,
 ) -> None:
-    """Write invented rows over a SCHEMA, to try questions on; no data is touched.
+    """Write invented rows that fit a SCHEMA, to try questions on; no data is read.
 
     [dim]Example: hartley schema dummy people.toml dummy.parquet --rows 1000[/dim]
     """
@@ -165,7 +174,7 @@ def dummy_command(
 
 
 def _coded_rows(schema: Schema, table: Table) -> int:
-    """Code a table in memory, which checks all promises of its schema, and forget the codes."""
+    """Code a table in memory, which checks it against its schema, and discard the codes."""
     from hartley.engines.coded.copying import code_table
 
     coded = code_table(
@@ -185,7 +194,7 @@ def _write_new(path: Path, text: str) -> None:
             file.write(text)
     except FileExistsError:
         raise InputError(
-            f"The file {path} is there already", hint="choose another name for the draft"
+            f"The file {path} exists already", hint="choose another name for the draft"
         ) from None
     except OSError:
         raise InputError(

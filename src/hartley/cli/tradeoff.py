@@ -34,7 +34,7 @@ def tradeoff_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--errors",
             metavar="LOW:HIGH[:N]",
-            help="The errors to look at; sensible ones if left out.",
+            help="The errors to evaluate; default: a range that suits the design.",
         ),
     ] = None,
     plot: Annotated[
@@ -47,7 +47,7 @@ def tradeoff_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     html: Html = None,
     json: Format = None,
 ) -> None:
-    """Show the curve of privacy against utility of a design.
+    """Show how privacy and utility of a design trade off, as a curve.
 
     [dim]Example: hartley tradeoff height.design.toml --errors 0.1:10 --plot curve.png[/dim]
     """
@@ -58,8 +58,8 @@ def tradeoff_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     check_files(written, {"design": [spec]})
     if plot is not None and plot.suffix.lower() not in PICTURES:
         raise OptionError(
-            f"The picture {plot} has no ending that is known",
-            hint=f"call it for example curve{PICTURES[0]}; known are {', '.join(PICTURES)}",
+            f"The file name {plot} does not end in a known picture format",
+            hint=f"call it for example curve{PICTURES[0]}; the formats are {', '.join(PICTURES)}",
         )
     with progress_bar({"points": "Measuring points"}) as progress:
         found = tradeoff(spec, errors=errors, progress=progress)
@@ -74,7 +74,7 @@ def tradeoff_command(  # noqa: PLR0913, PLR0917 - one parameter an option
 
 
 def _write(found: Tradeoff, written: Mapping[str, Path | None]) -> None:
-    """Write what was asked for, all of it or nothing."""
+    """Write the requested files: all of them or none."""
     from hartley.files import write_whole, written_together
     from hartley.reports.pages.tradeoff import render_csv, render_picture, render_tradeoff
 

@@ -17,7 +17,7 @@ def verify_command(
     ],
     json: Format = None,
 ) -> None:
-    """Compute a CERTIFICATE again from its POLICY, and say whether it holds.
+    """Recompute a CERTIFICATE from its POLICY, and say whether it holds.
 
     Exit code 0: it holds. Exit code 2: it does not, and why.
 

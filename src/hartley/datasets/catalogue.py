@@ -94,7 +94,7 @@ def dataset(
     if wrong:
         raise OptionError(
             f"The data set {name} has no option '{wrong[0]}'",
-            hint=f"it knows {', '.join(known)}",
+            hint=f"its options are {', '.join(known)}",
         )
     if isinstance(data, Dataset):
         return data

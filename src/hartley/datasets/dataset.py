@@ -90,8 +90,8 @@ class Dataset:
         """
         if not {"Customer", "Consumption Category", *HALF_HOURS} <= set(self.columns):
             raise TableError(
-                f"The data set {self.name} holds no half-hour readings",
-                hint="take solar_homes, or a table of its columns",
+                f"The data set {self.name} has no half-hour readings",
+                hint="use solar_homes, or a table with its columns",
             )
         kinds = self.table.column("Consumption Category").to_numpy(zero_copy_only=False)
         table = self.table.filter(kinds == category)
@@ -104,7 +104,7 @@ class Dataset:
         if not whole.any():
             raise TableError(
                 f"No day of {self.name} has readings of category '{category}' of every home",
-                hint="take fewer homes, or another category",
+                hint="use fewer homes, or another category",
             )
         return np.ascontiguousarray(grid[:, whole])
 

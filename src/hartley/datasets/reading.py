@@ -65,7 +65,7 @@ def first_lines(path: Path, lines: int = 2, member: str = "*.csv") -> list[str]:
         with opened(path, member) as file:
             return [_text(file) for _ in range(lines)]
     except DAMAGES:
-        raise TableError(f"The file {path} is damaged", hint="get it again") from None
+        raise TableError(f"The file {path} is damaged", hint="download it again") from None
 
 
 def _text(file: IO[bytes]) -> str:
@@ -88,4 +88,4 @@ def typed(table: Any, types: Mapping[str, Any], path: Path, title: str) -> Any: 
 def not_the_file(path: Path, title: str, why: str = "") -> TableError:
     """Return the error of a file that is not what its place says."""
     told = f"The file {path} is not in a layout of the {title}"
-    return TableError(told + (f": {why}" if why else ""), hint="get the official file again")
+    return TableError(told + (f": {why}" if why else ""), hint="download the official file again")

@@ -107,7 +107,7 @@ def load_redd(
     names = _labels(labels)
     mains = [channel for channel, name in names.items() if name == "mains"]
     if not mains or len(mains) == len(names):
-        raise not_the_file(labels, REDD.title, "it names no mains and appliances")
+        raise not_the_file(labels, REDD.title, "it does not name mains and appliances")
     read = {
         channel: _averages(labels.with_name(f"channel_{channel}.dat"), period) for channel in names
     }
@@ -122,7 +122,7 @@ def load_redd(
     kept = ~np.isnan(total)
     if not kept.any():
         raise TableError(
-            f"No period of {labels.parent} has a reading of all mains", hint="take a longer period"
+            f"No period of {labels.parent} has a reading of all mains", hint="use a longer period"
         )
     time = (np.arange(length) + first) * period
     told = f"{REDD.title} of house {house} ({REDD.licence}), from {REDD.page}."
@@ -152,7 +152,7 @@ def _averages(file: Path, period: int) -> tuple[NDArray[np.int64], NDArray[np.fl
     import pyarrow as pa
 
     if not file.exists():
-        raise TableError(f"There is no file {file}", hint="get all channels of the house")
+        raise TableError(f"There is no file {file}", hint="download all channels of the house")
     types = {"time": pa.float64(), "power": pa.float64()}
     table = read_csv(file, REDD.title, names=("time", "power"), types=types, delimiter=" ")
     if table.num_rows == 0:

@@ -95,8 +95,8 @@ def locate(
     if path is not None:
         if Path(path).expanduser().is_dir():
             raise TableError(
-                f"The folder {path} holds no file of the {source.title}",
-                hint=f"it is recognised by a name like {source.file}; or name the file itself",
+                f"The folder {path} contains no file of the {source.title}",
+                hint=f"give the file a name like {source.file}, or name the file itself",
             )
         raise TableError(f"There is no file {path}", hint="check the spelling and the folder")
     if not download:
@@ -112,7 +112,7 @@ def locate(
 
 def _how_to_get(source: Source) -> str:
     ask = "" if source.url is None else ", ask for the download"
-    return f"name a copy{ask}, or take the synthetic one; the data are at {source.page}"
+    return f"name a copy{ask}, or use the synthetic twin; the data are at {source.page}"
 
 
 def _by_hand(source: Source, cache: str | os.PathLike[str] | None) -> str:
@@ -160,14 +160,14 @@ def fetch(url: str, target: Path, sha256: str | None = None, page: str = "") -> 
 
 def _refuse_partial(name: str, host: str, hint: str, *, complete: bool) -> None:
     if not complete:
-        raise EngineError(f"The download of {name} from {host} broke off", hint=hint)
+        raise EngineError(f"The download of {name} from {host} was interrupted", hint=hint)
 
 
 def _refuse_unknown(name: str, host: str, page: str, *, fits: bool) -> None:
     if not fits:
         raise EngineError(
-            f"What {host} served as {name} is not the known file",
-            hint=f"its checksum differs; look at {page}",
+            f"The file {name} from {host} differs from the known one",
+            hint=f"its checksum differs; see {page} for a newer version",
         )
 
 
@@ -218,7 +218,7 @@ def opened(path: Path, member: str = "*") -> IO[bytes]:
         raise TableError(f"The file {path} cannot be read", hint="check its permissions") from None
     except zipfile.BadZipFile:
         raise TableError(
-            f"The archive {path} is damaged", hint="delete it and get it again"
+            f"The archive {path} is damaged", hint="delete it and download it again"
         ) from None
 
 
@@ -227,7 +227,8 @@ def _member(path: Path, pattern: str) -> IO[bytes]:
     names = list(_matching(archive.namelist(), pattern))
     if not names:
         raise TableError(
-            f"The archive {path} holds no file like {pattern}", hint="unpack it and name the file"
+            f"The archive {path} contains no file like {pattern}",
+            hint="unpack it and name the file",
         )
     return archive.open(names[0])
 

@@ -97,7 +97,7 @@ def load_taxi(
     if fewer.num_rows == 0:
         raise TableError(f"No trip of {file} lies in the box", hint="give another box=")
     gone = table.num_rows - fewer.num_rows
-    notes = (f"{gone:,} of {table.num_rows:,} trips have no place in the box and are left out.",)
+    notes = (f"{gone:,} of {table.num_rows:,} trips lie outside the box and are left out.",)
     told = f"{TAXI.title} ({TAXI.licence}), from {TAXI.page}, read from {file.name}."
     made = (table.schema.metadata or {}).get(b"synthetic")  # as `hartley sample` marks its files
     return Dataset(

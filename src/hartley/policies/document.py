@@ -77,7 +77,7 @@ class PolicyDocument:
         ]
         if doubled:
             raise InputError(
-                f"The policy names column '{doubled[0]}' twice, case aside",
+                f"The policy names column '{doubled[0]}' twice, ignoring case",
                 hint="give every column one policy",
             )
         object.__setattr__(self, "design", _as_lists(dict(self.design)))
@@ -123,7 +123,7 @@ class PolicyDocument:
         for name, ends in listed.items():
             if not isinstance(ends, list) or len(ends) != 2:
                 raise InputError(
-                    f"The declared range of column '{name}' has not two ends",
+                    f"The declared range of column '{name}' does not have two ends",
                     hint='write for example ["100", "250"]',
                 )
             interval = Interval.of((ends[0], ends[1]))
@@ -264,7 +264,7 @@ def _check_plain(value: object) -> None:
     if isinstance(value, int) and -(2**63) <= value < 2**63:
         return
     raise InputError(
-        f"A {type(value).__name__} cannot stand in a policy file",
+        f"A {type(value).__name__} cannot be written to a policy file",
         hint="write numbers that are not whole as text",
     )
 
@@ -297,7 +297,9 @@ def _read(content: dict[str, Any], name: str) -> PolicyDocument:
     """Turn the content of a file into a policy, or say which place makes no sense."""
     place = _sentence(name)
     if content.get("format") != FORMAT or isinstance(content.get("format"), bool):
-        complaint = f"has format {content['format']}" if "format" in content else "names no format"
+        complaint = (
+            f"has format {content['format']}" if "format" in content else "does not name a format"
+        )
         raise InputError(f"{place} {complaint}", hint=f"this version reads format = {FORMAT}")
     unknown = [key for key in content if key not in ("format", "title", "design", "columns")]
     if unknown:

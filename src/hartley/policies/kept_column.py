@@ -34,7 +34,7 @@ class KeptColumn(ColumnPolicy):
 
     def __post_init__(self) -> None:
         if (self.low is None) != (self.high is None):
-            raise OptionError("A range has one end only", hint="give both low and high, or neither")
+            raise OptionError("A range has only one end", hint="give both low and high, or neither")
         self.to_rule()
 
     @classmethod

@@ -97,7 +97,7 @@ def read_column(fields: Mapping[str, object], number: int) -> ColumnPolicy:
         return kind.from_fields(word, name, given)
     except HartleyError as error:
         problem = error.problem[0].lower() + error.problem[1:]
-        raise InputError(f"{place} makes no sense: {problem}", hint=error.hint) from None
+        raise InputError(f"{place} is invalid: {problem}", hint=error.hint) from None
 
 
 def query_of(column: ColumnPolicy) -> Query | None:

@@ -65,8 +65,8 @@ def plot(result: Result) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
     figure = _call("plot", result)
     if figure is None:
         raise OptionError(
-            "There is nothing to draw of a design of categories alone",
-            hint="its sentences name the groups",
+            "A design of categories alone has nothing to draw",
+            hint="read its sentences, which name the groups",
         )
     return figure
 

@@ -192,6 +192,6 @@ def _read_other(name: str, other: object) -> str | None:
     if other is True or isinstance(other, str):
         return "other" if other is True else other
     raise ColumnError(
-        f"The field 'other' of column '{name}' is no label",
+        f"The field 'other' of column '{name}' is not a label",
         hint='write for example other = "other"',
     )

@@ -239,7 +239,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
     path = path if isinstance(path, (str, os.PathLike)) else None
     if certificate is not None and policy_out is None and (path is None or keep):
         raise OptionError(
-            "A certificate belongs to a policy file, and none is written of what is released",
+            "No certificate can be written, because no policy file is written",
             hint="write the policy too: policy_out= (--policy-out)",
         )
     read = {"table": opened.paths, "policy": () if path is None else (os.fspath(path),)}

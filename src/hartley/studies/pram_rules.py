@@ -85,12 +85,12 @@ def check_rule_choice(  # noqa: PLR0913 - what ``hartley.pram`` was given
     given = [name for name, value in ways.items() if value is not None]
     if len(given) != 1:
         raise OptionError(
-            f"Both {' and '.join(given[:2])} say a matrix" if given else "No matrix is given",
+            f"Both {' and '.join(given[:2])} give a matrix" if given else "No matrix is given",
             hint="give one of retain, matrix, policy, distortion, lam and risk",
         )
     if rules is not None and (columns or invariant):
         raise OptionError(
-            "A policy file says the columns and matrices itself",
+            "A policy file already names the columns and matrices",
             hint="leave out the columns and invariant",
         )
     if rules is None and not all(columns or [()]):
@@ -261,7 +261,7 @@ def matrix_rule(table: Table, columns: Sequence[str], path: str | os.PathLike[st
         raise InputError(f"The matrix {path} cannot be read", hint="write it as CSV") from None
     if len(lines) < 2 or any(len(line) != len(lines[0]) for line in lines) or len(lines[0]) < 2:
         raise InputError(
-            f"The file {path} holds no matrix",
+            f"The file {path} contains no matrix",
             hint="first line: an empty field and the released values; then a value and its "
             "probabilities in each line",
         )
@@ -287,7 +287,7 @@ def _as_kind(name: str, kind: Kind, path: str | os.PathLike[str]) -> Any:  # noq
             return truths[name.lower()]
     except (ValueError, KeyError):
         raise InputError(
-            f"A name in the matrix {path} is no value of a column of {kind} values",
+            f"A name in the matrix {path} is not a value of a column of {kind} values",
             hint="write the names as the column holds its values",
         ) from None
     return name

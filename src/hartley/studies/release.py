@@ -250,7 +250,7 @@ def _bound_certificate(document: PolicyDocument, policy: object) -> Certificate:
 
     if not isinstance(policy, (str, os.PathLike)):
         raise OptionError(
-            "A certificate belongs to a policy file, and the policy is none",
+            "No certificate can be written, because the policy is not in a file",
             hint="save the policy and pass the path of its file",
         )
     return certify(document).bind(policy)

@@ -180,7 +180,7 @@ class Specification:
             self._check_query(self.query)
         elif self.people is not None or self.name is not None or self.sensitivity is not None:
             raise InputError(
-                "The design releases records column by column, but speaks of a query's answer",
+                "The design releases records column by column, but has settings for a query",
                 hint='write query = "mean(height)", or leave out people, name and sensitivity',
             )
         for name in self.weights:

@@ -187,7 +187,7 @@ def read_weights(weights: object) -> dict[str, Fraction]:
     """Read how much the errors of columns matter."""
     if not isinstance(weights, (dict, type(None))):
         raise InputError(
-            "The weights are no table", hint='write weights = { height = 2 }, or "range"'
+            "The weights are not a table", hint='write weights = { height = 2 }, or "range"'
         )
     found = {
         name: read_number(value, f"the weight of column '{name}'")

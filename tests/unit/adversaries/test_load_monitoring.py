@@ -49,7 +49,7 @@ def test_a_release_of_one_cell_gives_nothing_beyond_chance_exactly():
     for one in (*found.appliances, found.overall):
         assert one.gain.value == 0
         assert one.trained_gain.value == pytest.approx(0, abs=1e-12)
-    assert found.headline.startswith("The released signal does not tell")
+    assert found.headline.startswith("The released signal does not show")
 
 
 def test_one_appliance_that_is_told_is_not_hidden_by_the_others():
@@ -172,12 +172,12 @@ def test_a_table_is_read_by_its_columns_and_rows_with_a_missing_reading_are_left
 @pytest.mark.parametrize(
     ("options", "error", "culprit"),
     [
-        ({"train": 0.0}, OptionError, "cannot be learned"),
-        ({"train": 1.0}, OptionError, "cannot be learned"),
-        ({"train": 399}, OptionError, "cannot be learned"),
+        ({"train": 0.0}, OptionError, "does not fit"),
+        ({"train": 1.0}, OptionError, "does not fit"),
+        ({"train": 399}, OptionError, "does not fit"),
         ({"states": 1}, OptionError, "1 states"),
         ({"on": -1}, OptionError, "threshold -1"),
-        ({"total": [1, 2]}, OptionError, "one reading each"),
+        ({"total": [1, 2]}, OptionError, "lacks a reading"),
         ({"total": [float("nan")] * 400}, OptionError, "finite numbers"),
         ({"total": "main"}, ColumnError, "'main'"),
         ({"columns": ["note"]}, ColumnError, "'note'"),

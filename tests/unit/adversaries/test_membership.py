@@ -202,7 +202,7 @@ def test_every_time_that_is_left_keeps_its_own_policy():
         finding.strategies
         == MembershipGame(values[:, whole], policy=each, **asked).play(500).strategies
     )
-    with pytest.raises(OptionError, match="5 policies do not go with 16 readings"):
+    with pytest.raises(OptionError, match="5 policies do not fit 16 readings"):
         MembershipGame(
             table,
             policy=[*policies, policies[0]],
@@ -246,7 +246,7 @@ def test_a_policy_releases_numbers_as_its_cells_say():
 @pytest.mark.parametrize(
     ("options", "culprit"),
     [
-        ({"people": 0}, "group of 0"),
+        ({"people": 0}, "cannot have 0 people"),
         ({"people": 6}, "needs 7 people"),
         ({"people": 2, "strategies": ["luck"]}, "'luck'"),
         ({"people": 2, "strategies": []}, "No strategy"),
@@ -256,8 +256,8 @@ def test_a_policy_releases_numbers_as_its_cells_say():
         ({"people": 2, "range": (0, 1)}, "outside the range"),
         ({"people": 2, "range": ("a", 1)}, "end of the range"),
         ({"people": 2, "policy": [UniformQuantizer(0, 9, 3)] * 3}, "3 policies"),
-        ({"people": 2, "policy": "round"}, "is no policy"),
-        ({"people": 2, "policy": [None, UniformQuantizer(0, 9, 3)]}, "is no policy"),
+        ({"people": 2, "policy": "round"}, "is not a policy"),
+        ({"people": 2, "policy": [None, UniformQuantizer(0, 9, 3)]}, "is not a policy"),
         (
             {"people": 2, "policy": UniformQuantizer(0, Fraction(10**17 + 3, 10**16), 2_000_000)},
             "2,000,000 cells",
@@ -277,7 +277,7 @@ def test_what_makes_no_sense_is_refused_by_name(options, culprit):
     [
         ([[1.0, float("nan")]], {}, OptionError, "missing or infinite"),
         ([[1.0], [1.0, 2.0]], {}, OptionError, "not an array"),
-        ([1.0, 2.0], {}, OptionError, "no row"),
+        ([1.0, 2.0], {}, OptionError, "not have one row"),
         ({"a": [1]}, {"person": "a"}, OptionError, "go together"),
         ({"a": ["x"]}, {}, ColumnError, "no column of numbers"),
         ({"a": ["x"], "b": [1]}, {"columns": ["a"]}, ColumnError, "'a'"),
@@ -300,7 +300,7 @@ def test_readings_that_are_none_are_refused_by_name(source, options, error, culp
 
 @pytest.mark.parametrize(
     ("options", "culprit"),
-    [({"games": 0}, "0 games"), ({"seed": -1}, "seed -1"), ({"confidence": 1}, "confidence of 1")],
+    [({"games": 0}, "0 games"), ({"seed": -1}, "seed -1"), ({"confidence": 1}, "confidence 1")],
 )
 def test_games_that_cannot_be_played_are_refused(options, culprit):
     with pytest.raises(OptionError, match=culprit):

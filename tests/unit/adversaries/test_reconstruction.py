@@ -33,8 +33,8 @@ def test_the_headline_says_what_is_settled_in_each_part_and_for_how_many(ask):
     told = ask("SELECT COUNT(*) FROM t WHERE job = 'x'", "SELECT SUM(pay) FROM t", bits=4)
     finding = Reconstruction().attack(*told)
     assert finding.headline == (
-        "2 answers settle job of 4 of 4 people for whoever knows everybody else, and settle no "
-        "value for whoever knows nothing of the others."
+        "2 answers settle job of 4 of 4 people for an adversary who knows everybody else, "
+        "and settle no value for one who knows nothing about the others."
     )
     (job,) = (s for s in finding.sentences if s.startswith("Of job"))
     (pay,) = (s for s in finding.sentences if s.startswith("Of pay"))
@@ -48,7 +48,9 @@ def test_the_headline_says_what_is_settled_in_each_part_and_for_how_many(ask):
 
 def test_nobody_is_settled_where_at_least_two_records_are_left(ask):
     finding = Reconstruction().attack(*ask("SELECT SUM(pay) FROM t", bits=2))
-    assert finding.headline.startswith("1 answer settles nobody's record, even for whoever knows")
+    assert finding.headline.startswith(
+        "1 answer settles nobody's record, even for an adversary who knows"
+    )
     assert f"at least {finding.fewest.left:,} are left to each of 4 people" in finding.headline
     assert finding.fewest.left > 1
 

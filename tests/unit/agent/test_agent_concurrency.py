@@ -94,7 +94,7 @@ def test_who_asks_while_the_data_are_replaced_gets_one_version_or_the_other(driv
                 try:
                     answer = agent.ask(text.format(key % 101), error=0)
                 except Refused as refused:
-                    assert "meanwhile" in refused.problem  # noqa: PT017 - one of two outcomes
+                    assert "in the meantime" in refused.problem  # noqa: PT017 - one of two outcomes
                     continue
                 seen.append((key % 101, *(one.value for one in answer.reading.rows[0])))
                 key += 1

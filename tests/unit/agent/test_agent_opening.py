@@ -95,10 +95,10 @@ def test_a_file_that_was_replaced_is_not_answered_for_whatever_its_time_says(
     Agent(file, schema, ledger=ledger).close()
     os.utime(file, (4e9, 4e9))
     Agent(file, schema, ledger=ledger).close()  # touched, and still the same
-    with pytest.raises(InputError, match="not the one that"):
+    with pytest.raises(InputError, match="differs from the one"):
         Agent(other, schema, ledger=ledger)  # older than the copy, and another table
     other.replace(file)
-    with pytest.raises(InputError, match="not the one that its coded copy was made of"):
+    with pytest.raises(InputError, match="differs from the one its coded copy was made from"):
         Agent(file, schema, ledger=ledger)
     with Agent(file, schema, ledger=ledger, update=True) as agent:
         assert agent.ask(OLD).value == 5

@@ -232,7 +232,7 @@ def test_an_older_ledger_restored_by_its_rows_is_noticed(ledger, tmp_path):
     ledger.unlink()
     with open_ledger(ledger) as opened:
         opened.restore(tmp_path / "old.jsonl")
-    with pytest.raises(InputError, match="older than the one that was last used"):
+    with pytest.raises(InputError, match="older than the one last used"):
         ask(ledger, data=DATA)
 
 

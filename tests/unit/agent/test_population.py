@@ -84,7 +84,7 @@ def test_a_summary_names_the_population_or_how_datasets_multiply(tmp_path):
             "Population town: at most 3 bits about one person from its 2 datasets together; "
             "spent 2 bits, 1 bit left."
         )
-        assert "what other datasets tell about the person multiplies" in alone.summary()
+        assert "what other datasets reveal about the person comes on top" in alone.summary()
         assert "multiplies" not in drugs.summary()
         assert alone.ledger.added_budgets() == (2, Fraction(7, 2))
         quote = visits.price("SELECT SUM(age) FROM visits", bits=2)
@@ -114,5 +114,5 @@ def test_a_schema_keeps_its_population_and_is_the_same_without_one():
     assert 'population = "x"' in named.to_toml()
     assert "the population 'x'" in named.describe()
     for wrong in ("", 1, "a\nb", "x" * 201, True):
-        with pytest.raises(OptionError, match="population that is no name"):
+        with pytest.raises(OptionError, match="population that is not a name"):
             hartley.Schema.read(schema("a", population=wrong))

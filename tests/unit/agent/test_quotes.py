@@ -124,5 +124,5 @@ def test_a_quote_needs_the_schema_alone_and_is_the_agents(agent, ledger, schema,
     assert quote(texts[2], schema, ledger=ledger, bits=3).due == 0
     with pytest.raises(OptionError, match="number of rows"):
         quote(OLD, schema)
-    with pytest.raises(InputError, match="not the one in the ledger"):
+    with pytest.raises(InputError, match="differs from the one in the ledger"):
         quote(OLD, with_columns(age={"kind": "private", "range": [0, 9], "step": 1}), ledger=ledger)

@@ -18,7 +18,7 @@ def test_verifying_finds_a_price_that_was_too_low(agent):
     assert agent.ledger.verify().holds
     report = verify_prices(agent.ledger)
     assert not report.holds
-    assert "another price" in report.problem
+    assert "a price that differs" in report.problem
     assert report.first_bad == agent.ledger.head().sequence
 
 

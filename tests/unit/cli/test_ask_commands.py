@@ -135,7 +135,7 @@ def test_a_changed_table_is_refused_until_it_is_recorded(call, asked, tmp_path):
     words = ("--schema", SCHEMA, "--ledger", asked, "--table", changed, "--text")
     code, _, err = call("ask", MEAN, "--bits", 1, *words)
     assert code == 2
-    assert "people.parquet is not the one that its coded copy was made of" in err
+    assert "people.parquet differs from the one its coded copy was made from" in err
     code, out, _ = call("ask", MEAN, "--bits", 1, *words, "--update")
     assert code == 0
     assert "charged 1 bit; spent 4 bits, of which 2 bits for open columns, 4 bits left" in out
@@ -179,7 +179,7 @@ def test_a_price_says_what_is_due_and_why(call, asked):
         (("--rows", "0"), "The number of rows 0 is not positive"),
         (("--rows", "-3"), "The number of rows -3 is not positive"),
         ((), "The number of rows is not known"),
-        (("--rows", "9", "--error", "1", "--bits", "1"), "Both an error and bits are wished"),
+        (("--rows", "9", "--error", "1", "--bits", "1"), "Both an error and bits were given"),
         (("--rows", "9", "--error", "much"), "The error is not a number"),
         (("--rows", "9", "--bits", "-1"), "bits"),
         (("--ledger", "nowhere.db"), "The file of the ledger 'nowhere.db' does not exist"),

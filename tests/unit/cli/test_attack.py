@@ -158,7 +158,11 @@ def test_differencing_counts_the_rows_that_a_difference_is_about(ledger, table):
         (("reconstruction", "{none}"), InputError, "none.db"),
         (("reconstruction", "{ledger}", "--dataset", "towns"), OptionError, "no dataset 'towns'"),
         (("reconstruction", "{ledger}", "--data", "{short}"), InputError, "299 rows"),
-        (("reconstruction", "{ledger}", "--schema", "{other}"), InputError, "not the one in the"),
+        (
+            ("reconstruction", "{ledger}", "--schema", "{other}"),
+            InputError,
+            "differs from the one in the",
+        ),
     ],
 )
 def test_mistakes_are_told_in_one_sentence(words, error, message, table, ledger, tmp_path):  # noqa: PLR0913, PLR0917 - the table of mistakes

@@ -55,7 +55,7 @@ def test_it_takes_a_worst_case(table):
     ("words", "sentence"),
     [
         (["--key", "agee", "--confidential", "sick"], "agee"),
-        (["--key", "sick", "--confidential", "age"], "no number"),
+        (["--key", "sick", "--confidential", "age"], "not a number"),
         (["--key", "age", "--confidential", "sick", "--distortion", "odd"], "called odd"),
         (["--key", "age", "--confidential", "sick", "--objective", "odd"], "objective called odd"),
         (["--key", "age", "--confidential", "sick", "--html", "/nowhere/x.html"], "does not exist"),

@@ -148,7 +148,7 @@ def test_a_design_that_makes_no_sense_is_one_sentence_and_writes_nothing(
     ("words", "expected"),
     [
         (["design", "nope.toml"], "The design nope.toml cannot be read"),
-        (["design", "SPEC", "--certificate", "c.json"], "belongs to a policy file"),
+        (["design", "SPEC", "--certificate", "c.json"], "No certificate can be written"),
         (["design", "SPEC", "-o", "SPEC"], "would overwrite the design"),
         (["design", "SPEC", "-o", "p.toml", "--html", "p.toml"], "would overwrite the policy"),
         (["design", "SPEC", "-o", "no/such/p.toml"], "does not exist"),

@@ -81,7 +81,7 @@ def test_the_best_rules_and_matrices_of_files_are_taken(table, tmp_path):
             ["--column", "job", "--confidential", "sex", "--risk", "9"],
             "No perturbation reaches a risk of 9",
         ),
-        (["--policy", "p.toml", "--invariant"], "says the columns and matrices itself"),
+        (["--policy", "p.toml", "--invariant"], "already names the columns and matrices"),
         (["--policy", "p.toml"], "cannot be read"),
         (["--column", "job", "--matrix", "m.csv"], "cannot be read"),
         (["--column", "job", "--retain", "0.5", "--certificate", "c.json"], "none is written"),

@@ -41,7 +41,7 @@ def test_a_draft_is_not_written_over_a_file(table, tmp_path):
     out = tmp_path / "people.toml"
     assert "remove the line draft = true" in run("draft", table, "--out", out)
     before = out.read_text()
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="exists already"):
         run("draft", table, "--out", out)
     assert out.read_text() == before
     with pytest.raises(InputError, match="cannot be written"):
@@ -55,7 +55,7 @@ def test_a_schema_is_checked_alone_and_with_its_table(table, tmp_path):
     assert (content["sound"], content["table_fits"], content["draft"]) == (True, True, True)
     text = run("check", path, "--text")
     assert "9 columns" in text
-    assert "keeps to it" not in text
+    assert "fits it" not in text
     assert "300 rows" in run("check", path, "--table", table, "--text")
     path.write_text(path.read_text().replace('["F", "M"]', '["F"]'))
     with pytest.raises(ColumnError, match=r"'sex' of people\.parquet are outside"):

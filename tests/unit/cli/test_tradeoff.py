@@ -66,7 +66,7 @@ def test_a_curve_in_a_terminal_is_a_table_with_a_progress_bar(spec, in_terminal)
         (("--errors", "10:1"), "end before they begin"),
         (("--errors", "1"), "not of the form LOW:HIGH"),
         (("--errors", "nan:1"), "is not a number"),
-        (("--plot", "curve.txt"), "no ending that is known"),
+        (("--plot", "curve.txt"), "not end in a known picture format"),
         (("--html", "nowhere/curve.html"), "does not exist"),
     ],
 )

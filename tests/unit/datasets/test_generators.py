@@ -107,7 +107,7 @@ def test_numbers_and_complete_rows_of_a_data_set():
         made.numbers("d")
     with pytest.raises(ColumnError, match="does not hold numbers"):
         made.numbers("b")
-    with pytest.raises(TableError, match="holds no half-hour readings"):
+    with pytest.raises(TableError, match="has no half-hour readings"):
         made.readings()
 
 

@@ -146,7 +146,7 @@ def test_trips_outside_the_box_or_without_a_place_are_counted_and_left_out(tmp_p
     (tmp_path / "trips.csv").write_text(header + "\n".join(rows) + "\n")
     read = load_taxi(tmp_path)
     assert read.rows == 1
-    assert read.notes == ("3 of 4 trips have no place in the box and are left out.",)
+    assert read.notes == ("3 of 4 trips lie outside the box and are left out.",)
     assert read.table.column("pickup_datetime").null_count == 0
     everywhere = load_taxi(tmp_path, box=None)
     assert everywhere.rows == 3
@@ -219,7 +219,11 @@ def test_channels_are_averaged_over_periods_and_gaps_are_missing(tmp_path):
 
 @pytest.mark.parametrize(
     ("labels", "told"),
-    [("", "layout"), ("1 mains\n", "no mains and appliances"), ("1 mains\n2 oven\n", "channel_2")],
+    [
+        ("", "layout"),
+        ("1 mains\n", "does not name mains and appliances"),
+        ("1 mains\n2 oven\n", "channel_2"),
+    ],
 )
 def test_a_house_with_parts_missing_is_refused(tmp_path, labels, told):
     (tmp_path / "labels.dat").write_text(labels)

@@ -84,8 +84,8 @@ def test_a_file_address_can_be_fetched(tmp_path):
 @pytest.mark.parametrize(
     ("path", "sha256", "told"),
     [
-        ("cut", None, "The download of ages.csv from 127.0.0.1 broke off"),
-        ("whole", "0" * 64, "is not the known file"),
+        ("cut", None, "The download of ages.csv from 127.0.0.1 was interrupted"),
+        ("whole", "0" * 64, "differs from the known one"),
         ("absent", None, "127.0.0.1 answered with error 404"),
     ],
 )
@@ -160,7 +160,7 @@ def test_a_copy_is_found_by_its_path_in_a_folder_and_below_it(tmp_path):
 def test_a_path_that_leads_nowhere_is_named(tmp_path):
     with pytest.raises(TableError, match="There is no file"):
         locate(made(), tmp_path / "ages.csv")
-    with pytest.raises(TableError, match="holds no file of the ages of people"):
+    with pytest.raises(TableError, match="contains no file of the ages of people"):
         locate(made(), tmp_path)
 
 
@@ -188,7 +188,7 @@ def test_wrappings_are_seen_by_their_content_not_by_their_name(tmp_path):
     for name in ("plain.gz", "packed.csv", "many.data"):
         with opened(tmp_path / name, "*.csv") as file:
             assert file.read() == CONTENT
-    with pytest.raises(TableError, match="holds no file like"):
+    with pytest.raises(TableError, match="contains no file like"):
         opened(tmp_path / "many.data", "*.dat")
 
 

@@ -225,7 +225,7 @@ def test_merged_categories_without_counts_are_certified_by_their_labels():
     assert certificate.value == pytest.approx(math.log2(3))
     assert not certificate.sound
     assert certify(merging, 2).sound
-    with pytest.raises(OptionError, match="belongs to no group"):
+    with pytest.raises(OptionError, match="is in no group"):
         certify(merging, counted={"pilot": 3})
 
 

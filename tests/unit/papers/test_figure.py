@@ -142,8 +142,8 @@ def test_a_mistake_in_a_figure_is_no_missing_data(monkeypatch):
 
 def test_a_table_that_cannot_be_read_is_a_problem_of_its_figure(monkeypatch):
     def compute(_data, **_):
-        raise TableError("The file is damaged", hint="get it again")
+        raise TableError("The file is damaged", hint="download it again")
 
     monkeypatch.setattr(reproducing, "load_figure", lambda _: invented(compute))
     (found,) = reproduce("A/1", Path("data"))
-    assert found.problem == "The file is damaged; hint: get it again"
+    assert found.problem == "The file is damaged; hint: download it again"

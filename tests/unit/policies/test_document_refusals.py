@@ -17,7 +17,7 @@ HEIGHT = 'name = "height"\nkind = "quantizer"\nlow = "100"\nhigh = "250"\nlevels
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "names no format"),
+        ("", "does not name a format"),
         ("format = 2", "has format 2"),
         ("format = true\n[[columns]]\n" + HEIGHT, "has format True"),
         ('format = "1"\n[[columns]]\n' + HEIGHT, "has format 1"),
@@ -28,14 +28,17 @@ HEIGHT = 'name = "height"\nkind = "quantizer"\nlow = "100"\nhigh = "250"\nlevels
         ("format = 1\ncolour = 3\n[[columns]]\n" + HEIGHT, "unknown field 'colour'"),
         ("format = 1\ntitle = 3\n[[columns]]\n" + HEIGHT, "title or a design of the wrong form"),
         ("format = 1\ndesign = 3\n[[columns]]\n" + HEIGHT, "title or a design of the wrong form"),
-        ("format = 1\n[design]\na = {b = 1979-05-27}\n[[columns]]\n" + HEIGHT, "date cannot stand"),
+        (
+            "format = 1\n[design]\na = {b = 1979-05-27}\n[[columns]]\n" + HEIGHT,
+            "date cannot be written",
+        ),
         ("format = \n", "is not TOML: .*line 1"),
         ('format = 1\n[[columns]]\nkind = "keep"', "column 1 has no name"),
         ("format = 1\n[[columns]]\nname = 3", "column 1 has no name"),
         ('format = 1\n[[columns]]\nname = "a"', r"column 1 \('a'\) has no kind"),
         ('format = 1\n[[columns]]\nname = "a"\nkind = "noise"', "unknown kind 'noise'"),
         ('format = 1\n[[columns]]\nname = "a"\nkind = []', "unknown kind"),
-        ('format = 1\n[[columns]]\nname = "a"\nkind = "keep"\nlow = "1"', "one end only"),
+        ('format = 1\n[[columns]]\nname = "a"\nkind = "keep"\nlow = "1"', "only one end"),
         (
             'format = 1\n[[columns]]\nname = "a"\nkind = "keep"\nlevels = 1',
             "unknown field 'levels'",
@@ -43,7 +46,7 @@ HEIGHT = 'name = "height"\nkind = "quantizer"\nlow = "100"\nhigh = "250"\nlevels
         ("format = 1\n" + 2 * ("[[columns]]\n" + HEIGHT), "names column 'height' twice"),
         (
             "format = 1\n[[columns]]\n" + HEIGHT + "[[columns]]\n" + HEIGHT.replace("h", "H", 1),
-            "twice, case aside",
+            "twice, ignoring case",
         ),
     ],
 )
@@ -62,11 +65,11 @@ def test_a_file_that_makes_no_sense_is_refused_with_its_name_and_the_place(tmp_p
         ("levels = 150\n", "", "has no 'levels'"),
         ("levels", "level", "has no 'levels'"),
         ("levels = 150", "levels = 150\nlevel = 3", "unknown field 'level'"),
-        ("levels = 150", "levels = 0", "0 levels does not exist"),
+        ("levels = 150", "levels = 0", "cannot have 0 levels"),
         ("levels = 150", "levels = true", "'levels' is not a whole number"),
         ("levels = 150", "levels = 1.5", "'levels' is not a whole number"),
         ("levels = 150", 'levels = 150\nrule = "best"', "rule 'best' is unknown"),
-        ('"250"', '"50"', "holds no number"),
+        ('"250"', '"50"', "is empty"),
         ('"250"', '"tall"', "'high' is not a .*number"),
         ('"250"', "nan", "'high' is not a .*number"),
         ('"250"', "true", "'high' is not a .*number"),
@@ -142,5 +145,5 @@ def test_bytes_that_are_no_text_and_files_that_are_not_there_are_refused(tmp_pat
 
 @pytest.mark.parametrize("value", [0.5, Decimal("0.5"), None, 2**70, "\ud800", {1, 2}, {"a": None}])
 def test_what_a_file_cannot_hold_exactly_is_refused(value):
-    with pytest.raises(InputError, match="cannot stand in a policy file"):
+    with pytest.raises(InputError, match="cannot be written to a policy file"):
         PolicyDocument((KeptColumn("a"),), design={"b": value})

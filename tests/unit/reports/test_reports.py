@@ -97,7 +97,7 @@ def test_a_narrow_terminal_still_shows_every_number(report):
 
 @pytest.mark.parametrize("other", [None, "audit.html", {"age": [1]}, 3.5, hartley.AuditReport])
 def test_something_else_than_a_result_is_refused_in_a_sentence(other, tmp_path):
-    words = f"A {type(other).__name__} is no result that can be drawn"
+    words = f"A {type(other).__name__} cannot be drawn"
     with pytest.raises(OptionError, match=words):
         hartley.plot(other)
     with pytest.raises(OptionError, match=words):
@@ -114,5 +114,5 @@ def test_results_without_a_page_are_refused_in_a_sentence_too(report, tmp_path):
         tmp_path / "out.csv",
     )
     for other in (released, report.findings[0]):
-        with pytest.raises(OptionError, match="is no result that can be drawn"):
+        with pytest.raises(OptionError, match="cannot be drawn"):
             hartley.plot(other)

@@ -187,7 +187,7 @@ def test_a_matrix_is_read_from_a_csv_file(people, tmp_path):
         matrix_rule(open_table(people), ["age"], path)
     for wrong in ("", ",a\n", ",a\nb,1,2\n"):
         path.write_text(wrong)
-        with pytest.raises(InputError, match="holds no matrix"):
+        with pytest.raises(InputError, match="contains no matrix"):
             matrix_rule(open_table(people), ["job"], path)
     with pytest.raises(OptionError, match="for one column"):
         matrix_rule(open_table(people), ["job", "sex"], path)
@@ -354,12 +354,12 @@ def test_rules_are_worked_out_for_columns_as_the_command_does(people, tmp_path):
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"columns": "job", "retain": 0.5, "lam": 1}, "Both retain and lam say a matrix"),
+        ({"columns": "job", "retain": 0.5, "lam": 1}, "Both retain and lam give a matrix"),
         ({"columns": "job"}, "No matrix is given"),
         ({"retain": 0.5}, "No column to perturb"),
-        ({"rules": JOB, "columns": "job"}, "says the columns and matrices itself"),
-        ({"rules": JOB, "invariant": True}, "says the columns and matrices itself"),
-        ({"rules": JOB, "certificate": "c.json"}, "belongs to a policy file, and none is written"),
+        ({"rules": JOB, "columns": "job"}, "already names the columns and matrices"),
+        ({"rules": JOB, "invariant": True}, "already names the columns and matrices"),
+        ({"rules": JOB, "certificate": "c.json"}, "No certificate can be written"),
         ({"rules": JOB, "policy_out": "out.csv"}, "would overwrite the release"),
     ],
 )

@@ -100,7 +100,7 @@ MISTAKES = [
     (maximin(query="mean(height) + 1"), "mean of a column as a part", "alone"),
     (maximin(query="sum(height)"), "total of a column", "total(COLUMN)"),
     (maximin(query="height >"), "cannot be read", "for example"),
-    (maximin(query="median(height)"), "uses median", "known are"),
+    (maximin(query="median(height)"), "uses median", "use abs"),
     (maximin(query=7), "'query' is not text", 'query = "..."'),
     (maximin(query="height"), "'people' has no meaning", "leave it out"),
     (without(maximin(query="3"), "people"), "names no column", "height"),
@@ -129,7 +129,7 @@ MISTAKES = [
     (bits(weights={"income": 1}), "names column 'income'", "declared columns"),
     (bits(weights={"height": 0}), "weight of column 'height' is not positive", "leave out"),
     (bits(weights={"height": "nan"}), "weight of column 'height' is not a number", "example"),
-    (bits(weights=[1]), "weights are no table", "weights = {"),
+    (bits(weights=[1]), "weights are not a table", "weights = {"),
     (bits(query="height", weights={"height": 1}), "there is one query", "leave out"),
     # hypotheses
     (hypothesis(hypothesis="weight = 3"), "does not compare", "column >= expression"),
@@ -151,7 +151,7 @@ MISTAKES = [
     (category(hierarchy={"nurse": "care"}), "hierarchy but no bits", "bits = 1"),
     (category(hierarchy=3, bits=1), "does not name the place above", "hierarchy = {"),
     (category(bits=-1), "are negative", "0 bits"),
-    (category(other=3), "is no label", 'other = "other"'),
+    (category(other=3), "is not a label", 'other = "other"'),
 ]
 
 

@@ -42,7 +42,7 @@ def cell_of(question: Question, total: int | None) -> int | None:
         return None
     if total is None or not question.least <= total <= question.most:
         raise EngineError(
-            "A total from the engine lies outside the bounds of the schema",
+            "A total from the engine is outside the bounds of the schema",
             hint="the coded table does not belong to this schema; load it again",
         )
     return math.floor((total - question.least) / question.step)

@@ -58,7 +58,7 @@ def read_lines(path: Path) -> Iterator[Entry]:
             yield last
         if (last and (last.sequence, last.hash)) != (end and (end.sequence, end.hash)):
             raise InputError(
-                f"The file '{path}' does not end with the row that it says",
+                f"The file '{path}' does not end with the row that it names as its last",
                 hint="it was cut off or changed; give another copy",
             )
 
@@ -151,8 +151,9 @@ def restore(store: LedgerStore, source: Path, *, force: bool = False) -> Restore
     state, report = replay(read_backup(source))
     if not report.holds and not (force and report.intact):
         raise EngineError(
-            f"The backup '{source}' does not hold: {report.problem}",
-            hint="nothing was changed; force it only if there is no other, its promise is broken"
+            f"The backup '{source}' fails its check: {report.problem}",
+            hint="nothing was changed; force it only if there is no other backup, since its "
+            "promise is broken"
             if report.intact
             else "give another backup; nothing was changed",
         )
@@ -161,9 +162,9 @@ def restore(store: LedgerStore, source: Path, *, force: bool = False) -> Restore
         shared_rows, lacking = _compare(transaction.entries(), read_backup(source))
         if lacking and not force:
             raise OptionError(
-                f"The ledger holds {lacking} rows that the backup lacks",
-                hint="their charges would be forgotten and the promise void; force it only if "
-                "nobody saw what they answered",
+                f"The ledger has {lacking} rows that the backup lacks",
+                hint="their charges would be lost and the promise void; force it only if nobody "
+                "saw their answers",
             )
         if lacking:
             store.wipe(transaction)

@@ -54,7 +54,7 @@ def find(transaction: Transaction, dataset: str, analyst: str = "") -> RowPlace:
     latest = transaction.latest(dataset)
     if latest is None:
         raise OptionError(
-            f"The ledger holds no dataset '{dataset}'", hint="record that it was created first"
+            f"The ledger has no dataset '{dataset}'", hint="record its creation first"
         )
     # Every row holds how its dataset and its account stand after it, so the last row of each is
     # enough: no balance is added up again, and a long ledger is as quick as a short one.
@@ -131,8 +131,8 @@ def add_event(
     if kind == "created":
         if known is not None:
             raise OptionError(
-                f"The ledger holds a dataset '{dataset}' already",
-                hint="a changed table is a new version of it; its budget never begins again",
+                f"The ledger has a dataset '{dataset}' already",
+                hint="record a changed table as a new version of it; its budget never starts again",
             )
         standing, account = None, Account()
     else:
@@ -146,7 +146,7 @@ def add_event(
     # Answers are kept by version: a name that comes back would make other data look answered.
     if settled.get("version") in transaction.versions(dataset):
         raise OptionError(
-            "The version of the data was used before", hint="new data get a new random name"
+            "The version of the data was used before", hint="give new data a new random name"
         )
     _check_terms(transaction, dataset, kind, settled, standing, account)
     return add_settled(transaction, dataset, analyst, kind, settled, standing, account)
@@ -171,9 +171,9 @@ def _check_terms(  # noqa: PLR0913, PLR0917 - an event and how things stood befo
         )
         if problem:
             raise Refused(
-                f"The schema of '{dataset}' cannot be changed like that: {problem}",
-                hint="keep the unit; for another one use another name of the dataset, with a "
-                "budget whose bits add up with these"
+                f"The schema of '{dataset}' cannot be changed in this way: {problem}",
+                hint="keep the unit; for another unit create another dataset, whose budget adds "
+                "to this one"
                 if standing.charged and before.unit != terms.unit
                 else "give the data with it, as a new version",
             )
@@ -209,6 +209,6 @@ def check_current(standing: Standing, version: str | None, schema: str | None) -
     ):
         if given is not None and given != present:
             raise Stale(
-                f"Nothing was asked, changed or charged, since the {what} meanwhile",
-                hint="open the dataset again and try again",
+                f"Nothing was asked, changed or charged, because the {what} in the meantime",
+                hint="open the dataset again, and repeat the call",
             )

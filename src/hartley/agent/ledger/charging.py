@@ -111,8 +111,8 @@ class BatchPrices:
             cells = self._price(list(indices))
             if not isinstance(cells, int) or isinstance(cells, bool) or cells < 1:
                 raise OptionError(
-                    "A price is not a whole number of at least 1",
-                    hint="it is the number of cells, 1 of a constant answer",
+                    "A price is not a whole number of 1 or more",
+                    hint="give the number of cells, which is 1 for a constant answer",
                 )
             self._known[indices] = cells
         return self._known[indices]
@@ -124,7 +124,7 @@ def read_batch(
     """Write resolved questions in the one way that makes equal ones equal."""
     texts = tuple(canonical(question) for question in questions)
     if not texts:
-        raise OptionError("A batch holds no question", hint="ask at least one")
+        raise OptionError("A batch has no question", hint="ask at least one")
     if given.get("rules") is not None:
         check_name(given["rules"], what="pricing rules")
     name = check_name(analyst or "", what="analyst", empty=True)
@@ -171,14 +171,14 @@ def check_charge(charge_plan: ChargePlan, prices: BatchPrices) -> tuple[int, int
         bits, remaining = bits_at_least(cells), shared.remaining
         problem = (
             f"the budget of the population '{place.population.name}', which its datasets share, "
-            f"holds {bits_down(remaining)} more"
+            f"has {bits_down(remaining)} left"
         )
     elif fits_own:  # the open columns and the allowances do not both fit
-        problem = "the budget of the dataset does not hold that much any more"
+        problem = "the budget of the dataset no longer covers that"
     elif place.account.bits is None:
         problem = f"{bits_down(remaining)} {verb_for(remaining, 'is')} left"
     else:
-        problem = f"of the analyst's allowance {bits_down(remaining)} remain"
+        problem = f"the analyst's allowance has {bits_down(remaining)} left"
     raise Refused(
         f"The question costs {bits_up(bits)} and {problem}",
         hint="ask for a coarser answer, with a larger error= or fewer bits=",
@@ -234,14 +234,14 @@ def keep(
     if any(known[digest] != answer for digest, answer in given.items() if digest in known):
         raise EngineError(
             "The answer to a question differs from the one that was given before",
-            hint="the data of a version never change; record a new version where they did",
+            hint="the data of a version must not change; record changed data as a new version",
         )
     missing = {digest: answer for digest, answer in given.items() if digest not in known}
     if not missing:
         return None
     if not missing.keys() <= paid.accounts.keys():
         raise OptionError(
-            "An answer is to be kept for a question that was not reserved", hint="reserve it first"
+            "There is an answer to a question that was not reserved", hint="reserve it first"
         )
     place = find(transaction, reservation.dataset, reservation.analyst)
     content = {"answers": missing, "version": reservation.version}
@@ -256,7 +256,7 @@ def check_answers(reservation: Reservation, answers: Sequence[str | None]) -> di
     if len(texts) != len(reservation.digests):
         raise OptionError(
             f"There are {len(texts)} answers to {len(reservation.digests)} questions",
-            hint="give one each, in the order of the questions",
+            hint="give one answer per question, in the same order",
         )
     if not all(isinstance(text, str) and CELL_INDEX.fullmatch(text) for text in texts):
         raise OptionError(
@@ -266,6 +266,7 @@ def check_answers(reservation: Reservation, answers: Sequence[str | None]) -> di
     for digest, text in zip(reservation.digests, texts, strict=True):
         if by_digest.setdefault(digest, text) != text:
             raise OptionError(
-                "The same question has two answers in one batch", hint="its answer is one"
+                "The same question has two answers in one batch",
+                hint="give the same answer for both",
             )
     return by_digest

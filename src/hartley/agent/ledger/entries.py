@@ -64,8 +64,8 @@ class Head:
             or self.format < 1
         ):
             raise InputError(
-                "The head is not one that a ledger has",
-                hint="it holds the number of a row from 1 on, a hash as text and a format",
+                "The head is not in the format that a ledger writes",
+                hint="give the number of a row, from 1, a hash as text, and a format",
             )
 
     def to_json(self) -> str:
@@ -86,7 +86,7 @@ class Head:
         except (*STRANGE, InputError):
             raise InputError(
                 "The saved head cannot be read",
-                hint='it is one line such as {"format":2,"hash":"...","sequence":7}',
+                hint='give one line such as {"format":2,"hash":"...","sequence":7}',
             ) from None
 
 
@@ -182,7 +182,7 @@ def canonical(value: object) -> str:
         return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         raise OptionError(
-            "Something for the ledger cannot be written as JSON",
+            "A value for the ledger cannot be written as JSON",
             hint="give text, whole numbers, lists and dicts with text as keys; fractions as text",
         ) from None
 
@@ -269,7 +269,7 @@ def chained(last: Entry | None, **values: str) -> Entry:
     return replace(entry, hash=entry.expected_hash)
 
 
-NO_NOTE = "the note where it ends is missing"
+NO_NOTE = "the record of its last row is missing"
 
 
 def broken(problem: str) -> EngineError:
@@ -330,4 +330,4 @@ def committed_answers(entry: Entry) -> dict[str, str]:
 
 def unreadable(entry: Entry) -> EngineError:
     """Return the error for a row with hashes that fit and words that no ledger writes."""
-    return broken(f"row {entry.sequence} says something that a ledger does not")
+    return broken(f"row {entry.sequence} is not in the format that a ledger writes")

@@ -86,7 +86,7 @@ class PostgresLedgerStore(LedgerStore):
         except psycopg.ProgrammingError:
             raise OptionError(
                 "The address of the ledger cannot be read",
-                hint="it looks like postgresql://user@host/database",
+                hint="write postgresql://user@host/database",
             ) from None
         self._url, self.name = url, shown(url)
         self.pool = Pool(
@@ -109,7 +109,9 @@ class PostgresLedgerStore(LedgerStore):
     def _prepare(self, *, create: bool) -> None:
         noted = self.read(_format_of)
         if noted is None and not create:
-            raise InputError(f"The database {self.name} holds no ledger", hint="check the address")
+            raise InputError(
+                f"The database {self.name} contains no ledger", hint="check the address"
+            )
         if noted is None:
             self.write(_create)
         elif not check_format(noted, self.name):

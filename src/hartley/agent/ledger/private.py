@@ -51,7 +51,7 @@ def _secret(store: LedgerStore, transaction: Transaction) -> Secret | None:
     try:
         return Secret(name, bytes.fromhex(key))
     except ValueError:
-        raise broken("the key of its copies is not one that a ledger draws") from None
+        raise broken("the key of its copies is not in the format that a ledger writes") from None
 
 
 def _draw(store: LedgerStore, transaction: Transaction) -> Secret:

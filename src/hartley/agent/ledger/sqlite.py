@@ -77,7 +77,7 @@ class SqliteLedgerStore(LedgerStore):
             missing = "file" if path.absolute().parent.is_dir() else "folder"
             raise InputError(
                 f"The {missing} of the ledger {self.name} does not exist",
-                hint="check the path; a ledger is made by the first question, with a budget"
+                hint="check the path; the first question with a budget creates a ledger"
                 if missing == "file"
                 else "check the path, or create the folder",
             )
@@ -171,8 +171,8 @@ class SqliteLedgerStore(LedgerStore):
             self._place = self._copy()
         if not check_format(self._attempt(self._format, "BEGIN"), self.name):
             raise EngineError(
-                f"The ledger {self.name} is of an older format and can only be read here",
-                hint="copy it to where it can be written to, and open it there once",
+                f"The ledger {self.name} has an older format and is read-only here",
+                hint="copy it to a writable place, and open it there once",
             )
 
     def _reads_along(self, address: str) -> bool:
@@ -200,7 +200,7 @@ class SqliteLedgerStore(LedgerStore):
             return copy_with_log(self.path, self._folder)
         except OSError:
             raise InputError(
-                f"The file of the ledger {self.name} cannot be read", hint="check who may read it"
+                f"The file of the ledger {self.name} cannot be read", hint="check its permissions"
             ) from None
 
     def _remove_copy(self) -> None:
@@ -231,7 +231,7 @@ class SqliteLedgerStore(LedgerStore):
                 continue
             if self._snapshot is None or self._files() == before:
                 return result
-        raise broken("its file changes while it is read")
+        raise broken("its file changed while it was read")
 
     def write(self, work: Callable[[Transaction], T], *, again: bool = True) -> T:
         """Do something alone; it is on the disk when this returns."""

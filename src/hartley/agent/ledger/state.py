@@ -124,8 +124,8 @@ def check_member(
     # charged cannot leave. For the same reason a dataset joins with its whole history.
     if before is not None and former is not None and after.population != former and before.charged:
         raise Refused(
-            f"The dataset '{dataset}' cannot leave the population '{former}' any more: what was "
-            "charged to it was charged to all",
+            f"The dataset '{dataset}' cannot leave the population '{former}' any more, because "
+            "its charges count for all datasets of the population",
             hint=f'keep population = "{former}" in its schema',
         )
     if after.population is None:
@@ -134,7 +134,7 @@ def check_member(
     population = find_population(transaction, name, dataset, after)
     if population is None:
         raise OptionError(
-            f"The ledger holds no population '{name}', which the schema of '{dataset}' names",
+            f"The ledger has no population '{name}', which the schema of '{dataset}' names",
             hint=f"record its budget first: hartley ledger population '{name}' --budget BITS "
             'LEDGER, or ledger.record(name, "population", {"bits": ...})',
         )
@@ -142,9 +142,9 @@ def check_member(
     for other, its_terms in member_terms(transaction, population.datasets, dataset).items():
         if its_terms.unit != terms.unit:
             raise OptionError(
-                f"The dataset '{dataset}' has another unit than '{other}' of the population "
+                f"The dataset '{dataset}' has a different unit from '{other}' of the population "
                 f"'{name}': {terms.unit_in_words}, not {its_terms.unit_in_words}",
-                hint="datasets of one population name the same people by the same column",
+                hint="use the same column to identify people in all datasets of a population",
             )
     problem = problem_of_population(name, population.balance)
     if problem:
@@ -172,7 +172,7 @@ def problem_of_population(name: str, balance: Balance) -> str | None:
     """Say that a population was charged more than its budget, if so."""
     if balance.holds(1):
         return None
-    return f"what is charged to the population '{name}' is more than its budget"
+    return f"the charges to the population '{name}' exceed its budget"
 
 
 # --- its own rows ---------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def add_population(transaction: Transaction, name: str, content: Mapping[str, An
     spent = 1 if known is None else known.balance.spent
     if not Balance(fund.budget, spent).holds(1):
         raise OptionError(
-            f"The budget of the population '{name}' cannot be set: what is charged already is more",
+            f"The budget of the population '{name}' cannot be set: the charges so far exceed it",
             hint="give more bits",
         )
     entry = chained(
@@ -431,8 +431,8 @@ def check_words(kind: str, content: Mapping[str, Any]) -> Mapping[str, Any]:
     strange = sorted(set(map(str, content)) - MAY_SAY[kind])
     if strange:
         raise OptionError(
-            f"An event of the kind {kind} says nothing about '{strange[0]}'",
-            hint=f"it may say {', '.join(sorted(MAY_SAY[kind]))}",
+            f"An event of the kind {kind} has no field '{strange[0]}'",
+            hint=f"its fields are {', '.join(sorted(MAY_SAY[kind]))}",
         )
     return content
 
@@ -472,11 +472,11 @@ def after_event(
 def problem_after(standing: Standing, account: Account, kind: str) -> str | None:
     """Say which promise an event breaks, if one."""
     if not standing.balance.holds(1):
-        return "what is charged already is more than the budget"
+        return "the charges so far exceed the budget"
     if standing.allotted > standing.budget:
-        return "the allowances together are more than the budget"
+        return "the allowances together exceed the budget"
     if kind == "allowance" and not standing.balance_of(account).holds(1):
-        return "the analyst has spent more than the allowance already"
+        return "the analyst has already spent more than the allowance"
     return None
 
 
@@ -527,7 +527,7 @@ def needed(content: Mapping[str, Any], name: str, kind: str) -> Any:  # noqa: AN
     if name not in content:
         raise OptionError(
             f"An event of the kind {kind} lacks '{name}'",
-            hint=f"it may say {', '.join(sorted(MAY_SAY[kind]))}",
+            hint=f"its fields are {', '.join(sorted(MAY_SAY[kind]))}",
         )
     return content[name]
 
@@ -543,7 +543,7 @@ def _version(version: object) -> str:
         return version
     raise OptionError(
         "The version of the data is not a random name",
-        hint="leave it out, or give secrets.token_hex(8); never anything computed from the data",
+        hint="leave it out, or give secrets.token_hex(8); never compute it from the data",
     )
 
 
@@ -562,6 +562,6 @@ def _factor(factor: object) -> int:
     if isinstance(factor, int) and not isinstance(factor, bool) and factor >= 1:
         return factor
     raise OptionError(
-        "The factor of the open columns is not a whole number of at least 1",
-        hint="it is how many values the open columns of one person can have; 1 where none is open",
+        "The factor of the open columns is not a whole number of 1 or more",
+        hint="give the number of values that one person's open columns can have; 1 if none is open",
     )

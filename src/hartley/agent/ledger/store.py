@@ -82,7 +82,9 @@ class Transaction:
         try:
             return Head(*noted[0])
         except InputError:
-            raise broken("the note where it ends says something that a ledger does not") from None
+            raise broken(
+                "the record of its last row is not in the format that a ledger writes"
+            ) from None
 
     def last(self) -> Entry | None:
         """Return the last row, after a look that it is the one that was written last."""
@@ -96,7 +98,7 @@ class Transaction:
             raise broken("its last rows are missing")
         if entry is not None and head is not None:
             if (entry.sequence, entry.hash) != (head.sequence, head.hash):
-                raise broken(f"row {head.sequence} was written last and is not the last")
+                raise broken(f"row {head.sequence} was written last but is not the last row")
             check_hash(entry)
         return entry
 
@@ -242,15 +244,15 @@ class Transaction:
             if entry is not None and sequence not in questions:
                 questions[sequence] = charged_digests(entry)
             if entry is None or entry.account != account or digest not in questions[sequence]:
-                raise broken("its index says that a question was paid for, and its rows do not")
+                raise broken("its index says that a question was paid for, but its rows do not")
             accounts.setdefault(digest, {})[account] = sequence
         given: dict[str, str] = {}
         for digest, answer, sequence in answers:
             entry = rows.get(sequence)
             if entry is None or committed_answers(entry).get(digest) != answer:
-                raise broken("its index holds an answer that its rows do not give")
+                raise broken("its index has an answer that its rows do not have")
             if digest not in accounts:
-                raise broken("its index holds an answer to a question that nobody paid for")
+                raise broken("its index has an answer to a question that nobody paid for")
             given[digest] = answer
         self._refuse_lost_answers(
             {digest: min(by.values()) for digest, by in accounts.items() if digest not in given},
@@ -276,7 +278,7 @@ class Transaction:
             (dataset, first, until),
         )
         if any(not committed_answers(entry).keys().isdisjoint(waiting) for entry in commits):
-            raise broken("its index lacks an answer that its rows give")
+            raise broken("its index lacks an answer that its rows have")
 
     def _by_digest(self, columns: str, table: str, digests: Sequence[str], until: int) -> list[Any]:
         wanted, lines = sorted(set(digests)), []
@@ -408,7 +410,7 @@ def format_noted(transaction: Transaction) -> int:
     if not noted:
         raise broken(NO_NOTE)
     if type(noted[0][0]) is not int:
-        raise broken("the note where it ends says something that a ledger does not")
+        raise broken("the record of its last row is not in the format that a ledger writes")
     return noted[0][0]
 
 
@@ -416,7 +418,8 @@ def check_format(found: int | None, name: str) -> bool:
     """Tell whether a store is of the present format; refuse one that is newer."""
     if found is not None and found > FORMAT:
         raise EngineError(
-            f"The ledger {name} has format {found}, newer than format {FORMAT} of this program",
+            f"The ledger {name} has format {found}, but this version of Hartley reads formats up "
+            f"to {FORMAT}",
             hint="use the version of Hartley that wrote it, or a newer one",
         )
     return found == FORMAT
@@ -425,9 +428,9 @@ def check_format(found: int | None, name: str) -> bool:
 def only_read(name: str) -> Refused:
     """Return the refusal of whatever would have to be written to a ledger that cannot be."""
     return Refused(
-        f"The ledger {name} can only be read here, so nothing new is asked, changed or charged",
-        hint="what was answered before can be asked again; for the rest use it from where its "
-        "file, folder or database can be written to",
+        f"The ledger {name} is read-only here, so nothing new can be asked, changed or charged",
+        hint="earlier questions can be asked again; for new ones use it where its file, folder "
+        "or database is writable",
     )
 
 
@@ -440,5 +443,6 @@ def lasting(error: Exception, name: str) -> HartleyError:
         )
     return EngineError(
         f"The ledger {name} does not answer ({type(error).__name__})",
-        hint="look whether the disk is full, the file writable or the server up; nothing is lost",
+        hint="check that the disk has space, the file is writable and the server is up; nothing "
+        "is lost",
     )

@@ -104,13 +104,13 @@ def problem_of_schema(
     # "The unit stays once anything was charged": c children for one row are up to c^r for r rows.
     if charged and before.unit != after.unit:
         return (
-            f"what was charged was counted for {before.unit_in_words}, and is nothing for "
+            f"earlier charges were counted for {before.unit_in_words} and mean nothing for "
             f"{after.unit_in_words}"
         )
     full = read_integer(settled["open_charge"]) >= read_integer(settled["open_factor"])
     # New data: each version is priced under its own schema, so all else may change.
     if "version" in settled:
-        return None if full else "new data pay for all of their open columns"
+        return None if full else "new data must be charged for all of their open columns"
     return _problem_of_same_data(before, after, rows, full_charge=full)
 
 
@@ -124,9 +124,12 @@ def _problem_of_same_data(
     """
     most_rows = before.max_rows or rows or 0
     problems = [
-        (before.unit != after.unit, "nobody looked how many rows a person has by that unit"),
+        (
+            before.unit != after.unit,
+            "the number of rows per person was never checked for that unit",
+        ),
         (after.rows_per_unit < before.rows_per_unit, "a person may have more rows than it allows"),
-        (before.private_rows and not after.private_rows, "how many rows there are is private"),
+        (before.private_rows and not after.private_rows, "the number of rows is private"),
         (
             (after.max_rows or most_rows) < most_rows
             or (before.max_rows is not None and after.max_rows is None),
@@ -136,12 +139,12 @@ def _problem_of_same_data(
     for name, (known_kind, known_values) in before.columns.items():
         kind, values = after.columns.get(name, (None, None))
         problems += [
-            (values is None, f"column '{name}' is in the data"),
+            (values is None, f"column '{name}' is still in the data"),
             (values != known_values, f"column '{name}' was coded in another way"),
             (kind == "public" != known_kind, f"column '{name}' is private"),
             (
                 kind == "open" != known_kind and not full_charge,
-                f"opening column '{name}' costs all that its open columns cost",
+                f"opening column '{name}' must be charged for all open columns",
             ),
         ]
     return next((problem for wrong, problem in problems if wrong), None)

@@ -125,7 +125,7 @@ class LedgerReport:
             rows = f"{self.rows - taken:,} rows{f' after row {taken:,}' if taken else ''}"
             return f"The chain holds: {rows}, every balance{charges} computed again.{trusted}"
         if self.intact:
-            return f"The chain holds, and what it promises does not: {self.problem}.{trusted}"
+            return f"The chain is intact, but its promise is broken: {self.problem}.{trusted}"
         return f"The chain does not hold: {self.problem}.{trusted}"
 
 
@@ -181,20 +181,22 @@ class Replay:
             if entry.hash != entry.expected_hash:
                 raise Broken(f"row {number} was changed after it was written")
             if entry.kind not in KINDS or canonical(entry.told) != entry.content:
-                raise Broken(f"row {number} is not one that a ledger writes")
+                raise Broken(f"row {number} is not in the format that a ledger writes")
             if any("\0" in str(value) for value in entry.fields):  # which not every store can hold
-                raise Broken(f"row {number} is not one that a ledger writes")
+                raise Broken(f"row {number} is not in the format that a ledger writes")
             if entry.kind == "population":
                 self._population(entry)
             else:
                 self._replay(entry)
         except (*STRANGE, HartleyError):
-            raise Broken(f"row {number} says something that a ledger does not") from None
+            raise Broken(f"row {number} is not in the format that a ledger writes") from None
         self.last = entry
 
     def _replay(self, entry: Entry) -> None:
         if not entry.dataset or (entry.dataset in self.standings) == (entry.kind == "created"):
-            raise Broken(f"row {entry.sequence} is about a dataset at the wrong time")
+            raise Broken(
+                f"row {entry.sequence} is about a dataset that is missing, or creates one twice"
+            )
         if entry.kind in EVENTS:
             standing, account = self._event(entry)
         elif entry.kind == "reserve":
@@ -203,9 +205,11 @@ class Replay:
             standing, account = self._commit(entry)
         # Written again and compared as text: a state has one spelling, so nothing hides in it.
         if entry.state != standing.written(account):
-            raise Broken(f"row {entry.sequence} holds another balance than the rows give")
+            raise Broken(
+                f"row {entry.sequence} has a balance that differs from the sum of its rows"
+            )
         if (entry.schema, entry.rules) != (standing.schema, standing.rules):
-            raise Broken(f"row {entry.sequence} names another schema or rules than it is under")
+            raise Broken(f"row {entry.sequence} names a schema or rules other than those in force")
         self.standings[entry.dataset] = standing
         self.accounts[entry.dataset, entry.account] = account
 
@@ -215,14 +219,16 @@ class Replay:
         name, content = entry.account, entry.told
         rest = (entry.dataset, entry.analyst, entry.schema, entry.rules)
         if not name or rest != ("", "", "", "") or (entry.cells, entry.account_cells) != ("1", "1"):
-            raise Broken(f"row {entry.sequence} is not one that a ledger writes")
+            raise Broken(f"row {entry.sequence} is not in the format that a ledger writes")
         before = self.funds.get(name)
         given = {word: value for word, value in content.items() if word in MAY_SAY["population"]}
         if content != settle_population(given, before):
-            raise Broken(f"row {entry.sequence} says something that a ledger does not")
+            raise Broken(f"row {entry.sequence} is not in the format that a ledger writes")
         fund = replace(before or Fund(Fraction(0)), budget=Fraction(content["bits"]))
         if entry.state != fund.written():
-            raise Broken(f"row {entry.sequence} holds another balance than the rows give")
+            raise Broken(
+                f"row {entry.sequence} has a balance that differs from the sum of its rows"
+            )
         self.funds[name] = fund
         self._charge_population(entry, name, 1)
 
@@ -245,7 +251,7 @@ class Replay:
         if name is None:
             return
         if name not in self.funds:
-            raise Broken(f"row {entry.sequence} names a population that there is not")
+            raise Broken(f"row {entry.sequence} names a population that does not exist")
         if "schema" in entry.told:
             units = {
                 self._terms(dataset).unit
@@ -253,7 +259,7 @@ class Replay:
                 if standing.population == name and dataset != entry.dataset
             }
             if units - {terms_of(entry.told["schema"]).unit}:
-                raise Broken(f"row {entry.sequence} has another unit than its population")
+                raise Broken(f"row {entry.sequence} has a different unit from its population")
         joins = former != name  # with its whole history: the promise is about all of it
         cells = after.open * after.spent if joins else read_integer(entry.cells)
         self._charge_population(entry, name, cells)
@@ -273,7 +279,9 @@ class Replay:
         standing, account = after_event(before, account, entry.kind, content, entry.sequence)
         cells = write_integer(standing.open // (before.open if before else 1))
         if (entry.cells, entry.account_cells) != (cells, cells):
-            raise Broken(f"row {entry.sequence} charges another factor than it says")
+            raise Broken(
+                f"row {entry.sequence} charges a factor that differs from the one it states"
+            )
         problem = problem_after(standing, account, entry.kind)
         if problem:
             raise Broken(f"after row {entry.sequence} {problem}")
@@ -317,7 +325,9 @@ class Replay:
             *([content["open_charge"]] if "version" in content else []),
         ]
         if right is not None and any(read_integer(factor) != right for factor in wanted):
-            raise Broken(f"row {entry.sequence} charges another price than its open columns have")
+            raise Broken(
+                f"row {entry.sequence} charges a price that differs from that of its open columns"
+            )
 
     def _holder(self, entry: Entry) -> str:
         own = bool(entry.analyst) and (entry.dataset, entry.analyst) in self.accounts
@@ -345,14 +355,17 @@ class Replay:
             for digest in digests
         )
         if paid or len(set(digests)) != len(digests) or fresh != content["fresh"] or not digests:
-            raise Broken(f"row {entry.sequence} charges for what was paid, or not for what was not")
+            raise Broken(
+                f"row {entry.sequence} charges for a question already paid, or fails to charge "
+                "for an unpaid one"
+            )
         if content["version"] != standing.version:
             raise Broken(f"row {entry.sequence} is about another version of the data")
         cells, account_cells = read_integer(entry.cells), read_integer(entry.account_cells)
         self._check_price(entry, fresh, cells, account_cells)
         own, whole = standing.balance_of(account), standing.balance
         if min(cells, account_cells) < 1 or not (whole.holds(cells) and own.holds(account_cells)):
-            raise Broken(f"row {entry.sequence} charges more than was left")
+            raise Broken(f"row {entry.sequence} charges more than the budget had left")
         if standing.population is not None:
             self._charge_population(entry, standing.population, cells)
         self.charged.update(digests)
@@ -364,7 +377,7 @@ class Replay:
 
     def _check_price(self, entry: Entry, fresh: list[int], cells: int, account_cells: int) -> None:
         if not fresh and cells != 1:
-            raise Broken(f"row {entry.sequence} charges for what was paid")
+            raise Broken(f"row {entry.sequence} charges for a question already paid")
         if self._reprice is None:
             self.unpriced += 1
             return
@@ -383,14 +396,16 @@ class Replay:
         if right is None or less is None:
             self.unpriced += 1
         elif (less, right) != (cells, account_cells):
-            raise Broken(f"row {entry.sequence} charges another price than its questions have")
+            raise Broken(
+                f"row {entry.sequence} charges a price that differs from that of its questions"
+            )
         else:
             self.repriced += 1
 
     def _commit(self, entry: Entry) -> tuple[Standing, Account]:
         holder, content = self._holder(entry), entry.told
         if (entry.cells, entry.account_cells) != ("1", "1"):
-            raise Broken(f"row {entry.sequence} charges for an answer that was paid for")
+            raise Broken(f"row {entry.sequence} charges for an answer already paid")
         answered: Collection[str] = ()
         earlier: Collection[str] = ()
         if self._past is not None:
@@ -399,12 +414,14 @@ class Replay:
         for digest, answer in content["answers"].items():
             charged = digest in self.charged or digest in earlier
             if not charged or digest in self.answers or digest in answered:
-                raise Broken(f"row {entry.sequence} answers what was not asked, or twice")
+                raise Broken(
+                    f"row {entry.sequence} answers a question that was not asked, or one twice"
+                )
             if not CELL_INDEX.fullmatch(answer):
-                raise Broken(f"row {entry.sequence} holds an answer that is none")
+                raise Broken(f"row {entry.sequence} holds an invalid answer")
             self.answers[digest] = answer, entry.sequence
         if not content["answers"]:
-            raise Broken(f"row {entry.sequence} holds no answer")
+            raise Broken(f"row {entry.sequence} has no answer")
         return self.standings[entry.dataset], self.accounts[entry.dataset, holder]
 
 
@@ -477,7 +494,7 @@ def _past(transaction: Transaction, since: Head) -> Past:
     """Return how everything stood at a saved head, if its row is in the chain."""
     problem = _older(transaction, since)
     if problem is None and since.format != FORMAT:
-        problem = "the saved head is of an older format, whose rows were all written again"
+        problem = "the saved head has an older format, and all its rows were rewritten since"
     row = None if problem else transaction.entry(since.sequence)
     if row is None:
         raise Broken(problem)
@@ -489,12 +506,12 @@ def _beside(transaction: Transaction, state: Replay, report: LedgerReport) -> st
     noted = transaction.head()
     if noted != report.head:
         at = noted.sequence if noted else 0
-        return f"the store says that it ends with row {at}, and its rows are others"
+        return f"the store says that it ends with row {at}, but its rows differ"
     asked, answers = transaction.indexed(0 if report.since is None else report.since.sequence)
     if {(digest, account): row for digest, account, row in asked} != state.asked:
-        return "the index of the questions that were charged does not belong to the rows"
+        return "the index of the questions that were charged does not match the rows"
     if {digest: (answer, row) for digest, answer, row in answers} != state.answers:
-        return "the index of the answers does not belong to the rows"
+        return "the index of the answers does not match the rows"
     return None
 
 
@@ -513,7 +530,7 @@ def _older(transaction: Transaction, head: Head) -> str | None:
     if known is None:
         end = transaction.head()
         return (
-            f"it ends with row {0 if end is None else end.sequence} and the saved head is row "
-            f"{head.sequence}, so an older ledger was put in its place"
+            f"it ends with row {0 if end is None else end.sequence}, but the saved head is row "
+            f"{head.sequence}, so it was replaced by an older ledger"
         )
-    return f"row {head.sequence} is another one than the saved head, so the history was replaced"
+    return f"row {head.sequence} differs from the saved head, so the history was replaced"

@@ -233,7 +233,7 @@ def steps_within(questions: Sequence[Question], limit: int, schema: Schema) -> t
         if _price(chosen, schema, pricer).cells <= limit:
             return steps
     raise Refused(
-        f"Even the coarsest answer to these questions can be told in more than {limit} ways",
+        f"Even the coarsest answer to these questions has more than {limit} possible outcomes",
         hint="allow more bits, or ask for an order statistic of rows that are certainly there",
     )
 

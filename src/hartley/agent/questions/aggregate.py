@@ -85,7 +85,7 @@ def _count(scope: Scope, node: Any) -> AggregateCall:  # noqa: ANN401 - a part o
     if isinstance(inside, exp.Column):
         return AggregateCall(NumberKind.COUNT, None, (scope.column(inside).name,))
     raise scope.refusal(
-        f"'{scope.spelled(node)}' counts no column", "write COUNT(*) or COUNT(column)", node
+        f"'{scope.spelled(node)}' does not count a column", "write COUNT(*) or COUNT(column)", node
     )
 
 
@@ -98,12 +98,12 @@ def _quantile(scope: Scope, node: Any) -> AggregateCall:  # noqa: ANN401 - a par
         value, share = node.this, node.args.get("quantile") or node.args.get("expression")
     if unexpected(node, "this", "quantile", "expression") or share is None:
         raise scope.refusal(
-            f"'{scope.spelled(node)}' names no share", "write QUANTILE(column, 0.9)", node
+            f"'{scope.spelled(node)}' has no share", "write QUANTILE(column, 0.9)", node
         )
     number = read_linear(scope, share)
     if number.terms or number.days or not 0 <= number.constant <= 1:
         raise scope.refusal(
-            f"'{scope.spelled(share)}' is no share between 0 and 1",
+            f"'{scope.spelled(share)}' is not a share between 0 and 1",
             "write QUANTILE(column, 0.9) for the value that 90 % do not exceed",
             share,
         )
@@ -151,7 +151,7 @@ def _of(  # noqa: PLR0913 - what makes an aggregate
     ):
         raise scope.refusal(
             f"'{scope.spelled(node)}' adds up dates",
-            "of dates ask COUNT, MIN, MAX, MEDIAN, QUANTILE or AVG, or a difference of two",
+            "for dates use COUNT, MIN, MAX, MEDIAN, QUANTILE or AVG, or a difference of two dates",
             node,
         )
     names = tuple(name for name, _ in linear.terms)

@@ -116,7 +116,7 @@ def read_grouping(scope: Scope, node: Any) -> Grouping:  # noqa: ANN401 - a part
         raise scope.refusal("BIN takes a column and a width", "write BIN(age, 10)", node)
     if isinstance(node, exp.Literal):
         raise scope.refusal(
-            "GROUP BY takes columns, not their places", "name the column: GROUP BY region", node
+            "GROUP BY takes columns, not their positions", "name the column: GROUP BY region", node
         )
     raise scope.refuse(node, "group by a column, by BIN(column, width) or FLOOR(column / width)")
 
@@ -136,7 +136,7 @@ def _bins(scope: Scope, node: Any, inside: Any, width: Any, *, numbered: bool) -
     inside = strip(inside)
     if not isinstance(inside, exp.Column):
         raise scope.refusal(
-            f"'{scope.spelled(node)}' puts no plain column into bins",
+            f"'{scope.spelled(node)}' does not put a plain column into bins",
             "write BIN(age, 10) or FLOOR(age / 10)",
             node,
         )
@@ -151,7 +151,7 @@ def _bins(scope: Scope, node: Any, inside: Any, width: Any, *, numbered: bool) -
     size = read_linear(scope, width)
     if size.terms or size.days or size.constant <= 0:
         raise scope.refusal(
-            f"The width of '{scope.spelled(node)}' is no positive number",
+            f"The width of '{scope.spelled(node)}' is not a positive number",
             f"write for example BIN({column.name}, 10)",
             node,
         )

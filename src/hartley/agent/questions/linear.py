@@ -87,7 +87,7 @@ def _product(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a p
     if second.terms or second.days:
         raise scope.refusal(
             f"The product '{scope.spelled(node)}' multiplies two columns or dates",
-            "multiply a column with a constant, for example 2 * height",
+            "multiply a column by a constant, for example 2 * height",
             node,
         )
     return first.times(second.constant)
@@ -108,7 +108,7 @@ def _within_reach(scope: Scope, node: Any, found: LinearExpression) -> LinearExp
     """Refuse numbers that take for ever to compute with, and that nobody means."""
     numbers = [found.constant, *(coefficient for _, coefficient in found.terms)]
     if any(max(abs(x.numerator), x.denominator).bit_length() > MOST_BITS for x in numbers):
-        raise scope.refusal("A number is out of reach", "write smaller numbers", node)
+        raise scope.refusal("A number is too large or too small", "write smaller numbers", node)
     return found
 
 
@@ -116,7 +116,7 @@ def _column(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a pa
     column = scope.column(node)
     if not column.numeric:
         raise scope.refusal(
-            f"The column '{column.name}' holds categories, which are no numbers",
+            f"The column '{column.name}' holds categories, not numbers",
             f"use COUNT, {column.name} = ... in WHERE, or GROUP BY {column.name}",
             node,
         )
@@ -135,13 +135,15 @@ def _constant(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a 
             return LinearExpression((), parse_number(node.name, name="the number"), Fraction(0))
         except OptionError:
             raise scope.refusal(
-                f"The number '{shorten(node.name, 20)}' is out of reach", "write a decimal", node
+                f"The number '{shorten(node.name, 20)}' is too large or too small",
+                "write a decimal",
+                node,
             ) from None
     day = read_day(node)
     if day is None:
         if isinstance(node, (exp.Literal, exp.Boolean)):
             raise scope.refusal(
-                f"{scope.spelled(node)} is no number",
+                f"{scope.spelled(node)} is not a number",
                 "compare a numeric column with a number, a date with DATE '2020-01-31'",
                 node,
             )

@@ -262,7 +262,7 @@ class QuestionPlan:
         """Refuse numbers so large that an engine's integers could overflow."""
         if not fits(measure, self.columns, self.rows, power=power):
             raise self.scope.statement.refusal(
-                f"The numbers of '{item.label}' can grow larger than an engine can add up",
+                f"The numbers of '{item.label}' can become too large for an engine to add up",
                 "use smaller or rounder factors and constants",
                 place=item.place,
             )

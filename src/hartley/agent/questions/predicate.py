@@ -141,7 +141,7 @@ def _linear(
         )
     if difference.days:
         raise scope.refusal(
-            f"'{scope.spelled(node)}' compares a date with what is none",
+            f"'{scope.spelled(node)}' compares a date with something that is not a date",
             "compare a date column with DATE '2020-01-31'",
             node,
         )
@@ -217,7 +217,8 @@ def _is(scope: Scope, node: Any, *, truth: bool) -> Condition:  # noqa: ANN401 -
             return disjoin([failed, absent(column)], scope.schema.columns)
     raise scope.refusal(
         f"'{scope.spelled(node)}' is not answered",
-        "IS NULL and IS NOT NULL follow a column, IS TRUE and IS FALSE a column of truth values",
+        "write IS NULL and IS NOT NULL after a column, IS TRUE and IS FALSE after a column of "
+        "truth values",
         node,
     )
 

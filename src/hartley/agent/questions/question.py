@@ -54,7 +54,7 @@ def parse(text: str, schema: Schema, rows: int) -> Selection:
         return _parse(text, schema, rows)
     except RecursionError:
         raise Refused(
-            "The question is nested too deep",
+            "The question is nested too deeply",
             hint="leave out parentheses, signs and NOTs that change nothing",
             text=text,
             place=(0, len(text)),
@@ -129,7 +129,9 @@ def _selected(scope: Scope, groupings: list[Grouping]) -> tuple[tuple[str, ...],
         else:
             raise _not_selected(scope, inside)
     if not wanted:
-        raise scope.refusal("The question asks for no aggregate", "add one, for example COUNT(*)")
+        raise scope.refusal(
+            "The question does not ask for an aggregate", "add one, for example COUNT(*)"
+        )
     names = distinct([*keys.values(), *(label for label, _, _ in wanted)])
     renamed = [
         (name, span, aggregate)
@@ -182,7 +184,7 @@ def distinct(names: list[str]) -> list[str]:
 
 def _not_grouped(scope: Scope, grouping: Grouping, node: Any) -> Refused:  # noqa: ANN401 - a part of a tree
     return scope.refusal(
-        f"'{scope.spelled(node)}' would show single rows",
+        f"'{scope.spelled(node)}' would show individual rows",
         f"add GROUP BY {_key_name(grouping)}, or ask an aggregate such as COUNT(*)",
         node,
     )
@@ -199,7 +201,7 @@ def _not_selected(scope: Scope, node: Any) -> Refused:  # noqa: ANN401 - a part 
         )
     if isinstance(node, (exp.Binary, exp.Literal, exp.Boolean, exp.Null, exp.Neg)):
         return scope.refusal(
-            f"'{scope.spelled(node)}' is no aggregate", "select for example SUM(a + 2*b)", node
+            f"'{scope.spelled(node)}' is not an aggregate", "select for example SUM(a + 2*b)", node
         )
     return scope.refuse(node)
 

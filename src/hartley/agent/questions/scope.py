@@ -73,7 +73,7 @@ class Scope:
             self.schema.name.casefold(),
         }:
             raise self.refusal(
-                f"The table '{shorten(table.name)}' is not asked here",
+                f"The table '{shorten(table.name)}' is not the one being asked",
                 f"the table is {self.schema.name}",
                 node,
             )
@@ -105,7 +105,7 @@ class Scope:
     def _allowed(self, column: Column, node: Any) -> Column:  # noqa: ANN401 - a column of sqlglot's
         if self.schema.rows == "private" and column.kind == "public":
             raise self.refusal(
-                f"The column '{column.name}' is public row by row, which tells who is in the table",
+                f"The column '{column.name}' is public row by row, which shows who is in the table",
                 "where the number of rows is private, use open and private columns",
                 node,
             )
@@ -163,14 +163,14 @@ def open_scope(statement: Statement, schema: Schema) -> Scope:
         )
     if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
         raise statement.refusal(
-            "Only a table by its name is asked", f"write FROM {schema.name}", table
+            "Only a table given by its name can be asked", f"write FROM {schema.name}", table
         )
     if table.args.get("joins"):
         raise statement.refusal("A join is not answered", ONE_TABLE, table)
     alias = table.args.get("alias")
     if unexpected(table, "this", "alias") or (alias is not None and unexpected(alias, "this")):
         raise statement.refusal(
-            "Only a table by its plain name is asked",
+            "Only a table given by its plain name can be asked",
             f"write FROM {schema.name}, without a schema, a sample or a version",
             table,
         )

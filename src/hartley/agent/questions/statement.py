@@ -26,20 +26,20 @@ MOST_DEPTH = 60
 """The deepest nesting of parentheses."""
 
 ELSEWHERE = "ask each part on its own and combine the answers yourself; that costs nothing more"
-ONE_TABLE = "one table is asked at a time; have the owner prepare a joined table as a dataset"
+ONE_TABLE = "ask about one table at a time; the owner can provide a joined table as a dataset"
 CLAUSES = {
     "with": ("WITH", "A common table expression", "write one SELECT with its filter in WHERE"),
     "distinct": ("DISTINCT", "DISTINCT", "use GROUP BY; its groups come from the schema"),
     "into": ("INTO", "SELECT INTO", "an answer is returned, never stored as a table"),
     "joins": ("JOIN", "A join", ONE_TABLE),
     "laterals": ("LATERAL", "A lateral join", ONE_TABLE),
-    "pivots": ("PIVOT", "PIVOT", "use GROUP BY and turn the answer yourself"),
-    "having": ("HAVING", "HAVING", "every group is answered; drop groups of the answer yourself"),
+    "pivots": ("PIVOT", "PIVOT", "use GROUP BY and reshape the answer yourself"),
+    "having": ("HAVING", "HAVING", "every group is answered; drop groups from the answer yourself"),
     "qualify": ("QUALIFY", "QUALIFY", "filter rows with WHERE"),
     "windows": ("WINDOW", "A window function", "use GROUP BY"),
     "order": ("ORDER", "ORDER BY", "groups come in the schema's order; sort the answer yourself"),
-    "limit": ("LIMIT", "LIMIT", "every group is answered; take the part you need of the answer"),
-    "offset": ("OFFSET", "OFFSET", "every group is answered; take the part you need of the answer"),
+    "limit": ("LIMIT", "LIMIT", "every group is answered; take what you need from the answer"),
+    "offset": ("OFFSET", "OFFSET", "every group is answered; take what you need from the answer"),
     "sample": (None, "Sampling", "leave it out; answers are about the whole table"),
     "locks": ("FOR", "Locking", "leave it out; nothing is ever written"),
     "kind": (None, "SELECT AS", "write SELECT, then what you want to know"),
@@ -248,7 +248,7 @@ def _tree(text: str, tokens: Sequence[Token]) -> exp.Select:
         name = type(tree).__name__.upper()
         raise _refused(text, f"{name} is not answered", ELSEWHERE, place)
     if not isinstance(tree, exp.Select):
-        raise _refused(text, "The question is no plain SELECT", f"write for example {EXAMPLE}")
+        raise _refused(text, "The question is not a plain SELECT", f"write for example {EXAMPLE}")
     return tree
 
 

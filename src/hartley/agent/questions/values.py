@@ -59,12 +59,12 @@ def _never_equal(scope: Scope, node: Any, column: Column, code: Fraction) -> Exc
     last = column.points - 1
     ends = f"{point(column, 0)} to {point(column, last)}"
     if not 0 <= code <= last:
-        hint = f"it goes from {ends}, and values outside count as the nearest end"
+        hint = f"its range is {ends}, and values outside count as the nearest end"
     else:
         below = math.floor(code)
         hint = (
-            f"its values nearby are {point(column, below)} and {point(column, below + 1)}; "
-            "use BETWEEN for a range"
+            f"its nearest values are {point(column, below)} and {point(column, below + 1)}; use "
+            "BETWEEN for a range"
         )
     return scope.refusal(
         f"'{scope.spelled(node)}' asks for a value that {column.name} never has", hint, node
@@ -115,7 +115,7 @@ def category_codes(  # noqa: PLR0913, PLR0917 - the parts of one comparison
     numbers = all(isinstance(known, int) and not isinstance(known, bool) for known in column.values)
     if not numbers or column.other or not isinstance(value, Fraction):
         raise scope.refusal(
-            f"'{scope.spelled(node)}' puts categories in an order",
+            f"'{scope.spelled(node)}' compares categories by order",
             f"list the values: {column.name} IN ({_first_values(column)})",
             node,
         )

@@ -161,7 +161,7 @@ def findings(numbers: Numbers) -> tuple[Claim, ...]:
             holds=abs(last.released.value - true.value) <= 0.05 and last.gain.low > 0,
         ),
         Claim(
-            "Without a bit neither adversary tells of any appliance more than chance.",
+            "With zero bits, neither adversary recognises any appliance better than chance.",
             holds=all(
                 abs(gain.value) < 1e-12
                 for bits, found in numbers.found.items()

@@ -116,7 +116,7 @@ def findings(numbers: Numbers) -> tuple[Claim, ...]:
             ),
         ),
         Claim(
-            "One person’s vote is told apart only where there are at most two voters.",
+            "One person’s vote can be revealed only if there are at most two voters.",
             holds=all(vote.one == (1 if vote.voters <= 2 else 0) for vote in votes),
         ),
         Claim(

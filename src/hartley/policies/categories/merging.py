@@ -138,8 +138,8 @@ def read_distances(
     fine = matrix.shape == (n, n) and bool(np.isfinite(matrix).all()) and matrix.min() >= 0
     if not fine or not np.array_equal(matrix, matrix.T):
         raise OptionError(
-            "The distance does not give a number of 0 or more to every two categories, "
-            "the same both ways",
+            "The distance of some two categories is not a number of 0 or more, or differs by "
+            "direction",
             hint="pass a function of two categories, or a symmetric table",
         )
     return matrix
@@ -253,8 +253,8 @@ def finest_cut(
             below[place].append(codes[category])
     if any(secrets.size(below[root]) < least for root in roots):
         raise OptionError(
-            "A root of the hierarchy leaves too few secrets possible for the bound",
-            hint="join the roots under one, which tells nothing, or allow more bits",
+            "A root of the hierarchy leaves too few secrets possible to meet the bound",
+            hint="join all roots under a single one, which reveals nothing, or allow more bits",
         )
     cut, open_places = [], list(roots)[::-1]
     while open_places:
@@ -317,14 +317,14 @@ class CategoryMerging:
         listed = [value for group in self.groups for value in group]
         if not listed or not all(self.groups) or len(set(listed)) < len(listed):
             raise OptionError(
-                f"The groups of column '{self.column}' do not hold every category once",
+                f"The groups of column '{self.column}' do not contain every category exactly once",
                 hint="give groups of at least one category, no category twice",
             )
         labels = tuple(self.labels) or _labels(self.groups)
         if len(set(labels)) < len(labels) or len(labels) != len(self.groups):
             raise OptionError(
-                f"The labels of column '{self.column}' do not name every group apart",
-                hint="give one label a group, no two alike",
+                f"The labels of column '{self.column}' do not give every group a different name",
+                hint="give every group a label of its own",
             )
         object.__setattr__(self, "labels", labels)
 
@@ -346,7 +346,7 @@ class CategoryMerging:
             return self._numbers[value]
         except (KeyError, TypeError):
             raise OptionError(
-                f"A category of column '{self.column}' belongs to no group",
+                f"A category of column '{self.column}' is in no group",
                 hint="design the merging with every category that can occur",
             ) from None
 

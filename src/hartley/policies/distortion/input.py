@@ -71,7 +71,7 @@ def check_values(values: Sequence[Any] | None, keys: int) -> tuple[Any, ...]:
     if len(listed) != keys:
         raise OptionError(
             f"There are {len(listed)} key values for {keys} columns of the joint distribution",
-            hint="give one value a column",
+            hint="give one value per column",
         )
     if len(set(map(repr, listed))) < keys:
         raise OptionError("A key value is named twice", hint="add up the columns of equal values")
@@ -134,12 +134,12 @@ def _checked(matrix: object, keys: int) -> Floats:
     if checked.shape[0] != keys:
         raise OptionError(
             f"The distortion has {checked.shape[0]} rows for {keys} key values",
-            hint="give one row a key value and one column a released value",
+            hint="give one row per key value and one column per released value",
         )
     if not np.isfinite(checked).all() or checked.min() < 0:
         raise OptionError(
-            "The distortion holds something that is negative or no number",
-            hint="every entry is a number of 0 or more",
+            "The distortion contains an entry that is negative or not a number",
+            hint="give a number of 0 or more in every entry",
         )
     if checked.max() > HUGE or 0 < checked.max() < TINY:
         raise OptionError(
@@ -192,9 +192,10 @@ def _numbers(values: Sequence[Any], name: str, names: Sequence[str]) -> list[Flo
         except (TypeError, ValueError):
             title = f"Column '{names[place]}'" if place < len(names) else "The key"
             raise ColumnError(
-                f"{title} holds something that is no number, which the {name} distortion needs",
-                hint="use zero_one, a hierarchy or a function; of missing values, leave out their "
-                "rows (--missing drop)",
+                f"{title} contains something that is not a number, but the {name} distortion "
+                "needs numbers",
+                hint="use zero_one, a hierarchy or a function; for missing values, leave out "
+                "their rows (--missing drop)",
             ) from None
         columns.append(numbers)
     return columns
@@ -207,7 +208,7 @@ def _hierarchy(paths: Mapping[Any, Any], values: Sequence[Any]) -> list[list[flo
     for place, value in enumerate(values):
         if value not in paths:
             raise OptionError(
-                f"The hierarchy lacks the key value number {place}",
+                f"The hierarchy lacks key value number {place}",
                 hint="give every key value its path, from the narrowest group to the widest",
             )
         path = paths[value]
@@ -216,7 +217,7 @@ def _hierarchy(paths: Mapping[Any, Any], values: Sequence[Any]) -> list[list[flo
     if len({len(line) for line in lines}) > 1:
         raise OptionError(
             "The paths of the hierarchy differ in length",
-            hint="give every key value as many levels, repeating one where need be",
+            hint="give every key value the same number of levels, repeating one where needed",
         )
     return [[_levels(one, other) for other in lines] for one in lines]
 
@@ -231,7 +232,7 @@ def _levels(one: tuple[Any, ...], other: tuple[Any, ...]) -> float:
 def _refuse_many(values: Sequence[Any]) -> None:
     if len(values) > MOST_VALUES:
         raise OptionError(
-            f"A distortion pair by pair for {len(values):,} key values would take for ever",
+            f"A distortion pair by pair for {len(values):,} key values would take too long",
             hint="give a matrix or a named distortion, or coarser key values",
         )
 

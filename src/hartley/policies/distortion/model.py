@@ -298,7 +298,8 @@ class PrivacyDistortion:
         """
         if sum(wish is not None for wish in (lam, distortion, risk)) != 1:
             raise OptionError(
-                "Give one of lam, distortion and risk", hint="for example solve(lam=1.5)"
+                "Exactly one of lam, distortion and risk is needed",
+                hint="for example solve(lam=1.5)",
             )
         if tolerance is None:
             tolerance = self._tolerance
@@ -342,7 +343,9 @@ class PrivacyDistortion:
             True
         """
         if not (isinstance(points, (int, np.integer)) and points >= 3):
-            raise OptionError(f"A curve of {points} points is none", hint="give 3 points or more")
+            raise OptionError(
+                f"A curve needs more points than {points}", hint="give 3 points or more"
+            )
         check_tolerance(tolerance)
         terms = CurveTerms(self.base, self.objective, self.largest_risk, self.reference)
         return self._trace(terms, points=points, tolerance=tolerance, progress=progress)

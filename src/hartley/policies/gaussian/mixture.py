@@ -30,8 +30,8 @@ def mutual_information_bound(
     """
     if not as_number(constant_distortion) > 0 or not as_number(information) >= 0:
         raise OptionError(
-            f"An information of {information} and a distortion of {constant_distortion} make no "
-            "bound",
+            f"There is no bound for an information of {information} and a distortion of "
+            f"{constant_distortion}",
             hint="give what the key tells, and the positive distortion of a constant release",
         )
     share = check_distortion(distortion) / constant_distortion

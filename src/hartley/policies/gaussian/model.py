@@ -153,13 +153,14 @@ def _covariance(matrix: object, side: str) -> Floats:
     if checked.ndim != 2 or checked.shape[0] != checked.shape[1] or checked.size == 0:
         raise OptionError(
             f"The covariance of the {side} is not a square matrix",
-            hint="give one row and one column a column of the table, or a number for one",
+            hint="give one row and one column per column of the table, or a number for a single "
+            "column",
         )
     variances = checked.diagonal()
     if variances.min() < 0:
         raise OptionError(
             f"The covariance of the {side} holds a negative variance",
-            hint="variances stand on the diagonal and are 0 or more",
+            hint="give variances of 0 or more on the diagonal",
         )
     if variances.max() == 0:
         raise OptionError(
@@ -174,7 +175,7 @@ def _covariance(matrix: object, side: str) -> Floats:
     if np.abs(checked - checked.T).max() > WRONG * variances.max():
         raise OptionError(
             f"The covariance of the {side} is not symmetric",
-            hint="the covariance of one and another is that of the other and the one",
+            hint="give the same covariance on both sides of the diagonal",
         )
     return (checked + checked.T) / 2
 
@@ -187,7 +188,7 @@ def finite_numbers(matrix: object, name: str) -> Floats:
         numbers = np.array(np.nan)
     if not np.isfinite(numbers).all() or np.abs(numbers).max(initial=0.0) > 1e150:
         raise OptionError(
-            f"The {name} holds something that is no number",
+            f"The {name} contains an entry that is not a number",
             hint="give finite numbers below 1e150",
         )
     return numbers
@@ -201,7 +202,7 @@ def _cross(cross: object, rows: int, columns: int) -> Floats:
         shape = " x ".join(map(str, checked.shape)) or "a single number"
         raise OptionError(
             f"The cross-covariance is {shape}, not {rows} x {columns}",
-            hint="give one row a confidential column and one column a key column",
+            hint="give one row per confidential column and one column per key column",
         )
     return checked
 
@@ -213,9 +214,9 @@ def _check_joint(joint: Floats, deviations: Floats) -> None:
     smallest = np.linalg.eigvalsh(joint[np.ix_(varies, varies)] / scale)[0]
     if smallest < -WRONG or joint[~varies].any():
         raise OptionError(
-            "The covariances belong to no distribution: some combination of the columns would "
-            "have a negative variance",
-            hint="take all of them from the same complete rows",
+            "No distribution has these covariances: some combination of the columns would have "
+            "a negative variance",
+            hint="compute all of them from the same complete rows",
         )
 
 

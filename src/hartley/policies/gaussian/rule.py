@@ -100,7 +100,7 @@ class GaussianRule:
         for what, given in (("means", centre.size), ("names", len(named) or size)):
             if given != size:
                 raise OptionError(
-                    f"There are {given} {what} for {size} key columns", hint="give one a column"
+                    f"There are {given} {what} for {size} key columns", hint="give one per column"
                 )
         bound = GaussianFrontier(model).bound(check_distortion(distortion), base=base)
         return cls(bound, centre, model.kept, *_parts(model, bound), tuple(named))
@@ -245,11 +245,11 @@ def _matrix(data: ArrayLike, columns: int) -> Floats:
     )
     if values.ndim > 2 or not fits:
         raise OptionError(
-            f"The keys are not rows of {columns} numbers", hint="give one column a key column"
+            f"The keys are not rows of {columns} numbers", hint="give one column per key column"
         )
     if not np.isfinite(values).all():
         raise OptionError(
-            "A key is missing or no finite number", hint="leave such records out first"
+            "A key is missing or not a finite number", hint="leave such records out first"
         )
     return values
 
@@ -266,12 +266,12 @@ def _read(table: Table, columns: list[str], keep: list[str]) -> tuple[Floats, An
     for name in columns:
         if not table.kind(name).numeric:
             raise ColumnError(
-                f"Column '{name}' of {table.name} holds no numbers, so it has no covariance",
+                f"Column '{name}' of {table.name} does not hold numbers, so it has no covariance",
                 hint="choose numeric columns; for categories use PrivacyDistortion and Pram",
             )
     found = run(table, table.expression.select(*named).to_pyarrow)
     if found.num_rows == 0:
-        raise TableError(f"{table.name} has no rows", hint="give a table that has some")
+        raise TableError(f"{table.name} has no rows", hint="give a table that has rows")
     values = np.empty((found.num_rows, len(columns)))
     for place, name in enumerate(columns):
         column = found.column(place)
@@ -279,7 +279,7 @@ def _read(table: Table, columns: list[str], keep: list[str]) -> tuple[Floats, An
             values[:, place] = column.cast(pa.float64(), safe=False).to_numpy()
         if column.null_count or not np.isfinite(values[:, place]).all():
             raise ColumnError(
-                f"Column '{name}' of {table.name} has missing values or numbers without end",
+                f"Column '{name}' of {table.name} has missing or infinite values",
                 hint="leave out these records first",
             )
     return values, found

@@ -69,7 +69,7 @@ class LinePolicy:
         if self.reach <= 0:
             raise OptionError(
                 f"The error {self.reach} is not positive",
-                hint="a policy that moves nothing hides nothing",
+                hint="give a positive error; a policy that moves nothing hides nothing",
             )
         missing = [n for n in (self.column, *self.hypothesis.line.names) if n not in self.box.sides]
         if missing:

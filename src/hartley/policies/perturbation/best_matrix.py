@@ -157,7 +157,7 @@ def solve_live(
     )
     if found.status != 0:
         raise EngineError(
-            f"The linear programme was not solved (status {found.status})",
+            f"The linear program was not solved (status {found.status})",
             hint="allow a little more distortion, or fewer values",
         )
     rule = np.zeros(costs.shape)

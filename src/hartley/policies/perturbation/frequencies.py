@@ -158,7 +158,7 @@ def estimate_from_counts(
         )
     rows = int(observed.sum())
     if rows < 1:
-        raise OptionError("There is no row to estimate from", hint="pass a table with rows")
+        raise OptionError("There are no rows to estimate from", hint="pass a table with rows")
     _refuse_impossible(observed, rules)
     masked = observed / rows
     inverses = [left_inverse(rule) for rule in rules]
@@ -217,7 +217,7 @@ def left_inverse(pram: Pram) -> Floats:
             f"The matrix is singular: it has the rank {rank} for {len(rule)} values, so that "
             f"{'no frequency' if not alone else f'the frequencies of only {alone} values'} can be "
             "estimated",
-            hint="values with equal rows can be told apart by no release; merge them, or ask "
+            hint="no release can tell values with equal rows apart; merge them, or ask "
             "hartley.estimable(rule) which ones can be estimated",
         )
     square = rule.shape[0] == rule.shape[1]

@@ -173,7 +173,7 @@ def pram_leakage(
             raise OptionError(
                 f"The joint distribution has {read.matrix.shape[1]} columns for "
                 f"{len(pram.values)} values",
-                hint="give one column a value of the matrix",
+                hint="give one column per value of the matrix",
             )
         confidential = _confidential(read, matrix.doubles)
     return PramLeakage(

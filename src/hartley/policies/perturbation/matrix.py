@@ -133,7 +133,7 @@ def _rows(matrix: object) -> list[list[Any]]:
         rows = []
     if not rows or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
         raise OptionError(
-            "The matrix is not rows of probabilities, each as long as the others",
+            "The matrix is not a list of rows of probabilities, all of the same length",
             hint='write one row a value: [["0.9", "0.1"], ["0.2", "0.8"]]',
         )
     return rows
@@ -146,7 +146,9 @@ def _text(entry: object) -> object:
 def _of_doubles(matrix: NDArray[np.float64]) -> ExactMatrix:
     """Round doubles to decimals of 15 digits, so that every row adds up to 1 exactly."""
     if matrix.ndim != 2 or matrix.size == 0:
-        raise OptionError("The matrix is not a table of probabilities", hint="give one row a value")
+        raise OptionError(
+            "The matrix is not a table of probabilities", hint="give one row per value"
+        )
     _refuse_wide(matrix.shape)
     sums = matrix.sum(axis=1)
     wrong = ~(np.isfinite(matrix).all(axis=1) & (matrix >= 0).all(axis=1))
@@ -164,7 +166,7 @@ def _check_row(row: Sequence[Any], total: Fraction | float, number: int, slack: 
     """Refuse a row that is no probability distribution, and say why."""
     wrong = None
     if any(isinstance(entry, float) and not math.isfinite(entry) for entry in row):
-        wrong = "holds something that is no number", "write probabilities from 0 to 1"
+        wrong = "contains an entry that is not a number", "write probabilities from 0 to 1"
     elif any(entry < 0 for entry in row):
         wrong = "holds a negative probability", "write probabilities from 0 to 1"
     elif not any(row):
@@ -218,7 +220,7 @@ def retaining(probability: object, values: int) -> ExactMatrix:
     _refuse_wide((values,))
     if values < 2:
         raise OptionError(
-            "There is one value only, so nothing can be perturbed",
+            "There is only one value, so nothing can be perturbed",
             hint="choose a column with several values",
         )
     other = (1 - probability_kept) / (values - 1)

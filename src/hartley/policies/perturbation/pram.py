@@ -99,7 +99,7 @@ class Pram(ColumnPolicy):
             if listed is not None and len(listed) != size:
                 raise OptionError(
                     f"The matrix has {size} {what} for {len(listed)} values",
-                    hint="give one row a value and one column a released value",
+                    hint="give one row per value and one column per released value",
                 )
         if values is None:
             values = range(exact.shape[0])
@@ -184,7 +184,7 @@ class Pram(ColumnPolicy):
         """The column, or the first of several."""
         if not self.columns:
             raise OptionError(
-                "The rule is for no column yet", hint='write Pram(..., column="job") or .on("job")'
+                "The rule has no column yet", hint='write Pram(..., column="job") or .on("job")'
             )
         return self.columns[0]
 
@@ -281,11 +281,14 @@ class Pram(ColumnPolicy):
             raise OptionError("The codes are not one column of whole numbers", hint="pass places")
         if places.size and not 0 <= int(places.min()) <= int(places.max()) < len(self.values):
             raise OptionError(
-                f"A code is none of the {len(self.values):,} places of a value",
+                f"A code is outside the {len(self.values):,} positions of the value list",
                 hint="count from 0, in the order of the values",
             )
         if isinstance(first, bool) or not isinstance(first, int) or not 0 <= first < 2**60:
-            raise OptionError("The first row has no whole number of 0 or more", hint="count from 0")
+            raise OptionError(
+                "The number of the first row is not a whole number of 0 or more",
+                hint="count from 0",
+            )
         key = keystream_key(seed, self._told)
         return draw_rows(places.astype(np.int32), key, first, *self.tables)
 
@@ -312,7 +315,7 @@ def keystream_key(seed: Seed, rule: str) -> NDArray[np.uint32]:
         seed = fresh_seed()
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer, bytes)) or seed == b"":
         raise OptionError(
-            "The seed is no whole number and no bytes", hint="write for example seed=7"
+            "The seed is neither a whole number nor bytes", hint="write for example seed=7"
         )
     told = ["bytes", seed.hex()] if isinstance(seed, bytes) else ["number", f"{seed:x}"]
     text = json.dumps(["hartley pram 2", *told, rule])
@@ -332,11 +335,12 @@ def read_frequencies(frequencies: ArrayLike, size: int) -> NDArray[np.float64]:
         read = np.empty(0)
     if read.shape != (size,):
         raise OptionError(
-            f"The frequencies are not {size} numbers, one a value", hint="give one for every value"
+            f"The frequencies are not {size} numbers, one per value",
+            hint="give one for every value",
         )
     if not np.isfinite(read).all() or read.min() < 0 or read.max() == 0:
         raise OptionError(
-            "The frequencies hold something negative, or nothing at all",
+            "The frequencies are all zero, or one is negative",
             hint="give counts or shares of 0 or more",
         )
     scaled = read / read.max()  # so that the sum of large numbers is one too

@@ -33,7 +33,7 @@ def as_list(values: object) -> Sequence[Value] | None:
         return values
     if isinstance(values, Sequence):
         return [value.item() if isinstance(value, np.generic) else value for value in values]
-    raise OptionError("The values of the matrix are no list", hint="list them, one a row")
+    raise OptionError("The values of the matrix are not a list", hint="list them, one per row")
 
 
 def check_values(values: Sequence[Value], columns: int) -> tuple[Value, ...]:
@@ -55,9 +55,9 @@ def check_values(values: Sequence[Value], columns: int) -> tuple[Value, ...]:
                 "first",
             )
         if any(isinstance(part, float) and not math.isfinite(part) for part in parts):
-            raise OptionError("A value of the matrix is no finite number", hint="leave it out")
+            raise OptionError("A value of the matrix is not a finite number", hint="leave it out")
     if len(set(listed)) < len(listed):
-        raise OptionError("A value stands twice beside the matrix", hint="name every value once")
+        raise OptionError("A value of the matrix is named twice", hint="name every value once")
     return listed
 
 
@@ -100,7 +100,7 @@ def _read(item: object, field: str) -> Value:
         (number,) = [float(item[key]) for key in item if key == "number"]
     except (TypeError, ValueError):
         raise OptionError(
-            f"The field '{field}' holds a value of an unknown form",
+            f"The field '{field}' has a value of an unknown form",
             hint='write text, whole numbers, {number = "0.5"} or {missing = true}',
         ) from None
     return number
@@ -180,6 +180,6 @@ def _typed(parts: Sequence[Value], kind: Any, column: str) -> Any:  # noqa: ANN4
         return pa.array(parts, type=kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         raise ColumnError(
-            f"Column '{column}' holds values of another kind than the matrix is for",
-            hint="write the values beside the matrix as the column holds them: text, numbers",
+            f"Column '{column}' holds values of a different kind from those of the matrix",
+            hint="write the values of the matrix as the column holds them, as text or numbers",
         ) from None

@@ -234,7 +234,7 @@ def _undominated(begun: list[Beginning]) -> list[Beginning]:
 
 def _too_many() -> OptionError:
     return OptionError(
-        "Too many levels come into question for the least mean error",
+        "There are too many combinations of levels to search for the least mean error",
         hint="use objective='largest', fewer bits or fewer columns",
     )
 
@@ -417,7 +417,7 @@ def allocate_bits(
     """
     wanted = weights or {}
     if not columns:
-        raise OptionError("There is no column to share bits among", hint="name at least one")
+        raise OptionError("There are no columns to share the bits among", hint="name at least one")
     for name in wanted:
         if name not in columns:
             raise ColumnError(

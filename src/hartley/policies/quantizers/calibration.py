@@ -29,7 +29,8 @@ def levels_for_error(length: Fraction, error: object) -> int:
     wanted = parse_number(error, name="the error")
     if wanted <= 0:
         raise OptionError(
-            f"The error {error} is not positive", hint="a release within an error of 0 is the truth"
+            f"The error {error} is not positive",
+            hint="give a positive error; a release with an error of 0 is the truth",
         )
     return max(1, math.ceil(length / (2 * wanted)))
 
@@ -50,7 +51,7 @@ def levels_for_bits(
     if not 0 <= sensitivity <= length:
         raise OptionError(
             f"The sensitivity {sensitivity} is not between 0 and the length {length} of the range",
-            hint="it is how far one person's data can move the query",
+            hint="give how far one person's data can move the query",
         )
     if sensitivity == 0:
         raise OptionError(

@@ -60,7 +60,7 @@ class QueryRange:
         sides = {name: box[name] for name in expression.names}
         if not sides:
             raise OptionError(
-                "The query names no variable", hint=f"the box has {', '.join(box.names)}"
+                "The query does not name a variable", hint=f"the box has {', '.join(box.names)}"
             )
         check_defined(expression, box)
         nodes, times = expression.nodes(), dict[int, int]()
@@ -98,7 +98,7 @@ def _highest(expression: Expression, sides: Mapping[str, Interval]) -> Fraction:
     (bounded, highest), _, _ = waiting[0]
     if not bounded:
         raise OptionError(
-            "No bound on the query was found", hint="write it so that each variable occurs once"
+            "No bounds on the query were found", hint="write it so that each variable occurs once"
         )
     return -highest
 

@@ -189,7 +189,7 @@ def _checked(numbers: NDArray[Any]) -> NDArray[Any]:
         raise OptionError("The values are not one column of numbers", hint="pass a list of numbers")
     if not 0 < numbers.size <= MOST_VALUES:
         raise OptionError(
-            "There is no value to place in a cell, or too many", hint="pass at least one"
+            "There are no values to place in cells, or too many", hint="pass at least one"
         )
     if kind == "f":
         numbers = numbers.astype(np.float64, copy=False)
@@ -210,7 +210,7 @@ def _checked_weights(weights: Sequence[int] | NDArray[np.int64], size: int) -> N
     counts = np.asarray(weights)
     if counts.shape != (size,) or counts.dtype.kind not in "iu" or counts.min() < 1:
         raise OptionError(
-            "The weights are not one positive whole number for every value",
+            "The weights are not positive whole numbers, one per value",
             hint="say how many records have each value",
         )
     if int(counts.max()) * size >= 2**62 and sum(counts.tolist()) >= 2**62:
@@ -269,7 +269,7 @@ class CutQuantizer(Quantizer):
             )
         if any(not edges[k] <= spans[k].low <= spans[k].high <= edges[k + 1] for k in range(cells)):
             raise OptionError(
-                "What is said to lie in a cell does not lie between its edges",
+                "A span lies outside the edges of its cell",
                 hint="give the spans in the order of the cells",
             )
         object.__setattr__(self, "edges", edges)
@@ -490,7 +490,7 @@ def _over_box(
     levels = max(1, math.ceil((high - low) / width))
     if levels > (MOST_LEVELS if objective == "maximin" else MOST_LEVELS // 20):
         raise OptionError(
-            f"So small an error takes {levels:,} cells",
+            f"So small an error needs {levels:,} cells",
             hint="allow a larger error; UniformQuantizer.for_error lists no edges",
         )
     if objective == "maximin" or levels == 1:

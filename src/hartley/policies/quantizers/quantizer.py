@@ -112,7 +112,7 @@ class UniformQuantizer(Quantizer):
         levels = parse_number(self.levels, name="the number of levels")
         if levels.denominator != 1 or levels < 1:
             raise OptionError(
-                f"A quantizer of {self.levels} levels does not exist",
+                f"A quantizer cannot have {self.levels} levels",
                 hint="give a whole number of 1 or more",
             )
         if self.rule not in ("corrected", "printed"):

@@ -81,5 +81,5 @@ def _refuse_parts(text: str) -> None:
             called = "total" if node.func.id == "sum" else node.func.id
             raise OptionError(
                 f"The query '{one_line(text)}' uses the {called} of a column as a part",
-                hint=f"ask for {called}(COLUMN) alone, and reckon with what is released",
+                hint=f"ask for {called}(COLUMN) alone, and compute with the released value",
             )

@@ -122,7 +122,7 @@ def _refuse_lacking(column: str, lacking: Sequence[Any], table: Table | None) ->
         place = f"Row {row:,} of {table.name}, column '{column}',"
     more = f", the first of {len(lacking):,} such values" if len(lacking) > 1 else ""
     raise ColumnError(
-        f"{place} holds a value that its hierarchy lacks{more}",
+        f"{place} has a value that its hierarchy lacks{more}",
         hint="give every value its groups, a missing one too (None, or an empty field of a file)",
     )
 
@@ -145,7 +145,7 @@ def _refuse_contradictions(
             raise ColumnError(
                 f"{what} gives {places(number)} {_groups(len(path) - 1)}"
                 + (f", and {places(at[0])} {_groups(depth - 1)}" if len(path) != depth else ""),
-                hint="give every value as many groups as all others, one at least",
+                hint="give every value the same number of groups, at least one",
             )
     for level in range(depth - 1):
         above: dict[Any, tuple[Any, int]] = {}
@@ -156,7 +156,7 @@ def _refuse_contradictions(
                 raise ColumnError(
                     f"{what} contradicts itself: {places(first, number)} put {one} into two groups "
                     f"of level {level + 1}",
-                    hint="let every value, and every group, lie in one group of the next level",
+                    hint="put every value, and every group, into one group of the next level",
                 )
     _refuse_circles(paths, what, places, at)
 
@@ -236,8 +236,8 @@ def read_hierarchy(
         values = texts.cast(kind).to_pylist()
     except pa.ArrowException:
         raise OptionError(
-            f"Line {_first_unreadable(lines, kind)} of the hierarchy {path} begins with no value "
-            f"of column '{column}', which holds {kind}",
+            f"Line {_first_unreadable(lines, kind)} of the hierarchy {path} does not begin with "
+            f"a value of column '{column}', which holds {kind}",
             hint="write a value as the column holds it, then its groups",
         ) from None
     numbers = [number for number, _ in lines]

@@ -128,8 +128,8 @@ def univariate_microaggregation(
     records = read_records(table, k, column, keep)
     if len(records.columns) != 1:
         raise OptionError(
-            f"The univariate optimum is of one column, not of {len(records.columns)}",
-            hint="name one column, or take the method mdav",
+            f"The univariate optimum takes one column, not {len(records.columns)}",
+            hint="name one column, or use the method mdav",
         )
     return released_groups(
         "univariate",

@@ -26,7 +26,7 @@ LARGEST = 1e150
 ADVICE = {
     Kind.TEXT: "text, which has no averages",
     Kind.BOOLEAN: "yes and no, which have no averages",
-    Kind.TIME: "times, which are no plain numbers",
+    Kind.TIME: "times, which are not plain numbers",
     Kind.EMPTY: "no value at all",
 }
 
@@ -75,8 +75,8 @@ def read_records(
     """
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 2:
         raise OptionError(
-            f"The group size k = {k} is not an integer of at least 2",
-            hint="take 3 to 10, as statistics offices do; one record alone is no group",
+            f"The group size k = {k} is not a whole number of 2 or more",
+            hint="choose 3 to 10, as statistics offices do",
         )
     opened = open_table(table)
     kept = list(names_of(keep))
@@ -91,7 +91,7 @@ def read_records(
         raise OptionError(
             f"The group size k = {k:,} is larger than the "
             f"{counted(found.num_rows, 'row')} of {opened.name}",
-            hint="take a smaller k, or more records",
+            hint="choose a smaller k, or give more records",
         )
     numbers = [_numbers(found.column(i), name, opened.name) for i, name in enumerate(asked)]
     beside = rows_as_counted(found.select(kept))
@@ -100,7 +100,7 @@ def read_records(
 
 def _refuse_empty(table: Table, rows: int | None = None) -> None:
     if not (run(table, table.expression.count().to_pyarrow).as_py() if rows is None else rows):
-        raise TableError(f"{table.name} has no rows", hint="give a table that has some")
+        raise TableError(f"{table.name} has no rows", hint="give a table that has rows")
 
 
 def _check_columns(table: Table, asked: list[str], kept: list[str]) -> None:
@@ -144,7 +144,7 @@ def _numbers(column: Any, name: str, table: str) -> NDArray[np.float64]:  # noqa
         )
     if values.min() == values.max():
         raise ColumnError(
-            f"Column '{name}' of {table} holds one value only, so it groups nothing",
+            f"Column '{name}' of {table} has only one value, so it cannot group anything",
             hint="leave it out, or keep it as it is (keep=, --keep)",
         )
     return values

@@ -38,7 +38,7 @@ class Interval:
             )
         if self.high < self.low or (self.high == self.low and not self.is_closed):
             raise OptionError(
-                f"The interval {self} holds no number",
+                f"The interval {self} is empty",
                 hint="write the smaller end first, and close both ends of a single point",
             )
 
@@ -51,7 +51,7 @@ class Interval:
             low, high = ends
         except (TypeError, ValueError):
             raise OptionError(
-                "A range is not given by two ends", hint="write for example range = [100, 250]"
+                "A range is not given as two ends", hint="write for example range = [100, 250]"
             ) from None
         return cls(low, high)
 
@@ -153,7 +153,7 @@ class Box:
     def __post_init__(self) -> None:
         sides = {name: Interval.of(ends) for name, ends in self.sides.items()}
         if not sides:
-            raise OptionError("A box has no side", hint="give every variable a range")
+            raise OptionError("A box has no sides", hint="give every variable a range")
         object.__setattr__(self, "sides", sides)
 
     @classmethod
@@ -165,7 +165,7 @@ class Box:
             ['x1', 'x2', 'x3']
         """
         if size < 1:
-            raise OptionError(f"A box of {size} sides does not exist", hint="ask for at least one")
+            raise OptionError(f"A box cannot have {size} sides", hint="ask for at least one")
         side = Interval.of((low, high))
         return cls({f"{name}{i}": side for i in range(1, size + 1)})
 

@@ -61,7 +61,7 @@ class CutBox:
             )
         if self.box.volume == 0:
             raise OptionError(
-                f"A side of the box {self.box} has no length",
+                f"A side of the box {self.box} has zero length",
                 hint="leave out variables whose value is known",
             )
         object.__setattr__(self, "edges", edges)
@@ -72,7 +72,7 @@ class CutBox:
             raise OptionError(
                 f"The edges from {edges[0]} to {edges[-1]} do not cover the range of the query "
                 f"'{shown(self.query)}'",
-                hint=f"it reaches {float(attained.low):.6g} and {float(attained.high):.6g}",
+                hint=f"the query reaches {float(attained.low):.6g} and {float(attained.high):.6g}",
             )
 
     @property
@@ -178,6 +178,6 @@ class CutBox:
     def summary(self) -> Any:  # noqa: ANN401 - never returns
         """Refuse measures that count the values of the secret."""
         raise UndefinedMeasure(
-            "This measure counts the values of the secret, and a box holds uncountably many",
+            "This measure counts the values of the secret, but a box has uncountably many",
             hint="use a measure of volumes, such as nonstochastic_leakage",
         )

@@ -303,14 +303,15 @@ class _Reader:
         if name in FUNCTIONS[:4] and len(arguments) == 1:
             return Expression(name, (arguments[0],))
         raise OptionError(
-            f"The query '{one_line(self._text)}' uses {one_line(name)} in a way that is not known",
-            hint="known are abs, exp, log and sqrt of one, and min, max, mean and sum of several",
+            f"The query '{one_line(self._text)}' uses {one_line(name)} in an unsupported way",
+            hint="use abs, exp, log and sqrt of one value, and min, max, mean and sum of several",
         )
 
     def _refused(self, node: ast.expr) -> OptionError:
         place = ast.get_source_segment(self._text.strip(), node) or "something"
         return OptionError(
-            f"The query '{one_line(self._text)}' holds '{one_line(place)}', which is not known",
+            f"The query '{one_line(self._text)}' contains '{one_line(place)}', which is not "
+            "supported",
             hint="use numbers, variables, + - * / **, abs, exp, log, sqrt, min, max, mean and sum",
         )
 
@@ -337,7 +338,7 @@ def _at(expression: Expression, values: Mapping[str, Fraction]) -> Fraction:
     if operation not in exact:
         raise OptionError(
             f"The query '{expression}' has no exact value",
-            hint="exp, log and sqrt are not rational",
+            hint="leave out exp, log and sqrt, whose values are not rational",
         )
     try:
         return exact[operation](*numbers)

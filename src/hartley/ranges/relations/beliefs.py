@@ -186,7 +186,7 @@ def ranks(values: Sequence[Any]) -> NDArray[np.int64]:
         order = sorted(range(len(values)), key=lambda place: values[place])
     except TypeError:
         raise OptionError(
-            "The confidential values do not compare, so they have no order",
+            "The confidential values cannot be compared, so they have no order",
             hint="measure equal_closeness or hierarchical_closeness instead",
         ) from None
     places = np.empty(len(values), np.int64)
@@ -200,6 +200,6 @@ def _groups(level: ArrayLike, size: int) -> NDArray[np.int64]:
     if groups.shape != (size,) or groups.dtype.kind not in "iu" or (size and groups.min() < 0):
         raise OptionError(
             f"A level of the hierarchy does not number the groups of {size} confidential values",
-            hint="give one whole number of 0 or more a value",
+            hint="give one whole number of 0 or more per value",
         )
     return groups.astype(np.int64)

@@ -67,8 +67,8 @@ def population_sizes(view: View, population: View) -> tuple[NDArray[np.int64], N
     if lacking:
         raise OptionError(
             f"{population.table.name} has fewer records than {view.table.name} in {lacking:,} of "
-            f"{int(in_table.sum()):,} classes of equal keys, so it is no population of it",
-            hint="name a table that holds everybody, with its keys written in the same way",
+            f"{int(in_table.sum()):,} classes of equal keys, so it cannot be the population",
+            hint="name a table of everybody, with the keys written in the same way",
         )
     return sizes[in_table], held[in_table]
 

@@ -37,7 +37,7 @@ class Channel:
         if np.abs(checked.sum(axis=1) - 1).max() > TOLERANCE:
             raise OptionError(
                 "A row of the channel does not add up to 1",
-                hint="give one row a secret, holding the probabilities of the released values",
+                hint="give one row per secret, with the probabilities of the released values",
             )
         return cls(checked)
 
@@ -128,7 +128,7 @@ def _probabilities(matrix: ArrayLike, name: str) -> NDArray[np.float64]:
         )
     if not np.isfinite(checked).all() or checked.min() < 0:
         raise OptionError(
-            f"The {name} holds something that is no probability",
-            hint="every entry is a number of 0 or more",
+            f"The {name} contains an entry that is not a probability",
+            hint="give a number of 0 or more in every entry",
         )
     return checked

@@ -225,7 +225,8 @@ def _smallest(vectors: Iterable[Counts]) -> frozenset[Counts]:
 def _limited(known: frozenset[K]) -> frozenset[K]:
     if len(known) > MOST_SETS:
         raise OptionError(
-            f"An observer of this system could know more than {MOST_SETS:,} different things",
-            hint="look at fewer steps, or merge states",
+            f"An observer of this system could have more than {MOST_SETS:,} different states of "
+            "knowledge",
+            hint="take fewer steps, or merge states",
         )
     return known

@@ -42,7 +42,7 @@ def are_unrelated(
         False
     """
     if len(variables) < 2:
-        raise OptionError("Unrelatedness takes at least two variables", hint="name two or more")
+        raise OptionError("Unrelatedness needs at least two variables", hint="name two or more")
     wanted = [*variables, *([] if given is None else [given])]
     codes = _codes(table, wanted, bins, missing)
     condition = codes.pop() if given is not None else np.zeros_like(codes[0])
@@ -69,7 +69,7 @@ def is_markov_chain(
     """
     if len(variables) < 3:
         raise OptionError(
-            "A Markov chain takes at least three variables", hint="name three or more"
+            "A Markov chain needs at least three variables", hint="name three or more"
         )
     codes = _codes(table, variables, bins, missing)
     return all(

@@ -113,7 +113,9 @@ class Relation(CountedRange):
         secret_columns = [] if isinstance(secret, RowType) else _column_list(secret, "secret")
         released_columns = _column_list(released, "released")
         if not isinstance(bins or {}, Mapping):
-            raise OptionError("The bins are no table of steps", hint='write bins={"age": 10}')
+            raise OptionError(
+                "The bins are not a mapping from columns to steps", hint='write bins={"age": 10}'
+            )
         steps = {name: parse_step(step, column=name) for name, step in (bins or {}).items()}
         for name in steps:
             if name not in (*secret_columns, *released_columns):
@@ -150,7 +152,7 @@ class Relation(CountedRange):
             secret, released = zip(*pairs, strict=True)
         except (TypeError, ValueError):
             raise TableError(
-                "The list of pairs is empty or holds something that is no pair",
+                "The list of pairs is empty or contains something that is not a pair",
                 hint="pass pairs (secret, released), at least one",
             ) from None
         try:
@@ -316,7 +318,8 @@ class Relation(CountedRange):
             return self.swap().conditional_range(released=given["secret"])
         if given.keys() != {"released"}:
             raise OptionError(
-                "A conditional range is given one side", hint="write released=... or secret=..."
+                "A conditional range needs exactly one side",
+                hint="write released=... or secret=...",
             )
         code = self.released_values.code(given["released"])
         return self.secret_values.take(self.pairs().secrets_of(code))
@@ -343,7 +346,7 @@ def _column_list(columns: str | Sequence[str], side: str) -> list[str]:
     names = [columns] if isinstance(columns, str) else columns
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
         raise OptionError(
-            f"The {side} side is not given by names of columns",
+            f"The {side} side is not a list of column names",
             hint="pass a name or a list of names, or hartley.ROW as the secret",
         )
     names = list(names)

@@ -58,7 +58,7 @@ class Column:
             _check_range(self)
         if self.unit is not None and (not isinstance(self.unit, str) or self.values is not None):
             raise wrong_column(
-                self.name, "has a unit that is no text", "give units to numbers, such as 'cm'"
+                self.name, "has a unit that is not text", "give units to numbers, such as 'cm'"
             )
 
     @property
@@ -164,7 +164,9 @@ def _check_values(column: Column) -> None:
     if column.other and isinstance(values[0], bool) and len(values) == 2:
         raise wrong_column(column.name, "leaves nothing for 'other'", "leave out other = true")
     if any(isinstance(value, str) and not is_text(f"-{value}") for value in values):
-        raise wrong_column(column.name, "lists what is no text", "write the values in Unicode")
+        raise wrong_column(
+            column.name, "lists a value that is not Unicode text", "write the values in Unicode"
+        )
     if any(isinstance(value, int) and abs(value) > LARGEST_INTEGER for value in values):
         raise wrong_column(
             column.name, "lists a number that is too large", "write the values as text"
@@ -199,6 +201,6 @@ def _check_range(column: Column) -> None:
         )
     if column.date and any(number.denominator != 1 for number in (low, step)):
         raise wrong_column(
-            column.name, "has a step that is no whole number of days", "write step = 1"
+            column.name, "has a step that is not a whole number of days", "write step = 1"
         )
     column.coding.cells()  # refuses points that no engine could tell apart exactly

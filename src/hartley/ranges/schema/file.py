@@ -89,7 +89,7 @@ def _column_fields(name: str, section: Mapping[str, Any]) -> dict[str, Any]:
     if "values" in section:
         if not isinstance(section["values"], (list, tuple)):
             raise OptionError(
-                f"Column '{name}' of the schema has values that are no list",
+                f"Column '{name}' of the schema has values that are not a list",
                 hint='write for example values = ["F", "M"]',
             )
         fields["values"] = tuple(section["values"])
@@ -154,8 +154,8 @@ def _check_keys(section: Mapping[str, Any], known: tuple[str, ...], where: str) 
     for key, value in section.items():
         if key not in known:
             close = difflib.get_close_matches(str(key), known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
-            raise OptionError(f"{where} has a setting '{key}' that is unknown", hint=hint)
+            hint = f"did you mean {close[0]}?" if close else f"choose from {', '.join(known)}"
+            raise OptionError(f"{where} has an unknown setting '{key}'", hint=hint)
         if key in FLAGS and not isinstance(value, bool):
             raise OptionError(
                 f"{where} has a setting '{key}' that is not true or false",

@@ -81,8 +81,8 @@ class Schema:
         lines = [f"{self.name}: {_person(self)}; {_rows(self)}."]
         bits = decimal_text(self.default_bits)
         lines.append(
-            f"A person's secret record holds {self.record_bits:.1f} bits; a question that names no "
-            f"wish costs {bits} bit{'' if bits == '1' else 's'}."
+            f"A person's secret record holds {self.record_bits:.1f} bits; a question without an "
+            f"error or bits costs {bits} bit{'' if bits == '1' else 's'}."
         )
         if self.population is not None:
             lines.append(f"It shares the budget of the population '{self.population}'.")
@@ -122,8 +122,8 @@ class Schema:
         if self.draft:
             raise InputError(
                 f"The schema of '{self.name}' is a draft that was made from the data",
-                hint="check every range and value, for they become public; then remove the line "
-                "draft = true",
+                hint="check every range and value, because they become public; then remove the "
+                "line draft = true",
             )
         refuse_row_level(self)
 
@@ -134,7 +134,7 @@ def refuse_row_level(schema: Schema) -> None:
     if schema.rows == "private" and schema.unit is None and public:
         raise wrong_column(
             public[0],
-            "is public while the number of rows is private, so it would tell who is there",
+            "is public while the number of rows is private, so it would show who is in the table",
             "make it open or private, or name the unit whose property it is",
         )
 
@@ -157,8 +157,8 @@ def _person(schema: Schema) -> str:
 
 def _rows(schema: Schema) -> str:
     if schema.rows == "public":
-        return "how many rows there are is public"
-    return f"who is in it is a secret, and how many rows there are (up to {schema.max_rows:,})"
+        return "the number of rows is public"
+    return f"it is secret who is in it and how many rows there are (up to {schema.max_rows:,})"
 
 
 def _paid(column: Column, schema: Schema) -> str:
@@ -204,22 +204,22 @@ def _check_promises(schema: Schema) -> None:
         ),
         (
             schema.rows == "private" and schema.max_rows is None,
-            "has private rows and no max_rows",
-            "write max_rows = ..., the most rows that there can ever be",
+            "has private rows but no max_rows",
+            "write max_rows = ..., the largest number of rows that the table can ever have",
         ),
         (
             schema.unit is not None and not is_text(schema.unit),
-            "has a unit that is no name of a column",
+            "has a unit that is not the name of a column",
             'write unit = "...", the column that names the person',
         ),
         (
             schema.rows_per_unit > 1 and schema.unit is None,
-            "allows several rows a unit and names no unit",
+            "allows several rows per unit but names no unit",
             'write unit = "...", the column that names the person',
         ),
         (
             schema.population is not None and not _is_name(schema.population),
-            "has a population that is no name",
+            "has a population that is not a name",
             f'write population = "...", 1 to {LONGEST_POPULATION} printable characters',
         ),
         (schema.default_bits < 0, "has negative default_bits", "write for example 1"),

@@ -278,8 +278,8 @@ class Statements:
 
 def _no_table() -> InputError:
     return InputError(
-        "No table fits all that was told",
-        hint="the ledger or the schema is not that of the table that was asked",
+        "No table fits all the answers",
+        hint="use the ledger and the schema of the table that was asked",
     )
 
 

@@ -35,7 +35,7 @@ def plot_anonymized(release: AnonymizedTable) -> Any:  # noqa: ANN401 - a matplo
     """Draw the sizes of the released classes beside what every key loses."""
     losses = [(key, float(loss)) for key, loss in zip(release.keys, release.losses, strict=True)]
     bands = check_release(release).sizes
-    return plot_release(bands, losses, lost="of what it could tell")
+    return plot_release(bands, losses, lost="of what it could reveal")
 
 
 def render_anonymity(report: AnonymityReport) -> str:

@@ -30,7 +30,7 @@ def as_finding(result: object) -> Finding:
     parts = ("headline", "sentences", "number", "chart", "to_dict")
     if isinstance(result, type) or not all(hasattr(result, part) for part in parts):
         raise OptionError(
-            f"A {type(result).__name__} is no result that can be drawn or shown on a page",
+            f"A {type(result).__name__} cannot be drawn or shown on a page",
             hint="pass what an audit, a design, a tradeoff, a release of records or an attack "
             "returned",
         )

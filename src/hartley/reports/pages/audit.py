@@ -80,7 +80,7 @@ def _draw_curve(axes: Any, report: AuditReport) -> None:  # noqa: ANN401 - untyp
             solid_capstyle="round",
         )
     axes.set_xlabel(f"largest distortion of {report.sweep_column} {_steps(report.sweep)}")
-    axes.set_ylabel(f"what the release tells ({report.unit})")
+    axes.set_ylabel(f"what the release reveals ({report.unit})")
     axes.set_ylim(bottom=-0.02 * total, top=1.12 * total)
     axes.set_xlim(0, max(points[-1].distortion, 1e-9) * 1.03)
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=8.5)

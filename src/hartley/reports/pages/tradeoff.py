@@ -154,9 +154,9 @@ def print_tradeoff(found: Tradeoff, console: Console) -> None:
 # --- the page -------------------------------------------------------------------------------------
 
 READING = {
-    "query": "Further right is less useful. Above: what the release tells about all data together, "
-    "as the papers' privacy P and in bits. Below: what it tells about one person, and how far off "
-    "whoever reconstructs all data remains.",
+    "query": "Further right is less useful. Above: what the release tells about all data "
+    "together, as the papers' privacy P and in bits. Below: what it tells about one "
+    "person, and how far off an adversary stays who reconstructs all data.",
     "record": "Further right is less private: a record may be released in more ways. Further down "
     "is more useful.",
     "hypothesis": "Further right is less useful. Higher on the left, and lower on the right, is "
@@ -295,7 +295,7 @@ def _draw_query(figure: Any, points: Sequence[QueryPoint]) -> None:  # noqa: ANN
             ("dmin", [f.smallest_error for f in equal], RED, "-"),
             ("at least, by Theorem II.2", [f.smallest_error_bound for f in equal], RED, ":"),
         ],
-        "error of who reconstructs all data",
+        "error of an adversary who reconstructs all data",
     )
     for axes in (person, adversary):
         axes.set_xlabel("largest error of the release (Q = 1/error)")

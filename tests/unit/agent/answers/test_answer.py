@@ -174,7 +174,7 @@ def test_an_error_that_is_no_number_is_refused():
     for wrong in (-1, "x", float("nan"), None):
         with pytest.raises(OptionError):
             steps_for_error(selection, wrong)
-    with pytest.raises(Refused, match="finer than roots"):
+    with pytest.raises(Refused, match="smaller than the rounding"):
         steps_for_error(asked("SELECT STDDEV(age) FROM people"), 0)
 
 

@@ -18,7 +18,7 @@ def test_raising_the_budget_shows_the_new_promise(ledger, q):
 
 def test_a_budget_is_never_lowered_below_what_is_spent_or_allotted(ledger, q):
     ledger.reserve("people", None, q(1), lambda _: 9)
-    with pytest.raises(OptionError, match="more than the budget"):
+    with pytest.raises(OptionError, match="exceed the budget"):
         ledger.record("people", "budget", {"bits": 3})
     ledger.record("people", "allowance", {"analyst": "ann", "bits": 5})
     with pytest.raises(OptionError, match="allowances together"):

@@ -89,7 +89,7 @@ def test_a_head_of_another_ledger_is_reported(place, filled, head):
 
 @pytest.mark.parametrize("values", [(0, "ab"), (2**63, "ab"), ("1", "ab"), (1, b"ab"), (True, "a")])
 def test_a_head_that_is_none_is_not_made(values):
-    with pytest.raises(InputError, match="not one that a ledger has"):
+    with pytest.raises(InputError, match="not in the format that a ledger writes"):
         Head(*values)
 
 
@@ -232,9 +232,9 @@ def test_a_server_without_the_note_is_a_sentence(on_server, filled):
         filled(ledger)
         on_server.run(address, ("DELETE FROM hartley_head", ()))
         for act in (ledger.head, ledger.verify, lambda: ledger.state("people")):
-            with pytest.raises(EngineError, match="note where it ends is missing"):
+            with pytest.raises(EngineError, match="record of its last row is missing"):
                 act()
-    with pytest.raises(EngineError, match="note where it ends is missing"):
+    with pytest.raises(EngineError, match="record of its last row is missing"):
         open_ledger(address)
 
 
@@ -242,7 +242,7 @@ def test_a_server_without_the_note_is_a_sentence(on_server, filled):
 def test_a_ledger_that_no_agent_wrote_is_not_attacked(file, attack):
     found = command(attack_app, attack, file, "--dataset", "people")
     assert isinstance(found.exception, InputError)
-    assert "not one that an agent asked" in str(found.exception)
+    assert "No agent answered questions" in str(found.exception)
 
 
 def test_a_damaged_file_is_a_sentence(file):

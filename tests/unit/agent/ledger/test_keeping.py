@@ -224,7 +224,7 @@ def test_an_empty_ledger_of_format_1_becomes_an_empty_one(place):
         assert ledger.head() is None
 
 
-@pytest.mark.parametrize(("version", "match"), [(3, "newer than format 2"), (0, "unknown")])
+@pytest.mark.parametrize(("version", "match"), [(3, "reads formats up to 2"), (0, "unknown")])
 def test_an_unknown_format_is_refused_with_a_sentence(place, version, match):
     address = place.fresh()
     old_format.write(place, address, [], version=version)
@@ -254,7 +254,7 @@ def test_a_server_that_is_not_there_is_an_error_without_the_password(on_server, 
     assert "S3CRET" not in str(caught.value)
     with pytest.raises(OptionError, match="cannot be read"):
         open_ledger("postgresql://host/db?nonsense=1")
-    with pytest.raises(InputError, match="holds no ledger"):
+    with pytest.raises(InputError, match="contains no ledger"):
         open_ledger(on_server.fresh(), create=False)
 
 
@@ -375,7 +375,7 @@ def test_export_backup_and_restore_are_commands(file, tmp_path):
     refused = command("restore", tmp_path / "x.db", file)
     assert isinstance(refused.exception, OptionError)
     forced = command("restore", tmp_path / "x.db", file, "--force", "--text")
-    assert "1 rows were forgotten" in forced.stdout
+    assert "1 rows were lost" in forced.stdout
 
 
 def test_commands_do_not_create_what_they_look_at(tmp_path):

@@ -80,7 +80,7 @@ def test_what_reads_works_and_what_writes_is_refused(folder, tmp_path, log, mode
     assert found["rows"] == (3 if log == "none" else 4)  # also what only the log holds
     for act in ("new", "budget"):
         assert found[act].startswith("Refused: The ledger ")
-        assert "can only be read here" in found[act]
+        assert "is read-only here" in found[act]
         assert "; hint: " in found[act]
     assert "at most 4 of the 7 bits" in found["summary"]
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix == ".db"} == (
@@ -110,7 +110,7 @@ def test_repeats_need_no_key(folder, monkeypatch, lost):
     monkeypatch.setattr("hartley.agent.ledger.sqlite.os.access", lambda *_: False)
     with Agent(None, SCHEMA, ledger=folder / "l.db") as agent:
         assert agent.ask("SELECT COUNT(*) FROM people WHERE age > 40").value == 2
-        with pytest.raises(Refused, match="can only be read here"):
+        with pytest.raises(Refused, match="is read-only here"):
             agent.ask("SELECT COUNT(*) FROM people WHERE age > 50")
 
 
@@ -144,7 +144,7 @@ def test_no_copy_is_opened_unchecked_where_charges_are_possible(folder, monkeypa
 
 def test_what_others_write_meanwhile_is_seen(reading):
     path, ledger = reading
-    with pytest.raises(Refused, match="can only be read here"):
+    with pytest.raises(Refused, match="is read-only here"):
         ledger.record("people", "version", {"rows": 3})
     assert ledger.head().sequence == 3
     with open_ledger(path) as writer:
@@ -164,7 +164,7 @@ def test_an_older_format_is_not_migrated_where_nothing_can_be_written(reading, m
     with open_ledger(path) as writer, writer._store.pool.lend() as connection:
         connection.execute("UPDATE hartley_head SET format = 1")
     monkeypatch.setattr("hartley.agent.ledger.sqlite.os.access", lambda *_: False)
-    with pytest.raises(EngineError, match="older format and can only be read"):
+    with pytest.raises(EngineError, match="older format and is read-only"):
         open_ledger(path)
 
 
@@ -191,7 +191,7 @@ def test_a_server_that_only_follows_serves_what_is_known(on_server, about):
     with open_ledger(follows) as ledger:
         assert ledger.reserve("people", None, [{"q": 1}], lambda _: 2).answers == ("5",)
         assert ledger.verify().holds
-        with pytest.raises(Refused, match="can only be read here"):
+        with pytest.raises(Refused, match="is read-only here"):
             ledger.reserve("people", None, [{"q": 2}], lambda _: 2)
 
 

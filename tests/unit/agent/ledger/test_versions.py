@@ -55,9 +55,9 @@ def test_who_holds_old_data_or_an_old_schema_is_told_to_open_them_again(ledger, 
     good = {"version": state.version, "schema": state.schema_version}
     ledger.reserve("people", "ann", q(1), two, **good)
     for wrong in ({"version": "0" * 16}, {"schema": "0" * 16}):
-        with pytest.raises(Stale, match="meanwhile"):
+        with pytest.raises(Stale, match="in the meantime"):
             ledger.reserve("people", "ann", q(2), two, **{**good, **wrong})
-        with pytest.raises(Refused, match="meanwhile"):
+        with pytest.raises(Refused, match="in the meantime"):
             ledger.reserve("people", "ann", q(1), two, **{**good, **wrong})  # a repeat too
 
 

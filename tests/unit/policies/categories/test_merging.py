@@ -239,7 +239,7 @@ def test_labels_are_short_and_tell_groups_apart():
     merging = CategoryMerging("k", (tuple(range(9)), ("a", "b"), ("a, b",)))
     assert merging.labels == ("0, 1, 2 and 6 others", "a, b (2)", "a, b (3)")
     assert merging.label(8) == merging.labels[0]
-    with pytest.raises(OptionError, match="belongs to no group"):
+    with pytest.raises(OptionError, match="is in no group"):
         merging.label("z")
 
 

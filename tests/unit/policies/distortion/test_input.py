@@ -18,18 +18,18 @@ JOINT = np.array([[0.30, 0.10, 0.05], [0.10, 0.15, 0.30]])
         ([[0.5, 0.0], [0.5, 0.0]], "squared", "column 1 of the joint distribution is zero"),
         ([[0.0, 0.0], [0.5, 0.5]], "squared", "row 0 of the joint distribution is zero"),
         ([[0.5, 0.2], [0.1, 0.1]], "squared", "does not add up to 1"),
-        ([[0.5, -0.2], [0.4, 0.3]], "squared", "no probability"),
+        ([[0.5, -0.2], [0.4, 0.3]], "squared", "not a probability"),
         ([[0.5, 0.5]], "squared", "one value only, so there is nothing to tell"),
         ([[0.5], [0.5]], "squared", "one value only, so there is nothing to perturb"),
         (JOINT, [[0, 1, 1], [1, 0, 1]], "2 rows for 3 key values"),
-        (JOINT, -np.eye(3), "negative or no number"),
-        (JOINT, np.full((3, 3), np.nan), "negative or no number"),
+        (JOINT, -np.eye(3), "negative or not a number"),
+        (JOINT, np.full((3, 3), np.nan), "negative or not a number"),
         (JOINT, [["a"]], "not a matrix of numbers"),
         (JOINT, None, "not a matrix of numbers"),
         (JOINT, "cubic", "no distortion called cubic"),
         (JOINT, 1e200 * np.ones((3, 3)), "too small or too large"),
         (JOINT, 1e-320 * np.ones((3, 3)), "too small or too large"),
-        (JOINT, {0: ("a",), 1: ("a",)}, "lacks the key value number 2"),
+        (JOINT, {0: ("a",), 1: ("a",)}, "lacks key value number 2"),
         (JOINT, {0: ("a",), 1: ("a",), 2: ("a", "b")}, "differ in length"),
     ],
 )
@@ -57,8 +57,8 @@ def test_options_that_make_no_sense_are_refused(options, sentence):
 @pytest.mark.parametrize(
     ("wish", "sentence"),
     [
-        ({}, "Give one of"),
-        ({"lam": 1, "risk": 1}, "Give one of"),
+        ({}, "Exactly one of"),
+        ({"lam": 1, "risk": 1}, "Exactly one of"),
         ({"lam": 0}, "not a positive number"),
         ({"lam": math.inf}, "not a positive number"),
         ({"lam": "much"}, "not a positive number"),
@@ -88,12 +88,16 @@ def test_a_distortion_below_the_most_faithful_names_what_can_be_reached():
 @pytest.mark.parametrize(
     ("options", "error", "sentence"),
     [
-        ({"confidential": "sick", "key": "sex"}, ColumnError, "'sex' holds something that is no"),
+        (
+            {"confidential": "sick", "key": "sex"},
+            ColumnError,
+            "'sex' contains something that is not a",
+        ),
         ({"confidential": "nobody", "key": "age"}, ColumnError, "nobody"),
         (
             {"confidential": "sick", "key": "age", "missing": "value"},
             ColumnError,
-            "'age' holds something that is no number",
+            "'age' contains something that is not a number",
         ),
     ],
 )

@@ -230,7 +230,7 @@ def test_bad_covariances_are_refused_in_a_sentence(change, sentence):
 
 def test_a_mixture_needs_a_distortion_to_mix_with():
     assert mutual_information_bound(information=1, constant_distortion=2, distortion=3) == 0
-    with pytest.raises(OptionError, match="make no bound"):
+    with pytest.raises(OptionError, match="There is no bound"):
         mutual_information_bound(information=1, constant_distortion=0, distortion=0)
 
 

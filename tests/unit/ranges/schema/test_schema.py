@@ -97,19 +97,19 @@ def test_the_size_of_a_record_counts_missing_and_other_values_and_no_public_ones
         (COLUMN | {"values": [1, 2]}, {}, "both values and a range"),
         (COLUMN | {"other": True}, {}, "a range and 'other'"),
         (COLUMN | {"nullable": 1}, {}, "'nullable' that is not true or false"),
-        (COLUMN | {"unit": 7}, {}, "unit that is no text"),
+        (COLUMN | {"unit": 7}, {}, "unit that is not text"),
         (COLUMN | {"nulable": True}, {}, "did you mean nullable"),
         (COLUMN | {"range": [0, 10**12], "step": 0.0001}, {}, "told apart exactly"),
         ({"kind": "open"}, {}, "neither values nor a range"),
         ({"kind": "open", "range": [0, 1]}, {}, "neither values nor a range"),
         ({"kind": "open", "values": []}, {}, "not all text"),
-        ({"kind": "open", "values": "ab"}, {}, "values that are no list"),
+        ({"kind": "open", "values": "ab"}, {}, "values that are not a list"),
         ({"kind": "open", "values": [1, "a"]}, {}, "not all text"),
         ({"kind": "open", "values": [1, True]}, {}, "not all text"),
         ({"kind": "open", "values": [1.5, 2.5]}, {}, "neither text, whole numbers"),
         ({"kind": "open", "values": ["a", "b", "a"]}, {}, "lists a value twice"),
         ({"kind": "open", "values": [2**63]}, {}, "too large"),
-        ({"kind": "open", "values": ["\ud800"]}, {}, "no text"),
+        ({"kind": "open", "values": ["\ud800"]}, {}, "not Unicode text"),
         ({"kind": "open", "values": [True, False], "other": True}, {}, "nothing for 'other'"),
         ("x", {}, "no section 'x'"),
         (None, {"name": ""}, "no name"),
@@ -119,7 +119,7 @@ def test_the_size_of_a_record_counts_missing_and_other_values_and_no_public_ones
         (None, {"rows_per_unit": 1.5}, "not a positive whole number"),
         (None, {"rows_per_unit": True}, "not a positive whole number"),
         (None, {"rows_per_unit": 2}, "names no unit"),
-        (None, {"unit": 3}, "no name of a column"),
+        (None, {"unit": 3}, "not the name of a column"),
         (None, {"default_bits": -1}, "negative default_bits"),
         (None, {"default_bits": "x"}, "not a number"),
         (None, {"draft": "no"}, "not true or false"),
@@ -166,7 +166,7 @@ def test_a_public_column_is_a_units_property_where_rows_are_private():
     table = {"rows": "private", "max_rows": 9}
     schema(public, unit="id", **table).require_confirmed()
     bare = Schema("t", {"x": Column("x", "public", values=("a",))}, rows="private", max_rows=9)
-    with pytest.raises(OptionError, match="who is there"):
+    with pytest.raises(OptionError, match="who is in the table"):
         bare.require_confirmed()
 
 
