@@ -225,8 +225,8 @@ class DifferencingFinding:
             found.append("There are more sets of that few rows than were examined.")
         if self.left_out:
             found.append(
-                f"Not used, although they may reveal more: {counted(self.left_out, 'answer')}, about "
-                "older data or about too many values at once."
+                f"Not used, although they may reveal more: {counted(self.left_out, 'answer')}, "
+                "about older data or about too many values at once."
             )
         return found
 

@@ -167,8 +167,8 @@ class GuessingFinding:
                 f"{_average(self.average_before)} on average if all values are equally likely."
             ),
             (
-                f"With it, it takes between {self.least:,} and {counted(self.most, 'trial')} at worst and "
-                f"{_average(self.average)} on average over the rows."
+                f"With it, it takes between {self.least:,} and {counted(self.most, 'trial')} "
+                f"at worst and {_average(self.average)} on average over the rows."
             ),
             f"{some} as few as {self.least:,}, in {self.left[0][1]:,} of {self.rows:,} rows.",
         ]

@@ -120,8 +120,8 @@ def _spread_steps(
         root = 2 * wish / abs(item.scale) - WIDEST_ROOT - Fraction(1, ROOT_GRID)
         if root < 0:
             raise Refused(
-                f"The error {decimal_text(wish, PLACES)} of {item.label} is smaller than the rounding of "
-                "square roots",
+                f"The error {decimal_text(wish, PLACES)} of {item.label} is smaller than the "
+                "rounding of square roots",
                 hint="give a larger error, or ask for the variance",
                 text=selection.text,
                 place=item.place,
@@ -376,8 +376,8 @@ def _constants(selection: Selection, item: Item) -> list[tuple[int, Fraction]]:
 def _unpromised(selection: Selection, item: Item, wish: Fraction) -> Refused:
     sure = _range_width(item) * abs(item.scale) * _unscaled(item) / 2
     return Refused(
-        f"An error of {decimal_text(wish, PLACES)} cannot be promised for {item.label}: the number of rows it "
-        "is about is private, and with few rows the answer can be far off",
+        f"An error of {decimal_text(wish, PLACES)} cannot be promised for {item.label}: the "
+        "number of rows it is about is private, and with few rows the answer can be far off",
         hint="give bits= instead, ask for SUM and COUNT with an error for the sum, or allow an "
         f"error of {rounded(sure, up=True)}, which the range alone guarantees",
         text=selection.text,
