@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 
-from hartley.engines.counting.totals import Grid, exact_totals
+from hartley.engines.counting.totals import TotalsGrid, exact_totals
 from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError
 from hartley.policies.document import PolicyDocument
@@ -29,7 +29,7 @@ RANGES = {
 
 def exact_total(values: list[Any], low: Fraction, high: Fraction) -> tuple[int, Fraction]:
     """Add numbers up, each the double nearest to it, clamped and cut off to the grid."""
-    step = Grid.within(low, high).step
+    step = TotalsGrid.within(low, high).step
     first, last = math.ceil(low / step), math.floor(high / step)
     steps = []
     for value in values:

@@ -140,3 +140,12 @@ def test_no_drawer_without_a_name():
 def test_files_hold_no_address_of_a_package_registry():
     for path in ("constraints.txt", "pyproject.toml", "Makefile", ".ci/run"):
         assert "://" not in (ROOT / path).read_text()
+
+
+def test_a_class_name_is_unique_in_the_package():
+    homes: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "src" / "hartley").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from hartley.adversaries.finding import Estimate
+from hartley.adversaries.finding import AttackEstimate
 from hartley.chart import Chart, Panel, Series
 from hartley.wording import counted, verb_for
 
@@ -142,12 +142,12 @@ class DifferencingFinding:
         )
 
     @property
-    def number(self) -> Estimate:
+    def number(self) -> AttackEstimate:
         """The largest share of totals that is ruled out for few enough rows."""
         share = self.worst.excluded if self.worst else 0.0
         open_shares = [1 - one.at_least / one.before for one in self.few if not one.exact]
         most = 1.0 if self.more_sets else max([share, *open_shares])
-        return Estimate(share, share, most)
+        return AttackEstimate(share, share, most)
 
     @property
     def headline(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from hartley.adversaries.finding import Estimate
+from hartley.adversaries.finding import AttackEstimate
 from hartley.chart import Chart, Panel, Series
 from hartley.engines.tables.view import OF_COLUMN, left_out_sentence
 from hartley.wording import counted, percent_up
@@ -97,9 +97,9 @@ class TableFinding:
         return self.disclosures[0]
 
     @property
-    def number(self) -> Estimate:
+    def number(self) -> AttackEstimate:
         """The share of people whose value is learned by the most telling attack; exact."""
-        return Estimate.exact(self.worst.people / self.worst.rows)
+        return AttackEstimate.exact(self.worst.people / self.worst.rows)
 
     @property
     def headline(self) -> str:

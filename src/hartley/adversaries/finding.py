@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class AttackEstimate:
     """A number and the interval that holds the true one.
 
     ``confidence`` is how often such an interval holds it; 1 says that the number is exact or that
     the interval is certain.
 
     Example:
-        >>> Estimate(0.5, 0.4, 0.6, 0.95).covers(0.45)
+        >>> AttackEstimate(0.5, 0.4, 0.6, 0.95).covers(0.45)
         True
     """
 
@@ -29,7 +29,7 @@ class Estimate:
     confidence: float = 1.0
 
     @classmethod
-    def exact(cls, value: float) -> Estimate:
+    def exact(cls, value: float) -> AttackEstimate:
         """Return a number that is known as it is."""
         return cls(value, value, value)
 
@@ -64,7 +64,7 @@ class Finding(Protocol):
         """What else is to be said, a sentence each."""
 
     @property
-    def number(self) -> Estimate:
+    def number(self) -> AttackEstimate:
         """The one number of the attack, with its uncertainty."""
 
     def chart(self) -> Chart:
@@ -83,7 +83,7 @@ def no_answer() -> OptionError:
     )
 
 
-def share(hits: int, trials: int, *, confidence: float = 0.95) -> Estimate:
+def share(hits: int, trials: int, *, confidence: float = 0.95) -> AttackEstimate:
     r"""Return how often something happens, seen in independent trials.
 
     The interval of Clopper and Pearson (1934): it holds the true share at least as often as
@@ -101,10 +101,10 @@ def share(hits: int, trials: int, *, confidence: float = 0.95) -> Estimate:
     rest = (1 - confidence) / 2
     low = float(beta.ppf(rest, hits, trials - hits + 1)) if hits else 0.0
     high = float(beta.isf(rest, hits + 1, trials - hits)) if hits < trials else 1.0
-    return Estimate(hits / trials, low, high, confidence)
+    return AttackEstimate(hits / trials, low, high, confidence)
 
 
-def advantage(wins: int, games: int, *, confidence: float = 0.95) -> Estimate:
+def advantage(wins: int, games: int, *, confidence: float = 0.95) -> AttackEstimate:
     r"""Return the advantage over a thrown coin of a player who won this many games.
 
     .. math:: \mathrm{Adv} = 2 |P - 1/2|
@@ -121,4 +121,4 @@ def advantage(wins: int, games: int, *, confidence: float = 0.95) -> Estimate:
     won = share(wins, games, confidence=confidence)
     ends = sorted((2 * abs(won.low - 0.5), 2 * abs(won.high - 0.5)))
     low = 0.0 if won.covers(0.5) else ends[0]
-    return Estimate(2 * abs(won.value - 0.5), low, ends[1], confidence)
+    return AttackEstimate(2 * abs(won.value - 0.5), low, ends[1], confidence)

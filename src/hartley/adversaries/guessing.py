@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hartley.adversaries.finding import Estimate
+from hartley.adversaries.finding import AttackEstimate
 from hartley.chart import Chart, Panel, Series
 from hartley.exact import log_ratio
 from hartley.measures.guessing import attribute_codes, worst_attribute
@@ -134,9 +134,9 @@ class GuessingFinding:
         return self.left[0][1] if self.least == 1 < self.trials else 0
 
     @property
-    def number(self) -> Estimate:
+    def number(self) -> AttackEstimate:
         """The guessing leakage in bits; exact up to the rounding of one logarithm."""
-        return Estimate.exact(self.leakage)
+        return AttackEstimate.exact(self.leakage)
 
     @property
     def headline(self) -> str:

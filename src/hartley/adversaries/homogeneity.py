@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.adversaries.disclosure import Attack
-    from hartley.engines.tables.view import Column
+    from hartley.engines.tables.view import ViewColumn
     from hartley.kernels.cube import ClassCounts
     from hartley.ranges.relations.classes import KeyClasses
 
-    Judge = Callable[[Column, KeyClasses], Iterable[Disclosure]]
+    Judge = Callable[[ViewColumn, KeyClasses], Iterable[Disclosure]]
     """What an attack learns about one confidential column."""
 
 ROUNDING = 2.0**-50
@@ -66,7 +66,7 @@ class Homogeneity:
     def attack(self, table: object) -> TableFinding:
         """Return how many people's values the classes of a table give away."""
 
-        def judge(column: Column, found: KeyClasses) -> Iterable[Disclosure]:
+        def judge(column: ViewColumn, found: KeyClasses) -> Iterable[Disclosure]:
             told = found.counts.distinct == 1
             learned = f"the value of {column.name}"
             yield _disclosure("homogeneity", column.name, learned, found.counts, told)
@@ -106,7 +106,7 @@ class Skewness:
                 hint="choose a whole number of 1 or more",
             )
 
-        def judge(column: Column, found: KeyClasses) -> Iterable[Disclosure]:
+        def judge(column: ViewColumn, found: KeyClasses) -> Iterable[Disclosure]:
             learned = (
                 f"a value of {column.name} more than {self.times} times as likely as in the table"
             )
@@ -149,7 +149,7 @@ class Similarity:
         opened = open_table(table)
         distances = {name: _distance(name, text) for name, text in self.near.items()}
 
-        def judge(column: Column, found: KeyClasses) -> Iterable[Disclosure]:
+        def judge(column: ViewColumn, found: KeyClasses) -> Iterable[Disclosure]:
             name = column.name
             if name in distances:
                 told = _within(column, found, distances[name])
@@ -252,7 +252,7 @@ def _distance(column: str, distance: object) -> Fraction:
     return found
 
 
-def _within(column: Column, found: KeyClasses, distance: Fraction) -> NDArray[np.bool_]:
+def _within(column: ViewColumn, found: KeyClasses, distance: Fraction) -> NDArray[np.bool_]:
     """Tell for every class whether all its values lie within a distance of each other."""
     if not column.kind.numeric:
         raise ColumnError(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hartley.adversaries.finding import Estimate
+from hartley.adversaries.finding import AttackEstimate
 from hartley.chart import Chart, Panel, Series
 from hartley.measures.hypothesis import analyse_hypothesis
 from hartley.wording import percent_up
@@ -93,9 +93,9 @@ class TestingFinding:
         return Fraction(sum(self.rows_decided), sum(self.rows))
 
     @property
-    def number(self) -> Estimate:
+    def number(self) -> AttackEstimate:
         """The share of rows for which it is decided; exact."""
-        return Estimate.exact(float(self.share))
+        return AttackEstimate.exact(float(self.share))
 
     @property
     def headline(self) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.adversaries.finding import Estimate
+from hartley.adversaries.finding import AttackEstimate
 from hartley.adversaries.group_releases import policy_words, released
 from hartley.chart import Chart, Panel, Series
 from hartley.engines.tables.sources import open_table
@@ -129,22 +129,22 @@ class ApplianceScore:
     """The powers that it was learned to draw, off first; none for all appliances together."""
     on: float
     """The share of time that it is on."""
-    true: Estimate
+    true: AttackEstimate
     """The f-score from the true signal."""
-    released: Estimate
+    released: AttackEstimate
     """The f-score from the released signal."""
     chance: float
     """The f-score of being on as often, at times that have nothing to do with the truth."""
-    gain: Estimate
+    gain: AttackEstimate
     """How much the released signal gives beyond chance."""
-    trained: Estimate
+    trained: AttackEstimate
     """The f-score of the adversary trained cell by cell, from the released signal."""
     trained_chance: float
     """The f-score of being on as often as that adversary says, at unrelated times."""
-    trained_gain: Estimate
+    trained_gain: AttackEstimate
 
     @property
-    def best(self) -> tuple[Estimate, float, Estimate]:
+    def best(self) -> tuple[AttackEstimate, float, AttackEstimate]:
         """The f-score, that of chance and the gain of whichever adversary gains more."""
         if self.trained_gain.value > self.gain.value:
             return self.trained, self.trained_chance, self.trained_gain
@@ -184,7 +184,7 @@ class LoadFinding:
     measured = "f-score of all appliances from the released signal"
 
     @property
-    def number(self) -> Estimate:
+    def number(self) -> AttackEstimate:
         """The f-score over all appliances, from the released signal."""
         return self.overall.released
 
@@ -519,9 +519,9 @@ def _f(
     return np.where(either > 0, 2 * both / np.maximum(either, 1), 0.0)
 
 
-def _interval(values: NDArray[np.float64], confidence: float) -> Estimate:
+def _interval(values: NDArray[np.float64], confidence: float) -> AttackEstimate:
     """Return the first value with the interval that holds most of the others, and the first."""
     rest = (1 - confidence) / 2
     low, high = np.quantile(values[1:], [rest, 1 - rest]).tolist()
     value = float(values[0])
-    return Estimate(value, min(low, value), max(high, value), confidence)
+    return AttackEstimate(value, min(low, value), max(high, value), confidence)

@@ -10,7 +10,7 @@ import numpy as np
 
 from hartley.adversaries.finding import advantage
 from hartley.adversaries.group_releases import Sums, check_number, policy_words, steps_of
-from hartley.adversaries.readings import Grid, readings_of
+from hartley.adversaries.readings import ReadingGrid, readings_of
 from hartley.chart import Chart, Panel, Series
 from hartley.errors import OptionError
 from hartley.exact import parse_number
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.adversaries.finding import Estimate
+    from hartley.adversaries.finding import AttackEstimate
     from hartley.adversaries.group_releases import Aggregate, Policy
     from hartley.adversaries.readings import Drop
     from hartley.kernels.games import Profiles
@@ -36,7 +36,7 @@ class StrategyResult:
     wins: int
     coins: int
     """In how many games a coin decided, both candidates being equally likely to the strategy."""
-    advantage: Estimate
+    advantage: AttackEstimate
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, ready for JSON."""
@@ -68,7 +68,7 @@ class MembershipFinding:
         return max(self.strategies, key=lambda one: one.advantage.value)
 
     @property
-    def number(self) -> Estimate:
+    def number(self) -> AttackEstimate:
         """The advantage of the best strategy."""
         return self.best.advantage
 
@@ -235,7 +235,7 @@ class MembershipGame:
         _check_group(values.shape[0], people, aggregate, candidates)
         self.aggregate: Aggregate = aggregate
         self.candidates = candidates
-        self.grid = Grid.of(values, group=people)
+        self.grid = ReadingGrid.of(values, group=people)
         self._range = _code_range(self.grid, range)
         _ = self._steps  # a policy that makes no sense is refused before any game
 
@@ -416,7 +416,7 @@ def _check_play(games: int, seed: int, confidence: float) -> None:
         )
 
 
-def _code_range(grid: Grid, ends: tuple[object, object] | None) -> tuple[int, int]:
+def _code_range(grid: ReadingGrid, ends: tuple[object, object] | None) -> tuple[int, int]:
     """Return the range that the adversary knows, in codes, rounded outward."""
     least, most = int(grid.codes.min()), int(grid.codes.max())
     if ends is None:

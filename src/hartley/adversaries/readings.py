@@ -28,7 +28,7 @@ EXACT_BITS = 52
 
 
 @dataclass(frozen=True)
-class Grid:
+class ReadingGrid:
     """Readings as whole multiples of a unit, one row a person."""
 
     codes: NDArray[np.float64]
@@ -37,13 +37,13 @@ class Grid:
     """Whether the multiples are the readings as given, not the nearest ones."""
 
     @classmethod
-    def of(cls, readings: NDArray[np.float64], *, group: int) -> Grid:
+    def of(cls, readings: NDArray[np.float64], *, group: int) -> ReadingGrid:
         """Find the unit: a decimal one where the readings are short decimals, else a power of 2.
 
         The sum of as many readings as the group has people then is an exact double.
 
         Example:
-            >>> grid = Grid.of(np.array([[0.1, 0.25]]), group=4)
+            >>> grid = ReadingGrid.of(np.array([[0.1, 0.25]]), group=4)
             >>> grid.codes, grid.unit, grid.exact
             (array([[10., 25.]]), Fraction(1, 100), True)
         """

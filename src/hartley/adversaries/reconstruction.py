@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.adversaries.finding import Estimate, no_answer
+from hartley.adversaries.finding import AttackEstimate, no_answer
 from hartley.chart import Chart, Panel, Series
 from hartley.exact import bits_at_least, bits_at_most
 from hartley.ranges.transcripts.inference import Relaxation
@@ -230,7 +230,7 @@ class ReconstructionFinding:
         return "largest share of the values of a column that is ruled out for a row"
 
     @property
-    def number(self) -> Estimate:
+    def number(self) -> AttackEstimate:
         """Bits told about one row to one who knows the others; else the share ruled out."""
         if self.transcripts is not None:
             found = bits_at_least(self.transcripts)
@@ -238,11 +238,15 @@ class ReconstructionFinding:
             # No row need be worst in all parts, and rows that were not looked at may fare worse.
             low = found if len(self.others or ()) == 1 else bits_at_least(least)
             seen = self.looked >= self.rows
-            return Estimate(found, low, found if seen else max(found, bits_at_least(self.charged)))
+            return AttackEstimate(
+                found, low, found if seen else max(found, bits_at_least(self.charged))
+            )
         worst = self.worst
         if worst is None:
-            return Estimate.exact(0.0)
-        return Estimate(worst.excluded, worst.excluded, worst.excluded if worst.exact else 1.0)
+            return AttackEstimate.exact(0.0)
+        return AttackEstimate(
+            worst.excluded, worst.excluded, worst.excluded if worst.exact else 1.0
+        )
 
     @property
     def headline(self) -> str:

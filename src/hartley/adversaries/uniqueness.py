@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from hartley.adversaries.finding import Estimate, share
+from hartley.adversaries.finding import AttackEstimate, share
 from hartley.chart import Chart, Panel, Series
 from hartley.engines.counting.classes import class_sizes
 from hartley.engines.counting.pairs import distinct_counts
@@ -47,7 +47,7 @@ class Singled:
     """How many people some known points single out."""
 
     known: Known
-    share: Estimate
+    share: AttackEstimate
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, ready for JSON."""
@@ -79,12 +79,12 @@ class UniquenessFinding:
         return self.sizes.get(1, 0)
 
     @property
-    def unique_share(self) -> Estimate:
+    def unique_share(self) -> AttackEstimate:
         """The share of records that nobody else shares; exact."""
-        return Estimate.exact(self.unique / self.records)
+        return AttackEstimate.exact(self.unique / self.records)
 
     @property
-    def number(self) -> Estimate:
+    def number(self) -> AttackEstimate:
         """The share of people singled out by the most points, or of records that are unique."""
         return self.singled[-1].share if self.singled else self.unique_share
 
@@ -186,7 +186,7 @@ def _points(known: Known) -> str:
     return f"{counted(known, 'known point')} {verb_for(known, 'singles')}"
 
 
-def _sure(found: Estimate) -> str:
+def _sure(found: AttackEstimate) -> str:
     if found.is_exact:
         return "exactly"
     between = f"between {percent(found.low)} and {percent(found.high)}"
@@ -353,10 +353,10 @@ class Uniqueness:
         visits = self._visits
         each = np.diff(visits.person_at)
         if known == 1:
-            return Singled(1, Estimate.exact(_alone_by_one(visits)))
+            return Singled(1, AttackEstimate.exact(_alone_by_one(visits)))
         if known == "all" or known >= each.max():
             alone = singled_out(visits, 0, np.uint64(0), 0)
-            return Singled(known, Estimate.exact(int(alone.sum()) / alone.size))
+            return Singled(known, AttackEstimate.exact(int(alone.sum()) / alone.size))
         # Another number of points gets other draws.
         key = np.random.SeedSequence([seed, known]).generate_state(1, np.uint64)[0]
         alone = singled_out(visits, known, np.uint64(key), trials)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """A command as ``hartley --help`` lists it, and where its code is."""
 
     home: str
@@ -24,85 +24,85 @@ class Entry(NamedTuple):
 
 
 COMMANDS = {
-    "audit": Entry(
+    "audit": CommandEntry(
         "audit:audit_command",
         "Measure exactly what released columns of a TABLE reveal about secret ones.",
     ),
-    "design": Entry(
+    "design": CommandEntry(
         "design:design_command", "Design the best release for an objective, and certify it."
     ),
-    "tradeoff": Entry(
+    "tradeoff": CommandEntry(
         "tradeoff:tradeoff_command",
         "Show how privacy and utility of a design trade off, as a curve.",
     ),
-    "release": Entry(
+    "release": CommandEntry(
         "release:release_command",
         "Release a TABLE under a POLICY; columns that the policy does not name are not released.",
     ),
-    "verify": Entry(
+    "verify": CommandEntry(
         "verify:verify_command",
         "Recompute a CERTIFICATE from its POLICY, and say whether it holds.",
     ),
-    "anonymity": Entry(
+    "anonymity": CommandEntry(
         "anonymity:anonymity_command",
         "Measure how anonymous the records of a TABLE are, and which attacks still succeed.",
     ),
-    "anonymize": Entry(
+    "anonymize": CommandEntry(
         "anonymity:anonymize_command",
         "Coarsen the keys of a TABLE until everybody shares theirs with K - 1 others.",
     ),
-    "curve": Entry(
+    "curve": CommandEntry(
         "curve:curve_command",
         "Compute the least that a perturbed key can reveal at every distortion, with certified "
         "bounds.",
     ),
-    "microaggregate": Entry(
+    "microaggregate": CommandEntry(
         "microaggregate:microaggregate_command",
         "Replace the records of a TABLE with averages over groups of at least K similar records.",
     ),
-    "pram": Entry(
+    "pram": CommandEntry(
         "pram:pram_command",
         "Perturb columns of a TABLE at random, and say what the result still reveals.",
     ),
-    "estimate": Entry(
+    "estimate": CommandEntry(
         "pram:estimate_command",
         "Estimate the true frequencies of a perturbed TABLE from its POLICY, with standard errors.",
     ),
-    "reproduce": Entry(
+    "reproduce": CommandEntry(
         "reproduce:reproduce_command",
         "Reproduce figures of the papers: pictures, numbers and the claims they should confirm.",
     ),
-    "sample": Entry(
+    "sample": CommandEntry(
         "sample:sample_command",
         "Write a synthetic table to experiment with: invented people, or one like a known data "
         "set.",
     ),
-    "datasets": Entry(
+    "datasets": CommandEntry(
         "datasets:datasets_command",
         "List the data sets of the papers, their sources, and whether a local copy exists.",
     ),
-    "doctor": Entry(
+    "doctor": CommandEntry(
         "doctor:doctor_command",
         "Check what is installed and which engines compute correctly, and say how to fix the rest.",
     ),
-    "price": Entry(
+    "price": CommandEntry(
         "ask:price_command",
         "Show what questions would cost, from the public schema alone; nothing is spent.",
     ),
-    "ask": Entry(
+    "ask": CommandEntry(
         "ask:ask_command",
         "Answer a question about a private table truthfully, if the budget covers its price.",
     ),
-    "schema": Entry(
+    "schema": CommandEntry(
         "schema:schema_app",
         "Write and check public schemas: columns, their ranges and steps, and whose data it is.",
     ),
-    "ledger": Entry(
+    "ledger": CommandEntry(
         "ledger:ledger_app",
         "Check, show, export, back up and restore the ledger of charges and answers, and set "
         "the shared budget of datasets about the same people.",
     ),
-    "attack": Entry(
+    "attack": CommandEntry(
         "attack:attack_app",
         "Attack your own release or agent, and see how much an adversary learns.",
     ),

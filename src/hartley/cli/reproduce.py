@@ -11,7 +11,7 @@ from hartley.cli.output import Format, console, print_json, progress_bar, say, w
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:
-    from hartley.reports.pages.figures import Drawn
+    from hartley.reports.pages.figures import DrawnFigure
 
 WORDS = ("synthetic", "download")
 
@@ -94,12 +94,12 @@ def _folder(out: Path) -> Path:
     return out
 
 
-def _draw(names: tuple[str, ...], data: str | Path, folder: Path) -> list[Drawn]:
+def _draw(names: tuple[str, ...], data: str | Path, folder: Path) -> list[DrawnFigure]:
     """Compute and write one figure after the other, and show how far the work is."""
     from hartley.papers.reproduce import reproduce
     from hartley.reports.pages.figures import write_figure
 
-    drawn: list[Drawn] = []
+    drawn: list[DrawnFigure] = []
     with progress_bar({"all": "Drawing figures"}) as show:
 
         def told(_: str, share: float) -> None:

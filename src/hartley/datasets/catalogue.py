@@ -42,7 +42,7 @@ SYNTHETIC, DOWNLOAD = "synthetic", "download"
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogueEntry:
     """A data set: where it comes from, how it is read and how one like it is made."""
 
     source: Source
@@ -53,15 +53,15 @@ class Entry:
 ENTRIES = {
     entry.source.name: entry
     for entry in (
-        Entry(HUNGARIAN, load_hungarian, make_hungarian),
-        Entry(CLEVELAND, load_cleveland, make_cleveland),
-        Entry(YOUNG_PEOPLE, load_young_people, make_young_people),
-        Entry(SOLAR_HOMES, load_solar_homes, make_solar_homes),
-        Entry(REDD, load_redd, make_redd),
-        Entry(TAXI, load_taxi, make_taxi),
-        Entry(ADULT, load_adult, make_adult),
-        Entry(CENSUS, load_census, make_census),
-        Entry(TARRAGONA, load_tarragona, make_tarragona),
+        CatalogueEntry(HUNGARIAN, load_hungarian, make_hungarian),
+        CatalogueEntry(CLEVELAND, load_cleveland, make_cleveland),
+        CatalogueEntry(YOUNG_PEOPLE, load_young_people, make_young_people),
+        CatalogueEntry(SOLAR_HOMES, load_solar_homes, make_solar_homes),
+        CatalogueEntry(REDD, load_redd, make_redd),
+        CatalogueEntry(TAXI, load_taxi, make_taxi),
+        CatalogueEntry(ADULT, load_adult, make_adult),
+        CatalogueEntry(CENSUS, load_census, make_census),
+        CatalogueEntry(TARRAGONA, load_tarragona, make_tarragona),
     )
 }
 
@@ -105,7 +105,7 @@ def dataset(
     return entry.load(data, cache=cache)
 
 
-def entry_of(name: str) -> Entry:
+def entry_of(name: str) -> CatalogueEntry:
     """Return what belongs to a name.
 
     Example:

@@ -42,7 +42,7 @@ MOST_VARIABLES = 6
 
 
 @dataclass(frozen=True)
-class Answer:
+class ReleasedAnswerClaim:
     """A quantized answer, and how far one person can move it."""
 
     query: str
@@ -77,7 +77,7 @@ class Answer:
 
 
 def promise_answers(
-    answers: Sequence[Answer],
+    answers: Sequence[ReleasedAnswerClaim],
     budget: object,
     *,
     assumptions: tuple[str, ...] = (OTHERS, UNRELATED, INSIDE),
@@ -89,7 +89,7 @@ def promise_answers(
     Those about one column depend on one total, so that together they are the cells of the common
     refinement. A bound: one person may be able to produce less.
     """
-    by_column: dict[object, list[Answer]] = {}
+    by_column: dict[object, list[ReleasedAnswerClaim]] = {}
     for place, answer in enumerate(answers):
         about = place if answer.of_total is None else answer.of_total[0]
         by_column.setdefault(about, []).append(answer)
@@ -123,7 +123,7 @@ def promise_answers(
     )
 
 
-def joint_outputs(answers: Sequence[Answer]) -> int:
+def joint_outputs(answers: Sequence[ReleasedAnswerClaim]) -> int:
     """Return how many joint values answers about one column take while one person's data varies.
 
     The person moves the total of the column by no more than the length of the range, so that the
@@ -150,7 +150,7 @@ def joint_outputs(answers: Sequence[Answer]) -> int:
 
 def answer_aggregate(
     aggregate: Aggregate, quantizer: Quantizer, side: Interval, people: int
-) -> tuple[Answer, tuple[Consequence, ...]]:
+) -> tuple[ReleasedAnswerClaim, tuple[Consequence, ...]]:
     """Return a mean or total over people of one range, and what its cells tell.
 
     Everybody counts alike, so that no list of people is needed to know how far one moves the
@@ -158,7 +158,7 @@ def answer_aggregate(
     """
     share = people if aggregate.function == "mean" else 1
     text = f"{aggregate} over {counted(people, 'person').replace('persons', 'people')}"
-    answer = Answer(
+    answer = ReleasedAnswerClaim(
         printable(text), quantizer, side.length / share, side.length, (aggregate.column, share)
     )
     ends = (people * side.low / share, people * side.high / share)
@@ -229,7 +229,7 @@ def promise_indistinguishability(
             f"{counted(quantizer.levels, 'output')} can tell one value of a person from another"
             f"{'' if telling == 0 else f': {bits_up(bits_at_least(telling))}'}."
             + compare_budget(budget, telling)
-            + Answer("", quantizer, Fraction(0)).accuracy
+            + ReleasedAnswerClaim("", quantizer, Fraction(0)).accuracy
         ),
         value=bits_at_least(telling),
         unit="bits",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from hartley.errors import OptionError, printable
 from hartley.exact import parse_number
 from hartley.guarantees.answers import (
-    Answer,
+    ReleasedAnswerClaim,
     of_query,
     promise_answers,
     promise_indistinguishability,
@@ -193,7 +193,7 @@ def _promise_quantizer(
     asked = "the query" if expression is None else printable(shown(expression))
     more = of_query(box, expression, policy) if expression is not None and box is not None else ()
     return promise_answers(
-        [Answer(asked, policy, reach, person or None)],
+        [ReleasedAnswerClaim(asked, policy, reach, person or None)],
         budget,
         more=more,
         parameters={

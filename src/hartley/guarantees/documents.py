@@ -10,7 +10,7 @@ from hartley.errors import InputError
 from hartley.exact import floor_power, parse_number
 from hartley.guarantees.answers import (
     OTHERS,
-    Answer,
+    ReleasedAnswerClaim,
     answer_aggregate,
     of_query,
     promise_answers,
@@ -188,7 +188,7 @@ def _promise_moved(
         reach = raised(reach, reach_bounds(expression, box))
     declared = f"one person's data moves {column.of} by {exactly(reach)} at most, as declared"
     return promise_answers(
-        [Answer(str(column.of), quantizer_of(column), reach)],
+        [ReleasedAnswerClaim(str(column.of), quantizer_of(column), reach)],
         budget,
         assumptions=(declared, OTHERS, UNRELATED, INSIDE, *MISSING["refused"][:1]),
         more=_cells(document, column, expression),

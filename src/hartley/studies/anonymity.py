@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.engines.tables.view import Column, View
+    from hartley.engines.tables.view import View, ViewColumn
     from hartley.policies.records.hierarchy import Level
     from hartley.ranges.relations.classes import KeyClasses
 
@@ -241,7 +241,10 @@ def _population(
 
 
 def _levels(
-    view: View, column: Column, tally: KeyClasses, groups: Mapping[object, Sequence[object]] | None
+    view: View,
+    column: ViewColumn,
+    tally: KeyClasses,
+    groups: Mapping[object, Sequence[object]] | None,
 ) -> list[Level] | None:
     if groups is None:
         return None
@@ -249,7 +252,7 @@ def _levels(
 
 
 def _findings(
-    column: Column,
+    column: ViewColumn,
     tally: KeyClasses,
     ordering: NDArray[np.int64] | None,
     levels: list[Level] | None,

@@ -12,7 +12,7 @@ from hartley.errors import OptionError
 from hartley.studies.specification import Specification
 from hartley.studies.tradeoff_errors import budgets_for, errors_for, read_errors
 from hartley.studies.tradeoff_points import (
-    Answer,
+    AnswerFacts,
     BitsPoint,
     LinePoint,
     QueryPoint,
@@ -177,7 +177,7 @@ def _plan(
         return measure, _ordered([*places, wanted.error]), wanted.error, ()
     if wanted.query is None:
         return partial(bits_point, wanted), budgets_for(wanted, errors), wanted.bits, ()
-    answer = Answer.of(wanted, gap=gap)
+    answer = AnswerFacts.of(wanted, gap=gap)
     chosen, notes = answer.chosen_error(wanted)
     if errors is None:
         errors = errors_for(*answer.usual_errors(chosen), chosen, most=answer.usual_points)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hartley.errors import OptionError
 from hartley.exact import log_ratio, parse_number
 from hartley.files import one_line
-from hartley.policies.quantizers.allocation import Column
+from hartley.policies.quantizers.allocation import AllocatedColumn
 from hartley.studies.drafting import draft
 from hartley.studies.specification_fields import read_error
 
@@ -121,7 +121,7 @@ def _useful_bits(wanted: Specification, labels: int) -> int:
     outputs = labels
     for name, column in wanted.columns.items():
         if column.range is not None:
-            points = Column.of(name, {"range": column.range, "step": column.step}).points
+            points = AllocatedColumn.of(name, {"range": column.range, "step": column.step}).points
             if points is None:
                 return 10**6
             outputs *= points
@@ -135,7 +135,9 @@ def _bits_within(wanted: Specification, error: Fraction) -> Fraction:
         if column.range is None:
             continue
         described = {"range": column.range, "step": column.step}
-        levels = Column.of(name, described, wanted.weights.get(name, 1)).levels_within(error)
+        levels = AllocatedColumn.of(name, described, wanted.weights.get(name, 1)).levels_within(
+            error
+        )
         assert levels is not None  # an error is positive
         outputs *= levels
     return Fraction(math.ceil(Fraction(log_ratio(outputs)) * 1000 + Fraction(1, 10**6)), 1000)

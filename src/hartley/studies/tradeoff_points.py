@@ -110,7 +110,7 @@ class QueryPoint:
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnswerFacts:
     """A query over what could be true: where its answer lies, and how far one person moves it."""
 
     range: Interval
@@ -130,7 +130,7 @@ class Answer:
     """Whether each record is answered by itself and may be missing."""
 
     @classmethod
-    def of(cls, spec: Specification, *, gap: float = 1e-4) -> Answer:
+    def of(cls, spec: Specification, *, gap: float = 1e-4) -> AnswerFacts:
         """Read a design that has a query."""
         if spec.aggregate is None:
             assert spec.expression is not None  # a design with a query
@@ -194,7 +194,7 @@ class Answer:
         return tuple(low + k * width for k in range(levels + 1))
 
 
-def query_point(answer: Answer, error: Fraction, *, chosen: bool = False) -> QueryPoint:
+def query_point(answer: AnswerFacts, error: Fraction, *, chosen: bool = False) -> QueryPoint:
     """Measure equal cells and cells of least leakage within an error.
 
     Example:
@@ -203,7 +203,7 @@ def query_point(answer: Answer, error: Fraction, *, chosen: bool = False) -> Que
         ...     "objective": "maximin", "query": "mean(x)", "error": "0.5", "people": 2,
         ...     "columns": {"x": {"range": [-2, 2]}},
         ... })
-        >>> found = query_point(Answer.of(spec), spec.error).equal
+        >>> found = query_point(AnswerFacts.of(spec), spec.error).equal
         >>> found.levels, found.maximin_information, found.leakage, found.smallest_error
         (4, 2.0, 3.0, 1.4142135623730951)
         >>> found.person_bits_printed, round(found.person_bits, 6)
@@ -229,7 +229,7 @@ def query_point(answer: Answer, error: Fraction, *, chosen: bool = False) -> Que
     return QueryPoint(error, chosen, equal, facts, limit)
 
 
-def _best_cells(answer: Answer, error: Fraction, levels: int) -> CutQuantizer | str:
+def _best_cells(answer: AnswerFacts, error: Fraction, levels: int) -> CutQuantizer | str:
     """Return the cells of least leakage, or why they are not known."""
     if answer.expression is None or answer.box is None:
         return f"volumes are computed for up to {MOST_PEOPLE:,} people"
@@ -248,7 +248,7 @@ def _limit(found: CutQuantizer) -> float | None:
     return bits_at_most(found.share_limit.denominator, found.share_limit.numerator)
 
 
-def cell_facts(answer: Answer, edges: Sequence[Fraction], kind: Kind) -> CellFacts:
+def cell_facts(answer: AnswerFacts, edges: Sequence[Fraction], kind: Kind) -> CellFacts:
     """Measure one list of cells."""
     levels = len(edges) - 1
     off = max(b - a for a, b in pairwise(edges)) / 2
@@ -288,7 +288,7 @@ def _inverse(bits: float) -> float:
     return 1 / bits if bits else math.inf
 
 
-def _printed(answer: Answer, levels: int, kind: Kind, reasons: dict[str, str]) -> float | None:
+def _printed(answer: AnswerFacts, levels: int, kind: Kind, reasons: dict[str, str]) -> float | None:
     """Return the bits for which the printed Theorem 8 would allow so many equal cells."""
     if kind != "equal":
         reasons["person_bits_printed"] = "Theorem 8 is about equal cells"
@@ -297,7 +297,9 @@ def _printed(answer: Answer, levels: int, kind: Kind, reasons: dict[str, str]) -
     return bits_at_least(ratio.numerator, ratio.denominator) if ratio > 1 else 0.0
 
 
-def _volumes(answer: Answer, edges: Sequence[Fraction], reasons: dict[str, str]) -> CutBox | None:
+def _volumes(
+    answer: AnswerFacts, edges: Sequence[Fraction], reasons: dict[str, str]
+) -> CutBox | None:
     if answer.expression is None or answer.box is None:
         why = f"volumes are computed for up to {MOST_PEOPLE:,} people"
         names = ("leakage", "privacy_of_leakage", "smallest_error_bound", "largest_error_bound")
@@ -307,7 +309,7 @@ def _volumes(answer: Answer, edges: Sequence[Fraction], reasons: dict[str, str])
 
 
 def _errors(
-    answer: Answer,
+    answer: AnswerFacts,
     edges: Sequence[Fraction],
     volumes: CutBox | None,
     reasons: dict[str, str],

@@ -5,7 +5,7 @@ from math import comb
 import pytest
 from hypothesis import given, strategies as st
 
-from hartley.adversaries.finding import Estimate, advantage, share
+from hartley.adversaries.finding import AttackEstimate, advantage, share
 from hartley.errors import OptionError
 
 
@@ -62,6 +62,6 @@ def test_counts_that_cannot_be_are_refused(hits, trials):
 
 
 def test_an_exact_number_has_no_interval():
-    assert Estimate.exact(3).is_exact
+    assert AttackEstimate.exact(3).is_exact
     assert not share(5, 10).is_exact
-    assert Estimate.exact(3).to_dict() == {"value": 3, "low": 3, "high": 3, "confidence": 1}
+    assert AttackEstimate.exact(3).to_dict() == {"value": 3, "low": 3, "high": 3, "confidence": 1}

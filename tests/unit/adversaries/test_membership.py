@@ -6,7 +6,7 @@ import pytest
 
 from hartley.adversaries.group_releases import released
 from hartley.adversaries.membership import STRATEGIES, MembershipGame
-from hartley.adversaries.readings import Grid, readings_of
+from hartley.adversaries.readings import ReadingGrid, readings_of
 from hartley.errors import ColumnError, OptionError, TableError
 from hartley.policies.quantizers.optimal import CutQuantizer
 from hartley.policies.quantizers.quantizer import UniformQuantizer
@@ -224,7 +224,7 @@ def test_every_time_that_is_left_keeps_its_own_policy():
     ],
 )
 def test_readings_are_held_as_written_or_on_a_fine_grid(readings, unit, exact):
-    grid = Grid.of(np.array(readings), group=5)
+    grid = ReadingGrid.of(np.array(readings), group=5)
     assert str(grid.unit) == unit
     assert grid.exact is exact
     assert np.allclose(grid.codes * float(grid.unit), readings, rtol=0, atol=float(grid.unit))

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from hartley.engines.maps.cells import Grid
+from hartley.engines.maps.cells import EqualCellGrid
 from hartley.engines.maps.column_map import CutCells, Keep, UniformCells
 from hartley.errors import OptionError
 
@@ -195,8 +195,8 @@ def test_cuts_are_looked_up_in_lists_of_buckets_or_of_edges(released, size):
         values = [near for edge in edges for near in beside(float(edge))] + SPECIALS
         found = released([CutCells("x", edges, outs)], x=doubles(values))["x"]
         assert found == [oracle_cuts(edges, outs, value) for value in values]
-    assert Grid.over([float(edge) for edge in even]).most == 1
-    assert Grid.over([float(edge) for edge in crowded]).most > 1
+    assert EqualCellGrid.over([float(edge) for edge in even]).most == 1
+    assert EqualCellGrid.over([float(edge) for edge in crowded]).most > 1
 
 
 def test_many_cuts_in_one_bucket_are_found_exactly(released):
@@ -218,7 +218,7 @@ def test_cuts_whose_doubles_coincide_are_told_apart_by_order_alone(released):
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, unique=True))
 def test_a_grid_parts_the_edges_by_their_buckets(drawn):
     edges = sorted(drawn)
-    grid = Grid.over(edges)
+    grid = EqualCellGrid.over(edges)
     for value in [near for edge in edges for near in beside(edge) if edges[0] <= near <= edges[-1]]:
         start = grid.starts[math.floor(value * grid.slope + grid.shift)]
         cell = sum(edge <= value for edge in edges[1:-1]) + 1

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.counting.totals import Grid, exact_totals
+from hartley.engines.counting.totals import TotalsGrid, exact_totals
 from hartley.engines.maps.column_map import ColumnCounts
 from hartley.errors import ColumnError, OptionError, TableError
 
@@ -21,7 +21,7 @@ fractions = st.one_of(
 @given(st.lists(fractions, min_size=2, max_size=2, unique=True))
 def test_a_grid_lies_within_its_range_and_is_as_fine_as_integers_of_53_digits_allow(ends):
     low, high = sorted(ends)
-    grid = Grid.within(low, high)
+    grid = TotalsGrid.within(low, high)
     largest = max(abs(low), abs(high))
     assert largest / grid.step <= 2**53
     assert 2 * largest / grid.step > 2**53 or grid.shift == 960

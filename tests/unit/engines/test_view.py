@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from hartley.engines.tables.sources import open_table
 from hartley.engines.tables.table import Kind
-from hartley.engines.tables.view import LARGEST_BIN, Column, bin_numbers, prepare, run
+from hartley.engines.tables.view import LARGEST_BIN, ViewColumn, bin_numbers, prepare, run
 from hartley.errors import EngineError, OptionError
 
 STEPS = [
@@ -81,7 +81,7 @@ def test_three_tenths_lie_in_the_fourth_bin_of_a_tenth():
 
 @given(steps, st.integers(-(10**6), 10**6))
 def test_the_midpoint_is_the_double_nearest_to_the_middle_of_the_bin(step, number):
-    column = Column("x", Kind.REAL, step, low=0, high=1, missing=0)
+    column = ViewColumn("x", Kind.REAL, step, low=0, high=1, missing=0)
     assert column.midpoint(number) == float((number + Fraction(1, 2)) * step)
 
 

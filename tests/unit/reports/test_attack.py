@@ -4,7 +4,7 @@ import re
 import pytest
 from rich.console import Console
 
-from hartley.adversaries.finding import Estimate
+from hartley.adversaries.finding import AttackEstimate
 from hartley.adversaries.homogeneity import Homogeneity
 from hartley.chart import Chart, Panel, Series
 from hartley.reports import plot, write_html
@@ -21,7 +21,7 @@ class Made:
 
     headline = "Eve <wins> 3 of 4 games."
     sentences = ("She saw [bold] & bright readings, 50 % of them.",)
-    number = Estimate(0.5, 0.12345, 0.98765, 0.95)
+    number = AttackEstimate(0.5, 0.12345, 0.98765, 0.95)
     synthetic = True
 
     def chart(self):
@@ -70,5 +70,5 @@ def test_numbers_are_shown_in_few_digits_and_intervals_outward():
     assert [few_digits(n) for n in (0.0, 1.0, 123456.7, 1 / 3, -1e-9)] == [
         "0", "1", "123,457", "0.3333", "-1e-09",
     ]  # fmt: skip
-    assert certainty(Estimate(2.0, 1.99999, 2.00001)) == "between 1.999 and 2.001 for certain"
-    assert certainty(Estimate(0.0, 0.0, 1.0)) == "between 0 and 1 for certain"
+    assert certainty(AttackEstimate(2.0, 1.99999, 2.00001)) == "between 1.999 and 2.001 for certain"
+    assert certainty(AttackEstimate(0.0, 0.0, 1.0)) == "between 0 and 1 for certain"

@@ -16,7 +16,7 @@ from hartley.studies.design import design
 from hartley.studies.specification import Specification
 from hartley.studies.tradeoff import plain_values, tradeoff
 from hartley.studies.tradeoff_errors import errors_for, read_errors, thinned
-from hartley.studies.tradeoff_points import Answer, query_point
+from hartley.studies.tradeoff_points import AnswerFacts, query_point
 
 NATS = math.log(2)
 BMI = {
@@ -40,7 +40,7 @@ def mean_of(people, low, high, error, objective="maximin"):
 def point_of(spec, **options):
     """Return the point that a design asks for, alone."""
     wanted = Specification.read(spec)
-    return query_point(Answer.of(wanted, **options), wanted.error)
+    return query_point(AnswerFacts.of(wanted, **options), wanted.error)
 
 
 # --- Farokhi 2019, Example IV.1 -------------------------------------------------------------------

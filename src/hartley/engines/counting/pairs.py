@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from hartley.engines.tables.view import Column, View
+    from hartley.engines.tables.view import View, ViewColumn
 
     Progress = Callable[[float], None]
     """Told the share of the work that is done."""
@@ -40,7 +40,7 @@ class Coding:
     says so, or it is row c of an Arrow table of values.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[ViewColumn, ...]
     width: int
     low: int | None = None
     holes: bool = False
@@ -172,7 +172,7 @@ def _grouped(rows: Any) -> Any:
 # --- codes ----------------------------------------------------------------------------------
 
 
-def _integer_coding(columns: Sequence[Column], view: View) -> Coding | None:
+def _integer_coding(columns: Sequence[ViewColumn], view: View) -> Coding | None:
     """Return a coding by the integers themselves, where one column of few integers allows it."""
     column = columns[0]
     if len(columns) > 1 or (column.kind is not Kind.INTEGER and column.step is None):

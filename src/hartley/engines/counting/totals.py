@@ -46,11 +46,11 @@ class ColumnTotal:
 
 
 @dataclass(frozen=True)
-class Grid:
+class TotalsGrid:
     """Multiples of a power of two within a range, as fine as the doubles at its far end.
 
     Example:
-        >>> grid = Grid.within(Fraction(1, 10), Fraction(4))
+        >>> grid = TotalsGrid.within(Fraction(1, 10), Fraction(4))
         >>> grid.step == Fraction(1, 2**51), grid.low > Fraction(1, 10), grid.high
         (True, True, Fraction(4, 1))
     """
@@ -68,7 +68,7 @@ class Grid:
         return Fraction(2) ** -self.shift
 
     @classmethod
-    def within(cls, low: Fraction, high: Fraction) -> Grid:
+    def within(cls, low: Fraction, high: Fraction) -> TotalsGrid:
         """Return the finest grid on which every number of a range is an integer of 53 digits."""
         largest = max(abs(low), abs(high))
         digits = largest.numerator.bit_length() - largest.denominator.bit_length() + 1
@@ -130,8 +130,8 @@ def exact_totals(
     return int(row["rows"]), totals
 
 
-def _grid(name: str, low: Fraction, high: Fraction) -> Grid:
-    grid = Grid.within(low, high)
+def _grid(name: str, low: Fraction, high: Fraction) -> TotalsGrid:
+    grid = TotalsGrid.within(low, high)
     if grid.low > grid.high:
         raise OptionError(
             f"The range of column '{name}' is too narrow for a total", hint="widen it, or leave it"
@@ -139,7 +139,7 @@ def _grid(name: str, low: Fraction, high: Fraction) -> Grid:
     return grid
 
 
-def _steps(table: Table, value: Any, grid: Grid, *, whole: bool) -> Any:
+def _steps(table: Table, value: Any, grid: TotalsGrid, *, whole: bool) -> Any:
     """Return numbers as integers of steps."""
     inside = clamp(value, float(grid.low), float(grid.high), whole=whole)
     if grid.shift < 0:  # PostgreSQL refuses a product that is too small for a double

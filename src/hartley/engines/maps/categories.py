@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.engines.maps.cells import (
     MOST_BUCKETS,
-    Grid,
+    EqualCellGrid,
     clamp,
     cut_lists,
     list_item,
@@ -65,7 +65,7 @@ def label_lists(table: Table, rule: Lookup) -> dict[str, Sequence[Any]]:
         known = dict(pairs)
         return {"labels": [known.get(key) for key in range(keys[0], keys[-1] + 1)]}
     edges = number_edges(rule)
-    return {"keys": edges[:-1], "labels": labels, "starts": Grid.over(edges).starts}
+    return {"keys": edges[:-1], "labels": labels, "starts": EqualCellGrid.over(edges).starts}
 
 
 def look_up_steps(rule: Lookup, value: str, result: str) -> Steps:
@@ -113,7 +113,9 @@ def search_label_steps(dialect: Dialect, rule: Lookup, value: str, result: str) 
         edges, near = number_edges(rule), f"{result}_near"
         rows = yield {}
         rows = yield {near: clamp(rows[value].cast(kind), edges[0], edges[-1])}
-        rows = yield from locate_steps(dialect, rows, Grid.over(edges), (near, keys, starts), at)
+        rows = yield from locate_steps(
+            dialect, rows, EqualCellGrid.over(edges), (near, keys, starts), at
+        )
     rows = yield {
         hit: list_item(kind)(rows[keys], rows[at]) == rows[value].cast(kind),
         label: list_item(type_of(rule.labels[0]))(rows[labels], rows[at]),

@@ -106,7 +106,7 @@ def compare_steps(
 
 
 @dataclass(frozen=True)
-class Grid:
+class EqualCellGrid:
     """Equal buckets over the cells, so that a search begins close to its end.
 
     The bucket of a number is floor(number * slope + shift) in doubles, which never decreases as
@@ -114,7 +114,7 @@ class Grid:
     one is, and only the edges of its own bucket need be compared, whatever was rounded.
 
     Example:
-        >>> grid = Grid.over([0.0, 1.0, 2.0, 8.0, 10.0])
+        >>> grid = EqualCellGrid.over([0.0, 1.0, 2.0, 8.0, 10.0])
         >>> grid.starts, grid.most
         ((1, 2, 3, 3, 3, 3, 3, 4, 4), 1)
     """
@@ -127,7 +127,7 @@ class Grid:
     """The most edges in one bucket."""
 
     @classmethod
-    def over(cls, edges: Sequence[float]) -> Grid:
+    def over(cls, edges: Sequence[float]) -> EqualCellGrid:
         """Return the coarsest grid that parts all edges, or the finest there may be."""
         buckets = 1 << (len(edges) - 2).bit_length()
         while True:
@@ -137,7 +137,7 @@ class Grid:
             buckets *= 2
 
     @classmethod
-    def _with(cls, edges: Sequence[float], buckets: int) -> Grid:
+    def _with(cls, edges: Sequence[float], buckets: int) -> EqualCellGrid:
         low, high, inner = edges[0], edges[-1], edges[1:-1]
         slope = buckets / (high - low) if high > low else 0.0
         if not math.isfinite(low * slope) or not math.isfinite(high * slope):
@@ -155,7 +155,7 @@ class Grid:
 
         Example:
             >>> edges = [0.0, 1.0, 2.0, 8.0, 10.0]
-            >>> lists = Grid.over(edges).direct(edges, [5.0, 6.0, 7.0, 8.0])
+            >>> lists = EqualCellGrid.over(edges).direct(edges, [5.0, 6.0, 7.0, 8.0])
             >>> lists["limits"][:3], lists["below"][:3], lists["above"][:3]
             ([1.0, 2.0, inf], [5.0, 6.0, 7.0], [6.0, 7.0, 7.0])
         """
@@ -189,9 +189,9 @@ def cell_steps(table: Table, rule: UniformCells | CutCells, value: str, result: 
     edges = [float(edge) for edge in rule.edges]
     lists = cut_lists(table, rule)
     if "limits" in lists:
-        return grid_steps(table.dialect, Grid.over(edges), value, result)
+        return grid_steps(table.dialect, EqualCellGrid.over(edges), value, result)
     if lists:
-        return search_cell_steps(table.dialect, Grid.over(edges), value, result)
+        return search_cell_steps(table.dialect, EqualCellGrid.over(edges), value, result)
     return compare_steps(edges, rule.values, value, result)
 
 
@@ -200,7 +200,7 @@ def cut_lists(table: Table, rule: CutCells) -> dict[str, Sequence[Any]]:
     if not table.dialect.searches_lists or len(rule.values) <= MOST_NESTED:
         return {}
     edges = [float(edge) for edge in rule.edges]
-    grid = Grid.over(edges)
+    grid = EqualCellGrid.over(edges)
     searched = {"keys": edges[:-1], "values": rule.values, "starts": grid.starts}
     return grid.direct(edges, rule.values) or searched
 
@@ -211,7 +211,7 @@ def below_last(cells: UniformCells) -> float:
     return math.nextafter(high, -math.inf) if low < high else high
 
 
-def grid_steps(dialect: Dialect, grid: Grid, value: str, result: str) -> Steps:
+def grid_steps(dialect: Dialect, grid: EqualCellGrid, value: str, result: str) -> Steps:
     """Find a cell by its bucket and a comparison with the one edge there.
 
     Args:
@@ -232,7 +232,7 @@ def grid_steps(dialect: Dialect, grid: Grid, value: str, result: str) -> Steps:
     yield {result: ibis.ifelse(rows[value] >= limit, high, low)}
 
 
-def search_cell_steps(dialect: Dialect, grid: Grid, value: str, result: str) -> Steps:
+def search_cell_steps(dialect: Dialect, grid: EqualCellGrid, value: str, result: str) -> Steps:
     """Find a cell by its bucket and a search among the edges there.
 
     Args:
@@ -250,7 +250,7 @@ def search_cell_steps(dialect: Dialect, grid: Grid, value: str, result: str) -> 
 
 
 def locate_steps(
-    dialect: Dialect, rows: Any, grid: Grid, columns: tuple[str, str, str], at: str
+    dialect: Dialect, rows: Any, grid: EqualCellGrid, columns: tuple[str, str, str], at: str
 ) -> Generator[dict[str, Any], Any, Any]:
     """Name a position, from 1: that of the last lower edge that is not above a value.
 
@@ -289,7 +289,7 @@ def search_steps(
     return rows
 
 
-def _bucket(dialect: Dialect, value: Any, grid: Grid) -> Any:
+def _bucket(dialect: Dialect, value: Any, grid: EqualCellGrid) -> Any:
     """Return the position of the bucket of a number, from 1."""
     return dialect.floor(value * number(grid.slope) + number(grid.shift)).cast("int64") + 1
 

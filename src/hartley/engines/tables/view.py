@@ -33,7 +33,7 @@ LARGEST_BIN = 2**50
 
 
 @dataclass(frozen=True)
-class Column:
+class ViewColumn:
     """A column of a view: where it comes from and what is known of its values."""
 
     name: str
@@ -64,7 +64,7 @@ class View:
 
     table: Table
     expression: Any
-    columns: tuple[Column, ...]
+    columns: tuple[ViewColumn, ...]
     rows: int
     dropped: int
     """Rows that are left out because a value is missing."""
@@ -128,7 +128,7 @@ def prepare(
             _check_bins(table, name)
     profile = _profile(table, columns, needed)
     described = tuple(
-        Column(
+        ViewColumn(
             name=name,
             kind=table.kind(name),
             step=step,
@@ -256,7 +256,7 @@ def clean_column(table: Table, name: str) -> Any:
     return column.isnan().ifelse(ibis.null(column.type()), column)
 
 
-def _binned(table: Table, column: Column) -> Any:
+def _binned(table: Table, column: ViewColumn) -> Any:
     """Return a column as it is counted: its values, or the numbers of its bins."""
     import ibis
 
@@ -340,7 +340,7 @@ def _check_bins(table: Table, name: str) -> None:
 
 
 def _check_profile(
-    table: Table, columns: tuple[Column, ...], profile: Mapping[str, Any], rows: int
+    table: Table, columns: tuple[ViewColumn, ...], profile: Mapping[str, Any], rows: int
 ) -> None:
     if profile["rows"] == 0:
         raise TableError(f"{table.name} has no rows", hint="pass a table with at least one row")
@@ -361,7 +361,7 @@ def _check_profile(
             _check_range(table, column)
 
 
-def _check_range(table: Table, column: Column) -> None:
+def _check_range(table: Table, column: ViewColumn) -> None:
     """Refuse bins that could not be told apart exactly."""
     if max(abs(float(column.low)), abs(float(column.high))) > LARGEST_DOUBLE:
         raise ColumnError(

@@ -30,7 +30,7 @@ KEPT = 10
 
 
 @dataclass(frozen=True)
-class Point:
+class A3Point:
     """One accuracy of the mean of two numbers in [-2, 2]; leakages in nats."""
 
     accuracy: Fraction
@@ -44,10 +44,10 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class A3Numbers:
     """Both curves: the paper's, and the adversary's error about heights of several people."""
 
-    points: tuple[Point, ...]
+    points: tuple[A3Point, ...]
     cells: tuple[int, ...]
     """Numbers of cells over the range of heights."""
     errors: dict[int, tuple[float, ...]]
@@ -61,7 +61,7 @@ def compute(
     points: int = 100,
     highest: int = 5,
     people: tuple[int, ...] = (2, 3, 5, 10),
-) -> Numbers:
+) -> A3Numbers:
     """Compute the curves of Example IV.1 and, for heights, of Example IV.2; all exact.
 
     Example:
@@ -76,16 +76,16 @@ def compute(
             progress(0.9 * k / points)
     cells = tuple(range(2, 41))
     errors = {n: tuple(smallest_error(_heights(n, q)) for q in cells) for n in people}
-    return Numbers(tuple(found), cells, errors)
+    return A3Numbers(tuple(found), cells, errors)
 
 
-def _point(accuracy: Fraction) -> Point:
+def _point(accuracy: Fraction) -> A3Point:
     box, query = Box.cube(-2, 2, size=2), mean(variables("x1", "x2"))
     quantizer = UniformQuantizer.for_error(low=-2, high=2, error=1 / accuracy)
     cut = CutBox(box, query, quantizer.edges)
     least = optimal_quantizer(query, box, 1 / accuracy, "leakage").smallest_share
     assert least is not None  # asked for
-    return Point(
+    return A3Point(
         accuracy=accuracy,
         levels=quantizer.levels,
         leakage=nonstochastic_leakage(cut, base=math.e),
@@ -100,7 +100,7 @@ def _heights(people: int, levels: int) -> CutBox:
     return CutBox(box, mean(variables(*box.names)), UniformQuantizer(LOW, HIGH, levels).edges)  # type: ignore[arg-type]  # parsed there
 
 
-def plot(numbers: Numbers) -> Chart:
+def plot(numbers: A3Numbers) -> Chart:
     """Draw leakage and error against accuracy, and the error about heights of several people."""
     gammas = tuple(float(point.accuracy) for point in numbers.points)
 
@@ -131,7 +131,7 @@ def plot(numbers: Numbers) -> Chart:
     )
 
 
-def _heights_panel(numbers: Numbers) -> Panel:
+def _heights_panel(numbers: A3Numbers) -> Panel:
     cells = tuple(map(float, numbers.cells))
     printed = tuple(150 * math.sqrt(2) / q for q in numbers.cells)
     return Panel(
@@ -152,7 +152,7 @@ def _heights_panel(numbers: Numbers) -> Panel:
     )
 
 
-def findings(numbers: Numbers) -> tuple[Claim, ...]:
+def findings(numbers: A3Numbers) -> tuple[Claim, ...]:
     """Return what the figure and its examples are expected to show."""
     points = numbers.points
     leaks, infos = [p.leakage for p in points], [p.information for p in points]
@@ -201,7 +201,7 @@ def findings(numbers: Numbers) -> tuple[Claim, ...]:
     return tuple(claims)
 
 
-def _as_in_closed_form(point: Point) -> bool:
+def _as_in_closed_form(point: A3Point) -> bool:
     q = point.levels
     leakage, error = (math.log(q * q / 2), 4 * math.sqrt(2) / q) if q > 1 else (0.0, math.sqrt(8))
     return (
@@ -212,7 +212,7 @@ def _as_in_closed_form(point: Point) -> bool:
     )
 
 
-def _improves(point: Point) -> bool:
+def _improves(point: A3Point) -> bool:
     """Tell whether the best cells leak less than equal ones exactly where they can.
 
     Best smallest share: min(1/3, 1/(2 gamma^2)) above gamma = 1; found to a part in a thousand.

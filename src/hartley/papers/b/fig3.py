@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.adversaries.finding import Estimate
+    from hartley.adversaries.finding import AttackEstimate
     from hartley.chart import Dash
     from hartley.papers.figure import Progress
 
@@ -55,16 +55,16 @@ class Games:
     """The budget; none where the mean was released as it is."""
     rule: str
     levels: int | None
-    advantages: dict[str, Estimate]
+    advantages: dict[str, AttackEstimate]
 
     @property
-    def best(self) -> Estimate:
+    def best(self) -> AttackEstimate:
         """The largest advantage of the paper's strategies."""
         return max((self.advantages[name] for name in PAPER), key=lambda found: found.value)
 
 
 @dataclass(frozen=True)
-class Numbers:
+class B3Numbers:
     """All games of the whole time, and those at the paper's points by range and by days."""
 
     games: tuple[Games, ...]
@@ -109,7 +109,7 @@ def compute(  # noqa: PLR0913 - sizes, all with defaults
     budgets: tuple[int, ...] = tuple(range(1, 9)),
     games: int = 10_000,
     seed: int = 0,
-) -> Numbers:
+) -> B3Numbers:
     """Play the membership game on the mean of n homes, released day by day for a year.
 
     Args:
@@ -140,7 +140,7 @@ def compute(  # noqa: PLR0913 - sizes, all with defaults
     if progress is not None:
         progress(1.0)
     number, length = daily.shape
-    return Numbers(tuple(curves), by_range, by_days, number, length, loaded.synthetic)
+    return B3Numbers(tuple(curves), by_range, by_days, number, length, loaded.synthetic)
 
 
 def daily_readings(half_hours: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -205,7 +205,7 @@ def _played(  # noqa: PLR0913, PLR0917 - what is released of whom, and how often
 # --- what is drawn ----------------------------------------------------------------------------
 
 
-def plot(numbers: Numbers) -> Chart:
+def plot(numbers: B3Numbers) -> Chart:
     """Draw the advantage of every strategy against the budget, the range and the days released."""
     panels = [_strategy(numbers, name) for name in STRATEGIES]
     panels += [
@@ -227,7 +227,7 @@ def plot(numbers: Numbers) -> Chart:
     )
 
 
-def _strategy(numbers: Numbers, name: str) -> Panel:
+def _strategy(numbers: B3Numbers, name: str) -> Panel:
     series = []
     looks: tuple[tuple[str, Dash], ...] = (
         (CORRECTED, "solid"), (PRINTED, "dashed"), (WHOLE, "dotted"),
@@ -274,7 +274,7 @@ def _at_paper_points(played: dict[int, tuple[Games, ...]], label: str, title: st
 # --- what it shows ----------------------------------------------------------------------------
 
 
-def findings(numbers: Numbers) -> tuple[Claim, ...]:
+def findings(numbers: B3Numbers) -> tuple[Claim, ...]:
     """Return what the figure is expected to show, and where that departs from the print."""
     return (
         _over_budgets(numbers),
@@ -294,7 +294,7 @@ def findings(numbers: Numbers) -> tuple[Claim, ...]:
     )
 
 
-def falls(curve: list[Estimate]) -> int:
+def falls(curve: list[AttackEstimate]) -> int:
     """Return at how many steps a curve falls by more than both intervals leave open.
 
     Every step counts, since the first and the last point say nothing about those in between.
@@ -302,7 +302,7 @@ def falls(curve: list[Estimate]) -> int:
     return sum(after.high < before.low for before, after in pairwise(curve))
 
 
-def _over_budgets(numbers: Numbers) -> Claim:
+def _over_budgets(numbers: B3Numbers) -> Claim:
     grows = True
     for n in numbers.sizes:
         curve = [numbers.of(n, bits).best for bits in numbers.budgets]
@@ -325,7 +325,7 @@ def _over_budgets(numbers: Numbers) -> Claim:
     )
 
 
-def _rules(numbers: Numbers) -> tuple[Claim, ...]:
+def _rules(numbers: B3Numbers) -> tuple[Claim, ...]:
     pairs = [
         (numbers.of(n, bits), numbers.of(n, bits, PRINTED))
         for n in numbers.sizes
@@ -346,11 +346,11 @@ def _rules(numbers: Numbers) -> tuple[Claim, ...]:
     return fewer, Claim(f"The correction in numbers: {words} cells.", holds=all(held))
 
 
-def _has(numbers: Numbers, at: tuple[int, int]) -> bool:
+def _has(numbers: B3Numbers, at: tuple[int, int]) -> bool:
     return at[0] in numbers.sizes and at[1] in numbers.budgets
 
 
-def _over_ranges(numbers: Numbers) -> Claim:
+def _over_ranges(numbers: B3Numbers) -> Claim:
     """Say where the paper's remark about almost no advantage holds."""
     narrow, wide = (numbers.by_range[at(numbers.by_range)] for at in (min, max))
     (first_narrow, second_narrow), (first_wide, second_wide) = narrow, wide
@@ -366,7 +366,7 @@ def _over_ranges(numbers: Numbers) -> Claim:
     )
 
 
-def _over_days(numbers: Numbers) -> Claim:
+def _over_days(numbers: B3Numbers) -> Claim:
     curve = [games[1].best for games in numbers.by_days.values()]
     *fewer, last = (
         f"{n} days {one.value:.2f}" for n, one in zip(numbers.by_days, curve, strict=True)

@@ -18,7 +18,7 @@ from hartley.policies.quantizers.quantizer import UniformQuantizer
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hartley.adversaries.finding import Estimate
+    from hartley.adversaries.finding import AttackEstimate
     from hartley.adversaries.load_monitoring import ApplianceScore, LoadFinding
     from hartley.papers.figure import Progress
 
@@ -33,7 +33,7 @@ FEW_BITS = 3
 
 
 @dataclass(frozen=True)
-class Numbers:
+class B4Numbers:
     """What load monitoring finds, by the bits of a reading."""
 
     found: dict[int, LoadFinding]
@@ -52,7 +52,7 @@ def compute(
     progress: Progress | None = None,
     days: int = 28,
     budgets: tuple[int, ...] = tuple(range(13)),
-) -> Numbers:
+) -> B4Numbers:
     """Attack the power of a house, released reading by reading in floor(2^bits) cells.
 
     Args:
@@ -77,10 +77,10 @@ def compute(
         found[bits] = home.attack(UniformQuantizer(Fraction(0), Fraction(top), levels))
         if progress is not None:
             progress(done / len(budgets))
-    return Numbers(found, top, house.synthetic)
+    return B4Numbers(found, top, house.synthetic)
 
 
-def plot(numbers: Numbers) -> Chart:
+def plot(numbers: B4Numbers) -> Chart:
     """Draw the f-score against the budget, beside chance, and by appliance what both gain."""
     budget = "budget ε (bits a reading)"
     overall = [found.overall for found in numbers.found.values()]
@@ -134,7 +134,7 @@ def plot(numbers: Numbers) -> Chart:
     )
 
 
-def _line(label: str, numbers: Numbers, scores: list[Estimate]) -> Series:
+def _line(label: str, numbers: B4Numbers, scores: list[AttackEstimate]) -> Series:
     return Series(
         label,
         tuple(map(float, numbers.found)),
@@ -149,7 +149,7 @@ def shown_name(score: ApplianceScore) -> str:
     return score.name.rpartition("_")[0].replace("_", " ")
 
 
-def findings(numbers: Numbers) -> tuple[Claim, ...]:
+def findings(numbers: B4Numbers) -> tuple[Claim, ...]:
     """Return what the figure is expected to show, appliance by appliance."""
     last = numbers.last.overall
     true = last.true
@@ -180,7 +180,7 @@ def findings(numbers: Numbers) -> tuple[Claim, ...]:
     )
 
 
-def _few_bits(numbers: Numbers) -> Claim:
+def _few_bits(numbers: B4Numbers) -> Claim:
     """Say what a few bits tell of all appliances together, and of each."""
     few = [found for bits, found in numbers.found.items() if bits <= FEW_BITS]
     pooled = max(found.overall.gain.value for found in few)
@@ -204,7 +204,7 @@ def _few_bits(numbers: Numbers) -> Claim:
     )
 
 
-def _trained(numbers: Numbers) -> Claim:
+def _trained(numbers: B4Numbers) -> Claim:
     """Say where training cell by cell beats the cell's middle most."""
     pairs = [
         (score.trained_gain.value - score.gain.value, bits, score)

@@ -24,7 +24,7 @@ MAP = "map"
 
 
 @dataclass(frozen=True)
-class Numbers:
+class B5Numbers:
     """How many trips begin in each box, by the budget of a point; and on a fine map."""
 
     counts: dict[int | str, tuple[tuple[int, ...], ...]]
@@ -44,7 +44,7 @@ def compute(
     trips: int = 100_000,
     budgets: tuple[int, ...] = BUDGETS,
     points: int = 110,
-) -> Numbers:
+) -> B5Numbers:
     """Count the trips that begin in each box of several grids.
 
     Args:
@@ -64,7 +64,7 @@ def compute(
     sides: dict[int | str, int] = {MAP: points}
     sides |= {bits: floor_power(f"{bits}/2") for bits in budgets}
     counts = {name: _counted(east, north, side) for name, side in sides.items()}
-    return Numbers(counts, loaded.rows, int(within.sum()), loaded.synthetic, loaded.notes)
+    return B5Numbers(counts, loaded.rows, int(within.sum()), loaded.synthetic, loaded.notes)
 
 
 def _counted(
@@ -75,7 +75,7 @@ def _counted(
     return tuple(map(tuple, found.astype(np.int64).tolist()))
 
 
-def plot(numbers: Numbers) -> Chart:
+def plot(numbers: B5Numbers) -> Chart:
     """Draw the density of pick-ups, on a fine map and in boxes of the budgets."""
     panels = []
     for name, counts in numbers.counts.items():
@@ -97,7 +97,7 @@ def plot(numbers: Numbers) -> Chart:
     )
 
 
-def findings(numbers: Numbers) -> tuple[Claim, ...]:
+def findings(numbers: B5Numbers) -> tuple[Claim, ...]:
     """Return what the map is expected to show."""
     fine = np.array(numbers.counts[MAP])
     full = np.sort(fine.ravel())[::-1]

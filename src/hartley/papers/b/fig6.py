@@ -27,7 +27,7 @@ SMALL = 8
 
 
 @dataclass(frozen=True)
-class Point:
+class B6Point:
     """The unique trips at one budget of a point; two points make twice the budget of a trip."""
 
     bits: int
@@ -42,10 +42,10 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class B6Numbers:
     """All budgets, and how many trips there are."""
 
-    points: tuple[Point, ...]
+    points: tuple[B6Point, ...]
     trips: int
     few: int
     synthetic: bool
@@ -57,7 +57,7 @@ def compute(
     progress: Progress | None = None,
     trips: int = 100_000,
     budgets: tuple[int, ...] = (*range(1, 11), 12, 14, 16, 18, 20),
-) -> Numbers:
+) -> B6Numbers:
     """Count the trips whose released start and end nobody shares; exact for these trips.
 
     Args:
@@ -76,10 +76,10 @@ def compute(
         one = share.number.value
         more = one if up == down else _unique(loaded.table, up)
         few = None if bits % 2 else _unique(tenth, down)
-        found.append(Point(bits, down, up, one, more, few))
+        found.append(B6Point(bits, down, up, one, more, few))
         if progress is not None:
             progress(done / len(budgets))
-    return Numbers(tuple(found), loaded.rows, tenth.num_rows, loaded.synthetic)
+    return B6Numbers(tuple(found), loaded.rows, tenth.num_rows, loaded.synthetic)
 
 
 def _unique(table: object, side: int) -> float:
@@ -91,7 +91,7 @@ def _unique(table: object, side: int) -> float:
     return Uniqueness(table, policy=PolicyDocument(columns)).attack().number.value
 
 
-def plot(numbers: Numbers) -> Chart:
+def plot(numbers: B6Numbers) -> Chart:
     """Draw the share of unique trips, and how many boxes a point may be in."""
     bits = tuple(float(point.bits) for point in numbers.points)
 
@@ -141,7 +141,7 @@ def plot(numbers: Numbers) -> Chart:
     )
 
 
-def findings(numbers: Numbers) -> tuple[Claim, ...]:
+def findings(numbers: B6Numbers) -> tuple[Claim, ...]:
     """Return what the figure is expected to show."""
     points = numbers.points
     small = [point for point in points if point.bits <= SMALL]

@@ -16,7 +16,7 @@ from hartley.papers.beyond.homes import (
     GROUPS,
     LAPLACE,
     STRATEGIES,
-    Release,
+    HomeRelease,
     by_cells,
     by_noise,
     draw_games,
@@ -31,7 +31,7 @@ from hartley.papers.beyond.places import in_boxes, in_groups, in_km, linked
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hartley.adversaries.finding import Estimate
+    from hartley.adversaries.finding import AttackEstimate
     from hartley.papers.beyond.homes import Sampler
 
     Floats = NDArray[np.float64]
@@ -56,7 +56,7 @@ class Row:
     promise: str
     strength: float
     """That promise as a number: bits of cells, epsilon or rho of noise, k of groups."""
-    success: Estimate
+    success: AttackEstimate
     """The advantage, or the share of trips linked."""
 
 
@@ -94,12 +94,12 @@ def attack_homes(
         off = readings - averages
         usual = float(np.quantile(np.abs(off[drawn.others].mean(axis=1)), 0.95))
         worst, promise = largest_error(off, people), f"{k} equal records"
-        groups = Release(GROUPS, f"k = {k}", worst, promise, k, lambda means, _: means, None)
+        groups = HomeRelease(GROUPS, f"k = {k}", worst, promise, k, lambda means, _: means, None)
         rows += _two(groups, usual, play(readings, groups, drawn, random, counted=averages))
     return rows
 
 
-def _two(release: Release, usual: float, found: dict[str, Estimate]) -> list[Row]:
+def _two(release: HomeRelease, usual: float, found: dict[str, AttackEstimate]) -> list[Row]:
     best = max((found[name] for name in STRATEGIES[:3]), key=lambda one: one.value)
     told = (
         *(release.method, release.setting, release.error, usual),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class Beyond1Numbers:
     """The whole table, and how noise kept its error."""
 
     rows: tuple[Row, ...]
@@ -59,7 +59,7 @@ def compute(  # noqa: PLR0913 - sizes, all with defaults
     trips: int = 8000,
     sides: tuple[int, ...] = (8, 16, 32, 64, 128),
     seed: int = 0,
-) -> Numbers:
+) -> Beyond1Numbers:
     """Attack the mean of eight homes, and single trips, as released in four ways.
 
     Args:
@@ -82,7 +82,7 @@ def compute(  # noqa: PLR0913 - sizes, all with defaults
         trip_points([taken.numbers(name)[:trips] for name in COLUMNS]), sides, random
     )
     drawn = np.abs(random.laplace(0, 1 / TAIL, 100_000))
-    return Numbers(
+    return Beyond1Numbers(
         tuple(rows),
         float((drawn > 1).mean()),
         float(drawn.max()),
@@ -94,7 +94,7 @@ def compute(  # noqa: PLR0913 - sizes, all with defaults
 # --- what is drawn ----------------------------------------------------------------------------
 
 
-def plot(numbers: Numbers) -> Chart:
+def plot(numbers: Beyond1Numbers) -> Chart:
     """Draw the success of every adversary against the error, by method."""
     panels = (
         ("Knows two homes: best of three strategies", MEMBERSHIP, "kWh", "advantage"),
@@ -152,7 +152,7 @@ def _usual(rows: list[Row]) -> Series:
 # --- what it shows ----------------------------------------------------------------------------
 
 
-def findings(numbers: Numbers) -> tuple[Claim, ...]:
+def findings(numbers: Beyond1Numbers) -> tuple[Claim, ...]:
     """Return what came out, in favour of whichever method it is."""
     return (
         _no_worst_case(numbers),
@@ -165,7 +165,7 @@ def findings(numbers: Numbers) -> tuple[Claim, ...]:
     )
 
 
-def _no_worst_case(numbers: Numbers) -> Claim:
+def _no_worst_case(numbers: Beyond1Numbers) -> Claim:
     return Claim(
         "Equal error is not equal: cells never exceed it, noise has no largest error. "
         f"{100 * numbers.beyond:.1f} % of Laplace noise went beyond, up to "
@@ -174,7 +174,7 @@ def _no_worst_case(numbers: Numbers) -> Claim:
     )
 
 
-def _coarsest(numbers: Numbers) -> Claim:
+def _coarsest(numbers: Beyond1Numbers) -> Claim:
     told, held = [], []
     for attack in (MEMBERSHIP, KNOWING):
         cells, *noise = (numbers.of(attack, m)[-1].success for m in METHODS[:3])
@@ -188,7 +188,7 @@ def _coarsest(numbers: Numbers) -> Claim:
     )
 
 
-def _noise_wins(numbers: Numbers) -> Claim:
+def _noise_wins(numbers: Beyond1Numbers) -> Claim:
     """Say where noise leaves less than cells of the same error, the clearest case first."""
     won = [
         (cells, noise)
@@ -210,7 +210,7 @@ def _noise_wins(numbers: Numbers) -> Claim:
     )
 
 
-def _weak_promise(numbers: Numbers) -> Claim:
+def _weak_promise(numbers: Beyond1Numbers) -> Claim:
     loosest = numbers.of(MEMBERSHIP, LAPLACE)[-1]
     return Claim(
         f"What noise promises at these errors is weak: at {loosest.error:.2g} kWh "
@@ -219,7 +219,7 @@ def _weak_promise(numbers: Numbers) -> Claim:
     )
 
 
-def _groups_known(numbers: Numbers) -> Claim:
+def _groups_known(numbers: Beyond1Numbers) -> Claim:
     least = min(row.success.low for row in numbers.of(KNOWING, GROUPS))
     return Claim(
         "k-anonymity keeps nobody’s membership from whoever knows all others: the advantage is at "
@@ -228,7 +228,7 @@ def _groups_known(numbers: Numbers) -> Claim:
     )
 
 
-def _groups_far(numbers: Numbers) -> Claim:
+def _groups_far(numbers: Beyond1Numbers) -> Claim:
     two, boxes = numbers.of(LINKAGE, GROUPS)[0], numbers.of(LINKAGE, CELLS)[-1]
     return Claim(
         f"Groups have a bad worst case: {two.setting} puts a trip up to {two.error:.1f} km off and "
@@ -238,7 +238,7 @@ def _groups_far(numbers: Numbers) -> Claim:
     )
 
 
-def _groups_usual(numbers: Numbers) -> Claim:
+def _groups_usual(numbers: Beyond1Numbers) -> Claim:
     boxes = numbers.of(LINKAGE, CELLS)
     usual = [math.log(row.usual) for row in boxes]
     shares = [row.success.value for row in boxes]

@@ -32,7 +32,7 @@ TITLES = {
 
 
 @dataclass(frozen=True)
-class Numbers:
+class Beyond2Numbers:
     """What is known at each time, by the width of the zones and the secret."""
 
     places: int
@@ -46,7 +46,7 @@ def compute(
     places: int = PLACES,
     zones: tuple[int, ...] = ZONES,
     steps: int = 16,
-) -> Numbers:
+) -> Beyond2Numbers:
     """Compute what the zones seen so far tell, exactly, for zones of several widths.
 
     Example:
@@ -60,7 +60,7 @@ def compute(
         found[width] = {s: leakage_over_time(system, steps, secret=s) for s in SECRETS}
         if progress is not None:
             progress((number + 1) / len(zones))
-    return Numbers(places, found)
+    return Beyond2Numbers(places, found)
 
 
 def ring(places: int, width: int) -> FiniteSystem:
@@ -74,7 +74,7 @@ def ring(places: int, width: int) -> FiniteSystem:
     )
 
 
-def plot(numbers: Numbers) -> Chart:
+def plot(numbers: Beyond2Numbers) -> Chart:
     """Draw the leakage about the first place, the present one and all of them against time."""
     panels = []
     for about in SECRETS:
@@ -99,7 +99,7 @@ def plot(numbers: Numbers) -> Chart:
     )
 
 
-def findings(numbers: Numbers) -> tuple[Claim, ...]:
+def findings(numbers: Beyond2Numbers) -> tuple[Claim, ...]:
     """Return what the figure is expected to show."""
     by_width = list(numbers.found.values())
     widest = numbers.found[max(numbers.found)]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.adversaries.finding import Estimate
+    from hartley.adversaries.finding import AttackEstimate
 
     Floats = NDArray[np.float64]
     Sampler = Callable[[str, float, tuple[int, ...], np.random.Generator], Floats]
@@ -35,7 +35,7 @@ STRATEGIES = ("correlation", "squared error", "common peaks", "knows all others"
 
 
 @dataclass(frozen=True)
-class Release:
+class HomeRelease:
     """One way to release a mean, and what the adversary who knows all others makes of it."""
 
     method: str
@@ -52,7 +52,7 @@ class Release:
     """Whoever knows all others compares sums of this power of the distances; none: equality."""
 
 
-def by_cells(top: float, levels: int, bits: int) -> Release:
+def by_cells(top: float, levels: int, bits: int) -> HomeRelease:
     """Return the release in equal cells of the mean of readings from 0 to the top."""
     cells = UniformQuantizer(Fraction(0), Fraction(top), levels)
     edges = np.array([float(edge) for edge in cells.edges[1:-1]])
@@ -62,7 +62,7 @@ def by_cells(top: float, levels: int, bits: int) -> Release:
         return middles[np.searchsorted(edges, means, side="right")]
 
     promise = f"at most {2**bits} outputs of one person"
-    return Release(CELLS, f"{levels} cells", top / (2 * levels), promise, bits, change, None)
+    return HomeRelease(CELLS, f"{levels} cells", top / (2 * levels), promise, bits, change, None)
 
 
 def textbook_noise(
@@ -75,7 +75,7 @@ def textbook_noise(
 
 def by_noise(
     method: str, error: float, sensitivity: float, sample: Sampler = textbook_noise
-) -> Release:
+) -> HomeRelease:
     """Return the textbook Laplace or Gaussian mechanism that stays within an error, 95 in 100.
 
     The scale follows from the error; the promise from the scale and from how far one person can
@@ -90,7 +90,7 @@ def by_noise(
     moved = sensitivity / scale
     strength = moved if method == LAPLACE else moved**2 / 2
     named = ("ε", "differential privacy") if method == LAPLACE else ("ρ", "zCDP")
-    return Release(
+    return HomeRelease(
         method,
         f"{'scale' if method == LAPLACE else 'deviation'} {scale:.3g} kWh",
         error,
@@ -126,7 +126,7 @@ def largest_error(off: Floats, people: int) -> float:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnHomes:
     """Games: two candidates, which of them takes part, and the others."""
 
     candidates: NDArray[np.int64]
@@ -134,21 +134,21 @@ class Drawn:
     others: NDArray[np.int64]
 
 
-def draw_games(homes: int, people: int, games: int, random: np.random.Generator) -> Drawn:
+def draw_games(homes: int, people: int, games: int, random: np.random.Generator) -> DrawnHomes:
     """Draw candidates, coins and the other members of the groups."""
     chosen = random.random((games, homes)).argpartition(people, axis=1)[:, : people + 1]
     random.permuted(chosen, axis=1, out=chosen)
-    return Drawn(chosen[:, :2], random.random(games) < 0.5, chosen[:, 2:])
+    return DrawnHomes(chosen[:, :2], random.random(games) < 0.5, chosen[:, 2:])
 
 
 def play(
     readings: Floats,
-    release: Release,
-    drawn: Drawn,
+    release: HomeRelease,
+    drawn: DrawnHomes,
     random: np.random.Generator,
     *,
     counted: Floats | None = None,
-) -> dict[str, Estimate]:
+) -> dict[str, AttackEstimate]:
     """Play the games and return the advantage of every strategy.
 
     Args:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.adversaries.finding import Estimate, share
+from hartley.adversaries.finding import AttackEstimate, share
 from hartley.policies.records.microaggregation import mdav
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def in_groups(points: Floats, k: int) -> Floats:
     return np.column_stack([found[name].to_numpy() for name in columns])
 
 
-def linked(points: Floats, released: Floats, *, sure: bool) -> Estimate:
+def linked(points: Floats, released: Floats, *, sure: bool) -> AttackEstimate:
     """Return how often somebody who knows a trip picks its record, as the nearest released one.
 
     Of records that are equal one is picked evenly.
@@ -61,5 +61,5 @@ def linked(points: Floats, released: Floats, *, sure: bool) -> Estimate:
     nearest = cKDTree(records).query(points)[1]
     hit = nearest == own.ravel()
     if sure:
-        return Estimate.exact(float((hit / sizes[own.ravel()]).mean()))
+        return AttackEstimate.exact(float((hit / sizes[own.ravel()]).mean()))
     return share(int(hit.sum()), hit.size)

@@ -40,7 +40,7 @@ class Vote:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class C1Numbers:
     """One vote after the other."""
 
     votes: tuple[Vote, ...]
@@ -51,7 +51,7 @@ def compute(
     *,
     progress: Progress | None = None,
     most_voters: int = 12,
-) -> Numbers:
+) -> C1Numbers:
     """Count all votes of up to so many people; exact.
 
     Example:
@@ -63,7 +63,7 @@ def compute(
         votes.append(_vote(voters))
         if progress is not None:
             progress(2.0 ** (voters - most_voters))
-    return Numbers(tuple(votes))
+    return C1Numbers(tuple(votes))
 
 
 def _vote(voters: int) -> Vote:
@@ -79,7 +79,7 @@ def _vote(voters: int) -> Vote:
     )
 
 
-def plot(numbers: Numbers) -> Chart:
+def plot(numbers: C1Numbers) -> Chart:
     """Draw the four leakages against the number of voters."""
     voters = tuple(float(vote.voters) for vote in numbers.votes)
 
@@ -100,7 +100,7 @@ def plot(numbers: Numbers) -> Chart:
     return Chart("C/1: what the outcome of a majority vote tells", (panel,))
 
 
-def findings(numbers: Numbers) -> tuple[Claim, ...]:
+def findings(numbers: C1Numbers) -> tuple[Claim, ...]:
     """Return what the figure and Example 1 are expected to show."""
     votes = numbers.votes
     known = list(zip(votes, EVERYTHING, WORST, strict=False))

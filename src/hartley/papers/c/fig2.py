@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from hartley.chart import Chart, Panel
-from hartley.papers.c.heart import DATA, SECRETS, STEPS, Numbers, falls, sweep
+from hartley.papers.c.heart import DATA, SECRETS, STEPS, CHeartNumbers, falls, sweep
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def compute(
     *,
     progress: Progress | None = None,
     steps: tuple[int, ...] = STEPS,
-) -> Numbers:
+) -> CHeartNumbers:
     """Measure bins of every step, for the record and for the age as the secret; exact.
 
     Example:
@@ -30,7 +30,7 @@ def compute(
     return sweep(data, progress=progress, steps=steps)
 
 
-def plot(numbers: Numbers) -> Chart:
+def plot(numbers: CHeartNumbers) -> Chart:
     """Draw both measures against the largest distortion, for both readings of the secret."""
     panels = [
         Panel(
@@ -52,7 +52,7 @@ def plot(numbers: Numbers) -> Chart:
     )
 
 
-def findings(numbers: Numbers) -> tuple[Claim, ...]:
+def findings(numbers: CHeartNumbers) -> tuple[Claim, ...]:
     """Return what the figure and Section VI are expected to show."""
     points = [(curve, point) for curve in numbers.curves for point in curve.points]
     claims = [
@@ -98,7 +98,7 @@ def findings(numbers: Numbers) -> tuple[Claim, ...]:
     return tuple(claims)
 
 
-def _known(numbers: Numbers) -> Claim:
+def _known(numbers: CHeartNumbers) -> Claim:
     """Return whether the numbers on record for the real data come out."""
     found = {(curve.secret, curve.released): curve for curve in numbers.curves}
     age, record = found["age", "chol"].at(10), found["record", "chol"].at(10)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hartley.chart import Chart, Panel
-from hartley.papers.c.heart import DATA, RELEASED, SECRETS, STEPS, Numbers, falls, sweep
+from hartley.papers.c.heart import DATA, RELEASED, SECRETS, STEPS, CHeartNumbers, falls, sweep
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def compute(
     *,
     progress: Progress | None = None,
     steps: tuple[int, ...] = STEPS,
-) -> Numbers:
+) -> CHeartNumbers:
     """Measure bins of every step, relative frequencies taken as probabilities.
 
     Example:
@@ -32,7 +32,7 @@ def compute(
     return sweep(data, progress=progress, steps=steps)
 
 
-def plot(numbers: Numbers) -> Chart:
+def plot(numbers: CHeartNumbers) -> Chart:
     """Draw the stochastic maximal leakage between the bounds that really hold."""
     return Chart(
         "C/3: stochastic maximal leakage of binned blood pressure and cholesterol",
@@ -41,7 +41,7 @@ def plot(numbers: Numbers) -> Chart:
     )
 
 
-def _panel(numbers: Numbers, secret: str) -> Panel:
+def _panel(numbers: CHeartNumbers, secret: str) -> Panel:
     series = []
     for tone, curve in enumerate(numbers.of(secret)):
         name = RELEASED[curve.released]
@@ -60,7 +60,7 @@ def _panel(numbers: Numbers, secret: str) -> Panel:
     )
 
 
-def findings(numbers: Numbers) -> tuple[Claim, ...]:
+def findings(numbers: CHeartNumbers) -> tuple[Claim, ...]:
     """Return what the figure and Section VI, corrected, are expected to show."""
     points = [point for curve in numbers.curves for point in curve.points]
     ages = [point for curve in numbers.of("age") for point in curve.points]

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 from hartley.chart import Chart, Panel, Series
 from hartley.measures.guessing import maximal_leakage_within
-from hartley.papers.c.heart import DATA, RELEASED, SECRETS, STEPS, Curve, Numbers, Point, sweep
+from hartley.papers.c.heart import (
+    DATA,
+    RELEASED,
+    SECRETS,
+    STEPS,
+    CHeartNumbers,
+    CHeartPoint,
+    Curve,
+    sweep,
+)
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
 
 if TYPE_CHECKING:
@@ -24,7 +33,7 @@ def compute(
     *,
     progress: Progress | None = None,
     steps: tuple[int, ...] = WIDE,
-) -> Numbers:
+) -> CHeartNumbers:
     """Measure bins of every step, for the record and for the age as the secret; exact.
 
     Example:
@@ -35,12 +44,12 @@ def compute(
     return sweep(data, progress=progress, steps=steps)
 
 
-def predicted(point: Point) -> float:
+def predicted(point: CHeartPoint) -> float:
     """Return L from L* by equation (8): log2 of |X| over |X| + 1 - 2^L*."""
     return math.log2(point.secrets / (point.secrets + 1 - round(2**point.maximal)))
 
 
-def plot(numbers: Numbers) -> Chart:
+def plot(numbers: CHeartNumbers) -> Chart:
     """Draw every step as a point, on the curve of equation (8)."""
     return Chart(
         "C/4: identifiability against maximal guessing leakage",
@@ -49,7 +58,7 @@ def plot(numbers: Numbers) -> Chart:
     )
 
 
-def _panel(numbers: Numbers, secret: str) -> Panel:
+def _panel(numbers: CHeartNumbers, secret: str) -> Panel:
     curves = numbers.of(secret)
     series = []
     for tone, curve in enumerate(curves):
@@ -85,7 +94,7 @@ def _law(curve: Curve, tone: int) -> Series:
     )
 
 
-def findings(numbers: Numbers) -> tuple[Claim, ...]:
+def findings(numbers: CHeartNumbers) -> tuple[Claim, ...]:
     """Return what the figure, equation (8) and Corollary 5 are expected to show."""
     points = [point for curve in numbers.curves for point in curve.points]
     records = [point for curve in numbers.of("record") for point in curve.points]

@@ -35,7 +35,7 @@ STEPS = tuple(range(1, 51))
 
 
 @dataclass(frozen=True)
-class Point:
+class CHeartPoint:
     """What one step of the bins leaks, in bits."""
 
     step: int
@@ -65,13 +65,13 @@ class Curve:
     secret: str
     released: str
     rows: int
-    points: tuple[Point, ...]
+    points: tuple[CHeartPoint, ...]
 
-    def at(self, step: int) -> Point:
+    def at(self, step: int) -> CHeartPoint:
         """Return the point of a step."""
         return next(point for point in self.points if point.step == step)
 
-    def chain(self) -> list[Point]:
+    def chain(self) -> list[CHeartPoint]:
         """Return steps each of which doubles the last: every bin is a union of earlier ones."""
         doubled = [2**k for k in range(12)]
         return [point for point in self.points if point.step in doubled]
@@ -88,7 +88,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class CHeartNumbers:
     """Every curve, and whether the patients were made up."""
 
     curves: tuple[Curve, ...]
@@ -105,7 +105,7 @@ def sweep(
     progress: Progress | None = None,
     steps: Iterable[int] = STEPS,
     secrets: tuple[str, ...] = tuple(SECRETS),
-) -> Numbers:
+) -> CHeartNumbers:
     """Measure every step of the bins for every secret and released column; exact.
 
     Args:
@@ -124,19 +124,19 @@ def sweep(
             if progress is not None:
                 progress((done + (k + 1) / len(listed)) / (len(secrets) * len(RELEASED)))
         curves.append(Curve(secret, released, complete.rows, tuple(points)))
-    return Numbers(tuple(curves), patients.synthetic)
+    return CHeartNumbers(tuple(curves), patients.synthetic)
 
 
 def _point(
     table: Table, values: NDArray[np.float64], secret: str, released: str, step: int
-) -> Point:
+) -> CHeartPoint:
     relation = Relation.from_table(
         table,
         secret=ROW if secret == RECORD else secret,
         released=released,
         bins={released: step},
     )
-    return Point(
+    return CHeartPoint(
         step=step,
         distortion=float(abs(values - step * (values // step + 0.5)).max()),
         secrets=relation.summary.secrets,

@@ -33,7 +33,7 @@ LIMIT = 0.01
 
 
 @dataclass(frozen=True)
-class Point:
+class D4Point:
     """One accuracy: what Theorem 4 claims, and what each policy really keeps."""
 
     accuracy: Fraction
@@ -48,10 +48,10 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class D4Numbers:
     """One point an accuracy, in ascending order."""
 
-    points: tuple[Point, ...]
+    points: tuple[D4Point, ...]
 
 
 def compute(
@@ -59,7 +59,7 @@ def compute(
     *,
     progress: Progress | None = None,
     accuracies: tuple[Fraction, ...] = ACCURACIES,
-) -> Numbers:
+) -> D4Numbers:
     """Compute epsilon of Theorem 4, and certify the printed and the corrected policy.
 
     Example:
@@ -74,7 +74,7 @@ def compute(
         # The band ends on a curve: what can come out are the decided records, and no more volume.
         outputs = deciding = PEOPLE.volume - band
         points.append(
-            Point(
+            D4Point(
                 accuracy=accuracy,
                 claimed=float(band / (PEOPLE.volume - band)),
                 stretched=2 ** float(certify(stretch).value) - 1,
@@ -84,10 +84,10 @@ def compute(
         )
         if progress is not None:
             progress((k + 1) / len(accuracies))
-    return Numbers(tuple(points))
+    return D4Numbers(tuple(points))
 
 
-def plot(numbers: Numbers) -> Chart:
+def plot(numbers: D4Numbers) -> Chart:
     """Draw epsilon against rho with its asymptote, and what the printed policy really keeps."""
     rho = tuple(float(point.accuracy) for point in numbers.points)
     claimed = tuple(point.claimed for point in numbers.points)
@@ -118,7 +118,7 @@ def plot(numbers: Numbers) -> Chart:
     return Chart("D/4: hiding who is obese, privacy against accuracy", (left, right))
 
 
-def findings(numbers: Numbers) -> tuple[Claim, ...]:
+def findings(numbers: D4Numbers) -> tuple[Claim, ...]:
     """Return what the figure, Example 3 and Remark 1 are expected to show."""
     points = numbers.points
     claimed = [point.claimed for point in points]

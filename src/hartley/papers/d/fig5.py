@@ -56,7 +56,7 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class D5Numbers:
     """People as they are, and as the policies report them."""
 
     people: int
@@ -76,7 +76,7 @@ def compute(
     *,
     progress: Progress | None = None,
     accuracies: tuple[Fraction, ...] = ACCURACIES,
-) -> Numbers:
+) -> D5Numbers:
     """Report everybody's weight by the printed and the corrected policy, and count.
 
     Example:
@@ -95,7 +95,7 @@ def compute(
         reports.append(_report(cast("Kind", kind), accuracy, height, weight))
         if progress is not None:
             progress((k + 1) / len(wanted))
-    return Numbers(
+    return D5Numbers(
         people=survey.rows,
         obese=int((weight >= _line(height)).sum()),
         counts=_counts(height, weight),
@@ -163,7 +163,7 @@ def _counts(height: Column, weight: Column) -> Grid:
     return tuple(map(tuple, found.tolist()))
 
 
-def plot(numbers: Numbers) -> Chart:
+def plot(numbers: D5Numbers) -> Chart:
     """Draw the people as they are and as both policies report them, and how many are hidden."""
     panels = [_panel("As they are", numbers.counts)]
     for kind, name in NAMES.items():
@@ -191,7 +191,7 @@ def _panel(title: str, counts: Grid) -> Panel:
     return Panel("height (cm)", "weight (kg)", (line,), title=title, heat=heat)
 
 
-def _hidden(numbers: Numbers) -> Panel:
+def _hidden(numbers: D5Numbers) -> Panel:
     reports = numbers.of("stretch")
     reach = tuple(float(1 / report.accuracy) for report in reports)
     obese = max(numbers.obese, 1)
@@ -209,7 +209,7 @@ def _hidden(numbers: Numbers) -> Panel:
     )  # fmt: skip
 
 
-def findings(numbers: Numbers) -> tuple[Claim, ...]:
+def findings(numbers: D5Numbers) -> tuple[Claim, ...]:
     """Return what the figure and Example 3 are expected to show."""
     blur, stretch = numbers.of("blur"), numbers.of("stretch")
     everything = (*blur, *stretch)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Release:
+class ObesityRelease:
     """A release that was measured: its privacy, and what the hypothesis tells about its output."""
 
     privacy: float
@@ -29,7 +29,7 @@ class Release:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class D6Numbers:
     """Both bounds over a range of epsilon, and releases that test them."""
 
     privacies: tuple[float, ...]
@@ -39,9 +39,9 @@ class Numbers:
     """-ln(1 - exp(-epsilon - 1)), as its proof in the appendix ends."""
     corrected: tuple[float, ...]
     """ln(1 + 1/epsilon)."""
-    one_sided: tuple[Release, ...]
+    one_sided: tuple[ObesityRelease, ...]
     """Releases in which one hypothesis is never proved: they attain the corrected bound."""
-    two_sided: tuple[Release, ...]
+    two_sided: tuple[ObesityRelease, ...]
     """Releases in which as many outputs prove the hypothesis as refute it."""
 
 
@@ -51,7 +51,7 @@ def compute(
     progress: Progress | None = None,  # noqa: ARG001 - it takes no time
     points: int = 120,
     outputs: int = 60,
-) -> Numbers:
+) -> D6Numbers:
     """Compute the printed and the corrected bound, and measure releases of finitely many outputs.
 
     Example:
@@ -62,7 +62,7 @@ def compute(
     """
     privacies = tuple(0.1 * 60 ** (k / (points - 1)) for k in range(points))
     open_ones = [outputs * k // 12 for k in range(2, 11)]
-    return Numbers(
+    return D6Numbers(
         privacies=privacies,
         printed=tuple(-math.log(1 - math.exp(-e)) for e in privacies),
         appendix=tuple(-math.log(1 - math.exp(-e - 1)) for e in privacies),
@@ -74,20 +74,20 @@ def compute(
     )
 
 
-def _measured(both: int, true: int, false: int) -> Release:
+def _measured(both: int, true: int, false: int) -> ObesityRelease:
     """Measure a release: how many outputs leave the hypothesis open, prove it and refute it."""
     pairs = [(h, f"open {k}") for h in (True, False) for k in range(both)]
     pairs += [(True, f"true {k}") for k in range(true)]
     pairs += [(False, f"false {k}") for k in range(false)]
     relation = Relation.from_pairs(pairs)
     privacy = analyse_hypothesis(relation, {True}, base=math.e).privacy
-    return Release(math.expm1(privacy), nonstochastic_leakage(relation.swap(), base=math.e))
+    return ObesityRelease(math.expm1(privacy), nonstochastic_leakage(relation.swap(), base=math.e))
 
 
-def plot(numbers: Numbers) -> Chart:
+def plot(numbers: D6Numbers) -> Chart:
     """Draw the bounds, and releases that break the printed one."""
 
-    def points(label: str, found: tuple[Release, ...], tone: int) -> Series:
+    def points(label: str, found: tuple[ObesityRelease, ...], tone: int) -> Series:
         places = tuple(release.privacy for release in found)
         return Series(label, places, tuple(r.leakage for r in found), "points", tone=tone)
 
@@ -109,14 +109,14 @@ def plot(numbers: Numbers) -> Chart:
     return Chart("D/6: what ε-privacy says about the leakage L₀(Y;H)", (panel,))
 
 
-def findings(numbers: Numbers) -> tuple[Claim, ...]:
+def findings(numbers: D6Numbers) -> tuple[Claim, ...]:
     """Return what the figure and Proposition 1, corrected, are expected to show."""
     releases = (*numbers.one_sided, *numbers.two_sided)
 
-    def corrected(release: Release) -> float:
+    def corrected(release: ObesityRelease) -> float:
         return math.log(1 + 1 / release.privacy)
 
-    def printed(release: Release) -> float:
+    def printed(release: ObesityRelease) -> float:
         return -math.log(1 - math.exp(-release.privacy))
 
     bounds = numbers.corrected

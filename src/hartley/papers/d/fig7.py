@@ -34,7 +34,7 @@ class Mean:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class D7Numbers:
     """Budgets in bits, and the levels of several means."""
 
     budgets: tuple[int, ...]
@@ -47,7 +47,7 @@ def compute(
     progress: Progress | None = None,  # noqa: ARG001 - it takes no time
     people: tuple[int, ...] = (5, 20, 100),
     most_bits: int = 8,
-) -> Numbers:
+) -> D7Numbers:
     """Compute the levels by Theorem 5 as printed and by the sharp rule; all exact.
 
     Example:
@@ -56,7 +56,7 @@ def compute(
         ((1, 5, 15), (9, 14, 24))
     """
     budgets = tuple(range(1, most_bits + 1))
-    return Numbers(budgets, tuple(_mean(n, budgets) for n in people))
+    return D7Numbers(budgets, tuple(_mean(n, budgets) for n in people))
 
 
 def _mean(people: int, budgets: tuple[int, ...]) -> Mean:
@@ -73,7 +73,7 @@ def _mean(people: int, budgets: tuple[int, ...]) -> Mean:
     )
 
 
-def plot(numbers: Numbers) -> Chart:
+def plot(numbers: D7Numbers) -> Chart:
     """Draw the levels of both rules, and how much of the budget each uses."""
     bits = tuple(map(float, numbers.budgets))
     levels, used = [], []
@@ -113,7 +113,7 @@ def plot(numbers: Numbers) -> Chart:
     )
 
 
-def findings(numbers: Numbers) -> tuple[Claim, ...]:
+def findings(numbers: D7Numbers) -> tuple[Claim, ...]:
     """Return what the figure and Theorem 5 are expected to show."""
     allowed = [2**bits for bits in numbers.budgets]
     claims = [

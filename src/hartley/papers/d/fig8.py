@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class D8Numbers:
     """Leakages in nats: a row a budget, a column a number of people."""
 
     people: tuple[int, ...]
@@ -43,7 +43,7 @@ def compute(
     progress: Progress | None = None,
     most_people: int = 30,
     most_bits: int = 6,
-) -> Numbers:
+) -> D8Numbers:
     """Compute L0(X;Y) about everybody and L0(Xi;Y) about one person, for both rules; exact.
 
     Example:
@@ -72,7 +72,7 @@ def compute(
         )
         for rule, rows in cells.items()
     }
-    return Numbers(
+    return D8Numbers(
         people,
         budgets,
         everybody_printed=everybody["printed"],
@@ -98,7 +98,7 @@ def _about_one(people: int, levels: int) -> float:
     return math.log(max(1.0, levels / people))
 
 
-def plot(numbers: Numbers) -> Chart:
+def plot(numbers: D8Numbers) -> Chart:
     """Draw shades of leakage over people and budget: everybody and one person, by both rules."""
 
     def panel(title: str, values: Grid) -> Panel:
@@ -123,7 +123,7 @@ def plot(numbers: Numbers) -> Chart:
     )
 
 
-def findings(numbers: Numbers) -> tuple[Claim, ...]:
+def findings(numbers: D8Numbers) -> tuple[Claim, ...]:
     """Return what the figure and Example 4, corrected, are expected to show."""
     printed, sharp = numbers.everybody_printed, numbers.everybody_sharp
     loose = [row for bits, row in zip(numbers.budgets, printed, strict=True) if bits >= 2]

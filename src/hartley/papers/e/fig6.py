@@ -27,7 +27,7 @@ CLOSED = {0.0: 1.163951, 0.25: 0.564858, 0.5: 0.300056, 0.75: 0.127850}
 
 
 @dataclass(frozen=True)
-class Point:
+class E6Point:
     """The best rule for one lambda, on a grid."""
 
     weight: float
@@ -41,10 +41,10 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class E6Numbers:
     """The paper's points, the whole curve of the grid, and its size."""
 
-    points: tuple[Point, ...]
+    points: tuple[E6Point, ...]
     curve: tuple[tuple[float, float], ...]
     size: int
 
@@ -55,7 +55,7 @@ def compute(
     progress: Progress | None = None,
     points: int = 31,
     curve: int = 14,
-) -> Numbers:
+) -> E6Numbers:
     """Solve for the paper's three lambdas, and trace the whole curve.
 
     Args:
@@ -68,15 +68,17 @@ def compute(
     found = []
     for done, weight in enumerate(WEIGHTS, 1):
         best = model.solve(lam=weight)
-        found.append(Point(weight, best.distortion, best.risk, best.cost, best.gap, len(best.live)))
+        found.append(
+            E6Point(weight, best.distortion, best.risk, best.cost, best.gap, len(best.live))
+        )
         if progress is not None:
             progress(0.5 * done / len(WEIGHTS))
     traced = model.curve(points=curve, tolerance=1e-6)
     line = tuple((one.distortion, one.risk) for one in traced.points)
-    return Numbers(tuple(found), line, points)
+    return E6Numbers(tuple(found), line, points)
 
 
-def plot(numbers: Numbers) -> Chart:
+def plot(numbers: E6Numbers) -> Chart:
     """Draw both bounds, the curve of the grid and the paper's points on it."""
     places = [k / 100 for k in range(101)]
     found = Series(
@@ -99,7 +101,7 @@ def plot(numbers: Numbers) -> Chart:
     return Chart(f"E/6: privacy against distortion of a Gaussian pair, ρ = {RHO}", (panel,))
 
 
-def findings(numbers: Numbers) -> tuple[Claim, ...]:
+def findings(numbers: E6Numbers) -> tuple[Claim, ...]:
     """Return what the figure is expected to show."""
     curve, points = numbers.curve, numbers.points
     slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in pairwise(curve) if b[0] - a[0] > 1e-6]
@@ -148,7 +150,7 @@ def _slope(distortion: float, step: float = 1e-4) -> float:
     return (least_risk(distortion + step) - least_risk(distortion - step)) / (2 * step)
 
 
-def _verified(point: Point) -> bool:
+def _verified(point: E6Point) -> bool:
     distortion, risk, cost = VERIFIED[point.weight]
     return (
         abs(point.distortion - distortion) < 1e-6

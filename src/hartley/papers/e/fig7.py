@@ -52,7 +52,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class E7Numbers:
     """All rules on one grid."""
 
     values: tuple[float, ...]
@@ -71,7 +71,7 @@ def compute(
     progress: Progress | None = None,
     points: int = 51,
     steps: tuple[int, ...] = (100, 1000, 8000),
-) -> Numbers:
+) -> E7Numbers:
     """Compute the start, what steps of descent make of it, the Gaussian rule and the best one.
 
     Args:
@@ -100,14 +100,14 @@ def compute(
         keys = model.joint.matrix.sum(axis=0)
         used = int((keys @ matrix > LITTLE).sum())
         rules.append(Rule(name, chances, distortion + WEIGHT * risk, distortion, risk, used))
-    return Numbers(tuple(values.tolist()), tuple(rules), best.gap, steps)
+    return E7Numbers(tuple(values.tolist()), tuple(rules), best.gap, steps)
 
 
 def _named(steps: int) -> str:
     return f"after {steps:,} steps"
 
 
-def plot(numbers: Numbers) -> Chart:
+def plot(numbers: E7Numbers) -> Chart:
     """Draw the chances of what is released for two key values, and what every rule costs."""
     shown = (INITIAL, _named(numbers.steps[-1]), GAUSSIAN, BEST)
     panels = []
@@ -154,7 +154,7 @@ def plot(numbers: Numbers) -> Chart:
     )
 
 
-def findings(numbers: Numbers) -> tuple[Claim, ...]:
+def findings(numbers: E7Numbers) -> tuple[Claim, ...]:
     """Return what the figure is expected to show."""
     best, last = numbers.named(BEST), numbers.named(_named(numbers.steps[-1]))
     gaussian, size = numbers.named(GAUSSIAN), len(numbers.values)

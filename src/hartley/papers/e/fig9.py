@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hartley.papers.e.groups import SHARES, Numbers, aggregate, draw, shown
+from hartley.papers.e.groups import SHARES, EGroupsNumbers, aggregate, draw, shown
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
 from hartley.policies.records.microaggregation import mu_approx
 
@@ -22,7 +22,7 @@ def compute(
     people: int = 2**15,
     shares: tuple[int, ...] = SHARES,
     seed: int = 1,
-) -> Numbers:
+) -> EGroupsNumbers:
     """Group people by mu-Approx, in groups of n/2 down to n/32, and measure risk and distortion.
 
     Args:
@@ -37,12 +37,12 @@ def compute(
     )
 
 
-def plot(numbers: Numbers) -> Chart:
+def plot(numbers: EGroupsNumbers) -> Chart:
     """Draw mu-Approx between the bounds."""
     return draw(numbers, "E/9: privacy against distortion of µ-Approx on one key")
 
 
-def findings(numbers: Numbers) -> tuple[Claim, ...]:
+def findings(numbers: EGroupsNumbers) -> tuple[Claim, ...]:
     """Return what the figure is expected to show."""
     return shown(numbers)
 

@@ -44,7 +44,7 @@ class Aggregated:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class EGroupsNumbers:
     """All sizes of groups by one method."""
 
     method: str
@@ -60,7 +60,7 @@ def aggregate(  # noqa: PLR0913 - a method, and sizes
     shares: tuple[int, ...],
     seed: int,
     progress: Progress | None = None,
-) -> Numbers:
+) -> EGroupsNumbers:
     """Draw people, group them by their key alone, and measure every size of groups."""
     random = np.random.default_rng(seed)
     secret = random.standard_normal(people)
@@ -84,7 +84,7 @@ def aggregate(  # noqa: PLR0913 - a method, and sizes
         )
         if progress is not None:
             progress(done / len(shares))
-    return Numbers(name, people, tuple(found))
+    return EGroupsNumbers(name, people, tuple(found))
 
 
 def _edges(key: NDArray[np.float64], groups: NDArray[np.int32]) -> tuple[NDArray[np.float64], bool]:
@@ -120,7 +120,7 @@ def _of_bins(secret: NDArray[np.float64], released: NDArray[np.float64]) -> floa
     return float((joint[there] * np.log(joint[there] / outer[there])).sum())
 
 
-def draw(numbers: Numbers, title: str) -> Chart:
+def draw(numbers: EGroupsNumbers, title: str) -> Chart:
     """Draw the groups between the bounds, and how far above the lower bound they lie."""
     places = [k / 100 for k in range(101)]
     found = numbers.found
@@ -167,7 +167,7 @@ def draw(numbers: Numbers, title: str) -> Chart:
     )
 
 
-def shown(numbers: Numbers) -> tuple[Claim, ...]:
+def shown(numbers: EGroupsNumbers) -> tuple[Claim, ...]:
     """Return what either figure is expected to show."""
     found = numbers.found
     above = [one.risk - least_risk(one.true_distortion) for one in found]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hartley.policies.distortion.result import Objective
-    from hartley.policies.distortion.search import Answer, Solver
+    from hartley.policies.distortion.search import Solver, SolverAnswer
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def trace_curve(
     """Compute points where the bounds lie farthest apart (a sandwich, Rote 1992)."""
     ends = solver.faithful(tolerance), solver.riskless(tolerance)
     answers = list(ends) if ends[1].distortion > ends[0].distortion else [ends[0]]
-    waiting: list[tuple[float, int, Answer, Answer]] = []
+    waiting: list[tuple[float, int, SolverAnswer, SolverAnswer]] = []
     if len(answers) == 2:
         heapq.heappush(waiting, (0.0, 0, *ends))
     while waiting and len(answers) < points:
@@ -178,12 +178,12 @@ def trace_curve(
     return _curve(terms, answers, wanted_gap(tolerance, solver.scale))
 
 
-def _slope(left: Answer, right: Answer) -> float:
+def _slope(left: SolverAnswer, right: SolverAnswer) -> float:
     """Return the lambda of the chord between two answers."""
     return (right.distortion - left.distortion) / max(left.risk - right.risk, 1e-300)
 
 
-def _room(left: Answer, right: Answer) -> float:
+def _room(left: SolverAnswer, right: SolverAnswer) -> float:
     """Return the area of the triangle between the chord and the two tangents."""
     wide, fall = right.distortion - left.distortion, left.risk - right.risk
     if wide <= 0 or fall <= 0:
@@ -201,7 +201,7 @@ def _room(left: Answer, right: Answer) -> float:
     return max(chord - below, 0.0) * wide / 2
 
 
-def _curve(terms: CurveTerms, answers: list[Answer], wanted: float) -> TradeoffCurve:
+def _curve(terms: CurveTerms, answers: list[SolverAnswer], wanted: float) -> TradeoffCurve:
     nats = math.log(terms.base)
     rho, variance = terms.reference or (0.0, 0.0)
     ordered = sorted(answers, key=lambda answer: (answer.distortion, -answer.risk))

@@ -60,7 +60,7 @@ class Inside:
 
 
 @dataclass
-class _State:
+class _InteriorState:
     """Columns with their multipliers v, z(x,c) of r >= 0, and weights and slacks of the limit."""
 
     columns: Floats
@@ -70,8 +70,8 @@ class _State:
     weights: Floats
     slack: Floats
 
-    def moved(self, step: _State, primal: float, dual: float) -> _State:
-        return _State(
+    def moved(self, step: _InteriorState, primal: float, dual: float) -> _InteriorState:
+        return _InteriorState(
             self.columns + primal * step.columns,
             self.value + dual * step.value,
             self.bonds + dual * step.bonds,
@@ -130,12 +130,12 @@ def _follow(problem: Problem, limit: Limit, power: float, tolerance: float) -> I
     return found
 
 
-def _begin(limit: Limit, path: Floats) -> _State:
+def _begin(limit: Limit, path: Floats) -> _InteriorState:
     """Return a point inside: a release that ignores the key, on the path for mu = 1."""
     columns = limit.start()
     keys = path.size
     slack = -limit.values(columns)
-    return _State(
+    return _InteriorState(
         columns,
         np.zeros(columns.shape[0]),
         path / columns[:keys],
@@ -144,7 +144,7 @@ def _begin(limit: Limit, path: Floats) -> _State:
     )
 
 
-def _record(problem: Problem, limit: Limit, state: _State, found: Inside) -> None:
+def _record(problem: Problem, limit: Limit, state: _InteriorState, found: Inside) -> None:
     """Keep the multipliers if they prove more, the repaired columns if they distort less."""
     limit.values(state.columns)
     keys = problem.sizes[0]
@@ -218,10 +218,10 @@ def least_within(
     return best, low
 
 
-class _Newton:
+class _InteriorNewton:
     """The factored Newton matrix at a point, the constraints linearised there."""
 
-    def __init__(self, problem: Problem, limit: Limit, state: _State) -> None:
+    def __init__(self, problem: Problem, limit: Limit, state: _InteriorState) -> None:
         self.limit, self.state, self.keys = limit, state, problem.sizes[0]
         self.excess = limit.values(state.columns) + state.slack
         pulled = limit.pulled(state.weights) - state.value[:, None]
@@ -235,7 +235,7 @@ class _Newton:
             ridges=RIDGES,
         )
 
-    def direction(self, bonds: Floats | float, weights: Floats | float) -> _State:
+    def direction(self, bonds: Floats | float, weights: Floats | float) -> _InteriorState:
         """Return the step towards r z = bonds and weights * slack = weights."""
         state, keys, limit = self.state, self.keys, self.limit
         short, loose = bonds - state.products[0], weights - state.products[1]
@@ -246,7 +246,7 @@ class _Newton:
         value = np.linalg.solve(self.blocks.schur, self.missing - free.sum(axis=1))
         columns = free + self.blocks.solve(state.columns * value[:, None])
         slack = -self.excess - limit.pushed(columns)
-        return _State(
+        return _InteriorState(
             columns,
             value,
             (short - state.bonds * columns[:keys]) / state.columns[:keys],
@@ -255,9 +255,11 @@ class _Newton:
         )
 
 
-def _advance(problem: Problem, limit: Limit, state: _State, weights: Floats) -> _State | None:
+def _advance(
+    problem: Problem, limit: Limit, state: _InteriorState, weights: Floats
+) -> _InteriorState | None:
     """Take one predictor-corrector step (Mehrotra 1992); nothing once the numbers give out."""
-    newton = _Newton(problem, limit, state)
+    newton = _InteriorNewton(problem, limit, state)
     keys, _, released = problem.sizes
     share = 1 / keys
     sums = [float(product.sum()) for product in state.products]
@@ -282,7 +284,7 @@ def _advance(problem: Problem, limit: Limit, state: _State, weights: Floats) -> 
     return following if all(np.isfinite(side).all() and side.min() > 0 for side in sides) else None
 
 
-def _reaches(state: _State, step: _State) -> tuple[float, float]:
+def _reaches(state: _InteriorState, step: _InteriorState) -> tuple[float, float]:
     """Return how far a step can go, on the primal and on the dual side."""
     return (
         min(reach(state.columns, step.columns), reach(state.slack, step.slack)),

@@ -25,7 +25,7 @@ from hartley.policies.distortion.input import (
 )
 from hartley.policies.distortion.problem import Problem
 from hartley.policies.distortion.result import OBJECTIVES, TradeoffResult, wanted_gap
-from hartley.policies.distortion.search import Answer, Solver
+from hartley.policies.distortion.search import Solver, SolverAnswer
 from hartley.policies.distortion.worst_case import LEAST_TOLERANCE, WorstCase, trace_worst
 from hartley.policies.distortion.worst_case_limits import LIMITS
 from hartley.wording import unit_of
@@ -350,7 +350,7 @@ class PrivacyDistortion:
         terms = CurveTerms(self.base, self.objective, self.largest_risk, self.reference)
         return self._trace(terms, points=points, tolerance=tolerance, progress=progress)
 
-    def _result(self, answer: Answer, tolerance: float) -> TradeoffResult:
+    def _result(self, answer: SolverAnswer, tolerance: float) -> TradeoffResult:
         nats = math.log(self.base)
         return TradeoffResult(
             matrix=answer.rule,

@@ -226,7 +226,7 @@ MOST_TRIES = 60
 
 
 @dataclass(frozen=True)
-class Answer:
+class SolverAnswer:
     """A rule, what it costs, and the proof: in the user's unit of distortion and in nats."""
 
     rule: Floats
@@ -243,7 +243,7 @@ class Answer:
     scores: Floats | None = None
     steps: int = 0
 
-    def proved(self, other: Answer) -> Answer:
+    def proved(self, other: SolverAnswer) -> SolverAnswer:
         """Return the same rule with the proof for an equal or smaller lambda, if that says more.
 
         Scores y that prove a bound for lambda prove no less for a larger lambda' when they are
@@ -267,17 +267,17 @@ class _Goal:
     def amount(self, distortion: float, risk: float) -> float:
         return distortion if self.at_most_distortion else -risk
 
-    def below(self, answer: Answer) -> bool:
+    def below(self, answer: SolverAnswer) -> bool:
         return self.amount(answer.distortion, answer.risk) <= self.target
 
-    def weight_between(self, low: Answer, high: Answer) -> float:
+    def weight_between(self, low: SolverAnswer, high: SolverAnswer) -> float:
         """Return a lambda to try next: by the secant of its logarithm, kept off the ends."""
         before, after = (self.amount(answer.distortion, answer.risk) for answer in (low, high))
         share = (self.target - before) / (after - before) if after > before else 0.5
         share = min(max(share, 0.1), 0.9)
         return math.exp((1 - share) * math.log(low.weight) + share * math.log(high.weight))
 
-    def share(self, problem: Problem, low: Answer, high: Answer) -> float:
+    def share(self, problem: Problem, low: SolverAnswer, high: SolverAnswer) -> float:
         """Return how much of the second rule makes the mixture just meet the target."""
         if self.below(high):
             return 1.0
@@ -332,7 +332,9 @@ class Solver:
 
     # --- one lambda -------------------------------------------------------------------------
 
-    def at_weight(self, weight: float, tolerance: float, warm: Answer | None = None) -> Answer:
+    def at_weight(
+        self, weight: float, tolerance: float, warm: SolverAnswer | None = None
+    ) -> SolverAnswer:
         """Return the best rule for a lambda, per nat and in the user's unit of distortion."""
         if self.scale == 0:
             return self.constant_release(weight)
@@ -341,7 +343,7 @@ class Solver:
         answer = self._solved(weight, tolerance, warm)
         return answer if answer.gap <= tolerance * self.scale else self._better(answer, tolerance)
 
-    def _better(self, found: Answer, tolerance: float) -> Answer:
+    def _better(self, found: SolverAnswer, tolerance: float) -> SolverAnswer:
         """Return the best of what was found for a lambda, the simplest rules and smaller lambdas.
 
         The least cost grows with lambda: what is proved for a smaller one, where rounding hides
@@ -373,7 +375,9 @@ class Solver:
             share_missed(self.riskless(tolerance).rule)
         return min((answer.proved(proof) for answer in answers), key=lambda answer: answer.gap)
 
-    def _solved(self, weight: float, tolerance: float, warm: Answer | None = None) -> Answer:
+    def _solved(
+        self, weight: float, tolerance: float, warm: SolverAnswer | None = None
+    ) -> SolverAnswer:
         """Return the best rule that the methods find for a lambda."""
         problem = self.scaled.weighing(weight / self.scale)
         tolerance = max(tolerance, _rounding(problem))
@@ -421,12 +425,12 @@ class Solver:
                 return thinner
         return rule
 
-    def _answer(self, rule: Floats, found: Found, weight: float) -> Answer:
+    def _answer(self, rule: Floats, found: Found, weight: float) -> SolverAnswer:
         return self.certified(rule, (found.scores,), weight, found.steps)
 
     def certified(
         self, rule: Floats, scores: tuple[Floats, ...], weight: float, steps: int
-    ) -> Answer:
+    ) -> SolverAnswer:
         """Measure a rule and prove its gap, in the user's unit, from nothing but the numbers."""
         problem = self.problem.weighing(weight)
         value = evaluate(problem, rule)
@@ -437,11 +441,13 @@ class Solver:
         # D' + lambda R' >= bound for every rule: one with D' <= D tells (bound - D) / lambda at
         # least.
         least = min(max((bound - value.distortion) / weight, 0.0), value.risk)
-        return Answer(rule, value.distortion, value.risk, weight, bound, gap, least, best, steps)
+        return SolverAnswer(
+            rule, value.distortion, value.risk, weight, bound, gap, least, best, steps
+        )
 
     # --- one distortion or one risk -----------------------------------------------------------
 
-    def at_distortion(self, target: float, tolerance: float) -> Answer:
+    def at_distortion(self, target: float, tolerance: float) -> SolverAnswer:
         """Return the rule of least risk whose distortion is at most a target within reach."""
         if target >= self.constant:
             return self.riskless(tolerance)
@@ -449,7 +455,7 @@ class Solver:
             return self.faithful(tolerance)
         return self._search(_Goal(target, at_most_distortion=True), tolerance)
 
-    def at_risk(self, target: float, tolerance: float) -> Answer:
+    def at_risk(self, target: float, tolerance: float) -> SolverAnswer:
         """Return the rule of least distortion whose risk, in nats, is at most a target."""
         faithful = self.faithful(tolerance)
         if target >= (1 - 1e-12) * faithful.risk or self.scale == 0 or self.unrelated:
@@ -458,7 +464,7 @@ class Solver:
             return self.riskless(tolerance)
         return self._search(_Goal(-target, at_most_distortion=False), tolerance)
 
-    def _search(self, goal: _Goal, tolerance: float) -> Answer:
+    def _search(self, goal: _Goal, tolerance: float) -> SolverAnswer:
         """Bracket the target by two lambdas and mix their rules.
 
         What a rule does grows with lambda: its distortion, and minus its risk. Mixing two rules
@@ -481,7 +487,7 @@ class Solver:
             best = min(best, mixed, key=lambda answer: answer.gap)
         return best
 
-    def _bracket(self, goal: _Goal, tolerance: float) -> tuple[Answer, Answer]:
+    def _bracket(self, goal: _Goal, tolerance: float) -> tuple[SolverAnswer, SolverAnswer]:
         """Return answers on both sides of the target, the most faithful one at the worst."""
         start, told = self.at_weight(self.scale, tolerance), self.faithful(tolerance).risk
         heaviest = LARGEST_WEIGHT * self.scale / min(max(told, 1e-4), 1.0)
@@ -501,7 +507,7 @@ class Solver:
             high = replace(riskless, weight=high.weight, scores=high.scores)
         return low, high
 
-    def _mixture(self, low: Answer, high: Answer, goal: _Goal) -> Answer:
+    def _mixture(self, low: SolverAnswer, high: SolverAnswer, goal: _Goal) -> SolverAnswer:
         """Mix two rules to meet the target, and prove the gap for the better fitting lambda."""
         share = goal.share(self.problem, low, high)
         rule = normalised((1 - share) * low.rule + share * high.rule)
@@ -517,7 +523,7 @@ class Solver:
 
     # --- the ends -----------------------------------------------------------------------------
 
-    def constant_release(self, weight: float) -> Answer:
+    def constant_release(self, weight: float) -> SolverAnswer:
         """Return the best release that is always the same: no rule distorts less than the least."""
         best = int((self.problem.key @ self.problem.distortion).argmin())
         rule = np.zeros_like(self.problem.distortion)
@@ -525,7 +531,7 @@ class Solver:
         scores = np.zeros((self.problem.sizes[1], self.problem.sizes[2]))
         return replace(self._only(rule, 0.0), risk=0.0, weight=weight, scores=scores)
 
-    def riskless(self, tolerance: float) -> Answer:
+    def riskless(self, tolerance: float) -> SolverAnswer:
         """Return the rule of least distortion among those that tell nothing at all."""
         answer = self.constant_release(RISKLESS_WEIGHT * max(self.scale, 1e-300))
         if self.scale == 0:
@@ -550,9 +556,9 @@ class Solver:
             ((rule, evaluate(self.problem, rule)) for rule in quiet), key=lambda x: x[1].distortion
         )
         gap = max(value.distortion + value.margin - bound, 0.0)
-        return Answer(rule, value.distortion, value.risk, math.inf, bound, gap, 0.0)
+        return SolverAnswer(rule, value.distortion, value.risk, math.inf, bound, gap, 0.0)
 
-    def faithful(self, tolerance: float) -> Answer:
+    def faithful(self, tolerance: float) -> SolverAnswer:
         """Return the rule of least risk among those of least distortion."""
         lowest = self.problem.distortion.min(axis=1)[:, None]
         allowed = self.problem.distortion <= lowest + 1e-12 * (self.scale or 1.0)
@@ -564,14 +570,14 @@ class Solver:
         solved = solve_second(strict, tolerance=tolerance)
         return self._only(normalised(np.where(allowed, solved.rule, 0.0)), solved.bound)
 
-    def _only(self, rule: Floats, least_risk: float | None) -> Answer:
+    def _only(self, rule: Floats, least_risk: float | None) -> SolverAnswer:
         """Return a rule of the least distortion, which nothing else competes with."""
         value = evaluate(self.problem.weighing(0.0), rule)
         # ``least`` is a sum of rounded products: taken down by more than they can have gained.
         bound = self.least - 1e-15 * sum(self.problem.sizes) * self.least
         gap = max(value.distortion + value.margin - bound, 0.0)
         least = value.risk if least_risk is None else min(max(least_risk, 0.0), value.risk)
-        return Answer(rule, value.distortion, value.risk, 0.0, bound, gap, least)
+        return SolverAnswer(rule, value.distortion, value.risk, 0.0, bound, gap, least)
 
 
 def _gone_on(problem: Problem, stalled: Found, tolerance: float) -> Found:
@@ -603,7 +609,7 @@ def _rounding(problem: Problem) -> float:
     return float(np.finfo(float).eps) * (sum(problem.sizes) + 16) * (4 + 12 * problem.weight)
 
 
-def _chord(low: Answer, high: Answer) -> float:
+def _chord(low: SolverAnswer, high: SolverAnswer) -> float:
     """Return the lambda of the straight line between two answers, within theirs."""
     fall = low.risk - high.risk
     slope = (high.distortion - low.distortion) / fall if fall > 0 else low.weight

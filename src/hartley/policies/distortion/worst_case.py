@@ -22,7 +22,7 @@ from hartley.policies.distortion.interior_points import (
 )
 from hartley.policies.distortion.problem import Problem, normalised
 from hartley.policies.distortion.result import wanted_gap
-from hartley.policies.distortion.search import Answer
+from hartley.policies.distortion.search import SolverAnswer
 from hartley.policies.distortion.worst_case_limits import (
     EPSILON,
     LIMITS,
@@ -55,7 +55,7 @@ STEPS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class WorstCasePoint:
     """The best rule within one limit of the risk, and the prices that prove it."""
 
     limit: float
@@ -125,7 +125,7 @@ class WorstCase:
 
     # --- one limit ----------------------------------------------------------------------------
 
-    def within(self, risk: float, tolerance: float) -> Point:
+    def within(self, risk: float, tolerance: float) -> WorstCasePoint:
         """Return the rule of least distortion within a risk, in nats, between both ends.
 
         A limit that rounding would blur is met by the rule of a larger one, brought within it.
@@ -155,9 +155,9 @@ class WorstCase:
         """Return the distortion and the risk, in nats, of a rule."""
         return distortion_of(self.problem, rule), self.risk_of(rule)
 
-    def _point(self, limit: float, rule: Floats, prices: Prices, steps: int = 0) -> Point:
+    def _point(self, limit: float, rule: Floats, prices: Prices, steps: int = 0) -> WorstCasePoint:
         rule = np.asarray(normalised(rule))
-        return Point(limit, rule, *self.told(rule), prices, steps)
+        return WorstCasePoint(limit, rule, *self.told(rule), prices, steps)
 
     def _margin(self, distortion: float, risk: float, weight: float) -> float:
         """Return what rounding can have hidden of a rule's cost, at most."""
@@ -167,7 +167,7 @@ class WorstCase:
     # --- the ends -----------------------------------------------------------------------------
 
     @cached_property
-    def ends(self) -> tuple[Point, Point]:
+    def ends(self) -> tuple[WorstCasePoint, WorstCasePoint]:
         """The rule that tells nothing, and the most faithful one, with what is sure of both."""
         none = Prices.trivial(self.problem.key, self.problem.distortion)
         quiet = self.solver.riskless(1e-10)
@@ -184,19 +184,19 @@ class WorstCase:
         allowed = self.problem.distortion <= lowest + 1e-12 * (self.scale or 1.0)
         return least_within(self.problem, LIMITS[self.objective], allowed)
 
-    def riskless(self, tolerance: float) -> Answer:
+    def riskless(self, tolerance: float) -> SolverAnswer:
         """Return the rule of least distortion among those that tell nothing at all."""
         quiet = self.solver.riskless(tolerance)
         return replace(quiet, risk=self.risk_of(quiet.rule), weight=math.inf, scores=None)
 
-    def faithful(self, tolerance: float) -> Answer:
+    def faithful(self, tolerance: float) -> SolverAnswer:
         """Return the rule of least risk among those of least distortion."""
         del tolerance
         point, low = self.ends[1], self._faithful_rule[1]
         bound = self.ends[1].prices.bound(0.0)
         margin = self._margin(point.distortion, 0.0, 0.0)
         gap = max(point.distortion + margin - bound, 0.0)
-        return Answer(point.rule, point.distortion, point.risk, 0.0, bound, gap, low)
+        return SolverAnswer(point.rule, point.distortion, point.risk, 0.0, bound, gap, low)
 
     @cached_property
     def open(self) -> bool:
@@ -206,7 +206,7 @@ class WorstCase:
 
     # --- one risk -----------------------------------------------------------------------------
 
-    def at_risk(self, target: float, tolerance: float) -> Answer:
+    def at_risk(self, target: float, tolerance: float) -> SolverAnswer:
         """Return the rule of least distortion whose risk, in nats, is at most a target."""
         tolerance = max(tolerance, LEAST_TOLERANCE)
         quiet, faithful = self.ends
@@ -223,15 +223,15 @@ class WorstCase:
         return self._answer(point, slope_of(point), bound, gap, least)
 
     def _answer(
-        self, point: Point, weight: float, bound: float, gap: float, least: float
-    ) -> Answer:
-        return Answer(
+        self, point: WorstCasePoint, weight: float, bound: float, gap: float, least: float
+    ) -> SolverAnswer:
+        return SolverAnswer(
             point.rule, point.distortion, point.risk, weight, bound, gap, least, steps=point.steps
         )
 
     # --- one distortion -----------------------------------------------------------------------
 
-    def at_distortion(self, target: float, tolerance: float) -> Answer:
+    def at_distortion(self, target: float, tolerance: float) -> SolverAnswer:
         """Return the rule of least risk whose distortion is at most a target within reach."""
         tolerance = max(tolerance, LEAST_TOLERANCE)
         quiet = self.ends[0]
@@ -241,7 +241,7 @@ class WorstCase:
             return self.faithful(tolerance)
         return self._search(target, tolerance)
 
-    def _search(self, target: float, tolerance: float) -> Answer:
+    def _search(self, target: float, tolerance: float) -> SolverAnswer:
         """Bracket the limit at which the least distortion is the target, and mix the two rules."""
         low, high = self.ends
         best, least, weight, steps, guess = high, 0.0, 0.0, 0, math.nan
@@ -270,7 +270,7 @@ class WorstCase:
         bound = best.distortion + weight * least
         return self._answer(replace(best, steps=steps), weight, bound, gap, least)
 
-    def _mixture(self, low: Point, high: Point, target: float) -> Point:
+    def _mixture(self, low: WorstCasePoint, high: WorstCasePoint, target: float) -> WorstCasePoint:
         """Mix two rules to meet a distortion; the risk is what it then is."""
         wide = low.distortion - high.distortion
         share = min(max((target - high.distortion) / wide, 0.0), 1.0) if wide > 0 else 0.0
@@ -281,7 +281,9 @@ class WorstCase:
 
     # --- one lambda ---------------------------------------------------------------------------
 
-    def at_weight(self, weight: float, tolerance: float, warm: Answer | None = None) -> Answer:
+    def at_weight(
+        self, weight: float, tolerance: float, warm: SolverAnswer | None = None
+    ) -> SolverAnswer:
         """Return the best rule for a lambda, per nat and in the user's unit of distortion.
 
         The limit of least cost D(t) + lambda t is sought by branch and bound: of all intervals of
@@ -298,7 +300,7 @@ class WorstCase:
             return replace(answer, weight=weight, gap=gap)
         reach = min(faithful.risk, (quiet.distortion - self.least) / weight * (1 + 1e-9))
         tried = [quiet, replace(faithful, limit=reach)]
-        waiting: list[tuple[float, float, int, Point, Point]] = []
+        waiting: list[tuple[float, float, int, WorstCasePoint, WorstCasePoint]] = []
         self._wait(waiting, tried[0], tried[1], weight)
         for _ in range(MOST_SPLITS):
             best = min(tried, key=lambda point: point.distortion + weight * point.risk)
@@ -320,9 +322,9 @@ class WorstCase:
 
     def _wait(
         self,
-        waiting: list[tuple[float, float, int, Point, Point]],
-        low: Point,
-        high: Point,
+        waiting: list[tuple[float, float, int, WorstCasePoint, WorstCasePoint]],
+        low: WorstCasePoint,
+        high: WorstCasePoint,
         weight: float,
     ) -> None:
         """Queue the limits between two points by their floor."""
@@ -341,12 +343,12 @@ class WorstCase:
         heapq.heappush(waiting, (floor, min(split, LARGEST_RISK), id(low), low, high))
 
 
-def slope_of(point: Point) -> float:
+def slope_of(point: WorstCasePoint) -> float:
     """Return what a unit of risk costs in distortion at a point."""
     return float(point.prices.key @ point.rule @ point.prices.slopes(point.limit))
 
 
-def _next(low: Point, high: Point, guess: float, turn: int) -> float:
+def _next(low: WorstCasePoint, high: WorstCasePoint, guess: float, turn: int) -> float:
     """Return the limit to try next: where the tangent meets the target, or the middle."""
     top = high.limit if math.isfinite(high.limit) else max(2.0, 2 * low.limit)
     if math.isfinite(high.risk):
@@ -391,7 +393,7 @@ def trace_worst(
     return _curve(terms, worst, traced, wanted)
 
 
-def _beginning(worst: WorstCase, tolerance: float) -> list[Point]:
+def _beginning(worst: WorstCase, tolerance: float) -> list[WorstCasePoint]:
     """Return the ends by increasing risk; where one is infinite, a nearly faithful rule instead."""
     quiet, faithful = worst.ends
     if not worst.open:
@@ -407,11 +409,11 @@ def _beginning(worst: WorstCase, tolerance: float) -> list[Point]:
         risk *= 2
 
 
-def _area(one: Point, other: Point) -> float:
+def _area(one: WorstCasePoint, other: WorstCasePoint) -> float:
     return (one.distortion - other.distortion) * (other.limit - one.limit)
 
 
-def _between(one: Point, other: Point) -> float:
+def _between(one: WorstCasePoint, other: WorstCasePoint) -> float:
     """Return the limit at which the distortion is likely half-way."""
     if one.limit <= 0:
         return min(other.limit, LARGEST_RISK) / 4
@@ -423,7 +425,7 @@ def _between(one: Point, other: Point) -> float:
 
 
 def _curve(
-    terms: CurveTerms, worst: WorstCase, traced: list[Point], wanted: float
+    terms: CurveTerms, worst: WorstCase, traced: list[WorstCasePoint], wanted: float
 ) -> TradeoffCurve:
     nats = math.log(terms.base)
     # Where distortion has stopped falling, the rule that tells nothing was traced again.
@@ -463,7 +465,7 @@ def _staircase(rules: list[tuple[float, float]]) -> tuple[tuple[float, float], .
     return tuple(best)
 
 
-def _curve_point(worst: WorstCase, point: Point, nats: float) -> CurvePoint:
+def _curve_point(worst: WorstCase, point: WorstCasePoint, nats: float) -> CurvePoint:
     quiet, faithful = worst.ends
     if point is quiet or point is faithful:
         answer = (worst.riskless if point is quiet else worst.faithful)(1e-9)

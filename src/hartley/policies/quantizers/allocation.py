@@ -29,7 +29,7 @@ MOST_STEPS = 300_000
 # --- the least largest error ------------------------------------------------------------------
 
 
-def least_largest(columns: Sequence[Column], limit: int) -> list[int]:
+def least_largest(columns: Sequence[AllocatedColumn], limit: int) -> list[int]:
     """Make the largest error least, then the largest of those it does not hold back, and so on."""
     levels = dict.fromkeys(range(len(columns)), 1)
     rest = list(levels)
@@ -45,7 +45,7 @@ def least_largest(columns: Sequence[Column], limit: int) -> list[int]:
 
 
 def _held_back(
-    columns: Sequence[Column], fewest: Mapping[int, int], error: Fraction, limit: int
+    columns: Sequence[AllocatedColumn], fewest: Mapping[int, int], error: Fraction, limit: int
 ) -> set[int]:
     """Return the columns that stay at the largest error: as few as can be, the dearest ones."""
     product = math.prod(fewest.values())
@@ -63,7 +63,7 @@ def _held_back(
     return held
 
 
-def _least_bound(columns: Sequence[Column], limit: int) -> Fraction:
+def _least_bound(columns: Sequence[AllocatedColumn], limit: int) -> Fraction:
     """Return the least error that all columns can keep at once; some column attains it.
 
     For each column the bound is bisected over the errors that this column can have. One level
@@ -78,11 +78,13 @@ def _least_bound(columns: Sequence[Column], limit: int) -> Fraction:
     return min(found)
 
 
-def _is_too_small(columns: Sequence[Column], limit: int, column: Column, n: int) -> bool:
+def _is_too_small(
+    columns: Sequence[AllocatedColumn], limit: int, column: AllocatedColumn, n: int
+) -> bool:
     return not _fits(columns, column.nth_error(n), limit)
 
 
-def _fits(columns: Sequence[Column], error: Fraction, limit: int) -> bool:
+def _fits(columns: Sequence[AllocatedColumn], error: Fraction, limit: int) -> bool:
     product = 1
     for column in columns:
         levels = column.levels_within(error)
@@ -102,7 +104,7 @@ def _known(levels: int | None) -> int:
 # --- the least mean error ---------------------------------------------------------------------
 
 
-def least_mean(columns: Sequence[Column], limit: int) -> list[int]:
+def least_mean(columns: Sequence[AllocatedColumn], limit: int) -> list[int]:
     """Make the mean error least: look at the levels whose excess is small, then at more of them."""
     if math.prod(column.points or limit + 1 for column in columns) <= limit:
         return [column.points or 1 for column in columns]
@@ -128,7 +130,7 @@ class _MeanSearch:
     margin; the errors that decide are exact.
     """
 
-    def __init__(self, columns: Sequence[Column], limit: int) -> None:
+    def __init__(self, columns: Sequence[AllocatedColumn], limit: int) -> None:
         self._columns, self._limit = columns, limit
         self._unit = max(column.scale * (column.points or 1) for column in columns)
         self._scales = [float(c.scale * (c.points or 1) / self._unit) for c in columns]
@@ -258,7 +260,7 @@ class Allocation:
     """The largest weighted error, or the weighted mean error; no other levels make it smaller."""
     budget: Fraction
     """The bits that a record may cost."""
-    columns: Mapping[str, Column]
+    columns: Mapping[str, AllocatedColumn]
 
     @property
     def outputs(self) -> int:
@@ -296,7 +298,7 @@ class Allocation:
 
 
 @dataclass(frozen=True)
-class Column:
+class AllocatedColumn:
     """The public range of a column, the step of its values if it has one, and its weight."""
 
     range: Interval
@@ -304,7 +306,7 @@ class Column:
     weight: Fraction = Fraction(1)
 
     @classmethod
-    def of(cls, name: str, described: object, weight: object = 1) -> Column:
+    def of(cls, name: str, described: object, weight: object = 1) -> AllocatedColumn:
         """Read an interval, two ends, or a mapping with a range and perhaps a step."""
         step = None
         if hasattr(described, "keys"):
@@ -428,7 +430,9 @@ def allocate_bits(
         raise OptionError(
             f"The objective '{objective}' is unknown", hint="choose 'largest' or 'mean'"
         )
-    described = {name: Column.of(name, what, wanted.get(name, 1)) for name, what in columns.items()}
+    described = {
+        name: AllocatedColumn.of(name, what, wanted.get(name, 1)) for name, what in columns.items()
+    }
     sides, limit = list(described.values()), floor_power(total_bits)
     chosen = least_largest(sides, limit) if objective == "largest" else least_mean(sides, limit)
     costs = [side.weighted_error(levels) for side, levels in zip(sides, chosen, strict=True)]

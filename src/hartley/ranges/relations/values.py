@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.engines.counting.pairs import Coding
-    from hartley.engines.tables.view import Column
+    from hartley.engines.tables.view import ViewColumn
 
 
 class Values(ABC):
@@ -111,7 +111,7 @@ class RecordValues(Values):
 class ArrowValues(Values):
     """Values held in an Arrow table, a column each; binned columns hold numbers of bins."""
 
-    def __init__(self, table: Any, columns: Sequence[Column]) -> None:
+    def __init__(self, table: Any, columns: Sequence[ViewColumn]) -> None:
         self._table, self._columns = table, tuple(columns)
         self.names = tuple(column.name for column in columns)
         self.binned = tuple(column.name for column in columns if column.step is not None)
@@ -203,7 +203,9 @@ def _identity(value: Any) -> Any:
     return value
 
 
-def encode_arrow(table: Any, columns: Sequence[Column]) -> tuple[NDArray[np.int64], ArrowValues]:
+def encode_arrow(
+    table: Any, columns: Sequence[ViewColumn]
+) -> tuple[NDArray[np.int64], ArrowValues]:
     """Number the distinct rows of an Arrow table in their order."""
     codes = np.zeros(table.num_rows, np.int64)
     for column in table.columns:

@@ -15,7 +15,7 @@ from hartley.wording import few_digits, interval_end
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hartley.adversaries.finding import Estimate, Finding
+    from hartley.adversaries.finding import AttackEstimate, Finding
 
 DIGITS = 4
 
@@ -84,12 +84,12 @@ def _measured(finding: Finding, *, end: str = "") -> str:
     return f"{name}{end}" if name else ""
 
 
-def certainty(number: Estimate) -> str:
+def certainty(number: AttackEstimate) -> str:
     """Say how sure a number is.
 
     Example:
-        >>> from hartley.adversaries.finding import Estimate
-        >>> certainty(Estimate.exact(0.5)), certainty(Estimate(0.5, 0.41234, 0.6, 0.95))
+        >>> from hartley.adversaries.finding import AttackEstimate
+        >>> certainty(AttackEstimate.exact(0.5)), certainty(AttackEstimate(0.5, 0.41234, 0.6, 0.95))
         ('exact', 'between 0.4123 and 0.6 with 95 % confidence')
     """
     if number.is_exact:

@@ -31,7 +31,7 @@ DOTS = 160
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnFigure:
     """A figure with the names of its files, ready for the page."""
 
     found: Reproduced
@@ -39,7 +39,7 @@ class Drawn:
     files: tuple[str, ...]
 
 
-def write_figure(found: Reproduced, folder: Path) -> Drawn:
+def write_figure(found: Reproduced, folder: Path) -> DrawnFigure:
     """Draw a figure and write its picture (PNG and SVG) and its numbers (CSV) into a folder.
 
     A figure that could not be computed has no files.
@@ -47,7 +47,7 @@ def write_figure(found: Reproduced, folder: Path) -> Drawn:
     import matplotlib as mpl
 
     if found.chart is None:
-        return Drawn(found, "", ())
+        return DrawnFigure(found, "", ())
     name = found.figure.file_name
     figure = plot_chart(found.chart)
     svg, png = figure_svg(figure), io.BytesIO()
@@ -60,12 +60,12 @@ def write_figure(found: Reproduced, folder: Path) -> Drawn:
     }
     for file, content in contents.items():
         write_whole(folder / file, content)
-    return Drawn(found, svg, tuple(contents))
+    return DrawnFigure(found, svg, tuple(contents))
 
 
-def render_gallery(drawn: Sequence[Drawn]) -> str:
+def render_gallery(drawn: Sequence[DrawnFigure]) -> str:
     """Return one page with every figure, what it shows and what was expected of it."""
-    papers: dict[str, list[Drawn]] = {}
+    papers: dict[str, list[DrawnFigure]] = {}
     for one in drawn:
         papers.setdefault(one.found.figure.paper, []).append(one)
     claims = [claim for one in drawn for claim in one.found.claims]
@@ -81,12 +81,12 @@ def render_gallery(drawn: Sequence[Drawn]) -> str:
     )
 
 
-def write_gallery(drawn: Sequence[Drawn], folder: Path) -> Path:
+def write_gallery(drawn: Sequence[DrawnFigure], folder: Path) -> Path:
     """Write the page beside the pictures, whole or not at all."""
     return write_whole(folder / GALLERY, render_gallery(drawn))
 
 
-def print_figure(drawn: Drawn, console: Any) -> None:  # noqa: ANN401 - a rich console, untyped
+def print_figure(drawn: DrawnFigure, console: Any) -> None:  # noqa: ANN401 - a rich console, untyped
     """Print what a figure shows, what was expected of it and where its files are."""
     found = drawn.found
     console.print(f"{found.figure.name}  {found.figure.title}", style="bold", markup=False)

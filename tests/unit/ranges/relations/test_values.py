@@ -11,10 +11,10 @@ from hypothesis import given, strategies as st
 
 from hartley import ROW, ColumnError, Relation
 from hartley.engines.tables.table import Kind
-from hartley.engines.tables.view import Column
+from hartley.engines.tables.view import ViewColumn
 from hartley.ranges.relations.values import encode_arrow, encode_list
 
-PLAIN = Column("x", Kind.REAL, None, None, None, 0)
+PLAIN = ViewColumn("x", Kind.REAL, None, None, None, 0)
 
 
 @given(st.lists(st.one_of(st.integers(-9, 9), st.text(max_size=2), st.none()), max_size=20))
