@@ -8,7 +8,6 @@ import ast
 import re
 import subprocess
 import sys
-from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -23,8 +22,6 @@ OUTSIDE = {"policies", "measures", "adversaries", "studies", "papers", "reports"
 """Rooms that no answer rests on."""
 CLAIMS = ("promise", "certificate", "accountant")
 """The modules of guarantees that are data; the others compute promises again from policies."""
-HELD_BY_OTHER_ROOMS_TOO = {"Answer", "Entry", "Estimate", "Population"}
-"""Class names that other rooms still have beside the agent."""
 
 
 def name_of(path):
@@ -137,18 +134,6 @@ def test_the_recomputation_is_not_data():
 
 def classes_of(name):
     return [node.name for node in ast.walk(tree_of(name)) if isinstance(node, ast.ClassDef)]
-
-
-def test_a_class_of_the_trusted_base_has_a_name_of_its_own():
-    times = Counter(found for name in reached_from(ROOT) for found in classes_of(name))
-    assert {name for name, many in times.items() if many > 1} == set()
-
-
-@pytest.mark.slow
-def test_a_class_of_the_agent_has_a_name_of_its_own_in_the_package():
-    times = Counter(found for name in MODULES for found in classes_of(name))
-    ours = {found for name in AGENT for found in classes_of(name)}
-    assert {name for name in ours if times[name] > 1} <= HELD_BY_OTHER_ROOMS_TOO
 
 
 # --- inside the agent ---
