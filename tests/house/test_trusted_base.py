@@ -132,10 +132,6 @@ def test_the_recomputation_is_not_data():
     assert {"policies", "measures"} <= rooms
 
 
-def classes_of(name):
-    return [node.name for node in ast.walk(tree_of(name)) if isinstance(node, ast.ClassDef)]
-
-
 # --- inside the agent ---
 
 
