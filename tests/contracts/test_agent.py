@@ -157,7 +157,7 @@ def test_new_data_replace_the_old_copy_on_every_engine(engine, tmp_path):
     assert holds_copy(place_of(place, second, near), near)
     with Agent(few, SCHEMA, ledger=ledger, place=place) as agent:
         assert agent.ask("SELECT COUNT(*) FROM people").bits == 0
-    with pytest.raises(InputError, match="not the one"):
+    with pytest.raises(InputError, match="differs from the one"):
         Agent(held, SCHEMA, ledger=ledger, place=place)
 
 
