@@ -150,7 +150,7 @@ def test_a_population_must_be_known_and_of_one_unit(town):
     with pytest.raises(OptionError, match="a different unit from 'a'"):
         town.record("c", "created", about("c", unit="id"))
     town.record("c", "created", about("c", population=None, unit="id"))
-    with pytest.raises(OptionError, match="another unit"):
+    with pytest.raises(OptionError, match="different unit"):
         town.record("c", "schema", {"schema": schema("c", population="town", unit="id")})
     assert town.datasets() == ["a", "b", "c"]
 
