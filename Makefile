@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= 2
 
-.PHONY: help demo test check format bench clean
+.PHONY: help demo test check proof format bench clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -21,6 +21,10 @@ check: $(VENV)/.developing  ## Lint, check the formatting and the types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+proof:  ## Check the machine-checked proofs of the accountant
+	@tools/need-coq
+	@proofs/check
 
 format: $(VENV)/.developing  ## Format the code
 	$(BIN)/ruff format .
