@@ -222,6 +222,8 @@ Variables (xs : list X) (opened : X -> O) (answer : Q -> X -> A).
 Variable ask : O -> history Q A -> list Q.
 Variable batch_price : list Q -> nat.
 Variable admit : O -> history Q A -> list Q -> bool.
+(** Questions that the agent accepts at all. *)
+Variable legal : Q -> Prop.
 Variables (M K : nat).
 
 (** The questions that were answered; those of a batch that were not, each once. *)
@@ -237,9 +239,10 @@ Notation seen := (seen opened answer ask fresh_price admit).
 Hypothesis open_pays : cells dopen opened xs <= M.
 Hypothesis open_fits : M <= K.
 Hypothesis admitted : forall o h b, admit o h b = true -> M * (paid h * fresh_price h b) <= K.
+Hypothesis admitted_legal : forall o h b q, admit o h b = true -> In q b -> legal q.
 (** Prices are sound: of the people whom the open columns do not tell apart, a batch tells apart at
     most as many kinds as it costs. *)
-Hypothesis price_sound : forall b o,
+Hypothesis price_sound : forall b o, (forall q, In q b -> legal q) ->
   cells (list_eq_dec da) (answers answer b) (part dopen opened o xs) <= batch_price b.
 
 Lemma answered_known : forall n x y q,
@@ -260,9 +263,11 @@ Qed.
 Theorem accountant : forall n, cells (seen_dec dopen dq da) (seen n) xs <= K.
 Proof.
   intros n. apply accountant_nodes with (M := M); auto.
-  clear n. intros n x Hx b _.
+  clear n. intros n x Hx b Ad.
   apply Nat.le_trans with (cells (list_eq_dec da) (answers answer (fresh (run n x) b))
-                                 (part dopen opened (opened x) xs)); [|apply price_sound].
+                                 (part dopen opened (opened x) xs)).
+  2: { apply price_sound. intros q Hq. apply (admitted_legal _ _ _ q Ad).
+       unfold fresh in Hq. apply nodup_In, filter_In in Hq. tauto. }
   apply Nat.le_trans with (cells (list_eq_dec da) (answers answer (fresh (run n x) b))
     (node dopen dq da xs opened answer ask fresh_price admit n x)).
   2: { apply cells_incl. intros y Hy. apply in_part in Hy. destruct Hy as [Hy E].

@@ -1,0 +1,211 @@
+(** Rule version 2 for one private column: a price given what was told (rule O), and what is spent kept
+    for every part: admitted by the largest path, at most K transcripts.
+
+    Beside the model of Accountant.v: [given h b] is any public choice of questions that were answered
+    before. A part is the set of records on which their told filters (exact counts, order statistics)
+    have the same truth. [charge h b x] is the price of the new questions of [b] on the part of [x]. *)
+From Coq Require Import List Arith Lia ZArith Bool.
+From Hartley Require Import Cells Kraft Accountant Question Families Batch Hartley.
+Import ListNotations.
+
+Section Paths.
+Variable dom : list record.
+Variable everybody : asked -> others.
+Notation chronicle := (history asked (option Z)).
+Variable ask : unit -> chronicle -> list asked.
+(** What analysts are shown as due is free to choose, as long as it is public. *)
+Variable display : chronicle -> list asked -> nat.
+Variable admit : unit -> chronicle -> list asked -> bool.
+Variable given : chronicle -> list asked -> list asked.
+
+Notation opened := (fun _ : record => tt).
+Notation reply := (reply everybody).
+Notation run := (run opened reply ask display admit).
+Notation seen := (seen opened reply ask display admit).
+Notation happens := (happens opened reply ask display admit).
+
+Definition truths (b : list asked) (x : record) : list bool := key (map meaning b) x.
+Definition part_of (b : list asked) (x : record) : list record :=
+  part bits_dec (truths b) (truths b x) dom.
+Definition charge (h : chronicle) (b : list asked) (x : record) : nat :=
+  batch_price (fresh asked_dec h b) (part_of (given h b) x).
+
+(** The product of the charges of all answered batches, for a record [x]. *)
+Definition charge_at (h : chronicle) (x : record) (i : nat) : nat :=
+  match nth_error h i with
+  | Some e => match outcome e with Some _ => charge (firstn i h) (batch e) x | None => 1 end
+  | None => 1
+  end.
+Definition spent_on (h : chronicle) (x : record) : nat := product (charge_at h x) (seq 0 (length h)).
+Definition real (h : chronicle) : Prop := exists n x, In x dom /\ h = run n x.
+
+(** The batch that is asked after [n] others. *)
+Definition now (n : nat) (x : record) : list asked := ask tt (run n x).
+
+Lemma run_length : forall n x, length (run n x) = n.
+Proof. induction n; intros x; simpl; auto. rewrite app_length, IHn. simpl. lia. Qed.
+
+Lemma firstn_app_le : forall {A} i (l m : list A), i <= length l -> firstn i (l ++ m) = firstn i l.
+Proof.
+  intros A i l m H. rewrite firstn_app. replace (i - length l) with 0 by lia.
+  simpl. apply app_nil_r.
+Qed.
+
+Lemma product_ext : forall {A} (f g : A -> nat) l, (forall a, In a l -> f a = g a) ->
+  product f l = product g l.
+Proof.
+  intros A f g l. unfold product. induction l as [|a l IH]; simpl; intros H; [reflexivity|].
+  f_equal; auto.
+Qed.
+
+(** What is spent on [y] along the history of [x], one step further. *)
+Lemma spent_step : forall n x y, spent_on (run (S n) x) y = spent_on (run n x) y *
+  (if admit tt (run n x) (now n x) then charge (run n x) (now n x) y else 1).
+Proof.
+  intros n x y. unfold spent_on. rewrite !run_length, seq_S. rewrite product_app. f_equal.
+  - apply product_ext. intros i Hi. apply in_seq in Hi. unfold charge_at. simpl run.
+    rewrite nth_error_app1 by (rewrite run_length; lia).
+    now rewrite firstn_app_le by (rewrite run_length; lia).
+  - simpl. rewrite Nat.mul_1_r. unfold charge_at. simpl run.
+    rewrite nth_error_app2 by (rewrite run_length; lia). rewrite run_length, Nat.sub_diag. simpl.
+    rewrite firstn_app_le by (rewrite run_length; lia).
+    rewrite firstn_all2 by (rewrite run_length; lia).
+    fold (now n x). now destruct (admit tt (run n x) (now n x)).
+Qed.
+
+Variable K : nat.
+Hypothesis positive : 1 <= K.
+Hypothesis given_answered : forall h b, incl (given h b) (answered h).
+Hypothesis checked : forall o h b a, admit o h b = true -> In a b -> fair_to_all dom everybody a.
+(** Answered only if every path, this batch included, stays within K. *)
+Hypothesis within : forall o h b x, real h -> In x dom -> admit o h b = true ->
+  spent_on h x * charge h b x <= K.
+
+Lemma truths_In : forall b x y a, truths b x = truths b y -> In a b ->
+  truth (meaning a) x = truth (meaning a) y.
+Proof.
+  intros b x y a E H. unfold truths, key in E. rewrite !map_map in E.
+  exact (map_eq_In _ _ b a E H).
+Qed.
+
+(** What a step tells: the event, and who counts for the answered questions. *)
+Definition tale (n : nat) (x : record) : event asked (option Z) * list bool :=
+  (happens x (run n x), if admit tt (run n x) (now n x) then truths (now n x) x else []).
+Definition tale_dec : decidable_equality (event asked (option Z) * list bool) :=
+  pair_dec (event_dec asked_dec answer_dec) bits_dec.
+Definition tale_charge (n : nat) (x : record) : nat :=
+  if admit tt (run n x) (now n x) then charge (run n x) (now n x) x else 1.
+
+Lemma past_run : forall n x y, past opened tale n x = past opened tale n y -> run n x = run n y.
+Proof.
+  induction n as [|n IH]; intros x y E; auto. unfold past in E.
+  rewrite seq_S, !map_app in E. injection E as E. simpl in E. apply app_inj_tail in E.
+  destruct E as [E1 E2]. simpl.
+  assert (run n x = run n y) as R by (apply IH; unfold past; now f_equal).
+  assert (happens x (run n x) = happens y (run n y)) as H by exact (f_equal fst E2).
+  rewrite H. now rewrite R.
+Qed.
+
+(** Every question that was answered has the same answer and the same truth. *)
+Lemma past_known : forall n x y a, past opened tale n x = past opened tale n y ->
+  In a (answered (run n x)) -> reply a x = reply a y /\ truth (meaning a) x = truth (meaning a) y.
+Proof.
+  induction n as [|n IH]; intros x y a E Ha; [destruct Ha|].
+  assert (R : run n x = run n y /\ past opened tale n x = past opened tale n y /\ tale n x = tale n y).
+  { unfold past in E. rewrite seq_S, !map_app in E. injection E as E. simpl in E.
+    apply app_inj_tail in E. destruct E as [E1 E2].
+    assert (past opened tale n x = past opened tale n y) as P by (unfold past; now f_equal).
+    split; [now apply past_run|]. auto. }
+  destruct R as [R [P T]]. simpl in Ha. unfold answered in Ha. rewrite flat_map_app in Ha.
+  apply in_app_iff in Ha. destruct Ha as [Ha|Ha]; [now apply (IH x y a)|].
+  simpl in Ha. rewrite app_nil_r in Ha.
+  unfold tale, Accountant.happens, now in T. rewrite <- R in T. unfold Accountant.happens in Ha.
+  simpl in Ha. destruct (admit tt (run n x) (ask tt (run n x))); [|destruct Ha].
+  injection T as T1 T2. split.
+  - exact (map_eq_In _ _ _ a T1 Ha).
+  - now apply truths_In with (ask tt (run n x)).
+Qed.
+
+Lemma charge_same : forall n x y, past opened tale n x = past opened tale n y ->
+  tale_charge n x = tale_charge n y.
+Proof.
+  intros n x y E. pose proof (past_run n x y E) as R. unfold tale_charge, now. rewrite <- R.
+  destruct (admit tt (run n x) (ask tt (run n x))); auto. unfold charge, part_of.
+  assert (truths (given (run n x) (ask tt (run n x))) x
+        = truths (given (run n x) (ask tt (run n x))) y) as ->; auto.
+  unfold truths, key. rewrite !map_map. apply map_ext_in. intros a Ha.
+  apply (past_known n x y a E). now apply given_answered with (ask tt (run n x)).
+Qed.
+
+Lemma charge_enough : forall n x, In x dom ->
+  cells tale_dec (tale n) (agreeing unit_dec tale_dec dom opened tale n x) <= tale_charge n x.
+Proof.
+  intros n x Hx.
+  set (here := agreeing unit_dec tale_dec dom opened tale n x).
+  assert (Here : forall y, In y here -> In y dom /\ past opened tale n y = past opened tale n x).
+  { intros y Hy. now apply in_part in Hy. }
+  unfold tale_charge. destruct (admit tt (run n x) (now n x)) eqn:Ad.
+  2: { apply cells_constant. intros y z Hy Hz. apply Here in Hy, Hz.
+       destruct Hy as [_ Py], Hz as [_ Pz]. apply past_run in Py, Pz.
+       unfold tale, Accountant.happens, now in *. rewrite Py, Pz. now rewrite Ad. }
+  unfold charge. set (b := now n x) in *. set (fr := fresh asked_dec (run n x) b).
+  set (aos := map (fun a => (a, everybody a)) fr).
+  assert (map fst aos = fr) as Ef by (unfold aos; rewrite map_map; apply map_id).
+  apply Nat.le_trans with (cells outputs_dec (batch_outputs aos) here).
+  - apply cells_decided. intros y z Hy Hz E. apply Here in Hy, Hz.
+    destruct Hy as [_ Py], Hz as [_ Pz].
+    assert (P : past opened tale n y = past opened tale n z) by congruence.
+    pose proof (past_run _ _ _ Py) as Ry. pose proof (past_run _ _ _ Pz) as Rz.
+    assert (Both : forall a, In a b -> reply a y = reply a z /\ truth (meaning a) y = truth (meaning a) z).
+    { intros a Ha. destruct (in_dec asked_dec a (answered (run n x))) as [I|N].
+      - apply (past_known n y z a P). now rewrite Ry.
+      - assert (In a fr) as Hf.
+        { unfold fr, fresh. apply nodup_In, filter_In. split; auto.
+          destruct (in_dec asked_dec a (answered (run n x))); tauto. }
+        unfold batch_outputs, outputs, aos in E. rewrite !map_map in E.
+        pose proof (map_eq_In _ _ fr a E Hf) as O. unfold output in O. simpl in O.
+        injection O as O1 O2. auto. }
+    unfold tale, Accountant.happens, now. rewrite Ry, Rz. fold (now n x). fold b. rewrite Ad.
+    assert (map (fun a => reply a y) b = map (fun a => reply a z) b) as ->
+      by (apply map_ext_in; intros a Ha; now apply Both).
+    assert (truths b y = truths b z) as ->; auto.
+    unfold truths, key. rewrite !map_map. apply map_ext_in. intros a Ha. now apply Both.
+  - apply Nat.le_trans with (cells outputs_dec (batch_outputs aos) (part_of (given (run n x) b) x)).
+    + apply cells_incl. intros y Hy. apply Here in Hy. destruct Hy as [Hy Py].
+      apply in_part. split; auto. unfold truths, key. rewrite !map_map. apply map_ext_in.
+      intros a Ha. apply (past_known n y x a Py). rewrite (past_run _ _ _ Py).
+      now apply given_answered with b.
+    + rewrite <- Ef. apply price_told. intros ao Ha. unfold aos in Ha.
+      apply in_map_iff in Ha. destruct Ha as [a [<- Ha]].
+      unfold fr, fresh in Ha. apply nodup_In, filter_In in Ha. destruct Ha as [Ha _].
+      destruct (checked _ _ _ a Ad Ha) as [W Fr]. split; auto.
+      apply fair_incl with dom; auto. intros y Hy. apply in_part in Hy. tauto.
+Qed.
+
+Lemma spent_charges : forall n x,
+  spent_on (run n x) x = product (fun i => tale_charge i x) (seq 0 n).
+Proof.
+  induction n as [|n IH]; intros x; [reflexivity|].
+  rewrite spent_step, IH, seq_S, product_app. simpl. rewrite Nat.mul_1_r. reflexivity.
+Qed.
+
+Lemma spent_fits : forall n x, In x dom -> spent_on (run n x) x <= K.
+Proof.
+  induction n as [|n IH]; intros x Hx; [exact positive|].
+  rewrite spent_step. destruct (admit tt (run n x) (now n x)) eqn:Ad.
+  - apply within with tt; auto. exists n, x. auto.
+  - rewrite Nat.mul_1_r. auto.
+Qed.
+
+Theorem promise_paths : forall n,
+  cells (seen_dec unit_dec asked_dec answer_dec) (seen n) dom <= K.
+Proof.
+  intros n. apply telling with (dopen := unit_dec) (dg := tale_dec) (opened := opened)
+    (told := tale) (charged := tale_charge) (M := 1).
+  - intros k x y _ _ E. unfold Accountant.seen. now rewrite (past_run k x y E).
+  - intros k x y _ _ E. now apply charge_same.
+  - intros k x Hx. now apply charge_enough.
+  - apply cells_constant. reflexivity.
+  - intros x Hx. rewrite Nat.mul_1_l, <- spent_charges. now apply spent_fits.
+Qed.
+End Paths.

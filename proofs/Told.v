@@ -1,0 +1,44 @@
+(** A price given what was told (rule O), free repeats, and any chosen subset of earlier questions:
+    the largest price over all parts is charged, and at most K transcripts are seen. *)
+From Coq Require Import List Arith Lia ZArith Bool.
+From Hartley Require Import Cells Kraft Accountant Question Families Batch Hartley Paths.
+Import ListNotations.
+
+Section Told.
+Variable dom : list record.
+Variable everybody : asked -> others.
+Notation chronicle := (history asked (option Z)).
+Variable ask : unit -> chronicle -> list asked.
+Variable admit : unit -> chronicle -> list asked -> bool.
+Variable given : chronicle -> list asked -> list asked.
+Variable K : nat.
+
+(** c(b | told) = the largest over the parts that the given questions leave. *)
+Definition told_price (h : chronicle) (b : list asked) : nat := largest (charge dom given h b) dom.
+
+Hypothesis positive : 1 <= K.
+Hypothesis given_answered : forall h b, incl (given h b) (answered h).
+Hypothesis checked : forall o h b a, admit o h b = true -> In a b -> fair_to_all dom everybody a.
+Hypothesis within : forall o h b, admit o h b = true -> paid h * told_price h b <= K.
+
+Notation run := (run (fun _ : record => tt) (reply everybody) ask told_price admit).
+
+Lemma spent_paid : forall n x y, In y dom -> spent_on dom given (run n x) y <= paid (run n x).
+Proof.
+  induction n as [|n IH]; intros x y Hy; [apply Nat.le_refl|].
+  rewrite spent_step. simpl run. unfold paid. rewrite product_app. fold (paid (run n x)).
+  apply Nat.mul_le_mono; auto. simpl. rewrite Nat.mul_1_r. unfold cost, happens. simpl.
+  unfold now. destruct (admit tt (run n x) (ask tt (run n x))); auto.
+  apply (largest_le (charge dom given (run n x) (ask tt (run n x)))). exact Hy.
+Qed.
+
+Theorem promise_told : forall n,
+  cells (seen_dec unit_dec asked_dec answer_dec)
+        (seen (fun _ => tt) (reply everybody) ask told_price admit n) dom <= K.
+Proof.
+  intros n. apply promise_paths with (given := given); auto.
+  intros o h b x [k [z [Hz ->]]] Hx Ad. eapply Nat.le_trans; [|apply (within o _ _ Ad)].
+  apply Nat.mul_le_mono; [now apply spent_paid|].
+  apply (largest_le (charge dom given (run k z) b)). exact Hx.
+Qed.
+End Told.

@@ -1,0 +1,6 @@
+(** The price of one private column as an OCaml program. Whole numbers become machine integers: right
+    for small cases only, so this is an oracle for tests and never the product. *)
+From Coq Require Import Extraction ExtrOcamlBasic ExtrOcamlNatInt ExtrOcamlZInt.
+From Hartley Require Import Regions Question Batch.
+
+Extraction "price.ml" batch_price batch_price_absent domain elementary.
