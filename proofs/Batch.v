@@ -48,7 +48,7 @@ Definition place_of (num den : Z) (n : nat) : nat :=
 
 Definition meaning (a : asked) : question record :=
   Question record (a_stat a) (passes a) code (a_scale a) (a_shift a) (a_over a) (a_under a)
-    (a_least a) (a_most a) (place_of (a_num a) (a_den a)).
+    (a_least a) (a_most a) (place_of (a_num a) (a_den a)) [1%Z].
 
 (** A question that the package can build: positive step, a form that looks at the column, a quantile
     between 0 and 1. *)

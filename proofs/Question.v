@@ -29,7 +29,8 @@ Record question {R : Type} := Question {
   under : Z;
   least : Z;
   most : Z;
-  rank : nat -> nat
+  rank : nat -> nat;
+  coefs : list Z  (* of [dir], column by column; read by the geometry of several columns alone *)
 }.
 Arguments question : clear implicits.
 Record others := Others { rest : Z; values : list Z }.
