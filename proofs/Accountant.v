@@ -50,6 +50,25 @@ Definition seen (n : nat) (x : X) : O * history Q A := (opened x, run n x).
 (** The product of the prices of all answered batches. *)
 Definition cost (e : event Q A) : nat := match outcome e with Some _ => shown e | None => 1 end.
 Definition paid (h : history Q A) : nat := product cost h.
+
+(** The questions that were answered; with the same history they had the same answers. *)
+Definition answered (h : history Q A) : list Q :=
+  flat_map (fun e => match outcome e with Some _ => batch e | None => [] end) h.
+
+Lemma answered_known : forall n x y q,
+  opened x = opened y -> run n x = run n y -> In q (answered (run n x)) -> answer q x = answer q y.
+Proof.
+  induction n as [|n IH]; intros x y q Eo E Hq; [destruct Hq|].
+  simpl in E. apply app_inj_tail in E. destruct E as [E F].
+  simpl in Hq. unfold answered in Hq. rewrite flat_map_app in Hq. apply in_app_iff in Hq.
+  destruct Hq as [Hq|Hq]; [now apply (IH x y q)|].
+  simpl in Hq. rewrite app_nil_r in Hq. unfold happens in F. rewrite <- Eo, <- E in F.
+  injection F as F. unfold happens in Hq. simpl in Hq.
+  destruct (admit _ _ _); [|destruct Hq].
+  injection F as F. clear -F Hq.
+  induction (ask (opened x) (run n x)) as [|r b IHb]; simpl in *; [destruct Hq|].
+  injection F as F1 F2. destruct Hq as [<-|Hq]; auto.
+Qed.
 End Transcripts.
 
 (** ** The lemma of telling *)
@@ -226,9 +245,7 @@ Variable admit : O -> history Q A -> list Q -> bool.
 Variable legal : Q -> Prop.
 Variables (M K : nat).
 
-(** The questions that were answered; those of a batch that were not, each once. *)
-Definition answered (h : history Q A) : list Q :=
-  flat_map (fun e => match outcome e with Some _ => batch e | None => [] end) h.
+(** The questions of a batch that were not answered before, each once. *)
 Definition fresh (h : history Q A) (b : list Q) : list Q :=
   nodup dq (filter (fun q => if in_dec dq q (answered h) then false else true) b).
 Definition fresh_price (h : history Q A) (b : list Q) : nat := batch_price (fresh h b).
@@ -244,21 +261,6 @@ Hypothesis admitted_legal : forall o h b q, admit o h b = true -> In q b -> lega
     most as many kinds as it costs. *)
 Hypothesis price_sound : forall b o, (forall q, In q b -> legal q) ->
   cells (list_eq_dec da) (answers answer b) (part dopen opened o xs) <= batch_price b.
-
-Lemma answered_known : forall n x y q,
-  opened x = opened y -> run n x = run n y -> In q (answered (run n x)) -> answer q x = answer q y.
-Proof.
-  induction n as [|n IH]; intros x y q Eo E Hq; [destruct Hq|].
-  simpl in E. apply app_inj_tail in E. destruct E as [E F].
-  simpl in Hq. unfold answered in Hq. rewrite flat_map_app in Hq. apply in_app_iff in Hq.
-  destruct Hq as [Hq|Hq]; [now apply (IH x y q)|].
-  simpl in Hq. rewrite app_nil_r in Hq. unfold happens in F. rewrite <- Eo, <- E in F.
-  injection F as F. unfold happens in Hq. simpl in Hq.
-  destruct (admit _ _ _); [|destruct Hq].
-  injection F as F. clear -F Hq.
-  induction (ask (opened x) (run n x)) as [|r b IHb]; simpl in *; [destruct Hq|].
-  injection F as F1 F2. destruct Hq as [<-|Hq]; auto.
-Qed.
 
 Theorem accountant : forall n, cells (seen_dec dopen dq da) (seen n) xs <= K.
 Proof.
@@ -277,7 +279,8 @@ Proof.
   injection Ey as Ey1 Ey2. injection Ez as Ez1 Ez2.
   unfold answers in *. apply map_ext_in. intros q Hq.
   destruct (in_dec dq q (answered (run n x))) as [I|N].
-  - rewrite (answered_known n y x q), (answered_known n z x q); congruence.
+  - transitivity (answer q x); [|symmetry];
+      apply (answered_known opened answer ask fresh_price admit n); congruence.
   - assert (In q (fresh (run n x) b)) as I.
     { unfold fresh. apply nodup_In, filter_In. split; auto. destruct (in_dec _ _ _); tauto. }
     clear -E I. induction (fresh (run n x) b) as [|r l IH]; [destruct I|].

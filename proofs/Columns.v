@@ -468,3 +468,62 @@ Proof.
       apply in_map_iff in Hs. destruct Hs as [s [<- Hs]]. now apply Legal.
 Qed.
 End Promise.
+
+(** ** Types: public and open columns beside the private ones *)
+Section Types.
+(** As in Hartley.v: a question leaves another question of the private columns at each type. *)
+Context {T : Type} (dt : decidable_equality T).
+Variables (types own : list T) (dom : list row).
+Hypothesis own_types : incl own types.
+Context {Q : Type} (dq : decidable_equality Q).
+Variable at_type : T -> Q -> query.
+Variable everybody : Q -> others.
+Definition reply_of_type (q : Q) (p : T * row) : option Z :=
+  answer (sense (at_type (fst p) q)) (everybody q) (snd p).
+Definition types_price (b : list Q) : nat :=
+  largest (fun t => columns_price (map (at_type t) b) dom) types.
+Variable ask : T -> history Q (option Z) -> list Q.
+Variable admit : T -> history Q (option Z) -> list Q -> bool.
+Variables M K : nat.
+Definition legal_of_type (q : Q) : Prop :=
+  forall t, In t own -> fair_query dom (at_type t q, everybody q).
+Hypothesis open_paid : length own <= M.
+Hypothesis open_fits : M <= K.
+Hypothesis within : forall t h b, admit t h b = true ->
+  M * (paid h * fresh_price dq types_price h b) <= K.
+Hypothesis checked : forall t h b q, admit t h b = true -> In q b -> legal_of_type q.
+
+Theorem promise_columns_types : forall n,
+  cells (seen_dec dt dq answer_dec)
+        (seen fst reply_of_type ask (fresh_price dq types_price) admit n) (list_prod own dom) <= K.
+Proof.
+  intros n.
+  apply (accountant dt dq answer_dec (list_prod own dom) fst reply_of_type ask types_price admit
+           legal_of_type M K).
+  - eapply Nat.le_trans; [|exact open_paid]. apply cells_within.
+    intros [t x] H. apply in_prod_iff in H. tauto.
+  - exact open_fits.
+  - exact within.
+  - exact checked.
+  - intros b t Legal. set (here := part dt fst t (list_prod own dom)).
+    destruct here as [|[t' x0] here'] eqn:Eh; [rewrite cells_nil; lia|]. rewrite <- Eh.
+    assert (In t own) as Ht.
+    { assert (In (t', x0) here) as Hp by (rewrite Eh; now left).
+      apply in_part in Hp. destruct Hp as [Hp Es]. simpl in Es. subst. apply in_prod_iff in Hp. tauto. }
+    set (sos := map (fun q => (at_type t q, everybody q)) b).
+    apply Nat.le_trans with (cells answers_dec (queries_answers sos) dom).
+    + apply Nat.le_trans with (cells answers_dec (fun p : T * row => queries_answers sos (snd p)) here).
+      * apply cells_decided. intros x y Hx Hy F. apply in_part in Hx, Hy.
+        destruct x as [s x], y as [r y], Hx as [_ Ex], Hy as [_ Ey]. simpl in Ex, Ey. subst s r.
+        unfold Accountant.answers, queries_answers, sos, reply_of_type in *. rewrite !map_map in F.
+        exact F.
+      * rewrite <- (cells_map answers_dec (queries_answers sos) (fun p : T * row => snd p)).
+        apply cells_incl. intros x Hx. apply in_map_iff in Hx. destruct Hx as [[s y] [<- Hp]].
+        apply in_part in Hp. destruct Hp as [Hp _]. apply in_prod_iff in Hp. tauto.
+    + eapply Nat.le_trans; [apply columns_sound|].
+      * intros so Hs. unfold sos in Hs. apply in_map_iff in Hs. destruct Hs as [q [<- Hq]].
+        now apply (Legal q).
+      * assert (map fst sos = map (at_type t) b) as -> by (unfold sos; now rewrite map_map).
+        apply (largest_le (fun t => columns_price (map (at_type t) b) dom)). auto.
+Qed.
+End Types.

@@ -1,7 +1,7 @@
-(** The theorems are about something: prices that are attained, and two wrong rules shown wrong by
-    computing. *)
+(** The theorems are about something: prices that are attained, an agent that keeps the promise and
+    attains it, and two wrong rules shown wrong by computing. *)
 From Coq Require Import List Arith Lia ZArith Bool.
-From Hartley Require Import Cells Grid Question Families Batch.
+From Hartley Require Import Cells Accountant Grid Order Question Families Batch Hartley Columns.
 Import ListNotations.
 
 Definition zero : others := Others 0 [].
@@ -64,4 +64,49 @@ Example rule_S_attained :
   forallb (fun a => forallb (fun b =>
     existsb (fun k => Nat.eqb (new_cells a b k) (rule_S_number a b)) (range 0 12))
     (range 1 12)) (range 1 12) = true.
+Proof. vm_compute. reflexivity. Qed.
+
+(** ** An agent: the hypotheses of the promise can be met, and its number is attained *)
+Definition above (k : Z) : query := Query Count [[(0, ([(k, 3%Z)], false))]] [0%Z] 1 0 1 1 0 9 0 1.
+Definition menu : list query := [above 1; above 2; above 3].
+Definition four_rows : list row := all_rows [(4, false)].
+Definition nobody (_ : query) : others := zero.
+(** A search by halves: is the code at least 2, then 3 or 1, then the same again for nothing. *)
+Definition halves (_ : unit) (h : history query (option Z)) : list query :=
+  match h with
+  | [] => [above 2]
+  | e :: _ => match outcome e with Some [Some 1%Z] => [above 3] | _ => [above 1] end
+  end.
+Definition cautious (_ : unit) (h : history query (option Z)) (b : list query) : bool :=
+  forallb (fun s => if in_dec query_dec s menu then true else false) b
+  && (paid h * columns_due four_rows h b <=? 4).
+
+Example the_agent_keeps_its_promise : forall n,
+  cells (seen_dec unit_dec query_dec answer_dec)
+    (seen (fun _ => tt) (reply_row nobody) halves (columns_due four_rows) cautious n) four_rows <= 4.
+Proof.
+  apply promise_columns.
+  - lia.
+  - intros o h b H. apply andb_true_iff in H. destruct H as [_ H]. now apply Nat.leb_le in H.
+  - intros o h b s H Hs. apply andb_true_iff in H. destruct H as [H _].
+    rewrite forallb_forall in H. specialize (H s Hs).
+    destruct (in_dec query_dec s menu) as [I|]; [|discriminate]. clear -I.
+    assert (W : well_formed_query s).
+    { repeat destruct I as [<-|I]; try destruct I; unfold well_formed_query; simpl; lia. }
+    split; [exact W|]. split; [now apply well_formed_sense|]. split; [constructor|].
+    intros x Hx. repeat destruct I as [<-|I]; try destruct I;
+      repeat destruct Hx as [<-|Hx]; try destruct Hx; cbn; lia.
+Qed.
+
+Example and_attains_it :
+  cells (seen_dec unit_dec query_dec answer_dec)
+    (seen (fun _ => tt) (reply_row nobody) halves (columns_due four_rows) cautious 3) four_rows = 4.
+Proof. vm_compute. reflexivity. Qed.
+
+(** A budget of three cells refuses the second question: the transcripts are two. *)
+Definition poor (o : unit) (h : history query (option Z)) (b : list query) : bool :=
+  cautious o h b && (paid h * columns_due four_rows h b <=? 3).
+Example a_smaller_budget_refuses :
+  cells (seen_dec unit_dec query_dec answer_dec)
+    (seen (fun _ => tt) (reply_row nobody) halves (columns_due four_rows) poor 3) four_rows = 2.
 Proof. vm_compute. reflexivity. Qed.

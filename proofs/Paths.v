@@ -1,46 +1,46 @@
-(** Rule version 2 for one private column: a price given what was told (rule O), and what is spent kept
+(** Rule version 2 for private columns, one row a person: a price given what was told (rule O), what is spent kept
     for every part: admitted by the largest path, at most K transcripts.
 
     Beside the model of Accountant.v: [given h b] is any public choice of questions that were answered
     before. A part is the set of records on which their told filters (exact counts, order statistics)
     have the same truth. [charge h b x] is the price of the new questions of [b] on the part of [x]. *)
 From Coq Require Import List Arith Lia ZArith Bool.
-From Hartley Require Import Cells Kraft Accountant Question Families Batch Hartley.
+From Hartley Require Import Cells Kraft Accountant Question Families Batch Hartley Columns.
 Import ListNotations.
 
 Section Paths.
-Variable dom : list record.
-Variable everybody : asked -> others.
-Notation chronicle := (history asked (option Z)).
-Variable ask : unit -> chronicle -> list asked.
+Variable dom : list row.
+Variable everybody : query -> others.
+Notation chronicle := (history query (option Z)).
+Variable ask : unit -> chronicle -> list query.
 (** What analysts are shown as due is free to choose, as long as it is public. *)
-Variable display : chronicle -> list asked -> nat.
-Variable admit : unit -> chronicle -> list asked -> bool.
-Variable given : chronicle -> list asked -> list asked.
+Variable display : chronicle -> list query -> nat.
+Variable admit : unit -> chronicle -> list query -> bool.
+Variable given : chronicle -> list query -> list query.
 
-Notation opened := (fun _ : record => tt).
-Notation reply := (reply everybody).
+Notation opened := (fun _ : row => tt).
+Notation reply := (reply_row everybody).
 Notation run := (run opened reply ask display admit).
 Notation seen := (seen opened reply ask display admit).
 Notation happens := (happens opened reply ask display admit).
 
-Definition truths (b : list asked) (x : record) : list bool := key (map meaning b) x.
-Definition part_of (b : list asked) (x : record) : list record :=
+Definition truths (b : list query) (x : row) : list bool := key (map sense b) x.
+Definition part_of (b : list query) (x : row) : list row :=
   part bits_dec (truths b) (truths b x) dom.
-Definition charge (h : chronicle) (b : list asked) (x : record) : nat :=
-  batch_price (fresh asked_dec h b) (part_of (given h b) x).
+Definition charge (h : chronicle) (b : list query) (x : row) : nat :=
+  columns_price (fresh query_dec h b) (part_of (given h b) x).
 
-(** The product of the charges of all answered batches, for a record [x]. *)
-Definition charge_at (h : chronicle) (x : record) (i : nat) : nat :=
+(** The product of the charges of all answered batches, for a row [x]. *)
+Definition charge_at (h : chronicle) (x : row) (i : nat) : nat :=
   match nth_error h i with
   | Some e => match outcome e with Some _ => charge (firstn i h) (batch e) x | None => 1 end
   | None => 1
   end.
-Definition spent_on (h : chronicle) (x : record) : nat := product (charge_at h x) (seq 0 (length h)).
+Definition spent_on (h : chronicle) (x : row) : nat := product (charge_at h x) (seq 0 (length h)).
 Definition real (h : chronicle) : Prop := exists n x, In x dom /\ h = run n x.
 
-(** The batch that is asked after [n] others. *)
-Definition now (n : nat) (x : record) : list asked := ask tt (run n x).
+(** The batch that is query after [n] others. *)
+Definition now (n : nat) (x : row) : list query := ask tt (run n x).
 
 Lemma run_length : forall n x, length (run n x) = n.
 Proof. induction n; intros x; simpl; auto. rewrite app_length, IHn. simpl. lia. Qed.
@@ -76,24 +76,24 @@ Qed.
 Variable K : nat.
 Hypothesis positive : 1 <= K.
 Hypothesis given_answered : forall h b, incl (given h b) (answered h).
-Hypothesis checked : forall o h b a, admit o h b = true -> In a b -> fair_to_all dom everybody a.
+Hypothesis checked : forall o h b a, admit o h b = true -> In a b -> fair_query dom (a, everybody a).
 (** Answered only if every path, this batch included, stays within K. *)
 Hypothesis within : forall o h b x, real h -> In x dom -> admit o h b = true ->
   spent_on h x * charge h b x <= K.
 
 Lemma truths_In : forall b x y a, truths b x = truths b y -> In a b ->
-  truth (meaning a) x = truth (meaning a) y.
+  truth (sense a) x = truth (sense a) y.
 Proof.
   intros b x y a E H. unfold truths, key in E. rewrite !map_map in E.
   exact (map_eq_In _ _ b a E H).
 Qed.
 
 (** What a step tells: the event, and who counts for the answered questions. *)
-Definition tale (n : nat) (x : record) : event asked (option Z) * list bool :=
+Definition tale (n : nat) (x : row) : event query (option Z) * list bool :=
   (happens x (run n x), if admit tt (run n x) (now n x) then truths (now n x) x else []).
-Definition tale_dec : decidable_equality (event asked (option Z) * list bool) :=
-  pair_dec (event_dec asked_dec answer_dec) bits_dec.
-Definition tale_charge (n : nat) (x : record) : nat :=
+Definition tale_dec : decidable_equality (event query (option Z) * list bool) :=
+  pair_dec (event_dec query_dec answer_dec) bits_dec.
+Definition tale_charge (n : nat) (x : row) : nat :=
   if admit tt (run n x) (now n x) then charge (run n x) (now n x) x else 1.
 
 Lemma past_run : forall n x y, past opened tale n x = past opened tale n y -> run n x = run n y.
@@ -108,7 +108,7 @@ Qed.
 
 (** Every question that was answered has the same answer and the same truth. *)
 Lemma past_known : forall n x y a, past opened tale n x = past opened tale n y ->
-  In a (answered (run n x)) -> reply a x = reply a y /\ truth (meaning a) x = truth (meaning a) y.
+  In a (answered (run n x)) -> reply a x = reply a y /\ truth (sense a) x = truth (sense a) y.
 Proof.
   induction n as [|n IH]; intros x y a E Ha; [destruct Ha|].
   assert (R : run n x = run n y /\ past opened tale n x = past opened tale n y /\ tale n x = tale n y).
@@ -148,21 +148,21 @@ Proof.
   2: { apply cells_constant. intros y z Hy Hz. apply Here in Hy, Hz.
        destruct Hy as [_ Py], Hz as [_ Pz]. apply past_run in Py, Pz.
        unfold tale, Accountant.happens, now in *. rewrite Py, Pz. now rewrite Ad. }
-  unfold charge. set (b := now n x) in *. set (fr := fresh asked_dec (run n x) b).
+  unfold charge. set (b := now n x) in *. set (fr := fresh query_dec (run n x) b).
   set (aos := map (fun a => (a, everybody a)) fr).
   assert (map fst aos = fr) as Ef by (unfold aos; rewrite map_map; apply map_id).
-  apply Nat.le_trans with (cells outputs_dec (batch_outputs aos) here).
+  apply Nat.le_trans with (cells outputs_dec (queries_outputs aos) here).
   - apply cells_decided. intros y z Hy Hz E. apply Here in Hy, Hz.
     destruct Hy as [_ Py], Hz as [_ Pz].
     assert (P : past opened tale n y = past opened tale n z) by congruence.
     pose proof (past_run _ _ _ Py) as Ry. pose proof (past_run _ _ _ Pz) as Rz.
-    assert (Both : forall a, In a b -> reply a y = reply a z /\ truth (meaning a) y = truth (meaning a) z).
-    { intros a Ha. destruct (in_dec asked_dec a (answered (run n x))) as [I|N].
+    assert (Both : forall a, In a b -> reply a y = reply a z /\ truth (sense a) y = truth (sense a) z).
+    { intros a Ha. destruct (in_dec query_dec a (answered (run n x))) as [I|N].
       - apply (past_known n y z a P). now rewrite Ry.
       - assert (In a fr) as Hf.
         { unfold fr, fresh. apply nodup_In, filter_In. split; auto.
-          destruct (in_dec asked_dec a (answered (run n x))); tauto. }
-        unfold batch_outputs, outputs, aos in E. rewrite !map_map in E.
+          destruct (in_dec query_dec a (answered (run n x))); tauto. }
+        unfold queries_outputs, outputs, aos in E. rewrite !map_map in E.
         pose proof (map_eq_In _ _ fr a E Hf) as O. unfold output in O. simpl in O.
         injection O as O1 O2. auto. }
     unfold tale, Accountant.happens, now. rewrite Ry, Rz. fold (now n x). fold b. rewrite Ad.
@@ -170,12 +170,12 @@ Proof.
       by (apply map_ext_in; intros a Ha; now apply Both).
     assert (truths b y = truths b z) as ->; auto.
     unfold truths, key. rewrite !map_map. apply map_ext_in. intros a Ha. now apply Both.
-  - apply Nat.le_trans with (cells outputs_dec (batch_outputs aos) (part_of (given (run n x) b) x)).
+  - apply Nat.le_trans with (cells outputs_dec (queries_outputs aos) (part_of (given (run n x) b) x)).
     + apply cells_incl. intros y Hy. apply Here in Hy. destruct Hy as [Hy Py].
       apply in_part. split; auto. unfold truths, key. rewrite !map_map. apply map_ext_in.
       intros a Ha. apply (past_known n y x a Py). rewrite (past_run _ _ _ Py).
       now apply given_answered with b.
-    + rewrite <- Ef. apply price_told. intros ao Ha. unfold aos in Ha.
+    + rewrite <- Ef. apply columns_told. intros ao Ha. unfold aos in Ha.
       apply in_map_iff in Ha. destruct Ha as [a [<- Ha]].
       unfold fr, fresh in Ha. apply nodup_In, filter_In in Ha. destruct Ha as [Ha _].
       destruct (checked _ _ _ a Ad Ha) as [W Fr]. split; auto.
@@ -198,7 +198,7 @@ Proof.
 Qed.
 
 Theorem promise_paths : forall n,
-  cells (seen_dec unit_dec asked_dec answer_dec) (seen n) dom <= K.
+  cells (seen_dec unit_dec query_dec answer_dec) (seen n) dom <= K.
 Proof.
   intros n. apply telling with (dopen := unit_dec) (dg := tale_dec) (opened := opened)
     (told := tale) (charged := tale_charge) (M := 1).

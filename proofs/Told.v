@@ -1,27 +1,27 @@
 (** A price given what was told (rule O), free repeats, and any chosen subset of earlier questions:
     the largest price over all parts is charged, and at most K transcripts are seen. *)
 From Coq Require Import List Arith Lia ZArith Bool.
-From Hartley Require Import Cells Kraft Accountant Question Families Batch Hartley Paths.
+From Hartley Require Import Cells Kraft Accountant Question Families Batch Hartley Columns Paths.
 Import ListNotations.
 
 Section Told.
-Variable dom : list record.
-Variable everybody : asked -> others.
-Notation chronicle := (history asked (option Z)).
-Variable ask : unit -> chronicle -> list asked.
-Variable admit : unit -> chronicle -> list asked -> bool.
-Variable given : chronicle -> list asked -> list asked.
+Variable dom : list row.
+Variable everybody : query -> others.
+Notation chronicle := (history query (option Z)).
+Variable ask : unit -> chronicle -> list query.
+Variable admit : unit -> chronicle -> list query -> bool.
+Variable given : chronicle -> list query -> list query.
 Variable K : nat.
 
 (** c(b | told) = the largest over the parts that the given questions leave. *)
-Definition told_price (h : chronicle) (b : list asked) : nat := largest (charge dom given h b) dom.
+Definition told_price (h : chronicle) (b : list query) : nat := largest (charge dom given h b) dom.
 
 Hypothesis positive : 1 <= K.
 Hypothesis given_answered : forall h b, incl (given h b) (answered h).
-Hypothesis checked : forall o h b a, admit o h b = true -> In a b -> fair_to_all dom everybody a.
+Hypothesis checked : forall o h b a, admit o h b = true -> In a b -> fair_query dom (a, everybody a).
 Hypothesis within : forall o h b, admit o h b = true -> paid h * told_price h b <= K.
 
-Notation run := (run (fun _ : record => tt) (reply everybody) ask told_price admit).
+Notation run := (run (fun _ : row => tt) (reply_row everybody) ask told_price admit).
 
 Lemma spent_paid : forall n x y, In y dom -> spent_on dom given (run n x) y <= paid (run n x).
 Proof.
@@ -33,8 +33,8 @@ Proof.
 Qed.
 
 Theorem promise_told : forall n,
-  cells (seen_dec unit_dec asked_dec answer_dec)
-        (seen (fun _ => tt) (reply everybody) ask told_price admit n) dom <= K.
+  cells (seen_dec unit_dec query_dec answer_dec)
+        (seen (fun _ => tt) (reply_row everybody) ask told_price admit n) dom <= K.
 Proof.
   intros n. apply promise_paths with (given := given); auto.
   intros o h b x [k [z [Hz ->]]] Hx Ad. eapply Nat.le_trans; [|apply (within o _ _ Ad)].

@@ -196,8 +196,15 @@ def draw_columns(rng: random.Random) -> Batch:
     }
     rows = ("private", ROWS) if rng.random() < 0.15 else ("public", None)
     questions = [_draw_wide_question(rng, columns) for _ in range(rng.randint(1, 4))]
-    if len(questions) > 1 and rng.random() < 0.4:
+    shape = rng.random()
+    if shape < 0.25:  # the same form, asked of other rows
         questions[1:] = [replace(questions[0], where=other.where) for other in questions[1:]]
+    elif shape < 0.5:  # several forms of all rows: more directions than columns
+        questions = [
+            replace(question, where=All(), step=max(question.step, Fraction(3)))
+            for question in (_draw_wide_question(rng, columns) for _ in range(6))
+            if question.form is not None
+        ] or questions
     schema = Schema("tiny", columns, None, 1, *rows)
     # Questions that are written alike are kept once: the package would price them as one.
     different = {tuple(written_columns(schema, [question])): question for question in questions}

@@ -126,11 +126,20 @@ def rank_one_short(monkeypatch):
     monkeypatch.setattr(regions, "elementary", short)
 
 
-def components_added(monkeypatch):
-    monkeypatch.setattr(regions, "apart", lambda items: [([item for item, _ in items], set())])
+def rank_one_too_large(monkeypatch):
+    rank = regions._rank
+    monkeypatch.setattr(regions, "_rank", lambda vectors: rank(vectors) + 1)
 
 
-@pytest.mark.parametrize("mutant", [rank_one_short, components_added])
+def points_of_a_component_ignored(monkeypatch):
+    all_regions = regions.regions
+    monkeypatch.setattr(one_row, "regions", lambda crossed, *_: all_regions(crossed))
+
+
+WRONG_FOR_COLUMNS = [rank_one_short, rank_one_too_large, points_of_a_component_ignored]
+
+
+@pytest.mark.parametrize("mutant", WRONG_FOR_COLUMNS)
 def test_a_wrong_rule_for_several_columns_differs(mutant, monkeypatch):
     regions._linked.cache_clear()
     mutant(monkeypatch)
