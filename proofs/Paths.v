@@ -1,11 +1,11 @@
-(** Rule version 2 for private columns, one row a person: a price given what was told (rule O), what is spent kept
+(** Rule version 2 for private columns, one row a person: a price given what was told (rules O and W), what is spent kept
     for every part: admitted by the largest path, at most K transcripts.
 
     Beside the model of Accountant.v: [given h b] is any public choice of questions that were answered
     before. A part is the set of records on which their told filters (exact counts, order statistics)
     have the same truth. [charge h b x] is the price of the new questions of [b] on the part of [x]. *)
 From Coq Require Import List Arith Lia ZArith Bool.
-From Hartley Require Import Cells Kraft Accountant Question Families Batch Hartley Columns.
+From Hartley Require Import Cells Kraft Accountant Grid Question Families Batch Hartley Columns.
 Import ListNotations.
 
 Section Paths.
@@ -17,6 +17,9 @@ Variable ask : unit -> chronicle -> list query.
 Variable display : chronicle -> list query -> nat.
 Variable admit : unit -> chronicle -> list query -> bool.
 Variable given : chronicle -> list query -> list query.
+(** Any public choice of a sum that was answered before; it leaves a window on the parts all of whose
+    records it counts (rule W). *)
+Variable window : chronicle -> list query -> option query.
 
 Notation opened := (fun _ : row => tt).
 Notation reply := (reply_row everybody).
@@ -27,8 +30,22 @@ Notation happens := (happens opened reply ask display admit).
 Definition truths (b : list query) (x : row) : list bool := key (map sense b) x.
 Definition part_of (b : list query) (x : row) : list row :=
   part bits_dec (truths b) (truths b x) dom.
+(** How far the direction of a told sum can vary, and the records within that of [y]. *)
+Definition reach (t : query) : Z := ((ceil (s_over t) (s_under t) - 1) / Z.abs (s_scale t))%Z.
+Definition near (t : query) (y : row) (l : list row) : list row :=
+  filter (fun z => (dir (sense t) y <=? dir (sense t) z)%Z
+                   && (dir (sense t) z <=? dir (sense t) y + reach t)%Z) l.
+Definition is_plain_sum (t : query) : bool := match s_stat t with Sum => true | _ => false end.
+Definition windowed (w : option query) (f : list query) (l : list row) : nat :=
+  match w with
+  | Some t =>
+      if is_plain_sum t && forallb (query_counts t) l
+      then min (columns_price f l) (largest (fun y => columns_price f (near t y l)) l)
+      else columns_price f l
+  | None => columns_price f l
+  end.
 Definition charge (h : chronicle) (b : list query) (x : row) : nat :=
-  columns_price (fresh query_dec h b) (part_of (given h b) x).
+  windowed (window h b) (fresh query_dec h b) (part_of (given h b) x).
 
 (** The product of the charges of all answered batches, for a row [x]. *)
 Definition charge_at (h : chronicle) (x : row) (i : nat) : nat :=
@@ -76,6 +93,8 @@ Qed.
 Variable K : nat.
 Hypothesis positive : 1 <= K.
 Hypothesis given_answered : forall h b, incl (given h b) (answered h).
+Hypothesis window_answered : forall h b t, window h b = Some t ->
+  In t (answered h) /\ well_formed_query t.
 Hypothesis checked : forall o h b a, admit o h b = true -> In a b -> fair_query dom (a, everybody a).
 (** Answered only if every path, this batch included, stays within K. *)
 Hypothesis within : forall o h b x, real h -> In x dom -> admit o h b = true ->
@@ -151,8 +170,19 @@ Proof.
   unfold charge. set (b := now n x) in *. set (fr := fresh query_dec (run n x) b).
   set (aos := map (fun a => (a, everybody a)) fr).
   assert (map fst aos = fr) as Ef by (unfold aos; rewrite map_map; apply map_id).
-  apply Nat.le_trans with (cells outputs_dec (queries_outputs aos) here).
-  - apply cells_decided. intros y z Hy Hz E. apply Here in Hy, Hz.
+  assert (priced : forall l, incl l dom ->
+    cells outputs_dec (queries_outputs aos) l <= columns_price fr l).
+  { intros l Il. rewrite <- Ef. apply columns_told. intros ao Ha. unfold aos in Ha.
+    apply in_map_iff in Ha. destruct Ha as [a [<- Ha]].
+    unfold fr, fresh in Ha. apply nodup_In, filter_In in Ha. destruct Ha as [Ha _].
+    destruct (checked _ _ _ a Ad Ha) as [Wa Fr]. split; auto. now apply fair_incl with dom. }
+  assert (Sub : forall y, In y here -> In y (part_of (given (run n x) b) x)).
+  { intros y Hy. apply Here in Hy. destruct Hy as [Hy Py].
+    apply in_part. split; auto. unfold truths, key. rewrite !map_map. apply map_ext_in.
+    intros a Ha. apply (past_known n y x a Py). rewrite (past_run _ _ _ Py).
+    now apply given_answered with b. }
+  assert (Answers : cells tale_dec (tale n) here <= cells outputs_dec (queries_outputs aos) here).
+  { apply cells_decided. intros y z Hy Hz E. apply Here in Hy, Hz.
     destruct Hy as [_ Py], Hz as [_ Pz].
     assert (P : past opened tale n y = past opened tale n z) by congruence.
     pose proof (past_run _ _ _ Py) as Ry. pose proof (past_run _ _ _ Pz) as Rz.
@@ -169,17 +199,46 @@ Proof.
     assert (map (fun a => reply a y) b = map (fun a => reply a z) b) as ->
       by (apply map_ext_in; intros a Ha; now apply Both).
     assert (truths b y = truths b z) as ->; auto.
-    unfold truths, key. rewrite !map_map. apply map_ext_in. intros a Ha. now apply Both.
-  - apply Nat.le_trans with (cells outputs_dec (queries_outputs aos) (part_of (given (run n x) b) x)).
-    + apply cells_incl. intros y Hy. apply Here in Hy. destruct Hy as [Hy Py].
-      apply in_part. split; auto. unfold truths, key. rewrite !map_map. apply map_ext_in.
-      intros a Ha. apply (past_known n y x a Py). rewrite (past_run _ _ _ Py).
-      now apply given_answered with b.
-    + rewrite <- Ef. apply columns_told. intros ao Ha. unfold aos in Ha.
-      apply in_map_iff in Ha. destruct Ha as [a [<- Ha]].
-      unfold fr, fresh in Ha. apply nodup_In, filter_In in Ha. destruct Ha as [Ha _].
-      destruct (checked _ _ _ a Ad Ha) as [W Fr]. split; auto.
-      apply fair_incl with dom; auto. intros y Hy. apply in_part in Hy. tauto.
+    unfold truths, key. rewrite !map_map. apply map_ext_in. intros a Ha. now apply Both. }
+  assert (Plain : cells tale_dec (tale n) here <= columns_price fr (part_of (given (run n x) b) x)).
+  { eapply Nat.le_trans; [exact Answers|].
+    apply Nat.le_trans with (cells outputs_dec (queries_outputs aos) (part_of (given (run n x) b) x)).
+    + now apply cells_incl.
+    + apply priced. intros y Hy. apply in_part in Hy. tauto. }
+  unfold windowed. destruct (window (run n x) b) as [t|] eqn:W; auto.
+  destruct (is_plain_sum t && forallb (query_counts t) (part_of (given (run n x) b) x)) eqn:Pl; auto.
+  apply Nat.min_glb; auto. apply andb_true_iff in Pl. destruct Pl as [Sm Fa].
+  rewrite forallb_forall in Fa. destruct (window_answered _ _ _ W) as [Wa Wf].
+  assert (Hxx : In x here) by (apply in_part; auto).
+  assert (exists y0, In y0 here /\ forall y, In y here -> (dir (sense t) y0 <= dir (sense t) y)%Z)
+    as [y0 [H0 Least]].
+  { destruct here as [|h0 ht]; [destruct Hxx|]. apply least_point. }
+  assert (Wide : forall y z, In y here -> In z here ->
+    (dir (sense t) y - dir (sense t) z <= reach t)%Z).
+  { destruct Wf as (Ov & Un & Sc & _).
+    apply (rule_W (dir (sense t)) (s_scale t) (s_shift t) (rest (everybody t) - s_least t)
+             (s_over t) (s_under t) here Ov Un Sc).
+    intros y z Hy Hz.
+    destruct (past_known n y z t) as [Ra _].
+    { apply Here in Hy, Hz. destruct Hy, Hz. congruence. }
+    { apply Here in Hy. destruct Hy as [_ Py]. now rewrite (past_run _ _ _ Py). }
+    unfold reply_row in Ra. rewrite !sum_answer in Ra
+      by (unfold is_order, is_plain_sum in *; simpl; destruct (s_stat t); auto; discriminate).
+    injection Ra as Ra. unfold adds in Ra. simpl in Ra.
+    rewrite (Fa y (Sub y Hy)), (Fa z (Sub z Hz)) in Ra. unfold is_plain_sum in Sm.
+    destruct (s_stat t); try discriminate. unfold place, value in Ra. cbn [over under scale shift least dir sense] in Ra |- *.
+    assert (Shift : forall v : Z, (rest (everybody t) - s_least t + v)%Z
+      = (rest (everybody t) + v - s_least t)%Z) by (intros; lia).
+    rewrite !Shift. exact Ra. }
+  eapply Nat.le_trans; [|apply (largest_le (fun y => columns_price fr
+    (near t y (part_of (given (run n x) b) x))) _ y0); auto].
+  eapply Nat.le_trans; [exact Answers|].
+  apply Nat.le_trans with (cells outputs_dec (queries_outputs aos)
+    (near t y0 (part_of (given (run n x) b) x))).
+  - apply cells_incl. intros y Hy. apply filter_In. split; auto.
+    apply andb_true_iff. split; apply Z.leb_le; auto. pose proof (Wide y y0 Hy H0). lia.
+  - apply priced. intros y Hy. apply filter_In in Hy. destruct Hy as [Hy _].
+    apply in_part in Hy. tauto.
 Qed.
 
 Lemma spent_charges : forall n x,
