@@ -8,7 +8,7 @@ WORKERS ?= 2
 # 13 seconds of the 18 that collecting the unit tests takes.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test test-fast test-long check format bench clean
+.PHONY: help demo test test-fast test-long check proof format bench clean
 
 help:  ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -23,13 +23,17 @@ test: $(VENV)/.developing check  ## Run the checks and all tests
 test-fast: $(VENV)/.developing  ## Run the unit tests and the tests of the house, in under three minutes
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests/unit tests/house -m "not (long or slow or postgres or spark)"
 
-test-long: $(VENV)/.developing  ## Run what takes long: large enumerations, hundreds of kills, slow figures
+test-long: $(VENV)/.developing proof  ## Run what takes long: large enumerations, hundreds of kills, slow figures
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests -m long
 
 check: $(VENV)/.developing  ## Lint, check the formatting and the types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+proof:  ## Check the machine-checked proofs of the accountant
+	@tools/need-coq
+	@proofs/check
 
 format: $(VENV)/.developing  ## Format the code
 	$(BIN)/ruff format .

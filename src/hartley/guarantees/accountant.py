@@ -31,6 +31,8 @@ Question = TypeVar("Question", bound="Hashable")
 class ChargedBudget:
     """A budget and what was charged to it, in exact integers.
 
+    Proved: proofs/Accountant.v, accountant_nodes.
+
     Example:
         >>> balance = ChargedBudget(limit=16, charged=6)
         >>> balance.room, balance.covers(2), balance.covers(3)
@@ -89,6 +91,8 @@ class Accountant(Generic[Question]):
 
     ``price`` says what a batch of new questions costs, by the schema alone; ``open_factor`` is what
     the open columns cost at the start, ``charged`` the product of earlier charges.
+
+    Proved: proofs/Accountant.v, accountant.
 
     Example:
         >>> class Cost(int):

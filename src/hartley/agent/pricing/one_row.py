@@ -56,6 +56,8 @@ def price_part(
     """Price questions that share private columns, at one type of a row.
 
     ``absent`` says that there may be no row at all; it adds a point that no question counts.
+
+    Proved: proofs/Families.v, price_bounds.
     """
     listed = atoms.atoms
     # The absent record counts for nothing, so it belongs to the atom whose records no question
@@ -71,7 +73,10 @@ def price_part(
 
 
 def outputs_of(atom: Atom, atoms: Atoms, grids: Sequence[CellGrid]) -> int:
-    """Return at most how many vectors of answers the records of one atom cause (F_a)."""
+    """Return at most how many vectors of answers the records of one atom cause (F_a).
+
+    Proved: proofs/Atom.v, atom_outputs.
+    """
     # Parallel directions are added first: their hyperplanes never meet.
     crossed: dict[Vector, int] = {}
     asked, places, ranges = atoms.asked, atoms.places, atom.ranges

@@ -112,6 +112,9 @@ def price(questions: Sequence[Question], schema: Schema) -> Price:
     integers, attained for most batches of one row a person. Costs grow with the number of atoms
     times the questions that count their records.
 
+    Proved: proofs/Columns.v, columns_sound, for one row a person and below the caps; the rest is
+    proved on paper and enumerated.
+
     Example:
         >>> from fractions import Fraction
         >>> from hartley.agent.questions.batch import Question, Statistic, Test
@@ -149,6 +152,8 @@ def open_factor(schema: Schema) -> int:
     m counts the joint values of all open columns, missing and other values included: multisets of
     each column alone would be fewer than there are. Without an open column nothing is paid.
 
+    Proved: proofs/Columns.v, promise_columns_types.
+
     Example:
         >>> from hartley.ranges.schema.schema import Column, Schema
         >>> sex = Column("sex", "open", ("F", "M"), other=True)
@@ -173,6 +178,8 @@ def refined_cells(
     A question refines another where the new step w' divides the old step w and everything else is
     the same, so that cells begin at the same place: each old cell holds w / w' new ones. Those in
     ``answered`` are about the same version of the data. Repeats are refinements by 1.
+
+    Proved: proofs/Refined.v, promise_refined.
 
     Example:
         >>> from fractions import Fraction

@@ -66,13 +66,19 @@ class CellGrid:
         return 1 + (self.most - self.least) * self.under // self.over
 
     def crossed(self, length: int) -> int:
-        """Return how many boundaries a range of a length can have inside: ceil(length / step)."""
+        """Return how many boundaries a range of a length can have inside: ceil(length / step).
+
+        Proved: proofs/Grid.v, lone_sum.
+        """
         if self.lengths is not None:
             self.lengths.add(length)
         return -(-length * self.under // self.over)
 
     def between(self, low: int, high: int) -> int:
-        """Return how many boundaries lie above low and up to high, in their real place."""
+        """Return how many boundaries lie above low and up to high, in their real place.
+
+        Proved: proofs/Grid.v, clamp_crosses.
+        """
         if not self.anchored:
             # Real places can make a coarser step cost more: between 3 and 4 lies no boundary of
             # step 3 and one of step 4. A search needs a price that never grows with the step.
@@ -86,6 +92,8 @@ def crossings(asked: Asked, span: IntRange, grid: CellGrid) -> int:
 
     ``span`` is the range of the direction over the atom. Values lie ``scale`` apart, so there are
     never more boundaries that matter than gaps between values.
+
+    Proved: proofs/Question.v, crossings_cut.
     """
     if grid.constant or asked.statistic is Statistic.COUNT:
         return 0  # every record of an atom counts alike: "a count is constant in an atom"
@@ -144,7 +152,10 @@ def contribution_range(asked: Asked, span: IntRange) -> IntRange:
 
 
 def crossings_of_hull(asked: Asked, span: IntRange, grid: CellGrid) -> int:
-    """Return how many boundaries separate the contributions of an atom and no contribution."""
+    """Return how many boundaries separate the contributions of an atom and no contribution.
+
+    Proved: proofs/Grid.v, lone_filtered_sum.
+    """
     if grid.constant:
         return 0
     low, high = contribution_range(asked, span)
@@ -240,6 +251,8 @@ def product_within(factor: Callable[[T], int], items: Iterable[T], limit: float)
 def elementary(amounts: Sequence[int], most: int) -> int:
     """Return the sum of the elementary symmetric sums e_0 to e_most.
 
+    Proved: proofs/Regions.v, regions.
+
     Example:
         >>> elementary([2, 3], 1), elementary([2, 3], 2)  # 1 + 5, and 1 + 5 + 6
         (6, 12)
@@ -263,6 +276,8 @@ def regions(
     Every direction is crossed at least once. Parallel ones cut at most once each; parts without a
     common column multiply; in a part, no more directions meet than its rank, and no more regions
     are hit than it has points.
+
+    Proved: proofs/Span.v, rank_le_span.
 
     Example:
         >>> a, b, both = (("a", 1),), (("b", 1),), (("a", 1), ("b", 1))

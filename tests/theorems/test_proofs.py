@@ -1,0 +1,349 @@
+"""The machine-checked proofs and the package: the same prices, and links both ways.
+
+Without Coq, prices are compared with 2,500 that the extracted program gave; with Coq, the program
+is built and compared on 30,000 random batches. ``make proof`` checks the proofs themselves.
+"""
+# ruff: noqa: S311 - random cases, not secrets
+
+import ast
+import importlib
+import importlib.util
+import json
+import random
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+import z3
+
+from hartley.agent.pricing import one_row, regions
+from hartley.agent.pricing.price import price
+
+ROOT = Path(__file__).parents[2]
+PROOFS = ROOT / "proofs"
+STATEMENT = re.compile(r"^(?:Theorem|Corollary) ([\w']+)", re.MULTILINE)
+LINK = re.compile(r"Proved: proofs/(\w+)\.v, ([\w']+)")
+
+pytestmark = pytest.mark.xdist_group("proofs")  # the oracle is built once
+
+
+def beside(name):
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+proved = beside("proved_prices")
+
+
+# --- the same prices ------------------------------------------------------------------------------
+
+
+@cache
+def kept(word="price"):
+    """Return the kept batches of one column, or of several, as schema, questions and price."""
+    read = {"price": proved.read, "columns": proved.read_columns}[word]
+    rows = json.loads(proved.KEPT.read_text())
+    return [(*read(numbers), cells) for kind, cells, numbers in rows if kind == word]
+
+
+def differing(batches):
+    return sum(price(questions, schema).cells != cells for schema, questions, cells in batches)
+
+
+def test_prices_are_those_of_the_extracted_program():
+    assert len(kept()) == proved.AMOUNT
+    assert differing(kept()) == 0
+
+
+def test_prices_of_several_columns_are_those_of_the_extracted_program():
+    assert len(kept("columns")) == proved.AMOUNT_OF_COLUMNS
+    assert differing(kept("columns")) == 0
+
+
+def test_kept_prices_are_of_many_kinds():
+    prices = [cells for _, _, cells in kept()]
+    assert set(prices) >= set(range(1, 10))
+    assert sum(cells > 2 for cells in prices) > proved.AMOUNT / 2
+    schemas = [schema for schema, _, _ in kept()]
+    assert sum(schema.rows == "private" for schema in schemas) > 100
+    assert sum(schema.columns["x"].nullable for schema in schemas) > 100
+    asked = [question.statistic for _, questions, _ in kept() for question in questions]
+    assert min(asked.count(statistic) for statistic in proved.STATISTICS) > 500
+
+
+def floor_for_ceil(monkeypatch):
+    monkeypatch.setattr(
+        regions.CellGrid, "crossed", lambda grid, length: length * grid.under // grid.over
+    )
+
+
+def one_boundary_too_few(monkeypatch):
+    crossings = regions.crossings
+    monkeypatch.setattr(one_row, "crossings", lambda *of: max(crossings(*of) - 1, 0))
+
+
+def hull_one_short(monkeypatch):
+    hull = regions.crossings_of_hull
+    monkeypatch.setattr(one_row, "crossings_of_hull", lambda *of: max(hull(*of) - 1, 0))
+
+
+def families_without_agreement_of_orders(monkeypatch):
+    monkeypatch.setattr(one_row, "_orders_agree", lambda *_: True)
+
+
+def outside_forgotten(monkeypatch):
+    single = one_row.single
+
+    def inside_only(k, found, atoms, grid):
+        return single(k, [atom for atom in found if k in atom.alive], atoms, grid)
+
+    monkeypatch.setattr(one_row, "single", inside_only)
+
+
+MUTANTS = [
+    floor_for_ceil,
+    one_boundary_too_few,
+    hull_one_short,
+    families_without_agreement_of_orders,
+    outside_forgotten,
+]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_wrong_rule_differs_from_kept_prices(mutant, monkeypatch):
+    mutant(monkeypatch)
+    assert differing(kept()) > 0
+
+
+def rank_one_short(monkeypatch):
+    elementary = regions.elementary
+    short = lambda amounts, most: elementary(amounts, max(most - 1, 1))  # noqa: E731
+    monkeypatch.setattr(regions, "elementary", short)
+
+
+def rank_one_too_large(monkeypatch):
+    rank = regions._rank
+    monkeypatch.setattr(regions, "_rank", lambda vectors: rank(vectors) + 1)
+
+
+def points_of_a_component_ignored(monkeypatch):
+    all_regions = regions.regions
+    monkeypatch.setattr(one_row, "regions", lambda crossed, *_: all_regions(crossed))
+
+
+WRONG_FOR_COLUMNS = [rank_one_short, rank_one_too_large, points_of_a_component_ignored]
+
+
+@pytest.mark.parametrize("mutant", WRONG_FOR_COLUMNS)
+def test_a_wrong_rule_for_several_columns_differs(mutant, monkeypatch):
+    regions._linked.cache_clear()
+    mutant(monkeypatch)
+    wrong = differing(kept("columns"))
+    regions._linked.cache_clear()
+    assert wrong > 0
+
+
+@pytest.fixture(scope="module")
+def oracle():
+    """The extracted program, built here."""
+    if not (shutil.which("coqc") and shutil.which("ocamlfind")):
+        pytest.fail(
+            "Coq is missing; hint: run tools/need-coq, or apt-get install coq ocaml-findlib"
+        )
+    subprocess.run([proved.ORACLE / "build"], check=True, capture_output=True, timeout=600)
+    return proved
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("word", ["price", "columns"])
+def test_kept_prices_are_the_programs_own(oracle, word):
+    rows = [row for row in json.loads(proved.KEPT.read_text()) if row[0] == word]
+    assert oracle.proved_prices(word, [row[2] for row in rows]) == [row[1] for row in rows]
+
+
+def wrong_batches(oracle, word, batches, written):
+    cells = oracle.proved_prices(word, [written(*batch) for batch in batches])
+    pairs = zip(batches, cells, strict=True)
+    return [batch for batch, proved_cells in pairs if price(*batch[::-1]).cells != proved_cells]
+
+
+@pytest.mark.long
+def test_random_batches_cost_what_is_proved(oracle):
+    rng = random.Random(20_000)
+    batches = [proved.draw_batch(rng) for _ in range(20_000)]
+    assert not wrong_batches(oracle, "price", batches, proved.written)[:3]
+
+
+@pytest.mark.long
+def test_random_batches_of_several_columns_cost_what_is_proved(oracle):
+    rng = random.Random(10_000)
+    batches = [proved.draw_columns(rng) for _ in range(10_000)]
+    assert not wrong_batches(oracle, "columns", batches, proved.written_columns)[:3]
+
+
+@pytest.mark.long
+def test_sums_of_elementary_sums_are_those_of_the_proof(oracle):
+    rng = random.Random(5_000)
+    cases = [
+        (rng.randint(0, 5), [rng.randint(0, 9) for _ in range(rng.randint(0, 6))])
+        for _ in range(5_000)
+    ]
+    lines = (" ".join(map(str, ["elementary", most, *amounts])) for most, amounts in cases)
+    ours = [regions.elementary(amounts, most) for most, amounts in cases]
+    assert oracle.ask_oracle(lines) == ours
+
+
+# --- links both ways ------------------------------------------------------------------------------
+
+
+def stated():
+    """Return every theorem of the proofs as module and name."""
+    files = [
+        line for line in (PROOFS / "_CoqProject").read_text().splitlines() if line.endswith(".v")
+    ]
+    return [
+        (name.removesuffix(".v"), theorem)
+        for name in files
+        for theorem in STATEMENT.findall((PROOFS / name).read_text())
+    ]
+
+
+def table():
+    """Return the table of proofs/README.md: theorem, words, section, functions, state."""
+    lines = (PROOFS / "README.md").read_text().splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "|" in line]
+    return [row for row in rows if row[0].startswith("`proofs/")]
+
+
+def test_the_list_of_theorems_is_that_of_the_files():
+    listed = (PROOFS / "theorems.txt").read_text().splitlines()
+    assert listed == [" ".join(theorem) for theorem in stated()]
+
+
+def test_every_file_is_built_and_says_what_it_proves():
+    files = {path.name for path in PROOFS.glob("*.v")} - {"Assumptions.v"}
+    assert files == set((PROOFS / "_CoqProject").read_text().split()[3:])
+    for name in files:
+        assert re.match(r"\(\*\* \w", (PROOFS / name).read_text()), name
+
+
+def test_no_proof_is_left_open():
+    for path in PROOFS.glob("*.v"):
+        left = re.findall(
+            r"\b(?:Axiom|Parameter|Conjecture|Admitted)\b|\badmit\.", path.read_text()
+        )
+        assert not left, path.name
+
+
+def test_every_theorem_has_a_place():
+    linked = [re.fullmatch(r"`proofs/(\w+)\.v, ([\w']+)`", row[0]).groups() for row in table()]
+    assert linked == stated()
+
+
+def test_every_place_exists():
+    page = (ROOT / "docs" / "accountant.md").read_text()
+    for theorem, _, section, functions, state in table():
+        assert state in {"machine-checked", "in parts", "enumerated only"}, theorem
+        assert section == "none" or f"# {section}\n" in page or f"**{section}" in page, theorem
+        for path in re.findall(r"`(hartley[\w.]+)`", functions):
+            assert found(path) is not None, path
+
+
+def found(path):
+    """Return the object of a dotted path; None where there is none."""
+    words = path.split(".")
+    for size in range(len(words), 0, -1):
+        try:
+            thing = importlib.import_module(".".join(words[:size]))
+        except ModuleNotFoundError:
+            continue
+        for word in words[size:]:
+            thing = getattr(thing, word, None)
+        return thing
+    return None
+
+
+def docstrings():
+    """Return every docstring of the package with the place where it stands."""
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        text = path.read_text()
+        if "Proved: " not in text:
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                yield f"{path.name}:{getattr(node, 'name', '')}", ast.get_docstring(node) or ""
+
+
+def test_docstrings_name_theorems_that_are_there():
+    theorems = set(stated())
+    for place, text in docstrings():
+        links = LINK.findall(text)
+        assert len(links) == text.count("Proved: "), f"{place}: write Proved: proofs/File.v, name"
+        for link in links:
+            assert link in theorems, f"{place}: {link}"
+
+
+# --- a second opinion -----------------------------------------------------------------------------
+
+
+def refuted(claim, *facts):
+    """Return whether a claim fails for some whole numbers; False is a proof for all of them."""
+    solver = z3.Solver()
+    solver.set("timeout", 60_000)
+    solver.add(*facts, z3.Not(claim))
+    answer = solver.check()
+    assert answer != z3.unknown, solver.reason_unknown()
+    return answer == z3.sat
+
+
+def in_cell(value, number, step):
+    return z3.And(number * step <= value, value < number * step + step)
+
+
+def test_z3_agrees_on_rule_s():
+    a, b, g, old, start, end, v, w, between = z3.Ints("a b g old start end v w between")
+    # The old cell begins at old, the new cells of v and w begin at start and end.
+    facts = [
+        *(a > 0, b > 0, g > 0),
+        *(old <= v, v <= w, w < old + a),
+        *(start <= v, v < start + b, end <= w, w < end + b),
+        start + b - old == g * between,  # both are multiples of the common divisor g
+    ]
+    assert not refuted(end - start <= a + b - g - 1, *facts)
+    m, n, i, j, k = z3.Ints("m n i j k")
+    places = [a == g * m, b == g * n, old == i * a, start == j * b, end == k * b]
+    assert refuted(end - start <= a + b - g - 2, *facts, *places)
+
+
+def test_z3_agrees_on_the_lone_sum():
+    step, rest, low, length, v, w, first, last, ceil = z3.Ints(
+        "step rest low length v w first last ceil"
+    )
+    facts = [
+        *(step > 0, low <= v, v <= w, w <= low + length),
+        *(in_cell(rest + v, first, step), in_cell(rest + w, last, step)),
+        *(ceil * step >= length, (ceil - 1) * step < length),
+    ]
+    assert not refuted(last - first <= ceil, *facts)
+    assert refuted(last - first <= ceil - 1, *facts)
+
+
+def test_z3_agrees_on_the_clamp():
+    step, below, above, v, w = z3.Ints("step below above v w")
+    first, last, start, end = z3.Ints("first last start end")
+
+    def clamp(value):
+        return z3.If(value < below, below, z3.If(value > above, above, value))
+
+    facts = [
+        *(step > 0, below <= above, v <= w),
+        *(in_cell(v, first, step), in_cell(w, last, step)),
+        *(in_cell(clamp(v), start, step), in_cell(clamp(w), end, step)),
+    ]
+    assert not refuted(end - start <= last - first, *facts)
+    assert refuted(end - start <= last - first - 1, *facts)
