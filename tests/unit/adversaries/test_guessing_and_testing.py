@@ -49,7 +49,7 @@ def test_trials_are_those_of_whoever_tries_all_values_that_are_left(pairs):
 def test_a_planted_leak_is_found_and_nothing_where_sides_are_unrelated():
     leaking = Relation.from_pairs([(1, "a"), (2, "b"), (3, "b")])
     finding = BruteForceGuessing().attack(leaking)
-    assert "leaves 1 trial of 3" in finding.headline
+    assert "1 trial of 3" in finding.headline
     unrelated = Relation.from_pairs([(x, y) for x in range(4) for y in "ab"])
     assert BruteForceGuessing().attack(unrelated).number.value == 0
     assert "saves a brute-force guesser" in BruteForceGuessing().attack(unrelated).headline

@@ -120,8 +120,8 @@ def test_a_finding_is_plain_and_never_shows_a_value():
 @pytest.mark.parametrize(
     ("attack", "message"),
     [
-        (Homogeneity([], ["ill"]), "There is no key"),
-        (Homogeneity(["age"], []), "There is no confidential column"),
+        (Homogeneity([], ["ill"]), "No key was named"),
+        (Homogeneity(["age"], []), "No confidential column was named"),
         (Homogeneity(["age"], ["age"]), "both a key and confidential"),
         (Homogeneity(["age", "age"], ["ill"]), "named twice"),
         (Skewness(["age"], ["ill"], 0), "ratio of a skewness attack is 0"),

@@ -199,10 +199,10 @@ def test_rows_of_nobody_are_points_of_no_one():
 @pytest.mark.parametrize(
     ("attack", "known", "error", "culprit"),
     [
-        ({"columns": ["x"]}, 2, OptionError, "go together"),
-        ({"columns": ["x"], "person": "who"}, None, OptionError, "go together"),
-        ({"columns": ["x"], "person": "who"}, 0, OptionError, "0 known points"),
-        ({"columns": ["x"], "person": "who"}, "some", OptionError, "some known points"),
+        ({"columns": ["x"]}, 2, OptionError, "the other way round"),
+        ({"columns": ["x"], "person": "who"}, None, OptionError, "the other way round"),
+        ({"columns": ["x"], "person": "who"}, 0, OptionError, "known points is 0"),
+        ({"columns": ["x"], "person": "who"}, "some", OptionError, "known points is some"),
         ({"columns": ["x"], "person": "whom"}, 1, ColumnError, "'whom'"),
         ({"columns": ["z"]}, None, ColumnError, "'z'"),
         ({"columns": ["x", "x"]}, None, OptionError, "'x' is named twice"),
