@@ -192,7 +192,7 @@ def test_a_restored_ledger_takes_its_copy_back_after_the_table_was_compared(ledg
         opened.restore(tmp_path / "backup.db")
     with pytest.raises(InputError, match=r"no digest of the coded copy.*; hint: pass the table"):
         Agent(None, SCHEMA, ledger=ledger)
-    with pytest.raises(InputError, match="not the one"):
+    with pytest.raises(InputError, match="differs from the one"):
         Agent({**DATA, "age": DATA["age"][::-1]}, SCHEMA, ledger=ledger)
     assert ask(ledger, data=DATA) == 20
     assert ask(ledger) == 20

@@ -156,7 +156,7 @@ def test_a_design_that_makes_no_sense_is_one_sentence_and_writes_nothing(
         (["release", "TABLE", "POLICY", "-o", "POLICY"], "would overwrite the policy"),
         (["release", "TABLE", "nope.toml", "-o", "x.parquet"], "nope.toml cannot be read"),
         (["release", "nope.parquet", "POLICY", "-o", "x.parquet"], "no file nope.parquet"),
-        (["release", "TABLE", "SPEC", "-o", "x.parquet"], "SPEC names no format"),
+        (["release", "TABLE", "SPEC", "-o", "x.parquet"], "SPEC does not name a format"),
         (["release", "TABLE", "POLICY", "-o", "x.doc"], "x.doc"),
         (["verify", "POLICY", "nope.json"], "nope.json cannot be read"),
         (["verify", "POLICY", "SPEC"], "not a certificate"),
