@@ -248,7 +248,7 @@ def test_a_lower_head_is_no_alarm_and_another_ledger_in_the_folder_neither(ledge
     Agent(DATA, SCHEMA, ledger=tmp_path / "other.db", budget=5).close()
     assert ask(ledger, 42) == 18
     note.write_text("nonsense")
-    with pytest.raises(InputError, match=rf"{note.name} .* cannot be read; hint: "):
+    with pytest.raises(InputError, match=rf"{note.name}.* cannot be read; hint: "):
         ask(ledger)
 
 
