@@ -139,5 +139,5 @@ def test_a_system_that_grows_beyond_bounds_is_refused_with_a_hint(monkeypatch):
     watched = FiniteSystem.of(
         range(8), lambda x, w: (2 * x + w) % 8, lambda x, _: x % 2, disturbances=(0, 1)
     )
-    with pytest.raises(OptionError, match="more than 3 different things"):
+    with pytest.raises(OptionError, match="more than 3 different states"):
         leakage_over_time(watched, 5)

@@ -206,12 +206,12 @@ def test_a_frontier_is_prepared_once_and_answers_alike():
     ("change", "sentence"),
     [
         ({"confidential": -1}, "negative variance"),
-        ({"confidential": "a"}, "no number"),
-        ({"confidential": math.nan}, "no number"),
+        ({"confidential": "a"}, "not a number"),
+        ({"confidential": math.nan}, "not a number"),
         ({"confidential": 0}, "does not vary"),
         ({"confidential": [1, 2]}, "not a square matrix"),
         ({"key": [[1, 0], [1, 1]]}, "not symmetric"),
-        ({"cross": [2, 2]}, "belong to no distribution"),
+        ({"cross": [2, 2]}, "No distribution has these covariances"),
         ({"cross": [[0.1], [0.1]]}, "is 2 x 1, not 1 x 2"),
         ({"distortion": -1}, "0 or more"),
         ({"distortion": True}, "0 or more"),
@@ -220,7 +220,7 @@ def test_a_frontier_is_prepared_once_and_answers_alike():
         ({"entropy": 9.0}, "entropy of 9.0"),
         ({"confidential": 5e-324, "cross": [0.0, 0.0]}, "variance below 1e-150"),
         ({"entropy": -math.inf}, "no density"),
-        ({"key": [[1, 0], [0, 0]], "cross": [0.1, 0.1]}, "belong to no distribution"),
+        ({"key": [[1, 0], [0, 0]], "cross": [0.1, 0.1]}, "No distribution has these covariances"),
     ],
 )
 def test_bad_covariances_are_refused_in_a_sentence(change, sentence):

@@ -136,7 +136,7 @@ def test_a_table_gives_its_own_rule_and_is_perturbed_by_it():
         (
             lambda _: GaussianRule.best(**SIDES, distortion=1, mean=[0, 0, np.nan]),
             OptionError,
-            "The mean holds something that is no number",
+            "The mean contains an entry that is not a number",
         ),
         (
             lambda _: GaussianRule.best(**SIDES, distortion=1, columns="age"),
@@ -148,7 +148,7 @@ def test_a_table_gives_its_own_rule_and_is_perturbed_by_it():
                 people(50), confidential="diagnosis", key="age", distortion=1
             ),
             ColumnError,
-            "holds no numbers",
+            "does not hold numbers",
         ),
         (
             lambda _: GaussianRule.from_table(
@@ -165,7 +165,7 @@ def test_a_table_gives_its_own_rule_and_is_perturbed_by_it():
                 distortion=1,
             ),
             ColumnError,
-            "missing values",
+            "missing or infinite values",
         ),
     ],
 )

@@ -201,7 +201,7 @@ TEXTS = open_table({"age": [31, 32, None], "job": ["cook", "nurse", "cook"], "wh
         (
             ("job", 2),
             {"hierarchies": {"job": {"cook": ["a"]}}},
-            "Row 2 of the dict, column 'job', holds a value that its hierarchy lacks",
+            "Row 2 of the dict, column 'job', has a value that its hierarchy lacks",
         ),
         (
             ("age", 2),

@@ -61,7 +61,7 @@ def test_one_value_that_is_written_in_two_ways_is_one_value(read):
     with pytest.raises(ColumnError, match="lines 1 and 2 put one value"):
         read("1,young\n01,old\n", "age", ages)
     with pytest.raises(
-        OptionError, match=r"Line 2 of the hierarchy .* begins with no value"
+        OptionError, match=r"Line 2 of the hierarchy .* does not begin with a value"
     ) as told:
         read("1,young\nSECRET,old\n", "age", ages)
     assert "SECRET" not in str(told.value)
@@ -98,7 +98,7 @@ def test_a_value_without_groups_is_named_by_its_row(use, tmp_path):
     path = tmp_path / "jobs.csv"
     path.write_text("key,job\n1,SECRET-cook\n1,\n2,SECRET-smith\n2,SECRET-nurse\n")
     with pytest.raises(
-        HartleyError, match=r"Row 3 of .*jobs.csv, column 'job', holds a value.*lacks;"
+        HartleyError, match=r"Row 3 of .*jobs.csv, column 'job', has a value.*lacks;"
     ) as caught:
         use(path)
     assert "SECRET" not in str(caught.value)

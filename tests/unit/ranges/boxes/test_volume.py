@@ -266,7 +266,7 @@ def test_a_gap_that_is_no_part_is_refused(gap):
     [
         ("1/x1", (0, 1), "divides by zero"),
         ("x1 + z", (0, 1), "no variable 'z'"),
-        ("x1", (1, 0), "holds no number"),
+        ("x1", (1, 0), "is empty"),
         ("x1", 3, "two ends"),
         ("x1 +", (0, 1), "cannot be read"),
         (7, (0, 1), "neither text nor a function"),

@@ -49,7 +49,7 @@ def test_what_is_no_matrix_of_numbers_is_refused(kind, matrix):
 @pytest.mark.parametrize("kind", [Channel, JointDistribution])
 @pytest.mark.parametrize("entry", [-0.5, math.nan, math.inf, -math.inf])
 def test_what_is_no_probability_is_refused(kind, entry):
-    with pytest.raises(OptionError, match="no probability; hint: "):
+    with pytest.raises(OptionError, match="not a probability; hint: "):
         kind.of([[entry, 1 - entry]])
 
 
