@@ -229,7 +229,7 @@ def test_a_report_is_frozen_and_becomes_plain_json():
         ),
         (
             {"keys": "age", "confidential": "ill", "hierarchy": {"ill": {}}},
-            "Row 1 of the dict, column 'ill', holds a value that its hierarchy lacks",
+            "Row 1 of the dict, column 'ill', has a value that its hierarchy lacks",
         ),
         (
             {

@@ -245,7 +245,7 @@ def test_categories_that_take_more_than_the_budget_are_refused():
     [
         ({"objective": "maximin", "error": "1e-20"}, "more than can be told apart"),
         ({"objective": "bits", "bits": 70}, "more than can be told apart"),
-        ({"objective": "leakage", "error": "1e-9"}, "takes .* cells"),
+        ({"objective": "leakage", "error": "1e-9"}, "needs .* cells"),
     ],
 )
 def test_a_limit_that_nothing_can_meet_is_refused(fields, problem):

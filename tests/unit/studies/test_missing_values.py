@@ -83,7 +83,7 @@ def test_a_blank_key_is_a_value_of_the_solver_and_its_curve():
 
 def test_a_missing_number_is_no_distance_and_the_refusal_says_what_to_do():
     ages = {"age": [30, 30, 40, None], "ill": ["flu", "hiv", "flu", "hiv"]}
-    with pytest.raises(ColumnError, match=r"no number.*--missing drop"):
+    with pytest.raises(ColumnError, match=r"not a number.*--missing drop"):
         curve(ages, confidential="ill", key="age", points=3)
     dropped = curve(ages, confidential="ill", key="age", points=3, missing="drop")
     assert "1 row in which age is missing is left out." in dropped.notes

@@ -116,7 +116,7 @@ def test_texts_of_a_csv_file_are_taken_as_they_are_written(tmp_path):
     [
         ({"job": ["care", "baker"]}, "holds a value that the matrix has no row for"),
         ({"job": ["care", None]}, "is missing, for which the matrix has no row"),
-        ({"job": [1, 2]}, "of another kind"),
+        ({"job": [1, 2]}, "of a different kind"),
         ({"work": ["care"]}, "Column 'job' is not in"),
         ({"job": []}, "no rows"),
     ],
@@ -183,7 +183,7 @@ def test_a_matrix_is_read_from_a_csv_file(people, tmp_path):
     assert rule.matrix.texts()[0] == ["0.5", "0.25", "0.25"]
     assert rule.values == rule.released == ("care", "none", "trade")
     path.write_text(",1\nx,1\n")
-    with pytest.raises(InputError, match="no value of a column of integer values"):
+    with pytest.raises(InputError, match="not a value of a column of integer values"):
         matrix_rule(open_table(people), ["age"], path)
     for wrong in ("", ",a\n", ",a\nb,1,2\n"):
         path.write_text(wrong)

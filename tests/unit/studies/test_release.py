@@ -424,6 +424,6 @@ def test_a_release_and_its_certificate_are_written_together(people, tmp_path):
         release(people, policy, out, certificate=out)
     with pytest.raises(OptionError, match="would overwrite the policy"):
         release(people, policy, out, certificate=policy)
-    with pytest.raises(OptionError, match="the policy is none"):
+    with pytest.raises(OptionError, match="the policy is not in a file"):
         release(people, heights, out, certificate=certificate)
     assert list(tmp_path.iterdir()) == [policy]

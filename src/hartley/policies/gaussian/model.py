@@ -181,7 +181,7 @@ def _covariance(matrix: object, side: str) -> Floats:
 
 
 def finite_numbers(matrix: object, name: str) -> Floats:
-    """Return numbers that can be reckoned with, refusing all else."""
+    """Return numbers that can be computed with; refuse everything else."""
     try:
         numbers = np.array(matrix, dtype=np.float64)
     except (TypeError, ValueError):

@@ -48,7 +48,7 @@ def parse_query(text: str) -> Query:
         Traceback (most recent call last):
             ...
         hartley.errors.OptionError: The query 'mean(height) + 1' uses the mean of a column as a \
-part; hint: ask for mean(COLUMN) alone, and reckon with what is released
+part; hint: ask for mean(COLUMN) alone, and compute with the released value
     """
     stripped = text.strip()
     for function in get_args(Function):
