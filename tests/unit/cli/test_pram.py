@@ -84,7 +84,10 @@ def test_the_best_rules_and_matrices_of_files_are_taken(table, tmp_path):
         (["--policy", "p.toml", "--invariant"], "already names the columns and matrices"),
         (["--policy", "p.toml"], "cannot be read"),
         (["--column", "job", "--matrix", "m.csv"], "cannot be read"),
-        (["--column", "job", "--retain", "0.5", "--certificate", "c.json"], "no policy file is written"),
+        (
+            ["--column", "job", "--retain", "0.5", "--certificate", "c.json"],
+            "no policy file is written",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_said_in_a_sentence_and_nothing_is_written(

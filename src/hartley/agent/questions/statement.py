@@ -132,7 +132,7 @@ def read_statement(text: str) -> Statement:
     Example:
         >>> read_statement("SELECT COUNT(*) FROM people LIMIT 3")
         Traceback (most recent call last):
-        hartley.errors.Refused: LIMIT is not answered; hint: every group is answered; take what you ...
+        hartley.errors.Refused: LIMIT is not answered; hint: every group is ...
     """
     tokens = _tokens(text)
     _check_beginning(text, tokens)
