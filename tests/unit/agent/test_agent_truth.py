@@ -36,7 +36,7 @@ from hartley.ranges.schema.schema import Column, Schema
 @pytest.fixture(scope="module")
 def oracle():
     """Random schemas, tables and questions, and a reader of them that shares nothing with ours."""
-    path = Path(__file__).parent / "answers" / "test_answer_truth.py"
+    path = Path(__file__).parent / "answers" / "random_questions.py"
     spec = importlib.util.spec_from_file_location("truth_oracle", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
