@@ -69,15 +69,15 @@ def resolved(size: int) -> Job:
 
 def from_sql(size: int) -> Job:
     """Price texts, with a desk that never read them before."""
-    from hartley.agent.quotes import quote
+    from hartley.agent.asking import price
     from hartley.ranges.schema.schema import Schema
 
     schema, asked = Schema.read(SCHEMA), texts(size)
 
     def run() -> Any:  # noqa: ANN401 - a quote, imported on use
-        return quote(asked, schema, rows=PUBLIC_ROWS, bits=2)
+        return price(asked, schema, rows=PUBLIC_ROWS, bits=2)
 
-    quote(asked[:5], schema, rows=PUBLIC_ROWS, bits=2)
+    price(asked[:5], schema, rows=PUBLIC_ROWS, bits=2)
     return Job(run, lambda found: str(found.cells))
 
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import documents as valid
 
 import hartley
+from hartley.agent.asking import price
 from hartley.agent.ledger import open_ledger
 from hartley.agent.ledger.entries import Head
 from hartley.agent.ledger.terms import terms_of
 from hartley.agent.pricing.price import RULES
-from hartley.agent.quotes import quote
 from hartley.agent.repricing import reprice
 from hartley.agent.transcript import transcripts_of
 from hartley.cli.main import main
@@ -149,7 +149,7 @@ def _schema(document, stage, luck):
         lambda: command("schema", "check", path, "--table", stage.folder / "people.csv"),
         lambda: command("schema", "describe", path, "--text"),
         lambda: command("schema", "dummy", path, stage.folder / "dummy.csv", "--rows", 5),
-        lambda: quote("SELECT COUNT(*) FROM people WHERE age > 30", path, rows=10),
+        lambda: price("SELECT COUNT(*) FROM people WHERE age > 30", path, rows=10),
     )[luck.randrange(5)]()
 
 
@@ -263,7 +263,7 @@ def _question(document, stage, luck):
     schema, ledger = stage.folder / "schema.toml", stage.folder / "ledger.db"
     words = luck.choice((("--bits", 1), ("--error", "0.5"), ("--explain",), ()))
     (
-        lambda: quote(text, schema, rows=6, error=luck.choice((None, 1, "0.5"))),
+        lambda: price(text, schema, rows=6, error=luck.choice((None, 1, "0.5"))),
         lambda: command("price", _word(document), "--schema", schema, "--rows", 6, *words),
         lambda: command("ask", _word(document), "--schema", schema, "--ledger", ledger, "--text"),
     )[luck.choice((0, 0, 1, 2))]()

@@ -135,7 +135,7 @@ class Agent:
         analyst: str | None = None,
         vacuous: bool = False,
     ) -> Answer | BatchAnswer:
-        """Answer a question, or a batch of them, if the budget holds its price.
+        """Answer a question, or a batch of them, if the budget covers its price.
 
         Everything that can be refused is refused before anything is charged, and the charge is
         on disk before any data is read. The same question again is free.

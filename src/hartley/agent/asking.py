@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hartley.agent.ledger.ledger import open_ledger
+from hartley.agent.quotes import Desk, check_same_schema
+from hartley.errors import OptionError
+from hartley.ranges.schema.schema import Schema
+
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
@@ -11,7 +16,6 @@ if TYPE_CHECKING:
     from hartley.agent.answers.answer import Answer, BatchAnswer, Quote
     from hartley.agent.ledger.ledger import Ledger
     from hartley.agent.quotes import Wish
-    from hartley.ranges.schema.schema import Schema
 
 
 def ask(  # noqa: PLR0913 - what an answer rests on, each by name
@@ -28,9 +32,9 @@ def ask(  # noqa: PLR0913 - what an answer rests on, each by name
     analyst: str | None = None,
     vacuous: bool = False,
 ) -> Answer | BatchAnswer:
-    """Answer a question about a private table, truthfully, if the budget holds its price.
+    """Answer a question about a private table, truthfully, if the budget covers its price.
 
-    An ``Agent`` is opened, asked and closed. Whoever asks often keeps one open instead.
+    Opens an ``Agent``, asks it and closes it. To ask often, keep an ``Agent`` open instead.
 
     Args:
         question: SQL, a wish, or a list of them: a batch, which is answered by a ``BatchAnswer``.
@@ -95,15 +99,24 @@ def price(  # noqa: PLR0913 - what a price rests on, each by name
         >>> price("SELECT AVG(age) FROM people", people, rows=1000, bits=1).bits
         1.0
     """
-    from hartley.agent.quotes import quote  # a price needs no engine
-
-    return quote(
-        questions,
-        schema,
-        ledger=ledger,
-        rows=rows,
-        error=error,
-        bits=bits,
-        analyst=analyst,
-        vacuous=vacuous,
-    )
+    public = Schema.read(schema)
+    opened = None if ledger is None else open_ledger(ledger, create=False)
+    try:
+        state = None if opened is None else opened.state(public.name)
+        if state is not None:
+            check_same_schema(public, state)
+        public_rows = rows if state is None else state.rows
+        most = public.max_rows if public.rows == "private" else public_rows
+        if most is None:
+            raise OptionError(
+                "The number of rows is not known, and errors depend on it",
+                hint="give rows= (--rows), or the ledger of the table",
+            )
+        if most < 1:
+            raise OptionError(f"The number of rows {most} is not positive", hint="give at least 1")
+        desk = Desk(public, most)
+        plans = desk.plan(questions, error, bits)
+        return desk.quote(plans, opened, analyst, vacuous=vacuous)
+    finally:
+        if opened is not None:
+            opened.close()

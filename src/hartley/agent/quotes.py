@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hartley.agent.answers.answer import Quote, Useful, certificate_of, useful_words
-from hartley.agent.ledger.ledger import open_ledger
 from hartley.agent.precision import coarsest_steps, steps_for_error, vacuous_labels, worst_errors
 from hartley.agent.pricing.price import cells_within, price, steps_for_bits, steps_within
 from hartley.agent.questions.batch import to_plain
@@ -14,17 +13,16 @@ from hartley.agent.questions.question import parse
 from hartley.agent.statistics.statistics import fits
 from hartley.errors import InputError, OptionError, Refused
 from hartley.exact import bits_at_least, floor_power
-from hartley.ranges.schema.schema import Schema
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from fractions import Fraction
 
     from hartley.agent.ledger.ledger import Ledger, State
     from hartley.agent.precision import PublicCount
     from hartley.agent.questions.batch import Question
     from hartley.agent.questions.selection import Selection
+    from hartley.ranges.schema.schema import Schema
 
 MOST_PLANS, MOST_KEPT = 1000, 100
 """So many plans are remembered, of so many statistics at most; a repeat need not be read again."""
@@ -295,56 +293,3 @@ def check_same_schema(schema: Schema, known: State) -> None:
             f"The schema of '{schema.name}' differs from the one in the ledger",
             hint="record the change with agent.change_schema(), or pass the schema of the ledger",
         )
-
-
-def quote(  # noqa: PLR0913 - what a price rests on, each by name
-    questions: str | Wish | Sequence[str | Wish],
-    schema: Schema | Mapping[str, Any] | str | os.PathLike[str],
-    *,
-    ledger: str | os.PathLike[str] | None = None,
-    rows: int | None = None,
-    error: object = None,
-    bits: object = None,
-    analyst: str | None = None,
-    vacuous: bool = False,
-) -> Quote:
-    """Return what questions would cost, from a schema alone; no data is needed.
-
-    Args:
-        questions: SQL, a wish, or a list of them: a batch.
-        schema: a ``Schema``, a dict or the path of a TOML file.
-        ledger: to tell what would be due now, and the number of rows.
-        rows: the public number of rows, where no ledger tells it.
-        error: how far off the answers may be, at most.
-        bits: what each question may cost, instead; else the schema's default.
-        analyst: who would ask.
-        vacuous: whether answers that say no more than the schema are wished; else the quote names
-            them, with the next price that tells more.
-
-    Example:
-        >>> age = {"age": {"kind": "private", "range": [0, 100], "step": 1}}
-        >>> people = {"table": {"name": "people"}, "columns": age}
-        >>> quote("SELECT AVG(age) FROM people", people, rows=1000, bits=1).bits
-        1.0
-    """
-    public = Schema.read(schema)
-    opened = None if ledger is None else open_ledger(ledger, create=False)
-    try:
-        state = None if opened is None else opened.state(public.name)
-        if state is not None:
-            check_same_schema(public, state)
-        public_rows = rows if state is None else state.rows
-        most = public.max_rows if public.rows == "private" else public_rows
-        if most is None:
-            raise OptionError(
-                "The number of rows is not known, and errors depend on it",
-                hint="give rows= (--rows), or the ledger of the table",
-            )
-        if most < 1:
-            raise OptionError(f"The number of rows {most} is not positive", hint="give at least 1")
-        desk = Desk(public, most)
-        plans = desk.plan(questions, error, bits)
-        return desk.quote(plans, opened, analyst, vacuous=vacuous)
-    finally:
-        if opened is not None:
-            opened.close()

@@ -22,8 +22,9 @@ import duckdb  # noqa: F401 - so that a child finds it imported
 import pyarrow as pa
 
 from hartley.agent.agent import Agent
+from hartley.agent.asking import price
 from hartley.agent.ledger import open_ledger
-from hartley.agent.quotes import Wish, quote
+from hartley.agent.quotes import Wish
 from hartley.agent.repricing import open_cells, reprice
 from hartley.errors import Refused
 
@@ -375,7 +376,7 @@ def at_once(address, *, processes, threads, keys, bits):
 
 def price_of(keys):
     """Return what questions cost together, in cells, by the public schema alone."""
-    return quote(asked(keys), SCHEMA, rows=ROWS).cells
+    return price(asked(keys), SCHEMA, rows=ROWS).cells
 
 
 if __name__ == "__main__":

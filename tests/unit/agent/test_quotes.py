@@ -6,8 +6,9 @@ import pytest
 
 from hartley.agent import quotes as quoting
 from hartley.agent.agent import Agent
+from hartley.agent.asking import price
 from hartley.agent.ledger.ledger import open_ledger
-from hartley.agent.quotes import Desk, Wish, questions_of, quote
+from hartley.agent.quotes import Desk, Wish, questions_of
 from hartley.errors import InputError, OptionError, Refused
 from hartley.ranges.schema.schema import Schema
 
@@ -89,7 +90,7 @@ def test_what_is_due_is_the_price_of_what_was_not_paid_for(tmp_path):
 @pytest.mark.parametrize("rows", [0, -1])
 def test_a_number_of_rows_that_is_not_positive_is_refused(rows):
     with pytest.raises(OptionError, match=f"The number of rows {rows} is not positive"):
-        quote(MEAN, PEOPLE, rows=rows)
+        price(MEAN, PEOPLE, rows=rows)
 
 
 def test_a_free_repeat_is_affordable_whatever_is_left(tmp_path):
@@ -110,7 +111,7 @@ def test_a_free_repeat_is_affordable_whatever_is_left(tmp_path):
 def test_a_quote_needs_the_schema_alone_and_is_the_agents(agent, ledger, schema, with_columns):
     texts = ["SELECT AVG(age) FROM people WHERE pay > 1", "SELECT MEDIAN(age) FROM people", OLD]
     for text in texts:
-        inside, outside = agent.price(text, bits=3), quote(text, schema, rows=10, bits=3)
+        inside, outside = agent.price(text, bits=3), price(text, schema, rows=10, bits=3)
         assert (inside.cells, inside.errors, inside.levels, inside.explanation) == (
             outside.cells,
             outside.errors,
@@ -118,11 +119,11 @@ def test_a_quote_needs_the_schema_alone_and_is_the_agents(agent, ledger, schema,
             outside.explanation,
         )
         assert (outside.due, outside.remaining, outside.affordable) == (None, None, None)
-        beside = quote(text, schema, ledger=ledger, bits=3)
+        beside = price(text, schema, ledger=ledger, bits=3)
         assert (beside.due, beside.remaining) == (inside.due, inside.remaining)
     agent.ask(texts[2], bits=3)
-    assert quote(texts[2], schema, ledger=ledger, bits=3).due == 0
+    assert price(texts[2], schema, ledger=ledger, bits=3).due == 0
     with pytest.raises(OptionError, match="number of rows"):
-        quote(OLD, schema)
+        price(OLD, schema)
     with pytest.raises(InputError, match="differs from the one in the ledger"):
-        quote(OLD, with_columns(age={"kind": "private", "range": [0, 9], "step": 1}), ledger=ledger)
+        price(OLD, with_columns(age={"kind": "private", "range": [0, 9], "step": 1}), ledger=ledger)

@@ -10,9 +10,10 @@ import pytest
 
 from hartley.agent.agent import Agent
 from hartley.agent.answers.cells import read_cells
+from hartley.agent.asking import price
 from hartley.agent.precision import vacuous_labels
 from hartley.agent.questions.selection import NumberKind
-from hartley.agent.quotes import Desk, Wish, quote
+from hartley.agent.quotes import Desk, Wish
 from hartley.errors import Refused
 from hartley.exact import floor_power
 from hartley.ranges.schema.schema import Schema
@@ -94,8 +95,8 @@ def test_a_vacuous_answer_is_refused_with_the_next_useful_price(agent, text, wis
 def test_the_price_that_is_named_is_useful_and_none_below_it_is(text, wish, _):
     desk = Desk(SCHEMA, 200)
     prices = desk.quote(desk.plan(text, wish.get("error"), wish.get("bits"))).useful[0]
-    for price in prices:
-        (plan,) = desk.plan(text, None, price.bits)
+    for useful in prices:
+        (plan,) = desk.plan(text, None, useful.bits)
         assert vacuous_labels(plan) == ()
     for cells in range(1, min(prices[0].cells, 40)):
         bits = next(Fraction(k, 64) for k in range(400) if floor_power(Fraction(k, 64)) == cells)
@@ -161,12 +162,12 @@ def test_a_label_that_is_told_in_some_group_is_not_vacuous():
 
 
 def test_a_quote_without_an_agent_says_the_same():
-    shown = quote(MALE, SCHEMA, rows=200)
+    shown = price(MALE, SCHEMA, rows=200)
     assert shown.vacuous == (("MEDIAN(age)",),)
     assert shown.to_dict()["questions"][0]["vacuous"] == ["MEDIAN(age)"]
     assert shown.to_dict()["questions"][0]["useful_prices"][1]["bits"] == 2
     assert "Vacuous: MEDIAN(age)" in shown._repr_html_()
-    assert quote(MALE, SCHEMA, rows=200, vacuous=True).vacuous == ((),)
+    assert price(MALE, SCHEMA, rows=200, vacuous=True).vacuous == ((),)
 
 
 @pytest.mark.parametrize("seed", range(3))
