@@ -135,6 +135,7 @@ def test_a_recorded_copy_that_was_changed_is_refused(town):
 # --- policies, certificates, schemas ------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", files("policies/*.rows.csv"))
 def test_a_recorded_policy_releases_the_same_rows(path, tmp_path):
     source = path.with_name(path.name.replace(".rows.csv", ".toml"))
@@ -146,6 +147,7 @@ def test_a_recorded_policy_releases_the_same_rows(path, tmp_path):
     assert (again, again.digest) == (policy, policy.digest)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", files("*/*.certificate.json"))
 def test_a_recorded_certificate_holds_for_its_policy(path):
     name = path.name.removesuffix(".certificate.json").removesuffix(".budget")
@@ -155,6 +157,7 @@ def test_a_recorded_certificate_holds_for_its_policy(path):
     assert calls.same(read(path), certificate.to_dict())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", files("designs/*.design.toml"))
 def test_a_recorded_specification_designs_the_same_policy(path):
     found = hartley.design(path)

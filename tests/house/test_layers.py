@@ -1,6 +1,7 @@
 """Which room may import which, and no cycles."""
 
 import ast
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -60,8 +61,9 @@ def name_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports_of(path: Path) -> set[str]:
-    return imports_in(ast.parse(path.read_text()), path)
+@functools.cache
+def imports_of(path: Path) -> frozenset[str]:
+    return frozenset(imports_in(ast.parse(path.read_text()), path))
 
 
 def imports_in(tree: ast.AST, path: Path) -> set[str]:

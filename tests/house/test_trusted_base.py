@@ -16,8 +16,11 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 PACKAGE = SOURCE / "hartley"
 ROOT = "hartley.agent.agent"
-MOST_MODULES, MOST_LINES = 82, 20_700
-"""What was reached, and a little room. Raise them only for something that an answer needs."""
+MOST_MODULES, MOST_LINES, MOST_STATEMENT_LINES = 82, 20_700, 13_800
+"""What was reached, and a little room. Raise them only for something that an answer needs.
+
+A third of the lines are docstrings, comments and blank lines, which help to read the rest.
+"""
 OUTSIDE = {"policies", "measures", "adversaries", "studies", "papers", "reports", "datasets", "cli"}
 """Rooms that no answer rests on."""
 CLAIMS = ("promise", "certificate", "accountant")
@@ -76,6 +79,22 @@ def counted(names):
     }
 
 
+def statement_lines(name):
+    """Return how many lines of a module are neither docstring, comment nor blank."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    prose = {
+        number
+        for node in ast.walk(tree_of(name))
+        if isinstance(node, documented) and ast.get_docstring(node)
+        for number in range(node.body[0].lineno, node.body[0].end_lineno + 1)
+    }
+    lines = enumerate(MODULES[name].read_text().splitlines(), start=1)
+    return sum(
+        number not in prose and bool(line.strip()) and not line.lstrip().startswith("#")
+        for number, line in lines
+    )
+
+
 def room_of(name):
     return name.split(".")[1]
 
@@ -90,6 +109,8 @@ def test_the_trusted_base_is_small_enough_to_be_read():
     assert len(lines) <= MOST_MODULES, f"{len(lines)} modules behind {ROOT}:\n{listed}"
     total = sum(lines.values())
     assert total <= MOST_LINES, f"{total:,} lines behind {ROOT}:\n{listed}"
+    statements = sum(map(statement_lines, lines))
+    assert total / 3 < statements <= MOST_STATEMENT_LINES, f"{statements:,} lines of statements"
 
 
 def test_the_files_to_read_are_in_the_trusted_base():

@@ -88,6 +88,7 @@ def test_a_forked_process_leaves_the_folder_to_its_maker(tmp_path):
 # --- whole files ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_file_gets_the_mode_of_the_process_without_a_change_of_its_mask(tmp_path):
     before = os.umask(0o027)
     try:
@@ -356,6 +357,7 @@ def test_another_user_can_look_where_we_look(open_folder):
     assert seen_by_another(open_folder) == b"public"  # so that the tests below can fail
 
 
+@pytest.mark.slow
 @as_root
 def test_another_user_reads_nothing_that_is_staged_or_spilled(open_folder):
     with PrivateFolder(open_folder, "spill") as folder, whole_file(open_folder / "out") as half:

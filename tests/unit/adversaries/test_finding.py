@@ -16,6 +16,7 @@ def tail(hits, trials, chance):
     )
 
 
+@pytest.mark.slow
 @given(st.integers(1, 40), st.data())
 def test_the_ends_of_a_share_are_the_chances_that_just_explain_it(trials, data):
     hits = data.draw(st.integers(0, trials))
@@ -31,6 +32,7 @@ def test_the_ends_of_a_share_are_the_chances_that_just_explain_it(trials, data):
         assert found.high == 1
 
 
+@pytest.mark.slow
 @given(st.integers(2, 40), st.floats(0.02, 0.98))
 def test_a_share_holds_the_truth_at_least_as_often_as_it_says(trials, chance):
     covered = sum(

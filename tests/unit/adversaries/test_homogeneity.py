@@ -94,6 +94,7 @@ def test_similarity_finds_values_of_one_group():
     assert "level 1" in finding.headline
 
 
+@pytest.mark.slow
 def test_a_planted_leak_is_found_and_nothing_where_classes_are_like_the_table():
     leaking = {"zip": [1, 1, 2, 2], "ill": ["a", "a", "a", "b"]}
     assert Homogeneity(["zip"], ["ill"]).attack(leaking).number.value == 0.5

@@ -23,6 +23,7 @@ def home(size=6000, seed=2):
     return {"fridge": fridge, "oven": oven, "lamp": lamp}
 
 
+@pytest.mark.slow
 def test_appliances_are_recognised_in_the_true_signal():
     found = LoadMonitoring(home()).attack(confidence=0.999)
     assert found.number.value > 0.99
@@ -44,6 +45,7 @@ def test_a_coarser_release_hides_the_small_appliances_first():
     assert scores[1]["lamp"] < 0.9 < scores[2]["lamp"]
 
 
+@pytest.mark.slow
 def test_a_release_of_one_cell_gives_nothing_beyond_chance_exactly():
     found = LoadMonitoring(home()).attack(UniformQuantizer(0, 2000, 1))
     for one in (*found.appliances, found.overall):

@@ -32,6 +32,7 @@ def by_name(finding):
 # --- leaks --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_every_strategy_finds_who_is_released_alone_and_as_is(name):
     finding = MembershipGame(homes(), people=1, strategies=[name]).play(500, seed=1)
@@ -171,6 +172,7 @@ def gappy(people=9, days=4, seed=0):
     return values.reshape(people, -1), table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_times_at_which_somebody_lacks_a_reading_can_be_left_out_instead(seed):
     values, table = gappy(seed=seed)

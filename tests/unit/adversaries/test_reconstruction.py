@@ -89,6 +89,7 @@ def test_no_answer_that_can_be_used_is_not_called_no_answer_asked(attack):
     assert "ask the agent something first" not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_order_statistics_and_large_ranges_are_not_denied(ask):
     finding = Differencing().attack(*ask("SELECT MIN(pay), MAX(pay) FROM t", bits=12))
     assert (finding.worst.after, finding.worst.before) == (50, 51)  # nobody is below 1

@@ -39,6 +39,7 @@ def alone(points, person, known):
     return not any(set(known) <= theirs for other, theirs in points.items() if other != person)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(tables)
 def test_records_are_unique_exactly_where_nobody_has_the_same(rows):
@@ -72,6 +73,7 @@ def test_one_point_and_all_points_single_out_exactly_as_many_as_a_count_says(row
     assert attack.attack(known=most + 1).number == every
 
 
+@pytest.mark.slow
 def test_some_drawn_points_single_out_as_many_as_all_ways_to_draw_them_say():
     random = np.random.default_rng(5)
     rows = {(int(who), int(x)) for who, x in random.integers(0, (12, 15), (90, 2))}
@@ -113,6 +115,7 @@ def test_a_point_of_a_grid_has_at_most_as_many_boxes_as_its_bits_allow(bits, lev
     assert [column.quantizer.levels for column in policy.columns] == [levels, levels]
 
 
+@pytest.mark.slow
 def test_a_finer_grid_makes_more_trips_unique_and_none_makes_no_difference():
     table = trips()
     shares = [
@@ -136,6 +139,7 @@ def test_a_finer_grid_makes_more_trips_unique_and_none_makes_no_difference():
     assert true.number.value > 0.99
 
 
+@pytest.mark.slow
 def test_everybody_is_singled_out_by_true_points_and_nobody_by_a_release_of_one_box():
     table = trips()
     leak = Uniqueness(table, ["lat", "lon"], person="who").attack(known=2)

@@ -27,6 +27,7 @@ def test_an_exact_count_costs_one_bit_and_the_open_columns_were_paid_before(agen
     assert (agent.spent, agent.remaining) == (2.0, 10.0)
 
 
+@pytest.mark.slow
 def test_a_price_spends_nothing_and_is_what_is_charged(agent, people):
     wishes = [{}, {"bits": 3}, {"error": 2}]
     for wish in wishes:

@@ -81,6 +81,7 @@ def test_64_threads_spend_exactly_and_never_too_much(driver, right, tmp_path):
     check(driver, address, found, right)
 
 
+@pytest.mark.slow
 def test_who_asks_while_the_data_are_replaced_gets_one_version_or_the_other(driver, tmp_path):
     """Every answer belongs to the version that it was charged under, never to a mixture."""
     text = "SELECT COUNT(*), SUM(age) FROM people WHERE age <> {}"

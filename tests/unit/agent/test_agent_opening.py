@@ -42,6 +42,7 @@ def test_relative_paths_stay_in_the_folder_where_the_agent_was_opened(
         assert agent.spent == spent
 
 
+@pytest.mark.slow
 def test_another_process_asks_the_same_copy(ledger, agent, schema):
     agent.ask(OLD)
     code = (
@@ -84,6 +85,7 @@ def test_a_copy_that_is_gone_is_named_and_new_data_mend_it(ledger, people, schem
         assert agent.spent == 3.0
 
 
+@pytest.mark.slow
 def test_a_file_that_was_replaced_is_not_answered_for_whatever_its_time_says(
     tmp_path, people, schema
 ):
@@ -154,6 +156,7 @@ def test_a_copy_that_a_crash_has_left_is_removed_once_its_version_is_past(
     assert unknown.exists()
 
 
+@pytest.mark.slow
 def test_datasets_share_a_ledger_and_nothing_else(tmp_path, people, schema):
     names = ["a b", "a_b", "A B", "a/b"]
     schemas = {name: {**schema, "table": {"name": name}} for name in names}

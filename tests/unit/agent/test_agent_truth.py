@@ -96,6 +96,7 @@ def other_question(oracle, case):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_the_truth_lies_in_every_interval_that_the_agent_tells(oracle, tmp_path, seed):
     case = oracle.Case(10_000 + seed)

@@ -299,6 +299,7 @@ def hidden(ledger):
     return [path for path in ledger.parent.iterdir() if ".part" in path.name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["half", "filled", "recording"])
 def test_what_a_killed_update_has_left_is_removed(ledger, when):
     process = start(ledger, when)
@@ -310,6 +311,7 @@ def test_what_a_killed_update_has_left_is_removed(ledger, when):
     assert not ledger.with_name("ledger.db.making").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["half stopped", "recording stopped"])
 def test_what_another_process_is_making_is_not_removed(ledger, when):
     process = start(ledger, when)

@@ -70,6 +70,7 @@ def test_all_tables_of_a_population_tell_no_more_transcripts_than_its_budget(tmp
     assert len(found[False]) > 2**bits  # each table with a budget of its own
 
 
+@pytest.mark.slow
 def test_a_summary_names_the_population_or_how_datasets_multiply(tmp_path):
     visits, drugs = agents(tmp_path, (1, 2), 3, population=True)
     with visits, drugs, hartley.Agent(

@@ -185,6 +185,7 @@ def test_two_databases_that_differ_in_one_person_refuse_and_price_alike(world, t
     assert charges
 
 
+@pytest.mark.slow
 def test_the_two_databases_of_a_world_do_answer_differently(tmp_path):
     """Else the test above would show nothing."""
     for number, (schema, *people) in enumerate(WORLDS.values()):

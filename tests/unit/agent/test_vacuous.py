@@ -170,6 +170,7 @@ def test_a_quote_without_an_agent_says_the_same():
     assert price(MALE, SCHEMA, rows=200, vacuous=True).vacuous == ((),)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_vacuous_answer_is_what_the_schema_tells_whatever_the_data(seed):
     """Every cell is read: where a label is named none is narrower, and else one of them is."""

@@ -51,6 +51,7 @@ def test_anonymity_prints_the_report_as_json_and_as_text(table):
         assert re.search(rf"{attack.title} +{attack.column} +{verdict} +{attack.records} of", text)
 
 
+@pytest.mark.slow
 def test_anonymity_reads_orders_and_hierarchies(table, tmp_path):
     ages = sorted(set(people(300)["age"].to_pylist()))
     groups = tmp_path / "ages.csv"
@@ -65,6 +66,7 @@ def test_anonymity_reads_orders_and_hierarchies(table, tmp_path):
         run(*words, "--hierarchy", f"age={tmp_path / 'none.csv'}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values",
     [
@@ -102,6 +104,7 @@ def test_columns_with_commas_in_their_names_are_found(tmp_path):
     assert (found["keys"], found["k"]) == (["a", 'b, "c"'], 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["full-domain", "mondrian"])
 def test_anonymize_writes_a_table_that_is_k_anonymous(table, tmp_path, method):
     out = tmp_path / "out.parquet"
@@ -132,6 +135,7 @@ def test_a_population_lowers_the_risk_of_the_journalist(table, tmp_path):
     assert alone["population"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

@@ -121,6 +121,7 @@ def test_a_pending_answer_exits_with_1_and_is_finished_later(call, asked, monkey
     )
 
 
+@pytest.mark.slow
 def test_a_slip_in_the_name_of_the_ledger_makes_no_new_one(call, asked):
     slip = asked.with_name("leger.db")
     code, _, err = call("ask", MEAN, "--schema", SCHEMA, "--ledger", slip)
@@ -129,6 +130,7 @@ def test_a_slip_in_the_name_of_the_ledger_makes_no_new_one(call, asked):
     assert not slip.exists()
 
 
+@pytest.mark.slow
 def test_a_changed_table_is_refused_until_it_is_recorded(call, asked, tmp_path):
     changed = tmp_path / "people.parquet"
     pq.write_table(people(1001), changed)
@@ -241,6 +243,7 @@ def test_a_place_at_the_end_is_still_marked():
 # --- the demonstration ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_demonstration_asks_five_questions_afresh_every_time(tmp_path, capsys, table):
     spec = importlib.util.spec_from_file_location("ask_demo", EXAMPLES / "ask_demo.py")
     demo = importlib.util.module_from_spec(spec)

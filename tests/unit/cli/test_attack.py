@@ -86,6 +86,7 @@ def test_guessing_and_hypothesis_read_tables_as_an_audit_does(table):
     assert "whether income" in decided["headline"]
 
 
+@pytest.mark.slow
 def test_reconstruct_shows_that_the_truth_is_inside_and_the_promise_kept(ledger, table, tmp_path):
     found = json.loads(
         run("reconstruction", ledger, "--data", table, "--html", tmp_path / "r.html")
@@ -101,6 +102,7 @@ def test_reconstruct_shows_that_the_truth_is_inside_and_the_promise_kept(ledger,
     assert "Without the true table" in text
 
 
+@pytest.mark.slow
 def test_differencing_counts_the_rows_that_a_difference_is_about(ledger, table):
     found = json.loads(run("differencing", ledger, "--data", table))
     assert found["answers"] == 4

@@ -96,11 +96,13 @@ def test_several_files_make_one_table(tmp_path):
     assert json.loads(found.stdout)["rows"] == 100
 
 
+@pytest.mark.slow
 def test_a_sample_is_the_same_every_time(folder, tmp_path):
     run("sample", tmp_path / "again.parquet")
     assert (tmp_path / "again.parquet").read_bytes() == (folder / "people.parquet").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -150,6 +152,7 @@ def test_an_unknown_option_is_the_users_mistake(folder):
     assert "Traceback" not in found.stderr
 
 
+@pytest.mark.slow
 def test_a_fault_inside_says_so_without_a_traceback(folder, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(
         "import hartley.studies.audit as a\n"
@@ -194,6 +197,7 @@ def test_a_full_pipe_that_closes_ends_the_command_quietly(folder):
     assert "Exception" not in found.stderr
 
 
+@pytest.mark.slow
 def test_doctor_names_every_engine():
     content = json.loads(run("doctor").stdout)
     states = {check["name"]: check["state"] for check in content["checks"]}

@@ -20,6 +20,7 @@ def run(*words, cache, **options):
     )
 
 
+@pytest.mark.slow
 def test_the_list_says_which_copies_are_here(tmp_path):
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "responses.csv").write_text("")
@@ -50,6 +51,7 @@ def test_what_cannot_be_fetched_is_one_sentence(tmp_path, name, told):
     assert found.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "size"), [("hungarian", "rows"), ("taxi", "trips")])
 def test_a_sample_like_a_data_set_is_that_of_its_generator(tmp_path, name, size):
     file = tmp_path / "some.parquet"

@@ -144,6 +144,7 @@ def test_a_design_that_makes_no_sense_is_one_sentence_and_writes_nothing(
     assert list(tmp_path.iterdir()) == [spec]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -329,6 +330,7 @@ def test_an_interrupted_release_leaves_neither_a_table_nor_a_certificate(
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_a_signal_while_rows_are_written_leaves_nothing(certified, folder, tmp_path):
     policy, _ = certified
     out, certificate = tmp_path / "o.csv", tmp_path / "new.json"

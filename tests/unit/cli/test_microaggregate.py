@@ -33,6 +33,7 @@ def run(*words):
     return CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "direct"),
     [
@@ -60,6 +61,7 @@ def test_the_command_writes_what_the_function_returns(table, words, direct):
     assert pa.parquet.read_table(out).equals(expected.released)
 
 
+@pytest.mark.slow
 def test_text_tells_the_release_in_sentences(table):
     out = table.with_name("ages.csv")
     page = table.with_name("page.html")

@@ -27,6 +27,7 @@ def run(*words):
     return result.output
 
 
+@pytest.mark.slow
 def test_a_column_is_perturbed_certified_verified_and_estimated(table, tmp_path):
     files = {name: tmp_path / name for name in ("out.parquet", "p.toml", "c.json", "page.html")}
     out, policy, certificate, page = files.values()

@@ -17,6 +17,7 @@ def run(*words, cwd=None):
     )
 
 
+@pytest.mark.slow
 def test_a_figure_in_a_pipe_is_json_with_its_files(tmp_path):
     found = run("d/7", "--out", tmp_path / "new" / "figures")
     assert (found.returncode, found.stderr) == (0, "")
@@ -29,6 +30,7 @@ def test_a_figure_in_a_pipe_is_json_with_its_files(tmp_path):
         assert (tmp_path / "new" / "figures" / name).stat().st_size > 100
 
 
+@pytest.mark.slow
 def test_a_figure_in_text_says_what_holds(tmp_path):
     found = run("C/1", "--text", cwd=tmp_path)
     assert found.returncode == 0
@@ -37,6 +39,7 @@ def test_a_figure_in_text_says_what_holds(tmp_path):
     assert (tmp_path / "figures" / "c-figure-1.csv").is_file()
 
 
+@pytest.mark.slow
 def test_figures_whose_data_are_missing_say_so_and_the_others_are_written(tmp_path):
     (tmp_path / "data").mkdir()
     found = run("C", "--data", tmp_path / "data", "--out", tmp_path, "--text")
@@ -65,6 +68,7 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(words, told, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_a_progress_bar(tmp_path, in_terminal):
     code, seen = in_terminal("reproduce", "D/7", "--out", tmp_path)
     assert code == 0

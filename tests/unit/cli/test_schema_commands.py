@@ -48,6 +48,7 @@ def test_a_draft_is_not_written_over_a_file(table, tmp_path):
         run("draft", table, "--out", tmp_path / "no" / "people.toml")
 
 
+@pytest.mark.slow
 def test_a_schema_is_checked_alone_and_with_its_table(table, tmp_path):
     path = tmp_path / "people.toml"
     path.write_text(run("draft", table, "--name", "people"))

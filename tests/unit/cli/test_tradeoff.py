@@ -52,6 +52,7 @@ def test_a_curve_in_a_pipe_is_json_and_writes_what_is_asked_for(spec, tmp_path):
     assert files["png"].read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_a_curve_in_a_terminal_is_a_table_with_a_progress_bar(spec, in_terminal):
     code, text = in_terminal("tradeoff", spec, "--errors", "1:10:3")
     assert code == 0
@@ -78,6 +79,7 @@ def test_what_makes_no_sense_is_one_sentence_with_a_hint(spec, words, complaint)
     assert len(found.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_the_design_is_not_overwritten_and_two_files_are_not_one(spec, tmp_path):
     assert "would overwrite" in run(spec, "--csv", spec).stderr
     both = tmp_path / "both.svg"

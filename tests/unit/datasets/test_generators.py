@@ -47,6 +47,7 @@ def test_a_synthetic_table_is_the_same_on_every_machine(name):
     assert fingerprint(tiny(name, 2 if name == "redd" else 40, 7).table) == FINGERPRINTS[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENTRIES)
 @settings(max_examples=8)
 @given(size=st.integers(1, 4), seed=st.integers(0, 2**64))

@@ -85,6 +85,7 @@ def test_young_people_have_the_bodies_of_the_survey():
             assert words[0] == words[1], name
 
 
+@pytest.mark.slow
 def test_homes_have_the_mean_days_of_the_solar_homes():
     file = FOLDER / "smart_meter" / "ausgrid_mean_profiles_2012_2013.csv"
     read, made = both("solar_homes", file)

@@ -81,6 +81,7 @@ def is_feasible(low, high, levels):
         return False
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(st.lists(uniform_cells(), min_size=6, max_size=6), st.data())
 def test_equal_cells_are_those_of_exact_arithmetic_bit_for_bit(released, listed, data):
@@ -171,6 +172,7 @@ def cut_cells(draw, size):
     return edges, tuple(float(k * k) for k in range(len(edges) - 1))
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(st.tuples(*map(cut_cells, (2, 3, 5, 6, 20))), st.lists(st.floats(0, 1), max_size=9))
 def test_cuts_are_those_of_plain_comparisons_however_they_are_spread(released, listed, shares):

@@ -93,6 +93,7 @@ def test_a_tie_goes_up_and_ends_are_clamped():
     assert sorted(found) == [0, 0, 1, 1, 2, 2]
 
 
+@pytest.mark.slow
 def test_numbers_all_but_zero_lie_at_their_side_of_an_edge_at_zero():
     for step in (Fraction(1), Fraction(10**9), Fraction(1, 10**9)):
         around = ColumnCoding("x", 2, low=-step / 2, step=step)

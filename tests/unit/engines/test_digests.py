@@ -36,6 +36,7 @@ def sums(rows, *, portable, seeds=(2**30 + 7, 2**30 + 11, 2**30 + 13, 2**30 + 17
         return read_sums(connection.execute(text).fetchone())
 
 
+@pytest.mark.slow
 @given(one=ROWS, other=ROWS, portable=st.booleans())
 @example(
     one=[(0, 1, 2), (1, 0, 2)], other=[(0, 0, 2), (1, 1, 2)], portable=True

@@ -24,6 +24,7 @@ def write(path, *lines):
     return path
 
 
+@pytest.mark.slow
 def test_records_of_a_nested_column_are_not_taken_for_those_of_a_plain_one(tmp_path):
     rows = 200_001
     table = pa.table(

@@ -176,6 +176,7 @@ def test_a_result_that_is_not_finite_is_undefined(released):
     assert found["x"] == [8.0, None]
 
 
+@pytest.mark.slow
 def test_a_formula_that_uses_its_parts_very_often_stays_small(released):
     tree = ("var", "x")
     for _ in range(9):

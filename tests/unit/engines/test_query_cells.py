@@ -21,6 +21,7 @@ def is_missing(value):
     return value is None or math.isnan(value)
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(st.lists(st.tuples(numbers, numbers), min_size=1, max_size=30))
 def test_a_query_is_computed_over_clamped_columns_and_its_cell_is_released(hold, drawn):

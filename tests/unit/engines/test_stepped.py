@@ -21,6 +21,7 @@ def continuous(count, low=0.0, high=200.0, seed=7):
     return np.random.default_rng(seed).uniform(low, high, count).tolist()
 
 
+@pytest.mark.slow
 @given(
     decimals=st.integers(0, 9),
     steps=st.lists(st.integers(1, 199), min_size=3, max_size=40, unique=True),

@@ -155,6 +155,7 @@ def spoil(path):
     path.write_bytes(content)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_an_error_in_the_middle_leaves_the_file_that_was_there(tmp_path, ending):
     rows = pa.table({"x": pa.array([math.sin(k) for k in range(500_000)])})
@@ -254,6 +255,7 @@ write_table(mapped, sys.argv[1])
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_leaves_the_old_file_and_a_hidden_part(tmp_path):
     (tmp_path / "out.parquet").write_text("as it was")
     begun = threading.Event()

@@ -132,6 +132,7 @@ def edits(value):
         yield from (0, "", False)
 
 
+@pytest.mark.slow
 def test_no_place_of_a_certificate_can_be_edited(kind):
     policy, path = kind
     content = json.loads(path.read_text())

@@ -49,6 +49,7 @@ def numbers(certificate):
     return {one.name: one.value for one in certificate.consequences}
 
 
+@pytest.mark.slow
 @given(
     people=st.integers(1, 3),
     levels=st.integers(1, 8),

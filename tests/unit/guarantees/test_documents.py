@@ -16,6 +16,7 @@ from hartley.policies.quantizers.quantizer import UniformQuantizer
 # --- what the words rest on ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_query_that_nobody_moves_tells_nothing():
     """A declared sensitivity of zero is a declaration, and not a mistake."""
     nothing = certify(ellipse(levels=6, sensitivity="0", columns={}))
@@ -29,6 +30,7 @@ def test_a_query_that_nobody_moves_tells_nothing():
     assert 8 <= Fraction(wrong.parameters["sensitivity"]) < Fraction("8.1")  # never below the truth
 
 
+@pytest.mark.slow
 def test_a_line_says_whether_its_number_is_exact():
     for kind in ("stretch", "blur"):
         flat = LineColumn.read(kind, "income", line="50", reach=1, low=0, high=100)
@@ -38,6 +40,7 @@ def test_a_line_says_whether_its_number_is_exact():
         assert certify(PolicyDocument((flat, curved, TALL))).certainty == "bound"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["records", "mean", "sensitivity", "stretch", "blur"])
 def test_every_certificate_says_that_people_are_unrelated(name):
     documents = {

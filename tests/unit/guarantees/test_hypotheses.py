@@ -35,6 +35,7 @@ def test_the_blurring_policy_is_certified_by_its_records_and_not_by_volume():
     assert "lie no further apart than 20" in blur.assumptions[0]
 
 
+@pytest.mark.slow
 def test_a_column_computed_from_the_hidden_one_takes_the_promise_away():
     stretch = LineColumn.read("stretch", "weight", **BMI)
     leak = QuantizedColumn("bmi", UniformQuantizer(0, 60, 10), of="weight/(height/100 + 1)**2")
@@ -95,6 +96,7 @@ def release_all(column, values):
     return released.to_pydict()[column.name]
 
 
+@pytest.mark.slow
 def test_a_hypothesis_has_no_outputs_to_count():
     with pytest.raises(OptionError, match="promises no number of outputs"):
         verify_exhaustively(

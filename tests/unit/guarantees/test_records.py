@@ -138,6 +138,7 @@ def test_names_that_are_shown_alike_are_still_two_columns():
 # --- expressions over a row ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_expression_has_the_numbers_of_paper_a():
     certificate = certify(ellipse())
     assert 2**certificate.value == pytest.approx(13)  # twelve cells, or missing
@@ -175,6 +176,7 @@ def test_several_expressions_multiply_and_say_which_number_is_whose():
     assert verify_exhaustively(document, people={"a": grid, "b": grid}) <= 15
 
 
+@pytest.mark.slow
 def test_a_declared_sensitivity_counts_cells_and_is_never_below_what_one_column_moves():
     three = certify(ellipse(levels=6, sensitivity="3"), 3)
     nine = certify(ellipse(levels=6, sensitivity="9", columns={}), 3)  # no ranges to compute from

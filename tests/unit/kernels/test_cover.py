@@ -43,6 +43,7 @@ def problems(draw):
     return first, np.concatenate([[0], np.cumsum(weights)])
 
 
+@pytest.mark.slow
 @given(values=TENTHS | DOUBLES, width=WIDTHS)
 @example(values=[0.1, 0.4], width=Fraction(3, 10))
 @example(values=[0.1, 0.3], width=Fraction(1, 5))
@@ -78,6 +79,7 @@ def test_differences_of_integers_never_wrap(values, width):
     assert found.tolist() == by_rationals(values, width)
 
 
+@pytest.mark.slow
 @given(problem=problems())
 @settings(max_examples=200, deadline=None)
 def test_the_greedy_cover_is_a_smallest_one(problem):

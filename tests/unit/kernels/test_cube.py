@@ -26,6 +26,7 @@ def listed(counts):
     return [pairs[a:b] for a, b in zip(counts.starts, counts.starts[1:], strict=False)]
 
 
+@pytest.mark.slow
 @given(
     st.integers(1, 5).flatmap(
         lambda width: st.tuples(

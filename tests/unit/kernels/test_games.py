@@ -142,6 +142,7 @@ def reached(policies):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(played())
 def test_every_strategy_decides_every_game_as_exact_fractions_do(drawn):
@@ -185,6 +186,7 @@ doubles = st.floats(-1e6, 1e6, allow_subnormal=False) | st.integers(-900, 900).m
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(
     st.lists(st.lists(doubles, min_size=4, max_size=4), min_size=4, max_size=6),

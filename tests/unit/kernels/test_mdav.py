@@ -55,6 +55,7 @@ def tables(draw, most=70):
     return np.array(rows, float), k
 
 
+@pytest.mark.slow
 @given(tables())
 def test_both_kernels_form_the_groups_of_the_plain_reference_in_its_order(drawn):
     points, k = drawn
@@ -82,6 +83,7 @@ LAWS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize(("size", "k"), [(4001, 3), (2500, 40)])
 def test_the_tree_finds_the_groups_that_looking_at_everything_finds(law, size, k):

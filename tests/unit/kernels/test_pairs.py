@@ -107,6 +107,7 @@ def test_widths_around_powers_of_two_lose_no_code(widths):
     assert_counts(tally_of(secrets, released, widths), secrets, released, widths)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)  # a quarter of a million codes each
 @given(seed=st.integers(0, 2**32), threads=st.integers(1, 3))
 def test_codes_too_wide_for_32_bits_are_counted_in_64(seed, threads):
@@ -122,6 +123,7 @@ def test_codes_too_wide_for_32_bits_are_counted_in_64(seed, threads):
     assert_counts(found, secrets, released, widths)
 
 
+@pytest.mark.slow
 def test_ranges_of_millions_of_codes_need_64_bits_and_are_counted():
     widths = 2**23, 2**22
     assert not pairs._Layout(*widths).narrow
@@ -150,6 +152,7 @@ def test_batches_of_other_memory_layouts_count_alike():
     assert plain.finish().secrets_seen.tolist() == strided.finish().secrets_seen.tolist()
 
 
+@pytest.mark.slow
 @given(rows(widest=200), st.randoms(use_true_random=False))
 def test_a_counter_of_streamed_pairs_agrees_with_the_tally_of_rows(drawn, random):
     secrets, released, widths, _ = drawn

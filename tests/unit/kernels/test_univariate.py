@@ -22,6 +22,7 @@ def loss(blocks):
     return sum(((np.array(block) - np.mean(block)) ** 2).sum() for block in blocks)
 
 
+@pytest.mark.slow
 @given(st.data(), st.integers(2, 3))
 def test_no_partition_at_all_loses_less(data, k):
     values = data.draw(st.lists(st.integers(-20, 20).map(float), min_size=k, max_size=8))

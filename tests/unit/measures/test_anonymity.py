@@ -153,6 +153,7 @@ def test_diversity_is_what_the_definitions_say(rows, length):
         assert measures.recursive_diversity(classes, length) == worst
 
 
+@pytest.mark.slow
 @given(ROWS)
 @settings(max_examples=60, deadline=None)
 def test_closeness_is_the_least_cost_of_moving_earth(rows):

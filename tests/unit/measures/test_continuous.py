@@ -85,6 +85,7 @@ def test_information_transmission_is_undefined():
         information_transmission(QUARTERS)
 
 
+@pytest.mark.slow
 def test_leakage_about_ten_thousand_people_is_finite():
     cut = CutBox(
         Box.cube(100, 250, size=10_000),
@@ -102,6 +103,7 @@ def test_leakage_about_ten_thousand_people_is_finite():
 weights = st.lists(st.integers(-3, 3).filter(bool), min_size=1, max_size=4)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(weights, st.integers(1, 5))
 def test_the_ball_bound_never_exceeds_the_error_of_the_best_estimator(weights, levels):
@@ -210,6 +212,7 @@ def test_a_hypothesis_that_is_never_true_or_never_false_is_refused(empty):
 # --- many people who count alike -----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.integers(-3, 3), st.sampled_from([1, -1])), min_size=2, max_size=5),

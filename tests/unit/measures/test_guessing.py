@@ -40,6 +40,7 @@ def by_definition(drawn, attribute):
     return math.log2(len(values) / min(map(len, left)))
 
 
+@pytest.mark.slow
 @given(pairs, st.lists(st.sampled_from("uvw"), min_size=5, max_size=5))
 def test_the_leakage_of_any_attribute_is_that_of_its_definition(drawn, labels):
     relation = Relation.from_pairs(drawn)
@@ -67,6 +68,7 @@ def test_no_attribute_leaks_more_than_the_worst_one(drawn):
     assert guessing_leakage(relation, worst.mapping()) == pytest.approx(worst.leakage, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(pairs)
 def test_the_worst_attribute_merges_what_its_released_value_leaves(drawn):
     relation = Relation.from_pairs(drawn)

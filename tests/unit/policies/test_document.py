@@ -82,6 +82,7 @@ def documents(draw):
     return PolicyDocument(kept, draw(st.none() | texts), draw(design))
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(documents())
 def test_a_policy_survives_being_written_and_read_and_any_toml_reader_finds_its_columns(policy):

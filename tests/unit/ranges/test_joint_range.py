@@ -51,6 +51,7 @@ def classes_of(rows):
     return KeyClasses.of(ClassCounts.from_cells(released, secret, np.ones_like(secret)))
 
 
+@pytest.mark.slow
 @given(ROWS)
 def test_a_class_table_is_the_relation_of_its_confidential_value_to_its_keys(rows):
     relation, classes = Relation.from_pairs(rows), classes_of(rows)

@@ -20,6 +20,7 @@ def design(request):
     return hartley.design(request.param)
 
 
+@pytest.mark.slow
 def test_the_page_is_well_formed_and_needs_no_other_file(design, outline_of):
     page = render_html(design)
     outline = outline_of(page)
@@ -29,6 +30,7 @@ def test_the_page_is_well_formed_and_needs_no_other_file(design, outline_of):
     assert not re.search(r"url\((?!#)", page)
 
 
+@pytest.mark.slow
 def test_the_page_says_what_is_promised_what_follows_and_what_is_released(design, outline_of):
     text = " ".join(outline_of(render_html(design)).text)
     assert design.headline in text
@@ -43,6 +45,7 @@ def test_the_page_says_what_is_promised_what_follows_and_what_is_released(design
     assert "<svg" in render_html(design)
 
 
+@pytest.mark.slow
 def test_the_same_design_gives_the_same_bytes(design):
     assert render_html(design) == render_html(design)
 

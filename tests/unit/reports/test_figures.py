@@ -69,6 +69,7 @@ def test_a_figure_is_written_as_two_pictures_and_a_table(found, tmp_path):
     assert shades[1:3] == [("1.5", "0.5", "1.0"), ("0.5", "1.5", "2.0")]
 
 
+@pytest.mark.slow
 def test_a_picture_is_the_same_every_time(found, tmp_path):
     write_figure(found[0], tmp_path)
     before = (tmp_path / "d-figure-1.svg").read_bytes()
@@ -87,6 +88,7 @@ def test_a_figure_without_data_has_no_files(found, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_the_page_needs_nothing_but_the_files_beside_it(page, folder):
     links = re.findall(r'(?:href|src)="([^"#]+)"', page)
     assert links
@@ -105,6 +107,7 @@ def test_the_page_shows_every_figure_with_its_sentence_and_findings(page):
     assert "There is no file; hint: get it" in text
 
 
+@pytest.mark.slow
 def test_the_page_marks_synthetic_figures_and_only_those(page):
     sections = page.split("<section")[1:]
     assert ['class="tag synthetic"' in section for section in sections] == [True, False, False]
@@ -115,6 +118,7 @@ def test_a_page_without_a_broken_finding_says_so(found, tmp_path):
     assert "All 1 expected findings hold</h1>" in page
 
 
+@pytest.mark.slow
 def test_a_figure_in_a_terminal_says_what_holds_and_what_does_not(found, tmp_path):
     from rich.console import Console
 

@@ -46,6 +46,7 @@ def found(request):
     return tradeoff(SPECS[request.param])
 
 
+@pytest.mark.slow
 def test_the_page_is_well_formed_and_needs_no_other_file(found, outline_of):
     page = render_html(found)
     outline = outline_of(page)
@@ -59,6 +60,7 @@ def test_the_page_is_well_formed_and_needs_no_other_file(found, outline_of):
     assert page.count('<tr class="asked">') == 1
 
 
+@pytest.mark.slow
 def test_the_page_and_the_table_show_every_number(found):
     page = render_html(found)
     out = io.StringIO()
@@ -126,6 +128,7 @@ def test_pictures_are_the_same_every_time(kind, begins):
     assert render_picture(found, kind) == picture
 
 
+@pytest.mark.slow
 def test_a_curve_is_plotted_and_written_like_any_result(found, tmp_path):
     assert hartley.plot(found).axes
     path = hartley.write_html(found, tmp_path / "curve.html")

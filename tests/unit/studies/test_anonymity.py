@@ -257,6 +257,7 @@ def test_a_report_has_the_columns_that_were_asked_for_only():
 # --- Proposition V.1 --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [2, 3])
 def test_a_k_anonymous_release_can_leak_everything(values):
     k, others = 2, 2

@@ -227,6 +227,7 @@ def test_rounding_up_is_never_below_and_less_than_a_cent_above(value):
     assert value <= float(two_decimals_up(value)) < value + 0.01 + 1e-12
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     rows=st.lists(

@@ -67,6 +67,7 @@ def test_the_mean_of_two_has_the_cells_and_the_leakage_of_example_iv_1(gamma):
     assert nats(found, "leakage") == pytest.approx(math.log(levels**2 / 2), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_ellipses_of_example_iv_1_have_the_leakage_of_their_smallest_cell():
     found = example(EXAMPLES[[path.name for path in EXAMPLES].index("ellipse.design.toml")])
     assert cells(found).levels == 12
@@ -81,6 +82,7 @@ def test_the_least_leakage_beats_equal_cells_as_the_theory_says():
     assert cells(best).error <= 1 / Fraction("2.2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rho", "epsilon"), EPSILONS.items())
 def test_the_body_mass_index_is_as_private_as_the_theory_says(rho, epsilon):
     found = design(BMI | {"error": 1 / Fraction(rho)})
@@ -89,6 +91,7 @@ def test_the_body_mass_index_is_as_private_as_the_theory_says(rho, epsilon):
     assert found.certificate.sound
 
 
+@pytest.mark.slow
 def test_the_policy_as_printed_leaves_as_many_records_open_as_the_stretched_one():
     blur, stretch = (design(BMI | {"error": 5, "policy": kind}) for kind in ("blur", "stretch"))
     assert blur.certificate.value == stretch.certificate.value > 0
@@ -163,6 +166,7 @@ def test_the_heights_of_the_file_formats_have_150_cells():
 # --- nothing better exists ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     low=st.fractions(-5, 5, max_denominator=8),
     length=st.fractions(Fraction(1, 8), 9, max_denominator=8),
@@ -264,6 +268,7 @@ def test_the_least_leakage_about_very_many_people_is_refused():
 # --- what a design says -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name.split(".")[0])
 def test_an_example_is_certified_from_its_policy_file_alone(path):
     found = example(path)
@@ -316,6 +321,7 @@ def test_weights_by_range_measure_errors_as_parts_of_the_range():
 # --- how many cells are needed --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "columns", "error", "needed"),
     [

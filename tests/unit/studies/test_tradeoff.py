@@ -235,6 +235,7 @@ def test_a_design_of_categories_alone_has_no_error_to_trade():
 # --- hypotheses -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rho", "epsilon"),
     [
@@ -369,6 +370,7 @@ def test_the_sentences_name_what_the_numbers_say():
 ONE_COLUMN = {"columns": {"x": {"range": [0, 4]}}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spec",
     [

@@ -37,6 +37,7 @@ def test_the_truth_lies_in_the_interval_whatever_the_steps(seed):
     assert read_cells(selection, cells) == reading
 
 
+@pytest.mark.slow
 @given(seed=SEEDS)
 @settings(max_examples=250)
 def test_with_the_finest_steps_every_answer_is_the_truth(seed):
@@ -77,6 +78,7 @@ def test_an_error_that_was_wished_for_is_kept(seed, wish):
             assert (estimate.error or 0) <= wish
 
 
+@pytest.mark.slow
 @given(seed=SEEDS, wish=st.fractions(0, 30, max_denominator=20))
 @settings(max_examples=300)
 def test_a_sum_or_order_statistic_is_told_no_finer_than_wished(seed, wish):

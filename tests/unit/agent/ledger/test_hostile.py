@@ -147,6 +147,7 @@ def test_no_made_up_export_is_restored_or_ends_in_a_traceback(file, place, tmp_p
     assert tried > 180
 
 
+@pytest.mark.slow
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_no_torn_export_ends_in_a_traceback(file, tmp_path, data):

@@ -37,6 +37,7 @@ def check(address, shown):
         assert ledger.pending("p") == []
 
 
+@pytest.mark.slow
 def test_8_processes_of_8_threads_spend_exactly_and_never_too_much(place, drive):
     address = place.fresh()
     found = drive("at_once", address, processes=8, threads=8, keys=KEYS, bits=BITS)
@@ -44,6 +45,7 @@ def test_8_processes_of_8_threads_spend_exactly_and_never_too_much(place, drive)
     check(address, [tuple(pair) for pair in found["shown"]])
 
 
+@pytest.mark.slow
 def test_64_threads_spend_exactly_and_never_too_much(place):
     address, shown, failed = place.fresh(), [], []
     gate = threading.Barrier(64)
@@ -115,6 +117,7 @@ def test_a_ledger_that_is_open_over_a_fork_serves_both_sides(place, drive):
 KILLS = {"sqlite": 40, "postgres": 15}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("times", "seed"), [(1, 100), pytest.param(5, 1000, marks=pytest.mark.long)]
 )

@@ -333,6 +333,7 @@ def perform(ledger, number, what):
     return True
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(ACTS)
 def test_whatever_happens_every_budget_is_that_of_the_plain_rules(tmp_path_factory, acts):

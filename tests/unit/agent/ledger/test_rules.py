@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.agent.ledger import open_ledger
@@ -108,6 +109,7 @@ def act(ledger, plain, what):
     return done, acts.get(kind, plain.renew)(*values)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(ACTS)
 def test_whatever_happens_the_balances_are_those_of_the_rules(tmp_path_factory, acts):

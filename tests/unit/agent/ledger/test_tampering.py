@@ -58,6 +58,7 @@ def edits(entry):
                 yield name, replace(entry, **{name: other})
 
 
+@pytest.mark.slow
 def test_every_edit_of_a_single_field_is_found_in_its_row(place, written):
     entries = written[1]
     order = random.Random(4)  # noqa: S311 - nothing secret

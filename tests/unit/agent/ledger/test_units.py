@@ -95,6 +95,7 @@ def test_an_agent_keeps_its_unit_and_its_summary_true(tmp_path):
         assert "broken" not in agent.summary()
 
 
+@pytest.mark.slow
 def test_more_or_fewer_rows_of_the_same_unit_are_fine_with_new_data(tmp_path):
     one = {"unit": "id", "rows_per_unit": 1}
     with Agent(FEW, schema(**one), ledger=tmp_path / "l.db", budget=9) as agent:

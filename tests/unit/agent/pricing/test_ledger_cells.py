@@ -71,6 +71,7 @@ def test_quantiles_of_nobody_leave_one_constant_in_the_exported_ledger(tmp_path,
     assert Counter(cells)["null"] == 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "never",
     [

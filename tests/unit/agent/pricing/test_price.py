@@ -52,6 +52,7 @@ def at(name, low, high=None):
 # --- By hand --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(length=LENGTHS, step=STEPS)
 def test_an_unfiltered_sum_costs_the_cells_that_its_range_meets(length, step):
     cells = price([total("x", step=step)], table(column("x", length + 1))).cells

@@ -168,6 +168,7 @@ def test_totals_are_those_of_plain_python(rows, asked):
     assert totals(coded_table(rows), asked) == [plain_total(question, rows) for question in asked]
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(tables, st.lists(questions(), min_size=1, max_size=8))
 def test_totals_do_not_depend_on_how_scans_are_split(rows, asked):
@@ -184,6 +185,7 @@ def test_totals_do_not_depend_on_how_scans_are_split(rows, asked):
     assert found == [plain_total(question, rows) for question in asked]
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(tables, st.lists(questions(), min_size=2, max_size=6))
 def test_totals_are_the_same_where_conditions_are_filtered_side_by_side(rows, asked):
@@ -208,6 +210,7 @@ ORDERS = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(tables, st.lists(st.sampled_from(ORDERS), min_size=1, max_size=4, unique=True))
 def test_an_order_statistic_is_the_same_alone_and_in_a_batch_of_any_order(rows, asked):

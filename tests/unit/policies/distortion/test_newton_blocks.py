@@ -28,6 +28,7 @@ def test_thin_blocks_are_the_blocks(seed, rows, size, released):
     np.testing.assert_allclose(thin.schur, full.schur, rtol=1e-6, atol=1e-9 * full.schur.max())
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(8, 24), st.floats(-3, 3))
 @settings(max_examples=25)
 def test_few_confidential_values_are_certified_as_tightly_without_blocks(seed, keys, power):

@@ -34,6 +34,7 @@ def weight_of(policy, weight, height):
     return policy.release({"weight": weight, "height": height})["weight"]
 
 
+@pytest.mark.slow
 @given(height=HEIGHTS, reach=REACHES, weight=st.fractions(0, 200, max_denominator=40))
 def test_no_value_moves_further_than_the_reach_or_leaves_its_range(height, reach, weight):
     policy = StretchPolicy(OBESE, reach, PEOPLE)

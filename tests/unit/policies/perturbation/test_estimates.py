@@ -222,6 +222,7 @@ def test_counts_that_make_no_sense_are_refused(counts):
 # --- the least leakage --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_the_least_leaking_rule_is_the_optimum_of_the_whole_programme(data):
     size = data.draw(st.integers(2, 6))

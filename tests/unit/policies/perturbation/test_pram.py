@@ -331,6 +331,7 @@ parts = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(parts.filter(bool), st.booleans(), st.data())
 def test_a_rule_in_a_policy_file_is_read_back_as_it_is(values, holes, data):
     listed = [*values, None] if holes else values

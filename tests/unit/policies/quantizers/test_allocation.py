@@ -74,6 +74,7 @@ def test_no_levels_have_a_smaller_largest_error(columns, weights, bits):
     assert allocation.outputs <= limit
 
 
+@pytest.mark.slow
 @given(columns=COLUMNS, weights=WEIGHTS, bits=BITS)
 @settings(max_examples=150, deadline=None)
 def test_no_levels_have_a_smaller_mean_error(columns, weights, bits):

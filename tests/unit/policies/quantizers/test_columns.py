@@ -17,6 +17,7 @@ from hartley.ranges.boxes.expression import parse_expression
 CELLS = UniformQuantizer(100, 250, 150)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     st.lists(st.fractions(-50, 50), min_size=2, max_size=8, unique=True),

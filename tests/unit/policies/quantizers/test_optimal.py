@@ -24,6 +24,7 @@ DOUBLES = st.floats(-1e300, 1e300).map(lambda value: value + 0.0)
 # --- cuts -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     edges=st.lists(st.fractions(-9, 9, max_denominator=9), min_size=2, max_size=8, unique=True),
     share=st.fractions(0, 1),
@@ -339,6 +340,7 @@ def test_more_candidates_never_leave_the_limit():
     assert Fraction(1, 3) <= found[1].share_limit <= found[0].share_limit
 
 
+@pytest.mark.slow
 def test_example_iv_1_the_last_of_twelve_cells_of_a_quadratic_query_cannot_be_larger():
     # What x1**2 + 2*x2**2 sends into [11, 12] has an area of 0.066797.
     best = optimal_quantizer("x1**2 + 2*x2**2", SQUARE, "0.5", "leakage", candidates=48)
@@ -359,6 +361,7 @@ def test_variables_that_the_query_does_not_name_do_not_matter():
 # --- linear queries, whose outermost cells hold least ---------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     coefficients=st.lists(st.integers(-3, 3).filter(bool), min_size=1, max_size=4),
     cells=st.fractions(Fraction(11, 10), 12, max_denominator=50),
@@ -380,6 +383,7 @@ def test_widest_ends_are_as_good_as_the_best_of_many_candidates(coefficients, ce
     assert sum(shares) == 1
 
 
+@pytest.mark.slow
 def test_the_least_leakage_about_five_thousand_people_is_found_at_once():
     box = Box.cube(100, 250, size=5000)
     found = optimal_quantizer(mean(variables(*box.names)), box, "1.7", "leakage")

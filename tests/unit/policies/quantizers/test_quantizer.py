@@ -20,6 +20,7 @@ NUMBERS = st.fractions(-50, 50, max_denominator=12)
 POSITIVE = st.fractions(Fraction(1, 20), 50, max_denominator=20)
 
 
+@pytest.mark.slow
 @given(low=NUMBERS, length=POSITIVE, levels=st.integers(1, 40), share=st.fractions(0, 1))
 @settings(max_examples=200, deadline=None)
 def test_a_value_lies_in_its_cell_and_within_the_error_of_its_middle(low, length, levels, share):

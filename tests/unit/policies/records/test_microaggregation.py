@@ -80,6 +80,7 @@ def test_a_release_holds_the_averages_of_groups_of_k_to_twice_k_less_one(rows, k
     assert found.leakage >= np.log2(len(rows) / min(shared.values())) - 1e-12
 
 
+@pytest.mark.slow
 @settings(max_examples=25)  # each opens tables, which takes most of the time
 @given(NUMBERS, st.integers(2, 4), st.sampled_from(METHODS), st.booleans())
 def test_the_loss_is_the_share_of_the_variation_within_groups(rows, k, method, standardise):
@@ -99,6 +100,7 @@ def test_the_loss_is_the_share_of_the_variation_within_groups(rows, k, method, s
     assert 0 <= found.information_loss <= 1 + 1e-12
 
 
+@pytest.mark.slow
 @settings(max_examples=15)  # each opens tables, which takes most of the time
 @given(NUMBERS, st.integers(2, 4), st.sampled_from(METHODS[:2]))
 def test_what_a_column_loses_is_measured_by_itself(rows, k, method):

@@ -92,6 +92,7 @@ def test_a_single_point_is_its_own_ball():
     assert smallest_ball([(Fraction(1),), (Fraction(1),)])[1] == pytest.approx(0)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.integers(1, 5), st.fractions(0, 1), st.fractions(0, 1))
 def test_the_ball_around_an_even_slab_is_that_of_its_corners(size, one, other):

@@ -133,6 +133,7 @@ def test_an_enclosure_holds_the_value_at_every_point_of_the_box(expression, x, y
                 assert ends[0] - slack <= number <= ends[1] + slack
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(expressions(), sides, sides, places)
 def test_a_box_without_a_flag_has_no_undefined_point(expression, x, y, shares):
@@ -149,6 +150,7 @@ def test_a_box_without_a_flag_has_no_undefined_point(expression, x, y, shares):
                 assert "exp" in {node.operation for node in expression.nodes()}
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(expressions(), sides, sides, places)
 def test_slopes_hold_every_difference_quotient_against_the_middle(expression, x, y, shares):
@@ -212,6 +214,7 @@ def test_halves_cover_a_box_without_overlap():
     assert float(form.values[1].max()) >= 2
 
 
+@pytest.mark.slow
 @given(st.fractions(min_value=-(10**6), max_value=10**6))
 def test_doubles_beside_an_exact_number_are_the_nearest_ones(number):
     below, above = outward.float_below(number), outward.float_above(number)

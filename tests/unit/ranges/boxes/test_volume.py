@@ -86,6 +86,7 @@ def test_few_groups_of_people_are_exact():
     assert volume(box, query, (0, 1)).low == Fraction(1, math.factorial(40) * 2**20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [175, 160, "100.015"])
 def test_ten_thousand_people_have_an_accurate_logarithm(level):
     found = volume(Box.cube(100, 250, size=10_000), lambda *x: sum(x) / len(x), (100, level))
@@ -172,6 +173,7 @@ def test_the_largest_of_a_thousand_people_is_exact():
     assert volume(box, f"max({names})", (0, "1/2")).ends == (Fraction(1, 2**1000),) * 2
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_certified_volumes_agree_with_random_points(data):

@@ -42,6 +42,7 @@ def test_gathered_pairs_are_distinct_ordered_and_counted(drawn):
     assert pairs.counts.tolist() == [counted(drawn)[x, y] for y, x in found]
 
 
+@pytest.mark.slow
 @given(codes())
 def test_gathering_again_changes_nothing_and_counts_add_up(drawn):
     once = gathered(drawn)
@@ -62,6 +63,7 @@ def test_the_secrets_of_a_released_code_are_its_conditional_range(drawn):
         assert pairs.secrets_of(released).tolist() == expected
 
 
+@pytest.mark.slow
 @given(codes(), st.data())
 def test_distinct_images_count_what_is_left_of_an_attribute(drawn, data):
     pairs = gathered(drawn)

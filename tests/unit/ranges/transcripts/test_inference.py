@@ -64,6 +64,7 @@ def consistent(told):
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(transcripts())
 def test_possible_records_are_those_of_all_consistent_tables(made):
