@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.pricing.price import RULES, open_factor, price
-from hartley.agent.questions.batch import from_plain
-from hartley.errors import HartleyError
+from hartley.agent.questions.batch import columns_named, from_plain
+from hartley.errors import HartleyError, InputError
 from hartley.files import parse_toml
 from hartley.ranges.schema.schema import Schema
 
@@ -40,7 +40,13 @@ def reprice(schema: object, questions: Sequence[dict[str, Any]], rules: str) -> 
     read_schema = _schema(schema, rules)
     if read_schema is None:
         return None
-    return price([from_plain(question) for question in questions], read_schema).cells
+    batch = [from_plain(question) for question in questions]
+    if any(not columns_named(question) <= read_schema.columns.keys() for question in batch):
+        raise InputError(
+            "A recorded question is about a column that its recorded schema does not have",
+            hint="verify the ledger, or restore it from a backup",
+        )
+    return price(batch, read_schema).cells
 
 
 def open_cells(schema: object, rules: str) -> int | None:
