@@ -62,7 +62,7 @@ def entropy_diversity(classes: ClassTable | ClassCounts) -> float:
 
 
 def recursive_diversity(classes: ClassTable | ClassCounts, length: int) -> Fraction | None:
-    r"""Return the c above which recursive (c, l)-diversity holds; None where no c is enough.
+    r"""Return the c above which recursive (c, l)-diversity holds; None if no c is enough.
 
     .. math:: c^\ast = \max_i \frac{r_{i1}}{r_{il} + \dots + r_{im}}
 

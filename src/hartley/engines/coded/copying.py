@@ -295,7 +295,7 @@ def marks_at(place: Place, near: Table | None) -> set[str]:
 
 
 def ledger_of(copy: Place, near: Table | None) -> str | None:
-    """Return the random name of the ledger that a copy was made for, None where it carries none."""
+    """Return the random name of the ledger that a copy was made for, None if it carries none."""
     dialect = keeper(copy, near)
     try:
         name = dialect.copy_ledger(copy, near)

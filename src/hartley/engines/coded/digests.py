@@ -179,7 +179,7 @@ def keeper(place: Place, near: Table | None) -> Dialect:
 
     Args:
         place: as it was given to ``code_table``.
-        near: a table on the server that holds the copy; None where there is only a file.
+        near: a table on the server that holds the copy; None if there is only a file.
     """
     return EMBEDDED if near is None or EMBEDDED.claims(place) else near.dialect
 

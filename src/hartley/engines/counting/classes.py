@@ -73,7 +73,7 @@ def first_row_with(table: Table, column: str, values: Sequence[Any]) -> int | No
     """Return the number of the first row, from 1, that holds one of some values of a column.
 
     For a message that must not show the value itself: the rows are read until one is found, and
-    none is kept. None where no row has one, as of a table that has changed.
+    none is kept. None if no row has one, as of a table that has changed.
 
     Example:
         >>> from hartley.engines.tables.sources import open_table

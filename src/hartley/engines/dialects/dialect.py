@@ -125,7 +125,7 @@ class Dialect:
     wide_factor: ClassVar[str] = "DECIMAL(18,0)"
     """The SQL type of factors whose product exceeds 64 bits."""
     wide_sum: ClassVar[str | None] = "DECIMAL(38,0)"
-    """The SQL type in which sums beyond 64 bits are taken; None where it widens by itself."""
+    """The SQL type in which sums beyond 64 bits are taken; None if it widens by itself."""
     text_bytes_sql: ClassVar[str] = "HEX(t)"
     """The bytes of the text ``t`` in hexadecimal digits."""
     fence: ClassVar[str] = ""
@@ -308,7 +308,7 @@ class Dialect:
         self.refuse_copies()
 
     def copy_ledger(self, place: Place, near: Holder | None) -> str | None:
-        """Return the note that names the ledger of an unfinished copy; None where there is none."""
+        """Return the note that names the ledger of an unfinished copy; None if there is none."""
         del place, near
         return None
 

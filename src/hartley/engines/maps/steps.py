@@ -90,7 +90,7 @@ def look_for_step(table: Table, name: str, low: Fraction, high: Fraction) -> Ste
 def least_distance(table: Table, name: str, low: Fraction, high: Fraction) -> float | None:
     """Return the least distance between two different numbers of a column, which no step exceeds.
 
-    None where there are no two strictly inside the range. Sorts the column, on its engine.
+    None if there are no two strictly inside the range. Sorts the column, on its engine.
     """
     return _spacing(table, name, low, high)[2]
 

@@ -44,7 +44,7 @@ def run(table: Table, action: Callable[[], Any]) -> Any:
 
 
 def wrong_encoding(paths: Sequence[str]) -> TableError | None:
-    """Return the sentence for the first CSV file that is no UTF-8 text, None where all are."""
+    """Return the sentence for the first CSV file that is no UTF-8 text, None if all are."""
     for path in paths:
         opener: Any = gzip.open if path.endswith(".gz") else open
         decoder, line = codecs.getincrementaldecoder("utf-8")(), 1

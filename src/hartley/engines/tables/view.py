@@ -76,7 +76,7 @@ class View:
 
     @property
     def left_out_sentence(self) -> str:
-        """Which rows are left out because a value is missing; empty where none are."""
+        """Which rows are left out because a value is missing; empty if none are."""
         holed = [c.name for c in self.columns if c.missing and not c.keeps_missing]
         return left_out_sentence(self.dropped, list(dict.fromkeys(holed)))
 
@@ -161,7 +161,7 @@ def missing_note(column: str, rows: int) -> str:
 
 
 def left_out_sentence(rows: int, columns: Sequence[str], *, noun: str = "row", of: str = "") -> str:
-    """Say how many rows are left out because a value is missing; nothing where none are.
+    """Say how many rows are left out because a value is missing; nothing if none are.
 
     Example:
         >>> left_out_sentence(2, ["age", "sex"])
