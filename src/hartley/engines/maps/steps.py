@@ -1,4 +1,4 @@
-"""Whether the numbers of a column lie on a step: rounded values are no continuous ones."""
+"""Detecting whether the numbers of a column are multiples of a step, and so not continuous."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST_EXPONENT = 290
 
 @dataclass(frozen=True)
 class StepEvidence:
-    """What the numbers of a column show of a step; only those strictly inside the range count."""
+    """Evidence of a step in a column; only numbers strictly inside the range count."""
 
     inside: int
     rounded: int
@@ -96,7 +96,7 @@ def least_distance(table: Table, name: str, low: Fraction, high: Fraction) -> fl
 
 
 def lie_on_lattice(table: Table, name: str, low: Fraction, high: Fraction) -> bool:
-    """Tell whether the numbers of a column are whole steps apart, whatever the step is.
+    """Tell whether the numbers of a column are whole multiples of some step apart.
 
     For steps that neither decimals nor repeated values show, such as pounds in kilograms when all
     weigh differently. Of numbers without a step one in fifty fits by chance; nine in ten have to,
