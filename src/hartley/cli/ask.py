@@ -52,7 +52,7 @@ Place = Annotated[
     typer.Option(
         "--place",
         metavar="PLACE",
-        help="Where to keep the coded copy; default: beside the ledger file.",
+        help="Where to keep the coded copy; default: next to the ledger file.",
     ),
 ]
 WishedError = Annotated[
@@ -74,7 +74,7 @@ Vacuous = Annotated[
 Analyst = Annotated[
     str | None,
     typer.Option(
-        "--analyst", metavar="NAME", help="The analyst who asks, where allowances are set."
+        "--analyst", metavar="NAME", help="The analyst who asks, if allowances are set."
     ),
 ]
 
