@@ -97,7 +97,7 @@ def _steps(
     assert item.sum is not None
     total = selection.questions[item.sum]
     rows = _known_rows(selection, item, public_count)
-    if rows is not None and rows <= item.sample:  # NULL, whatever the data
+    if rows is not None and rows <= item.sample:  # NULL for any data
         return [*_constants(selection, item), *counts]
     if rows is None:
         raise _unpromised(selection, item, wish)
@@ -159,7 +159,7 @@ def _divided_width(selection: Selection, item: Item, counted: int, rows: int | N
     """Return the largest width of what is divided by the number of rows, in units of the form."""
     if counted:  # the number of rows is not known exactly
         return _range_width(item)
-    if rows is not None and rows <= item.sample:  # NULL, whatever the data
+    if rows is not None and rows <= item.sample:  # NULL for any data
         return Fraction(0)
     if item.kind is not NumberKind.AVERAGE:
         return _spread_width(selection, item, rows)

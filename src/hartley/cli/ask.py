@@ -73,9 +73,7 @@ Vacuous = Annotated[
 ]
 Analyst = Annotated[
     str | None,
-    typer.Option(
-        "--analyst", metavar="NAME", help="The analyst who asks, if allowances are set."
-    ),
+    typer.Option("--analyst", metavar="NAME", help="The analyst who asks, if allowances are set."),
 ]
 
 

@@ -71,7 +71,7 @@ def dataset(
     data: str | os.PathLike[str] | Dataset = SYNTHETIC,
     *,
     cache: str | os.PathLike[str] | None = None,
-    **options: Any,  # noqa: ANN401 - whatever the generator takes
+    **options: Any,  # noqa: ANN401 - the options of the generator
 ) -> Dataset:
     """Return a data set of the papers by name, synthetic or real.
 

@@ -231,7 +231,7 @@ def _power(random: np.random.Generator, appliance: _Appliance, steps: int) -> ND
         begin = (day * 24 + random.normal(*appliance.hours, runs) % 24)[:, None] * per_hour
         length = minutes * random.lognormal(-0.03, 0.25, (runs, 1)) * per_minute
         edges = np.concatenate([begin, begin + np.cumsum(length, axis=1)], axis=1)
-    else:  # one run after the other, for ever
+    else:  # one run after the other, all the time
         runs = int(steps / per_minute / minutes.sum() * 1.5) + 2
         length = minutes * random.lognormal(-0.01, 0.15, (runs, minutes.size)) * per_minute
         ends = np.cumsum(length).reshape(runs, -1)

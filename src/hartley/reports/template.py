@@ -9,7 +9,7 @@ from typing import Any
 from hartley.wording import two_decimals_up, value_text
 
 
-def render_page(template: str, **content: Any) -> str:  # noqa: ANN401 - whatever the template shows
+def render_page(template: str, **content: Any) -> str:  # noqa: ANN401 - the values of the template
     """Return a page: a filled-in template with the style sheet that all pages share.
 
     All values are escaped, unless the template marks them as safe.

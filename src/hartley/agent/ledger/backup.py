@@ -72,7 +72,7 @@ def _line(file: TextIO, path: Path) -> str:
     return line
 
 
-def _parsed(line: str, path: Path) -> Any:  # noqa: ANN401 - whatever JSON holds
+def _parsed(line: str, path: Path) -> Any:  # noqa: ANN401 - any JSON value
     try:
         return json.loads(line)
     except (ValueError, RecursionError):

@@ -229,7 +229,7 @@ def _transact(
     except BaseException:
         try:
             connection.execute("ROLLBACK")
-        except Exception:  # noqa: BLE001 - whatever it is, this connection is of no more use
+        except Exception:  # noqa: BLE001 - for any error, this connection is useless
             connection.close()
         raise
     return result

@@ -145,8 +145,8 @@ def _shared(
     total = 0
     for family, places in families.items():
         family_outputs = sum([outputs[place] for place in places])
-        # Atoms share an output only where every order statistic stays in one cell. With a largest
-        # value told beside a sum to which neither of two atoms adds anything, there are 2 outputs.
+        # Atoms share an output only if every order statistic stays in one cell. For a largest value
+        # together with a sum to which neither of two atoms adds anything, there are 2 outputs.
         if len(places) > 1 and _orders_agree(family, [listed[p] for p in places], atoms, grids):
             beyond = [_beyond_zero(listed[p], atoms, grids, outputs[p]) for p in places]
             family_outputs = min(family_outputs, 1 + sum(beyond))

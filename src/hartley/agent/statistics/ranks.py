@@ -90,7 +90,7 @@ def select_ranks(
     The third of a wish says whether to count from the largest value down instead.
 
     The value is the sum of coefficients times codes; None if a condition has no row. Exact.
-    One scan where the values, times the groups, are few; a scan more for every thousandfold.
+    One scan if the values, times the groups, are few; one more scan for every factor of 1,000.
     """
     low = sum(min(0, a * (coded.coding(column).points - 1)) for column, a in terms)
     width = 1 + sum(abs(a) * (coded.coding(column).points - 1) for column, a in terms)
@@ -135,7 +135,7 @@ def _width(coded: CodedTable, grid: ConditionGrid, searches: list[Search], rows:
     cells = math.prod(grid.shape)
     most = cells * sum(high - low + 1 for low, high in _stretches(searches))
     # One value at a time ends the search with this scan. With few rows there are few counts,
-    # whatever the number of values; else values are bundled so that counts stay few.
+    # for any number of values; otherwise values are bundled so that counts stay few.
     few = FEW_COUNTS if coded.dialect.skips_rows else MOST_COUNTS
     if rows <= MOST_COUNTS or most <= min(MOST_COUNTS, max(few, cells * STRETCHES // 2)):
         return 1

@@ -157,7 +157,7 @@ def mixed_radix(view: View) -> Iterator[MixedRadix]:
     """Number the values of every column of a view and make each row one integer.
 
     Integers that lie close together are their own digits. Other values are numbered in a
-    temporary table, missing ones last, and joined: exact, whatever their type.
+    temporary table, missing ones last, and joined: exact for any type.
 
     Example:
         >>> from hartley.engines.tables.sources import open_table

@@ -116,7 +116,7 @@ def coded_rows(
     """Turn both sides of a table into integer codes, given the columns of each side.
 
     For engines that code large tables. One column of integers that lie close together is its own
-    code. Other values are numbered in a temporary table and joined: exact, whatever their type.
+    code. Other values are numbered in a temporary table and joined: exact for any type.
     """
     with view.dialect.memory_limit(view.table.backend, memory_limit):
         rows, codings, made = view.expression, {}, []

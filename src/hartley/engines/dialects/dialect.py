@@ -86,7 +86,7 @@ class Job(Protocol):
         """Refuse a copy whose rows do not have the sums of the table's."""
 
     def check(self, copy: Store) -> str:
-        """Refuse codes that the schema does not allow, or return the note kept beside them."""
+        """Raise an error for codes that the schema does not allow; return the note about them."""
 
 
 class Dialect:
@@ -118,7 +118,7 @@ class Dialect:
     holds_frames: ClassVar[bool] = False
     """Whether a data frame can be handed to it in this process."""
     skips_rows: ClassVar[bool] = False
-    """Whether a scan with a WHERE is cheaper than one more FILTER beside others."""
+    """Whether a scan with a WHERE is cheaper than one more FILTER in a statement."""
     reads_whole_copies: ClassVar[bool] = False
     """Whether a copy is compared with its table row by row whenever it is opened."""
 

@@ -287,7 +287,7 @@ def _spill_folder(process: int) -> PrivateFolder:
 
 
 def _close(connection: Any) -> None:
-    with contextlib.suppress(Exception):  # nobody is left to be told
+    with contextlib.suppress(Exception):  # the process is ending
         connection.interrupt()
         connection.close()
 

@@ -95,7 +95,7 @@ class PostgreSQL(Dialect):
         return PostgresStore(table.backend, parts, table.lock), note
 
     def open_copy(self, place: Place, near: Holder | None) -> tuple[Store, str]:
-        """Open a table of codes, with the note beside it."""
+        """Open a table of codes, with its note."""
         assert near is not None
         parts = name_parts(place, most=2)
         query = f"SELECT content FROM {sql_name(parts, more='_about')}"  # noqa: S608 - checked

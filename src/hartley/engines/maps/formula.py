@@ -98,8 +98,8 @@ def formula_steps(
     """Compute a formula step by step; each part that is used twice is computed once.
 
     Every step names new columns and receives the rows that have them. A quotient by zero, a root
-    of a negative number and a result that is not finite become NULL, and so does whatever needs
-    them. The last step names the column ``prefix`` itself.
+    of a negative number and a result that is not finite become NULL, and so does everything that
+    needs them. The last step names the column ``prefix`` itself.
 
     Args:
         dialect: of the engine, which divides.

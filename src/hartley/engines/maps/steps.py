@@ -22,7 +22,7 @@ DECIMALS, BINARY_DIGITS = 10**14, 2**46
 Doubles are about a hundred times finer, so that fewer than four in a hundred numbers without a
 step lie on one by chance."""
 LATTICE_STEPS = 2**19
-"""A lattice is looked for up to so many of its least distances; rounding hides a finer one."""
+"""A lattice is searched for up to this many of its least distances; rounding hides a finer one."""
 PARTS, TOLERANCE = 60, 0.01
 """The least distance may be up to six steps; so near must a number be to a sixtieth of it."""
 MOST_EXPONENT = 290

@@ -89,7 +89,7 @@ def open_source(source: object, table: str | None = None) -> Table:
     if isinstance(source, (str, os.PathLike)) and is_address(source):
         return open_database(source, table)
     raise TableError(
-        f"The table '{table}' was named beside a source that is no database",
+        f"The table '{table}' was named with a source that is not a database",
         hint="name a table of a DuckDB file or of a database only",
     )
 
@@ -129,7 +129,7 @@ def open_database(source: str | os.PathLike[str], table: str | None = None) -> T
         expression = backend.table(name, database=schema or None)
     except (TableError, EngineError):
         raise
-    except Exception as error:  # noqa: BLE001 - an address may hold a password, so only its kind is told
+    except Exception as error:  # noqa: BLE001 - an address may contain a password, so only the type is shown
         what = f"The table '{wanted}' of {shown}" if wanted else f"The database {shown}"
         raise TableError(
             f"{what} cannot be opened ({type(error).__name__})",
@@ -240,7 +240,7 @@ def _arrow_from_columns(columns: Iterable[tuple[Any, Any]], table: str) -> Any:
     if len({len(array) for array in arrays.values()}) > 1:
         raise TableError(
             f"The columns of {table} have different lengths",
-            hint="give every column one value a row",
+            hint="give every column one value per row",
         )
     return pa.table(arrays)
 
