@@ -1,4 +1,4 @@
-"""What a ledger charged, computed again from what it holds: schemas and resolved questions."""
+"""The charges of a ledger, computed again from its recorded schemas and resolved questions."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 def reprice(schema: object, questions: Sequence[dict[str, Any]], rules: str) -> int | None:
-    """Return what a batch costs, from a recorded schema and plain questions.
+    """Return the price of a batch, from a recorded schema and plain questions.
 
     Args:
-        schema: as an agent recorded it, the text of a TOML file.
-        questions: as ``to_plain`` writes them.
-        rules: the version of the pricing rules that the charge was made under.
+        schema: the schema that an agent recorded: the text of a TOML file.
+        questions: the questions as ``to_plain`` writes them.
+        rules: the version of the pricing rules of the charge.
 
     Returns:
-        the cells, or None where the schema is no agent's or the rules are not these.
+        the cells, or None if no agent recorded the schema or the rules have another version.
 
     Example:
         >>> from hartley.agent.questions.batch import Question, Statistic, Test, to_plain
@@ -50,13 +50,13 @@ def reprice(schema: object, questions: Sequence[dict[str, Any]], rules: str) -> 
 
 
 def open_cells(schema: object, rules: str) -> int | None:
-    """Return the factor of the open columns of a recorded schema, or None as ``reprice``."""
+    """Return the factor of the open columns of a recorded schema, or None as in ``reprice``."""
     read_schema = _schema(schema, rules)
     return None if read_schema is None else open_factor(read_schema)
 
 
 def verify_prices(ledger: Ledger, **more: Any) -> LedgerReport:  # noqa: ANN401 - what Ledger.verify takes
-    """Replay a ledger and compute every price in it again; linear in rows, times a price each."""
+    """Replay a ledger and compute every price in it again; linear in the number of rows."""
     return ledger.verify(reprice, open_factor=open_cells, **more)
 
 

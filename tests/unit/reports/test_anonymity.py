@@ -72,7 +72,7 @@ def test_the_page_of_a_release_says_what_it_lost_and_what_counting_again_gives(
     anonymized, averaged, outline_of
 ):
     text = outline_of(render_html(anonymized)).words
-    assert f"{float(100 * anonymized.loss):.2f} % lost of what the keys could tell" in text
+    assert f"{float(100 * anonymized.loss):.2f} % of the keys' detail lost" in text
     assert f"{check_release(anonymized).k} records in the smallest class" in text
     text = outline_of(render_html(averaged)).words
     for sentence in (averaged.headline, *averaged.sentences):

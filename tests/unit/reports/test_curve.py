@@ -20,7 +20,7 @@ def test_the_picture_draws_the_curve_and_both_bounds(report):
     axes = plot_curve(report).axes[0]
     lines = {line.get_label(): line for line in axes.get_lines()}
     assert len(lines) == 4
-    above = next(line for label, line in lines.items() if "by lot" in label)
+    above = next(line for label, line in lines.items() if "at random" in label)
     assert all(y >= report.curve.upper(x) - 1e-9 for x, y in zip(*above.get_data(), strict=True))
     drawn = next(line for label, line in lines.items() if "best rules" in label)
     assert list(drawn.get_ydata()) == [point.risk for point in report.curve.points]
@@ -43,7 +43,7 @@ def test_the_terminal_shows_the_headline_and_the_points(report):
     print_curve(report, Console(file=out, width=110))
     text = out.getvalue()
     assert report.headline[:60] in text
-    assert "none less than" in text
+    assert "lower bound" in text
     assert f"{report.curve.points[0].risk:.5f}" in text
 
 
@@ -59,7 +59,7 @@ def test_without_numbers_on_both_sides_there_is_no_gaussian_line_nor_column():
 
 def test_the_page_says_that_the_gaussian_is_a_comparison(report):
     page = render_curve(report)
-    assert "a comparison and no bound" in page
+    assert "which is not a bound" in page
     assert f"{report.gaussian[0]:.6f}" in page
 
 
@@ -74,10 +74,10 @@ def test_a_worst_case_is_named_on_the_page_and_the_picture(objective):
     page = render_curve(found)
     assert found.words.name in page
     assert found.caveat in page
-    assert "by lot" not in page
+    assert "at random" not in page
     axes = plot_curve(found).axes[0]
     labels = [line.get_label() for line in axes.get_lines()]
-    assert not any("by lot" in label or "Gaussian" in label for label in labels)
+    assert not any("at random" in label or "Gaussian" in label for label in labels)
     assert axes.get_ylabel().startswith(found.words.axis.format(w="secret"))
     drawn = next(line for line in axes.get_lines() if "best rules" in line.get_label())
     for at, risk in zip(*drawn.get_data(), strict=True):
