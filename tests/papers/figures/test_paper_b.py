@@ -142,8 +142,8 @@ def test_the_findings_about_appliances_would_notice_that_none_is_told():
             return found
         return dataclasses.replace(found, appliances=tuple(map(hidden, found.appliances)))
 
-    silent = {bits: quiet(bits, found) for bits, found in numbers.found.items()}
-    texts = failed(fig4, dataclasses.replace(numbers, found=silent))
+    silent = {bits: quiet(bits, found) for bits, found in numbers.by_bits.items()}
+    texts = failed(fig4, dataclasses.replace(numbers, by_bits=silent))
     assert any("One by one" in text for text in texts)
 
 

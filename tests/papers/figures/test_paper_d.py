@@ -141,7 +141,7 @@ def test_figure_6_would_notice_a_release_above_the_bound():
 def test_figure_7_would_notice_a_rule_that_is_not_sharp():
     numbers = fig7.compute(people=(5,), most_bits=4)
     (five,) = numbers.means
-    loose = dataclasses.replace(five, told_sharp=tuple(t + 1 for t in five.told_sharp))
+    loose = dataclasses.replace(five, telling_sharp=tuple(t + 1 for t in five.telling_sharp))
     assert not fig7.findings(dataclasses.replace(numbers, means=(loose,)))[2].holds
     swapped = dataclasses.replace(five, sharp=five.printed, printed=five.sharp)
     assert not fig7.findings(dataclasses.replace(numbers, means=(swapped,)))[1].holds
