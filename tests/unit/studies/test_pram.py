@@ -342,7 +342,7 @@ def test_rules_are_worked_out_for_columns_as_the_command_does(people, tmp_path):
         Pram.retaining("0.7", ["F", "M"], column="sex"),
     ]
     assert found.policy == PolicyDocument(tuple(rules))
-    assert any("values beside the matrix were found" in note for note in found.notes)
+    assert any("values of the matrix were taken" in note for note in found.notes)
     pram(people, rules, other, seed=1)
     assert pq.read_table(one).equals(pq.read_table(other))
     together = pram(people, out=one, columns=[["job", "sex"]], retain="0.7")

@@ -15,8 +15,8 @@ from hartley.ranges.boxes.box import Box
 from hartley.studies.design import design
 from hartley.studies.specification import Specification
 from hartley.studies.tradeoff import plain_values, tradeoff
+from hartley.studies.tradeoff_answers import AnswerFacts, query_point
 from hartley.studies.tradeoff_errors import errors_for, read_errors, thinned
-from hartley.studies.tradeoff_points import AnswerFacts, query_point
 
 NATS = math.log(2)
 BMI = {
@@ -221,7 +221,7 @@ def test_categories_take_their_bits_first():
     found = tradeoff(spec)
     assert found.points[0].largest.outputs == 3
     assert found.chosen.largest.outputs == 3 * 121
-    assert found.points[-1].budget == 9  # more bits are of no use
+    assert found.points[-1].budget == 9  # more bits change nothing
     assert found.points[-1].mean is None
     assert "categories" in found.points[-1].reasons["mean"]
 
