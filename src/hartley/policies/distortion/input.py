@@ -50,7 +50,7 @@ def read_joint(joint: JointDistribution | ArrayLike) -> JointDistribution:
 
 
 def as_number(value: object) -> float:
-    """Return a number as a double, not a number for whatever is none.
+    """Return a number as a double, and NaN for anything else.
 
     Example:
         >>> as_number(np.int64(3)), as_number("x"), as_number(True)

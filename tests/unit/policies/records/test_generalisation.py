@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from hartley.datasets.people import people
 from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, OptionError
-from hartley.policies.records import generalisation as lattice
+from hartley.policies.records import lattice
 from hartley.policies.records.generalisation import anonymize
 from hartley.studies.anonymity import anonymity
 
