@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.ranges.transcripts import inference
-from hartley.ranges.transcripts.inference import Relaxation
 from hartley.ranges.transcripts.possible_records import one_row_left, possible_records
+from hartley.ranges.transcripts.relaxation import Relaxation
 from hartley.ranges.transcripts.transcript import Group, Told, Transcript
 
 RECORDS = 5
