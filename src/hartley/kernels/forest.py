@@ -34,7 +34,7 @@ def mu_approx_groups(points: NDArray[np.float64], k: int) -> NDArray[np.int32]:
     leaves k records on both sides, as long as there is one; what is still larger than 2k - 1 is
     divided by MDAV (after Domingo-Ferrer, Sebe and Solanas 2008). Of edges of one length the one
     between the smaller rows counts as shorter. About n log n log k for points in few columns; a
-    cut costs the size of its tree besides, and a tree of m records that cannot be cut m^2 / k.
+    cut also costs the size of its tree, and a tree of m records that cannot be cut m^2 / k.
 
     Args:
         points: integers, from ``integer_points``; one row a record.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReleasedAnswer:
-    """The answer to one query, as it is released, and what was met on the way."""
+    """The released answer to one query, and the counts of clamped and missing values."""
 
     column: ColumnPolicy
     query: Aggregate

@@ -140,7 +140,7 @@ class ReleaseReport:
     def sentences(self) -> tuple[str, ...]:
         """What a reader should know, in plain words."""
         errors = [column.accuracy for column in self.columns if column.accuracy is not None]
-        met = [sentence for column in self.columns for sentence in column.sentences]
+        handled = [sentence for column in self.columns for sentence in column.sentences]
         rest = [f"Not released: {', '.join(self.withheld)}."] if self.withheld else []
         drawn = [column.name for column in self.columns if KINDS[column.kind].is_random]
         if drawn:
@@ -155,7 +155,7 @@ class ReleaseReport:
             )
         else:
             note = "The rows keep their order: if that tells something, the release tells it too."
-        return (*errors, *met, *rest, note)
+        return (*errors, *handled, *rest, note)
 
     @property
     def is_answer(self) -> bool:
@@ -307,8 +307,8 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
         rows, columns = (
             counts.rows,
             tuple(
-                replace(_released(column, met), name=name)
-                for (name, column), met in zip(named, counts.columns, strict=True)
+                replace(_released(column, column_counts), name=name)
+                for (name, column), column_counts in zip(named, counts.columns, strict=True)
             ),
         )
         assert rows == expected
@@ -403,15 +403,15 @@ def _read_columns(document: PolicyDocument) -> set[str]:
     return names
 
 
-def _released(column: ColumnPolicy, met: ColumnCounts) -> ReleasedColumn:
+def _released(column: ColumnPolicy, counts: ColumnCounts) -> ReleasedColumn:
     return ReleasedColumn(
         name=column.name,
         kind=column.kind,
-        missing=met.missing,
-        below=met.below,
-        above=met.above,
-        unknown=met.unknown,
-        undefined=met.undefined,
+        missing=counts.missing,
+        below=counts.below,
+        above=counts.above,
+        unknown=counts.unknown,
+        undefined=counts.undefined,
         error=column.error,
         of=column.of,
         listed=column.lists_values,

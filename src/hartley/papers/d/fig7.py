@@ -168,8 +168,8 @@ FIGURE = Figure(
     title="Levels of a quantizer against the budget",
     shows=(
         "How many levels a released mean may have so that at most 2^ε outputs tell one value of a "
-        "person from another: by Theorem 5 as printed, which gives levels away, and by the sharp "
-        "rule."
+        "person from another: by Theorem 5 as printed, which allows fewer levels than possible, "
+        "and by the sharp rule."
     ),
     compute=compute,
     plot=plot,

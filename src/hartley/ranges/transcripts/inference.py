@@ -25,13 +25,13 @@ PRECISION = 2**40
 DENOMINATORS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 60, 2520)
 """Tried first: a combination such as (x + y - z)/2 is then proved, and shown, as it is."""
 NEAR = 1e-6
-"""So close to a multiple of a denominator does a multiplier count as one."""
+"""A multiplier this close to a multiple of a denominator is rounded to it."""
 MOST_UNKNOWNS = 30_000
 """A linear programme of more kinds of records than this is not solved."""
 MOST_WHOLE = 5_000
 """With more kinds of records than this, no whole table is searched."""
 MOST_NODES = 200
-"""Of a search for a whole table."""
+"""The most nodes of a search for a whole table."""
 
 Table: TypeAlias = "tuple[NDArray[np.int64], ...]"
 """How many rows of each block have each kind of record."""
@@ -353,7 +353,7 @@ def _corners(numbers: NDArray[np.int64], *, whole: bool = False) -> NDArray[np.i
     """Leave out kinds that lie between two others, of which fractions of rows make no use.
 
     Of kinds that differ in one number alone, only those with its least and its largest stay; for
-    whole rows also the 1st, 2nd, 4th, 8th ... after the least, which add up to whatever is
+    whole rows also the 1st, 2nd, 4th, 8th ... after the least, which add up to every number in
     between. Kinds that count in the same statements are compared with each other.
     """
     _, patterns = np.unique(np.packbits(numbers != 0, axis=1), axis=0, return_inverse=True)

@@ -75,20 +75,20 @@ class Relaxation:
             for group, kind in zip(self.transcript.groups, self.kinds, strict=True)
         )
 
-    def with_one_row(self, group: int, mine: NDArray[np.int64]) -> Statements:
+    def with_one_row(self, group: int, own_kinds: NDArray[np.int64]) -> Statements:
         """Return what was told, with one row of a group as a block of its own, the first.
 
         Args:
             group: which.
-            mine: the kinds that the row can have, by their numbers.
+            own_kinds: the kinds that the row can have, by their numbers.
         """
-        own_block = Block(1, self.kinds[group].weights[mine])
+        own_block = Block(1, self.kinds[group].weights[own_kinds])
         others = list(self.statements.blocks)
         others[group] = replace(others[group], rows=others[group].rows - 1)
         return Statements((own_block, *others), self.statements.low, self.statements.high)
 
     def tables_with_one_row(
-        self, group: int, mine: NDArray[np.int64], cost: NDArray[np.int64]
+        self, group: int, own_kinds: NDArray[np.int64], cost: NDArray[np.int64]
     ) -> list[Table]:
         """Return the known tables as those of ``with_one_row``, of least and of largest cost.
 
@@ -96,7 +96,7 @@ class Relaxation:
         """
         tables = []
         for table in self.statements.tables:
-            present = np.flatnonzero(table[group][mine])
+            present = np.flatnonzero(table[group][own_kinds])
             for at in (
                 {int(present[np.argmin(cost[present])]), int(present[np.argmax(cost[present])])}
                 if present.size
@@ -104,17 +104,17 @@ class Relaxation:
             ):
                 others = list(table)
                 others[group] = table[group].copy()
-                others[group][mine[at]] -= 1
-                own_kind = np.zeros(mine.size, np.int64)
+                others[group][own_kinds[at]] -= 1
+                own_kind = np.zeros(own_kinds.size, np.int64)
                 own_kind[at] = 1
                 tables.append((own_kind, *others))
         return tables
 
-    def remember(self, group: int, mine: NDArray[np.int64], tables: Iterable[Table]) -> None:
+    def remember(self, group: int, own_kinds: NDArray[np.int64], tables: Iterable[Table]) -> None:
         """Keep tables that were found with one row of a group as a block of its own."""
         for own_kind, *others in tables:
             others[group] = others[group].copy()
-            np.add.at(others[group], mine, own_kind)
+            np.add.at(others[group], own_kinds, own_kind)
             self.statements.tables.append(tuple(others))
 
     def reach_of_one(self, group: int, numbers: NDArray[np.int64]) -> tuple[int, int] | None:
@@ -136,11 +136,13 @@ class Relaxation:
         least, most = np.full(size, far), np.full(size, -1)
         np.minimum.at(least, kind.kinds[have], numbers[have])
         np.maximum.at(most, kind.kinds[have], numbers[have])
-        mine = np.flatnonzero(most >= 0)
+        own_kinds = np.flatnonzero(most >= 0)
         if not self.small or not self.transcript.bounds:
             return int(numbers[have].min()), int(numbers[have].max())
-        statements = self.with_one_row(group, mine)
-        return self._reach(statements, least[mine]).low, self._reach(statements, most[mine]).high
+        statements = self.with_one_row(group, own_kinds)
+        return self._reach(statements, least[own_kinds]).low, self._reach(
+            statements, most[own_kinds]
+        ).high
 
     @staticmethod
     def _reach(statements: Statements, cost: NDArray[np.int64]) -> Reach:

@@ -126,10 +126,10 @@ def test_the_first_order_method_runs_on_arrays_of_any_library(joint):
     joint = Guarded(joint)
     other = Problem.of(joint, Guarded(plain.distortion), 0.5)
     assert namespace(joint) is SHARED
-    one = solve_first(plain, tolerance=1e-6, most=60)
+    best = solve_first(plain, tolerance=1e-6, most=60)
     other = solve_first(other, tolerance=1e-6, most=60)
     assert isinstance(other.rule, Guarded)
-    assert (other.cost, other.bound) == (one.cost, one.bound)
+    assert (other.cost, other.bound) == (best.cost, best.bound)
 
 
 def test_the_first_order_method_can_be_stopped(joint):
