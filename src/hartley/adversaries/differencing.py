@@ -14,8 +14,9 @@ import numpy as np
 from hartley.adversaries.differencing_finding import Difference, DifferencingFinding, Term
 from hartley.adversaries.finding import no_answer
 from hartley.errors import InputError, OptionError
-from hartley.ranges.transcripts.inference import Reach, Relaxation
+from hartley.ranges.transcripts.inference import Reach
 from hartley.ranges.transcripts.possible_records import MOST_STEPS
+from hartley.ranges.transcripts.relaxation import Relaxation
 from hartley.ranges.transcripts.transcript import ABSENT
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import numpy as np
 from hartley.adversaries.finding import AttackEstimate, no_answer
 from hartley.chart import Chart, Panel, Series
 from hartley.exact import bits_at_least, bits_at_most
-from hartley.ranges.transcripts.inference import Relaxation
 from hartley.ranges.transcripts.possible_records import MOST_STEPS, one_row_left, possible_records
+from hartley.ranges.transcripts.relaxation import Relaxation
 from hartley.ranges.transcripts.transcript import ANY_TYPE
 from hartley.wording import bits_down, bits_up, counted, verb_for
 

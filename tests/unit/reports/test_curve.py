@@ -70,18 +70,18 @@ def test_a_curve_is_a_result_like_any_other(report, tmp_path):
 
 @pytest.mark.parametrize("objective", ["t_closeness", "delta_disclosure", "maximal_leakage"])
 def test_a_worst_case_is_named_on_the_page_and_the_picture(objective):
-    found = curve(TABLE, confidential="secret", key="<key>", points=4, objective=objective)
-    page = render_curve(found)
-    assert found.words.name in page
-    assert found.caveat in page
+    traced = curve(TABLE, confidential="secret", key="<key>", points=4, objective=objective)
+    page = render_curve(traced)
+    assert traced.words.name in page
+    assert traced.caveat in page
     assert "at random" not in page
-    axes = plot_curve(found).axes[0]
+    axes = plot_curve(traced).axes[0]
     labels = [line.get_label() for line in axes.get_lines()]
     assert not any("at random" in label or "Gaussian" in label for label in labels)
-    assert axes.get_ylabel().startswith(found.words.axis.format(w="secret"))
+    assert axes.get_ylabel().startswith(traced.words.axis.format(w="secret"))
     drawn = next(line for line in axes.get_lines() if "best rules" in line.get_label())
     for at, risk in zip(*drawn.get_data(), strict=True):
-        assert found.curve.lower(at) - 1e-9 <= risk
+        assert traced.curve.lower(at) - 1e-9 <= risk
     out = io.StringIO()
-    print_curve(found, Console(file=out, width=110))
-    assert f"{found.words.column} (bits)" in out.getvalue()
+    print_curve(traced, Console(file=out, width=110))
+    assert f"{traced.words.column} (bits)" in out.getvalue()

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.reports.draw import PALE, STYLE, figure_svg
 from hartley.reports.template import render_page
-from hartley.studies.tradeoff_points import BitsPoint, LinePoint, QueryPoint
+from hartley.studies.tradeoff_answers import QueryPoint
+from hartley.studies.tradeoff_hypotheses import LinePoint
+from hartley.studies.tradeoff_records import BitsPoint
 from hartley.wording import cell_count, cell_down, cell_exact, cell_up, tenth_percent_up
 
 if TYPE_CHECKING:
