@@ -32,7 +32,11 @@ _HOMES = {
         "maximal_leakage_within",
         "worst_attribute",
     ),
-    "hartley.measures.capacity": ("zero_error_capacity_bound",),
+    "hartley.measures.capacity": (
+        "ZeroErrorCapacity",
+        "zero_error_capacity",
+        "zero_error_capacity_bound",
+    ),
     "hartley.measures.maximal": ("maximal_leakage",),
     "hartley.measures.mutual": ("mutual_information",),
     "hartley.measures.closeness": (
@@ -213,7 +217,11 @@ if TYPE_CHECKING:
         verify as verify,
         verify_certificate as verify_certificate,
     )
-    from hartley.measures.capacity import zero_error_capacity_bound as zero_error_capacity_bound
+    from hartley.measures.capacity import (
+        ZeroErrorCapacity as ZeroErrorCapacity,
+        zero_error_capacity as zero_error_capacity,
+        zero_error_capacity_bound as zero_error_capacity_bound,
+    )
     from hartley.measures.closeness import (
         delta_disclosure as delta_disclosure,
         equal_closeness as equal_closeness,

@@ -38,7 +38,12 @@ if TYPE_CHECKING:
         recursive_diversity as recursive_diversity,
         skewed_rows as skewed_rows,
     )
-    from hartley.measures.capacity import zero_error_capacity_bound as zero_error_capacity_bound
+    from hartley.measures.capacity import (
+        ZeroErrorCapacity as ZeroErrorCapacity,
+        ZeroErrorCode as ZeroErrorCode,
+        zero_error_capacity as zero_error_capacity,
+        zero_error_capacity_bound as zero_error_capacity_bound,
+    )
     from hartley.measures.closeness import (
         delta_disclosure as delta_disclosure,
         equal_closeness as equal_closeness,

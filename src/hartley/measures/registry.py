@@ -298,6 +298,18 @@ _ENTRIES = (
         note=_capacity_note,
     ),
     MeasureEntry(
+        "zero_error_capacity",
+        "capacity",
+        "Zero-error capacity, both sides",
+        "≤ C₀ ≤",
+        "B Prop. 2; Shannon 1956, Lovász 1979",
+        ("relation",),
+        unit="analysis",
+        certainty="bound",
+        notation="log α(Gᵏ)/k ≤ C₀ ≤ log θ(G)",  # noqa: RUF001 - a symbol of the papers
+        results=("ZeroErrorCapacity", "ZeroErrorCode"),
+    ),
+    MeasureEntry(
         "maximal_leakage",
         "maximal",
         "Maximal leakage (stochastic)",
