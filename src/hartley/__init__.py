@@ -32,6 +32,8 @@ _HOMES = {
         "maximal_leakage_within",
         "worst_attribute",
     ),
+    "hartley.measures.alpha_leakage": ("AlphaLeakage", "maximal_alpha_leakage"),
+    "hartley.measures.guesswork": ("ExpectedGuesses", "expected_guesses"),
     "hartley.measures.capacity": (
         "ZeroErrorCapacity",
         "zero_error_capacity",
@@ -217,6 +219,10 @@ if TYPE_CHECKING:
         verify as verify,
         verify_certificate as verify_certificate,
     )
+    from hartley.measures.alpha_leakage import (
+        AlphaLeakage as AlphaLeakage,
+        maximal_alpha_leakage as maximal_alpha_leakage,
+    )
     from hartley.measures.capacity import (
         ZeroErrorCapacity as ZeroErrorCapacity,
         zero_error_capacity as zero_error_capacity,
@@ -241,6 +247,10 @@ if TYPE_CHECKING:
         maximal_guessing_leakage as maximal_guessing_leakage,
         maximal_leakage_within as maximal_leakage_within,
         worst_attribute as worst_attribute,
+    )
+    from hartley.measures.guesswork import (
+        ExpectedGuesses as ExpectedGuesses,
+        expected_guesses as expected_guesses,
     )
     from hartley.measures.hypothesis import (
         HypothesisAnalysis as HypothesisAnalysis,

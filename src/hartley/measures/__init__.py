@@ -29,6 +29,10 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from hartley.measures.alpha_leakage import (
+        AlphaLeakage as AlphaLeakage,
+        maximal_alpha_leakage as maximal_alpha_leakage,
+    )
     from hartley.measures.anonymity import (
         alpha_share as alpha_share,
         delta_of_present as delta_of_present,
@@ -71,6 +75,10 @@ if TYPE_CHECKING:
         maximal_guessing_leakage as maximal_guessing_leakage,
         maximal_leakage_within as maximal_leakage_within,
         worst_attribute as worst_attribute,
+    )
+    from hartley.measures.guesswork import (
+        ExpectedGuesses as ExpectedGuesses,
+        expected_guesses as expected_guesses,
     )
     from hartley.measures.hypothesis import (
         HypothesisAnalysis as HypothesisAnalysis,

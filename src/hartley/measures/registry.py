@@ -274,6 +274,16 @@ _ENTRIES = (
         ),
     ),
     MeasureEntry(
+        "expected_guesses",
+        "guesswork",
+        "Guessing entropy (stochastic)",
+        "H_G(U), H_G(U|Y)",
+        "Massey 1994; C Sec. III",
+        FREQUENCIES,
+        unit="analysis",
+        results=("ExpectedGuesses",),
+    ),
+    MeasureEntry(
         "maximal_leakage_within",
         "guessing",
         "Leakage within a budget",
@@ -326,6 +336,18 @@ _ENTRIES = (
                 else "no more often with the release."
             )
         ),
+    ),
+    MeasureEntry(
+        "maximal_alpha_leakage",
+        "alpha_leakage",
+        "Maximal α-leakage (stochastic)",  # noqa: RUF001 - a symbol of the papers
+        "L_α",  # noqa: RUF001
+        "Liao et al. 2019; C Sec. VII",
+        (*FREQUENCIES, "channel"),
+        unit="analysis",
+        certainty="bound",
+        notation="sup I_α(X;Y), 1 ≤ α ≤ ∞",  # noqa: RUF001
+        results=("AlphaLeakage",),
     ),
     MeasureEntry(
         "mutual_information",
