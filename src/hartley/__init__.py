@@ -49,7 +49,12 @@ _HOMES = {
         "t_closeness",
     ),
     "hartley.ranges.relations.dynamics": ("FiniteSystem",),
-    "hartley.measures.over_time": ("LeakageAt", "leakage_over_time"),
+    "hartley.measures.over_time": (
+        "InformationAt",
+        "LeakageAt",
+        "leakage_over_time",
+        "trajectory_information",
+    ),
     "hartley.measures.hypothesis": ("HypothesisAnalysis", "analyse_hypothesis"),
     "hartley.ranges.boxes.box": ("Box", "Interval", "IntervalUnion"),
     "hartley.ranges.boxes.cut_box": ("CutBox",),
@@ -266,8 +271,10 @@ if TYPE_CHECKING:
     from hartley.measures.maximin import maximin_information as maximin_information
     from hartley.measures.mutual import mutual_information as mutual_information
     from hartley.measures.over_time import (
+        InformationAt as InformationAt,
         LeakageAt as LeakageAt,
         leakage_over_time as leakage_over_time,
+        trajectory_information as trajectory_information,
     )
     from hartley.papers.reproduce import reproduce as reproduce
     from hartley.policies.categories.merging import CategoryMerging as CategoryMerging

@@ -96,8 +96,10 @@ if TYPE_CHECKING:
     from hartley.measures.maximin import maximin_information as maximin_information
     from hartley.measures.mutual import mutual_information as mutual_information
     from hartley.measures.over_time import (
+        InformationAt as InformationAt,
         LeakageAt as LeakageAt,
         leakage_over_time as leakage_over_time,
+        trajectory_information as trajectory_information,
     )
     from hartley.measures.reidentification import (
         journalist_risk as journalist_risk,

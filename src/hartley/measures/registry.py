@@ -420,6 +420,16 @@ _ENTRIES = (
         results=("LeakageAt",),
     ),
     MeasureEntry(
+        "trajectory_information",
+        "over_time",
+        "Maximin information of trajectories",
+        "I⋆(t)",
+        "beyond C Sec. VII",
+        ("system",),
+        unit="analysis",
+        results=("InformationAt",),
+    ),
+    MeasureEntry(
         "analyse_hypothesis",
         "hypothesis",
         "What decides a hypothesis",
