@@ -354,9 +354,10 @@ _ENTRIES = (
         "mutual",
         "Mutual information (stochastic)",
         "I(X;Y)",
-        "Shannon 1948",
+        "Shannon 1948, E (1), (2)",
         FREQUENCIES,
         certainty="estimate",
+        notation="I(X;Y), R = I(W; X̂)",
         sentence=lambda _facts: (
             "If people were drawn at random, the release would tell this much on average; the "
             "person whom a rare value gives away disappears in the average."
@@ -368,18 +369,20 @@ _ENTRIES = (
         "closeness",
         "t-closeness, divergence",
         "max KL",
-        "Rebollo-Monedero et al. 2010",
+        "E Sec. 4.3",
         FREQUENCIES,
         certainty="estimate",
+        notation="max KL, D(p(w|x̂) ‖ p(w)) ≤ t",
     ),
     MeasureEntry(
         "delta_disclosure",
         "closeness",
         "δ-disclosure",
         "δ",
-        "Brickell and Shmatikov 2008",
+        "Brickell and Shmatikov 2008, E Sec. 4.3",
         FREQUENCIES,
         certainty="estimate",
+        notation="δ, max |log p(w|x̂)/p(w)| < δ",
     ),
     MeasureEntry(
         "equal_closeness",
