@@ -49,7 +49,7 @@ class AlphaLeakage:
     upper: float
     """What no law exceeds, by the law of ``outputs``."""
     secrets: tuple[Fraction, ...]
-    """A law of the secrets; empty at order infinity, where a closed form needs none."""
+    """A law of the secrets that occur; empty at order infinity, where a closed form needs none."""
     outputs: tuple[Fraction, ...]
     """A law of the released values, likewise."""
     base: float = 2

@@ -121,12 +121,9 @@ def has_no_negative_eigenvalue(
 
 
 def _sign(plain: int, root: int, radicand: int) -> int:
-    """Return the sign of plain + root * sqrt(radicand)."""
-    larger = plain * plain - root * root * radicand
-    leading = plain if larger >= 0 else root
-    if larger == 0 and (plain > 0) != (root > 0):
-        return 0  # opposite in sign and equally large, or both zero
-    return (leading > 0) - (leading < 0)
+    """Return the sign of plain + root * sqrt(radicand); the radicand is no square, or root is 0."""
+    larger = plain if plain * plain >= root * root * radicand else root
+    return (larger > 0) - (larger < 0)
 
 
 def bound_theta(graph: ConfusabilityGraph) -> ThetaBound | None:

@@ -207,5 +207,5 @@ def test_trajectories_of_too_many_kinds_and_bad_steps_are_refused(monkeypatch):
         with pytest.raises(OptionError, match=f"{steps} steps"):
             trajectory_information(watched, steps)
     monkeypatch.setattr("hartley.ranges.relations.trajectory_classes.MOST_NODES", 3)
-    with pytest.raises(OptionError, match="more than 3 kinds"):
+    with pytest.raises(OptionError, match="More than 3 groups"):
         trajectory_information(watched, 5)

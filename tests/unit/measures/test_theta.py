@@ -120,6 +120,12 @@ def test_an_exact_proof_is_given_where_theta_is_the_independence_number_alone(dr
     assert prove_theta(graph, alpha - 1, graph.independent_sets(alpha)) is None
 
 
+def test_a_bound_that_cannot_be_proved_is_not_given(monkeypatch):
+    heptagon = ConfusabilityGraph.of_edges(7, nx.cycle_graph(7).edges)
+    monkeypatch.setattr("hartley.measures.theta.MARGINS", (Fraction(-1, 100), Fraction(-1, 10**6)))
+    assert bound_theta(heptagon) is None
+
+
 def test_perfect_graphs_are_proved_exactly():
     for graph in (nx.cycle_graph(6), nx.path_graph(7), nx.complete_bipartite_graph(3, 4)):
         ours = ConfusabilityGraph.of_edges(len(graph), graph.edges)

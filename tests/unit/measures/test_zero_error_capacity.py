@@ -70,6 +70,23 @@ def test_the_packing_number_and_theta_of_known_graphs():
     assert alone.theta.root == 1
 
 
+def test_sides_that_do_not_meet_are_rounded_outward():
+    heptagon = zero_error_capacity(Relation.from_pairs(cycle(7)))
+    assert heptagon.lower < math.log2(10) / 2 < heptagon.lower + 1e-13
+    assert 2**heptagon.upper > heptagon.theta.value
+
+
+def test_of_codes_that_carry_as_much_the_shortest_is_named():
+    """The complement of the heptagon: two words of one letter, and no more than four of two."""
+    edges = [(i, j) for i, j in combinations(range(7), 2) if (i - j) % 7 not in (1, 6)]
+    found = zero_error_capacity(Relation.from_pairs(with_edges_as_outputs(edges)))
+    assert [len(code.words) for code in found.codes] == [2, 4]
+    assert found.code.uses == 1
+    assert not found.exact
+    assert found.lower == 1
+    assert found.upper == pytest.approx(math.log2(7 / 3.3176672), abs=1e-6)
+
+
 def test_other_graphs_whose_square_meets_theta_are_exact_too():
     """The Paley graph of 13 vertices: theta is the root of 13, and 13 words of two letters."""
     squares = {x * x % 13 for x in range(1, 13)}
@@ -226,7 +243,9 @@ def test_longer_words_are_tried_while_their_graph_is_small(monkeypatch):
 
 def test_a_matrix_outside_the_edges_is_no_proof():
     found = zero_error_capacity(Relation.from_pairs(cycle(7)), powers=1)
-    assert not ThetaBound(Fraction(3), ((0, 3, Fraction(-9)),)).holds(graph_of(cycle(7)))
+    # With all pairs at its disposal, T = I - J would prove that nothing can be told apart.
+    everywhere = tuple((i, j, Fraction(-1)) for i, j in combinations(range(7), 2))
+    assert not ThetaBound(Fraction(1), everywhere).holds(graph_of(cycle(7)))
     assert found.theta.holds(graph_of(cycle(7)))
     tighter = ThetaBound(found.theta.value - Fraction(1, 10**6), found.theta.matrix)
     assert not tighter.holds(graph_of(cycle(7)))

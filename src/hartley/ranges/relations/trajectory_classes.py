@@ -18,11 +18,11 @@ from hartley.errors import OptionError
 from hartley.ranges.relations.confusability import members
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from hartley.ranges.relations.dynamics import FiniteSystem
 
-MOST_NODES = 100_000
+MOST_NODES = 20_000
 """Of all kinds of components together; beyond, none is followed further."""
 
 
@@ -74,8 +74,7 @@ def count_trajectory_classes(system: FiniteSystem) -> Iterator[int]:
                 later[kind] += times
             if nodes > MOST_NODES:
                 raise OptionError(
-                    f"The trajectories of this system fall into more than {MOST_NODES:,} kinds of "
-                    "classes",
+                    f"More than {MOST_NODES:,} groups of trajectories would have to be followed",
                     hint="take fewer steps, or merge states",
                 )
         kinds = later
@@ -95,14 +94,19 @@ def _stepped(
         for group in _connected(nodes, component.joined):
             states.append(state)
             groups.append(group)
-    reach = [group | _union(component.joined, group) for group in groups]
+    holding = [0] * len(component.states)
+    in_state: dict[int, int] = {}
+    for place, (state, group) in enumerate(zip(states, groups, strict=True)):
+        in_state[state] = in_state.get(state, 0) | 1 << place
+        for node in members(group):
+            holding[node] |= 1 << place
+    alike = {
+        state: _union(in_state, confused[state] & ~(1 << state) & _bits(in_state))
+        for state in in_state
+    }
     joined = [
-        sum(
-            1 << at
-            for at, other in enumerate(states)
-            if other != state and confused[state] >> other & 1 and reach[place] & groups[at]
-        )
-        for place, state in enumerate(states)
+        alike[state] & _union(holding, group | _union(component.joined, group))
+        for state, group in zip(states, groups, strict=True)
     ]
     return _components(states, joined)
 
@@ -139,7 +143,7 @@ def _frozen(key: tuple[int, list[int]]) -> tuple[int, tuple[int, ...]]:
     return key[0], tuple(key[1])
 
 
-def _connected(nodes: int, joined: list[int] | tuple[int, ...]) -> Iterator[int]:
+def _connected(nodes: int, joined: Sequence[int]) -> Iterator[int]:
     """Return the connected parts of some nodes, as bits."""
     while nodes:
         part = edge = nodes & -nodes
@@ -150,8 +154,12 @@ def _connected(nodes: int, joined: list[int] | tuple[int, ...]) -> Iterator[int]
         nodes &= ~part
 
 
-def _union(joined: list[int] | tuple[int, ...], nodes: int) -> int:
+def _union(sets: Sequence[int] | Mapping[int, int], chosen: int) -> int:
     union = 0
-    for node in members(nodes):
-        union |= joined[node]
+    for place in members(chosen):
+        union |= sets[place]
     return union
+
+
+def _bits(places: Iterable[int]) -> int:
+    return sum(1 << place for place in places)
