@@ -203,11 +203,11 @@ def _solve(channel: Floats, order: float) -> Floats | None:
     matrix[0, :secrets] = constant[0] = 1
     matrix[1 : 1 + secrets, :secrets] = -np.eye(secrets)
     # Rows of a cone: (t, q, 1) at order 1, else (s, 1, t).
-    t, inside, one = (0, 1, 2) if order == 1 else (2, 0, 1)
+    t, inside, unit = (0, 1, 2) if order == 1 else (2, 0, 1)
     at = 1 + secrets + 3 * np.arange(outputs)
     matrix[at + inside, :secrets] = -inner.T
     matrix[at + t, secrets + np.arange(outputs)] = -1
-    constant[at + one] = 1
+    constant[at + unit] = 1
     cone = clarabel.ExponentialConeT() if order == 1 else clarabel.PowerConeT(1 / order)
     settings = clarabel.DefaultSettings()
     settings.verbose = False

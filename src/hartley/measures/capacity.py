@@ -117,15 +117,15 @@ def zero_error_capacity(
     .. math:: \tfrac1k \log_2 \alpha(G^k) \le C_0 \le \log_2 \theta(G) \le \log_2 \alpha^*
 
     In the graph G two secrets are joined if some released value leaves both possible. Its largest
-    independent set is the largest code for one use, that of its k-th strong power the largest one
+    independent set is the largest code for one use, and that of its k-th strong power the largest
     for k uses (Shannon 1956). The theta function bounds them all (Lovász 1979). Sharpens
     Proposition 2 of Farokhi 2019, Noiseless Privacy. A bound on either side, each with its proof:
-    the words of a code, and a matrix T checked in exact integers, whatever the solver says. It is
-    exact, and says so, where both are proved equal, and always where one side is a function of the
-    other. Codes are the largest ones where the search of a graph of at most 100 vertices ends, and
-    theta is taken for at most 60 secrets that matter; beyond, the packing number
-    of ``zero_error_capacity_bound`` is the upper side. Grows like the sixth power of that number
-    of secrets: milliseconds for 10, half a minute for 60.
+    the words of a code, and a matrix T that is checked in exact integers, whatever the solver says.
+    Where both are proved to be equal the result is exact and says so; it always is where one side
+    is a function of the other. Codes are proved to be the largest where the search of a graph of at
+    most 100 vertices ends. Theta is taken of at most 60 secrets; beyond that the packing number of
+    ``zero_error_capacity_bound`` is the upper side. Grows like the sixth power of the number of
+    secrets that matter: milliseconds for 10, half a minute for 60.
 
     Args:
         relation: the secret and what is released.
@@ -147,13 +147,13 @@ def zero_error_capacity(
             f"Words of {powers!r} uses make no code", hint="let powers be a whole number from 1 on"
         )
     packing = _packing(relation)
-    kept = _distinct_secrets(relation)
-    if kept is None:
-        return _of_classes(relation, packing, base)
-    whole = ConfusabilityGraph.of_pairs(_only(relation.pairs(), kept))
+    distinct = _distinct_secrets(relation)
+    if distinct is None:
+        return _without_graph(relation, packing, base)
+    whole = ConfusabilityGraph.of_pairs(_only(relation.pairs(), distinct))
     needed = whole.without_dominated()
     graph = whole.induced(needed)
-    inputs = tuple(relation.secret_values.take(kept[list(needed)]))
+    inputs = tuple(relation.secret_values.take(distinct[list(needed)]))
     theta = bound_theta(graph) if len(graph) <= LARGEST_THETA else None
     sides = [packing] if theta is None else [packing, theta.value]
     codes: list[ZeroErrorCode] = []
@@ -192,10 +192,14 @@ def _meeting(
     return prove_theta_of_regular(graph, size) if code.uses == 2 else None
 
 
-def _of_classes(relation: Relation, packing: Fraction, base: float) -> ZeroErrorCapacity:
-    """Take one secret of every overlap class: no graph is needed, and none is confused."""
-    labels = relation.summary.secret_labels
-    chosen = np.unique(labels, return_index=True)[1]
+def _without_graph(relation: Relation, packing: Fraction, base: float) -> ZeroErrorCapacity:
+    """Take secrets that share no released value, one after the other, and the packing bound."""
+    summary = relation.summary
+    # One secret of every overlap class always does, and is all there is where one side determines
+    # the other; pairs in larger numbers are not listed for more.
+    chosen = np.unique(summary.secret_labels, return_index=True)[1]
+    if chosen.size < packing and summary.pairs <= LARGEST_PROGRAMME:
+        chosen = _disjoint_secrets(_incidence(relation.pairs()))
     words = tuple((secret,) for secret in relation.secret_values.take(chosen))
     exact = packing == len(words)
     code = ZeroErrorCode(1, words, is_largest=exact)
@@ -204,25 +208,38 @@ def _of_classes(relation: Relation, packing: Fraction, base: float) -> ZeroError
     return ZeroErrorCapacity(lower, upper, (code,), packing, base=base, exact=exact)
 
 
+def _disjoint_secrets(incidence: Any) -> NDArray[np.int64]:  # noqa: ANN401 - scipy's sparse arrays
+    """Return secrets without a common released value; those that release few values first."""
+    bounds, released = incidence.indptr, incidence.indices
+    taken: set[int] = set()
+    chosen = []
+    for secret in np.argsort(np.diff(bounds), kind="stable").tolist():
+        values = released[bounds[secret] : bounds[secret + 1]].tolist()
+        if taken.isdisjoint(values):
+            taken.update(values)
+            chosen.append(secret)
+    return np.array(sorted(chosen))
+
+
 def _distinct_secrets(relation: Relation) -> NDArray[np.int64] | None:
     """Return one of several secrets that release the same; None where no graph is needed."""
     summary = relation.summary
     if summary.pairs in (summary.secrets, summary.released) or summary.pairs > LARGEST_PROGRAMME:
         return None
-    kept = _distinct_rows(_incidence(relation.pairs()))
-    return kept if kept.size <= LARGEST_GRAPH else None
+    distinct = _distinct_rows(_incidence(relation.pairs()))
+    return distinct if distinct.size <= LARGEST_GRAPH else None
 
 
-def _only(pairs: Pairs, kept: NDArray[np.int64]) -> Pairs:
+def _only(pairs: Pairs, distinct: NDArray[np.int64]) -> Pairs:
     """Return the pairs of some secrets, numbered in their order."""
     place = np.full(pairs.sizes[0], -1)
-    place[kept] = np.arange(kept.size)
+    place[distinct] = np.arange(distinct.size)
     chosen = place[pairs.secret] >= 0
     return Pairs.gather(
         place[pairs.secret[chosen]],
         pairs.released[chosen],
         pairs.counts[chosen],
-        (kept.size, pairs.sizes[1]),
+        (distinct.size, pairs.sizes[1]),
     )
 
 

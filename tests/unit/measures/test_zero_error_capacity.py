@@ -190,8 +190,14 @@ def test_a_relation_too_large_for_a_graph_keeps_two_sides(drawn):
         loose = zero_error_capacity(relation)
     assert loose.lower <= found.upper
     assert found.lower <= loose.upper
-    assert loose.lower == pytest.approx(maximin_information(relation), abs=1e-12)
+    assert loose.lower >= maximin_information(relation) - 1e-12
     check_words(drawn, loose)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "LARGEST_PROGRAMME", 0)
+        looser = zero_error_capacity(relation)
+    assert looser.lower == pytest.approx(maximin_information(relation), abs=1e-12)
+    assert loose.upper <= looser.upper
+    check_words(drawn, looser)
 
 
 def test_equal_and_dominated_secrets_do_not_enlarge_the_graph():
@@ -233,6 +239,17 @@ def test_sides_have_the_base_that_is_asked_for():
 def test_words_without_letters_are_refused(powers):
     with pytest.raises(OptionError, match="make no code"):
         zero_error_capacity(Relation.from_pairs(cycle(5)), powers)
+
+
+def test_secrets_that_share_nothing_are_a_code_of_a_large_relation(monkeypatch):
+    monkeypatch.setattr(module, "LARGEST_GRAPH", 0)
+    found = zero_error_capacity(Relation.from_pairs(cycle(7)))
+    assert len(found.code.words) == 3  # of one overlap class
+    assert not found.code.is_largest
+    assert found.upper == zero_error_capacity_bound(Relation.from_pairs(cycle(7)))
+    hexagon = zero_error_capacity(Relation.from_pairs(cycle(6)))
+    assert hexagon.exact
+    assert hexagon.code.is_largest
 
 
 def test_longer_words_are_tried_while_their_graph_is_small(monkeypatch):
