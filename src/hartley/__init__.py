@@ -50,11 +50,13 @@ _HOMES = {
     "hartley.ranges.boxes.cut_box": ("CutBox",),
     "hartley.ranges.boxes.expression": ("parse_expression", "variables"),
     "hartley.ranges.boxes.volume": ("Volume", "volume"),
+    "hartley.ranges.boxes.zonotope": ("Zonotope",),
     "hartley.policies.quantizers.allocation": ("Allocation", "allocate_bits"),
     "hartley.policies.hypotheses.blurring": ("BlurringPolicy", "StretchPolicy", "Threshold"),
     "hartley.policies.categories.merging": ("CategoryMerging",),
     "hartley.policies.quantizers.optimal": ("CutQuantizer", "optimal_quantizer"),
     "hartley.policies.quantizers.quantizer": ("UniformQuantizer",),
+    "hartley.policies.quantizers.vector": ("CellBounds", "VectorQuantizer", "cells_needed"),
     "hartley.guarantees.certify": ("certify", "verify_exhaustively"),
     "hartley.guarantees.verify": ("Certificate", "verify", "verify_certificate"),
     "hartley.policies.document": ("PolicyDocument",),
@@ -302,6 +304,11 @@ if TYPE_CHECKING:
         optimal_quantizer as optimal_quantizer,
     )
     from hartley.policies.quantizers.quantizer import UniformQuantizer as UniformQuantizer
+    from hartley.policies.quantizers.vector import (
+        CellBounds as CellBounds,
+        VectorQuantizer as VectorQuantizer,
+        cells_needed as cells_needed,
+    )
     from hartley.policies.records.generalisation import (
         AnonymizedTable as AnonymizedTable,
         anonymize as anonymize,
@@ -324,6 +331,7 @@ if TYPE_CHECKING:
         variables as variables,
     )
     from hartley.ranges.boxes.volume import Volume as Volume, volume as volume
+    from hartley.ranges.boxes.zonotope import Zonotope as Zonotope
     from hartley.ranges.relations.distribution import (
         Channel as Channel,
         JointDistribution as JointDistribution,
