@@ -5,7 +5,13 @@ from itertools import combinations, product
 
 import pytest
 
-from hartley import noiseless_privacy
+from hartley import (
+    Relation,
+    maximin_information,
+    noiseless_privacy,
+    nonstochastic_leakage,
+    symmetric_leakage,
+)
 
 PAIRS = list(product(range(2), range(3)))
 """Two people, one of two values and one of three."""
@@ -134,3 +140,15 @@ def test_a_related_pair_counts_together_beside_an_unrelated_person(seed):
         joint = [(*two, third) for two in pair for third in range(2)]
         mechanism = {x: {draw.randrange(4)} for x in joint}
         check(mechanism, joint, [(0, 1), (2,)])
+
+
+def test_without_the_others_data_the_maximin_information_alone_is_bounded():
+    """Y = 0 if x = 0 else v: two values of the person who sets x, given v; eight without it."""
+    joint = list(product(range(8), range(1, 8)))
+    result = noiseless_privacy(lambda pair: pair[1] if pair[0] else 0, joint)
+    assert dict(result.by_person) == {0: 2, 1: 7}
+    assert result.unrelated
+    assert result.learned_by_anyone(0).classes == 2
+    without = Relation.from_pairs([(x, v if x else 0) for x, v in joint])
+    assert maximin_information(without) == 1.0
+    assert symmetric_leakage(without) == nonstochastic_leakage(without.swap()) == 3.0

@@ -148,7 +148,8 @@ def design(spec: Specification | Mapping[str, Any] | str | Path) -> Design:
     IV.3, corrected), or one more where the range of a query is not known exactly; "leakage" the
     largest smallest cell (Theorem IV.3), "bits" the least error within a budget about one person
     (Farokhi 2019, Noiseless Privacy, Theorem 8, corrected; of records Definition 2), "hypothesis"
-    hides on which side of a line a value lies (Farokhi 2021, Theorem 4, corrected). The
+    hides on which side of a line a value lies (Farokhi 2021, Theorem 4, corrected). Several
+    queries, given as a list, are released in the cells of one grid. The
     certificate is recomputed from the finished policy, so it is exact or a bound as it says,
     whatever the search was. Cost: that of the search and of the volumes of the cells.
 

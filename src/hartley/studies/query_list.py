@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import ColumnError, InputError
+from hartley.files import one_line
 from hartley.policies.quantizers.query import Aggregate, parse_query
 from hartley.studies.specification_fields import read_number, read_objective
 from hartley.wording import listed
@@ -43,12 +44,15 @@ def split_queries(content: Mapping[str, Any]) -> list[dict[str, Any]]:
                 f"The field '{name}' has no meaning for several queries", hint="leave it out"
             )
     queries = _read_texts(content["query"], "query")
+    if len(queries) == 1:
+        raise InputError("The list of queries holds one query", hint="write it without brackets")
     parsed = [parse_query(query) for query in queries]
     about_table = [isinstance(query, Aggregate) for query in parsed]
     if any(about_table) and not all(about_table):
         whole, row = (queries[about_table.index(kind)] for kind in (True, False))
         raise InputError(
-            f"The design asks for {whole} of a whole table beside '{row}' of every record",
+            f"The design asks for {one_line(whole)} of a whole table beside '{one_line(row)}' of "
+            "every record",
             hint="write two designs",
         )
     names = _read_names(content.get("name"), queries)
@@ -82,18 +86,20 @@ def read_query_weights(weights: object, queries: tuple[str, ...]) -> dict[str, F
         raise InputError(
             "The weights are not a table", hint='write weights = { "mean(height)" = 2 }, or "range"'
         )
+    read = {}
     for query, weight in weights.items():
         if query not in queries:
             raise InputError(
-                f"A weight names '{query}', which the design does not ask for",
-                hint=f"the queries are {listed(queries)}",
+                f"A weight names '{one_line(query)}', which the design does not ask for",
+                hint=f"the queries are {listed(map(one_line, queries))}",
             )
-        if read_number(weight, f"the weight of '{query}'") <= 0:
+        read[query] = read_number(weight, f"the weight of '{one_line(query)}'")
+        if read[query] <= 0:
             raise InputError(
-                f"The weight of '{query}' is not positive",
+                f"The weight of '{one_line(query)}' is not positive",
                 hint="leave out a query that does not matter",
             )
-    return {query: read_number(by, f"the weight of '{query}'") for query, by in weights.items()}
+    return read
 
 
 def _read_texts(items: object, field: str) -> list[str]:
@@ -105,7 +111,9 @@ def _read_texts(items: object, field: str) -> list[str]:
         )
     doubled = [text for text in texts if texts.count(text) > 1]
     if doubled:
-        raise InputError(f"The field '{field}' lists '{doubled[0]}' twice", hint="list it once")
+        raise InputError(
+            f"The field '{field}' lists '{one_line(doubled[0])}' twice", hint="list it once"
+        )
     return texts
 
 

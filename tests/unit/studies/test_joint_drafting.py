@@ -203,7 +203,12 @@ def test_a_design_of_several_queries_is_drawn_and_written_as_a_page():
         ({"query": ["mean(height)", 3]}, InputError, "not a list of texts"),
         ({"query": ["mean(height)"] * 2}, InputError, "lists 'mean(height)' twice"),
         ({"query": ["mean(height)", "weight"]}, InputError, "of a whole table beside 'weight'"),
-        ({"query": ["mean(height)"]}, ColumnError, "'weight' is declared, but no query"),
+        ({"query": ["mean(height)"]}, InputError, "holds one query"),
+        (
+            {"query": ["mean(height)", "total(height)"]},
+            ColumnError,
+            "'weight' is declared, but no query",
+        ),
         ({"query": [*BOTH, "mean(age)"]}, ColumnError, "names column 'age'"),
         ({"objective": "leakage"}, InputError, "is for one query"),
         ({"sensitivity": 3, "objective": "bits", "bits": 3}, InputError, "no meaning for several"),
