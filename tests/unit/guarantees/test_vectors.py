@@ -116,6 +116,13 @@ def test_of_many_people_a_mean_is_tried_over_totals():
     assert 2 ** certify(quarters, query=average, box=box).value == pytest.approx(3)
 
 
+def test_nobody_stands_beside_one_person():
+    """Only with another person's data could the answer reach the second half."""
+    halves = UniformQuantizer(0, 1, 2)
+    assert verify_exhaustively(halves, "x1", {"x1": [0, "0.4"]}) == 1
+    assert verify_exhaustively(halves, "x1 + x2", {"x1": [0, "0.4"], "x2": [0, "0.4"]}) == 2
+
+
 @pytest.mark.parametrize(
     ("call", "problem"),
     [

@@ -123,6 +123,13 @@ def test_the_cells_of_a_diamond(levels, met):
     assert DIAMOND.cells_met([inner(0, 2, levels), inner(-1, 1, levels)]) == (met, True)
 
 
+def test_a_cell_that_holds_the_last_corner_alone_is_met():
+    cuts = [Fraction(0), Fraction(2)], [Fraction(-1), Fraction(0), Fraction(1)]
+    corners = hull(corners_of([(1, 1), (1, -1)], [(0, 1), (0, 1)], (0, 0)))
+    # Below 0, from 0 on, and 1 itself, which x = 1 attains; then the corner at 2.
+    assert DIAMOND.cells_met(cuts) == (met_by_clipping(corners, cuts), True) == (4, True)
+
+
 def test_queries_without_a_common_variable_are_counted_apart():
     image = Zonotope.of(["x1", "x2 + x3", "x2 - x3"], Box.cube(0, 1, size=3))
     cuts = [inner(0, 1, 3), inner(0, 2, 4), inner(-1, 1, 4)]
