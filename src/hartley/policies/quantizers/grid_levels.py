@@ -57,26 +57,26 @@ def _smallest_grid(squares: Sequence[Fraction], allowed: Fraction) -> tuple[int,
     equal = tuple(_root_above(len(squares) * square / allowed) for square in squares)
     best = (math.prod(equal), equal)
 
-    def search(chosen: tuple[int, ...], product: int, left: Fraction) -> None:
+    def search(chosen: tuple[int, ...], product: int, allowance: Fraction) -> None:
         nonlocal best
         square, rest = squares[len(chosen)], squares[len(chosen) + 1 :]
         if not rest:
-            levels = _root_above(square / left)
+            levels = _root_above(square / allowance)
             best = min(best, (product * levels, (*chosen, levels)))
             return
 
         def is_hopeless(levels: int) -> bool:
-            after = left - square / levels**2
+            after = allowance - square / levels**2
             if after <= 0:
                 return True
             # The least product of the rest, any real numbers allowed: all terms are equal then.
             least = math.prod(rest) * (len(rest) / after) ** len(rest)
             return (product * levels) ** 2 * least > best[0] ** 2
 
-        middle = _root_above((len(rest) + 1) * square / left)
+        middle = _root_above((len(rest) + 1) * square / allowance)
         for levels, step in ((middle, 1), (middle - 1, -1)):
             while levels >= 1 and not is_hopeless(levels):
-                search((*chosen, levels), product * levels, left - square / levels**2)
+                search((*chosen, levels), product * levels, allowance - square / levels**2)
                 levels += step  # noqa: PLW2901 - walks away from the middle
 
     search((), 1, allowed)
@@ -175,20 +175,20 @@ def _least_largest(
     """Return the least error that all queries can keep at once; one of them has it exactly."""
 
     def is_kept(largest: Fraction) -> bool:
-        met = 1
+        reached = 1
         for error, reach in zip(errors, reaches, strict=True):
-            met *= cells_reached(Fraction(1), reach, max(1, math.ceil(error / largest)))
-        return met <= outputs
+            reached *= cells_reached(Fraction(1), reach, max(1, math.ceil(error / largest)))
+        return reached <= outputs
 
-    kept = [max(errors)]
+    feasible = [max(errors)]
     for error, reach in zip(errors, reaches, strict=True):
-        low, high = 0, _levels(reach, outputs)  # so many cells are kept for certain, and at most
+        low, high = 0, _levels(reach, outputs)  # the most cells known to fit, and the most that could
         while low < high:
             middle = (low + high + 1) // 2
             low, high = (middle, high) if is_kept(error / middle) else (low, middle - 1)
         if low:
-            kept.append(error / low)
-    return min(kept)
+            feasible.append(error / low)
+    return min(feasible)
 
 
 def _least_sum_of_squares(
@@ -211,13 +211,13 @@ def _least_sum_of_squares(
         options = []
         share = limit // after[j]
         while share >= fewest[j]:
-            left = limit // share
-            share = limit // left  # the largest share that leaves as much
-            if left >= after[j]:
+            rest = limit // share
+            share = limit // rest  # the largest share that leaves as much
+            if rest >= after[j]:
                 levels = _levels(reach, share)
-                squares, others = best(j + 1, left)
+                squares, others = best(j + 1, rest)
                 options.append(((error / levels) ** 2 + squares, (levels, *others)))
-            share = limit // (left + 1)
+            share = limit // (rest + 1)
         return min(options)
 
     return best(0, outputs)[1]

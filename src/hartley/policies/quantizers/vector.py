@@ -239,7 +239,7 @@ class VectorQuantizer:
         return tuple(part.middle(place) for part, place in zip(self.parts, cell, strict=True))
 
     def outputs_within(self, reaches: Sequence[Fraction]) -> int:
-        """Return how many cells are met at most while every answer moves over its own length.
+        """Return how many cells are reached at most while every answer moves over its own length.
 
         The product of N(q) = min(q, ceil(q S / L) + 1); attained where the answers move
         independently of each other.

@@ -121,11 +121,11 @@ class Zonotope:
             >>> diamond.cells_met([quarters, [cut - 1 for cut in quarters]])
             (13, True)
         """
-        met, exact = 1, True
+        product, exact = 1, True
         for block in self._blocks():
             count, is_exact = self._block_cells(block, cuts)
-            met, exact = met * count, exact and is_exact
-        return met, exact
+            product, exact = product * count, exact and is_exact
+        return product, exact
 
     def _blocks(self) -> list[list[int]]:
         """Group the queries that hang together by the variables that they share."""
@@ -154,7 +154,7 @@ class Zonotope:
         if len(block) == 2:
             return (next(iter(together.values())), True) if together else (product, product == 1)
         share = min(
-            (Fraction(met, alone[across] * alone[up]) for (across, up), met in together.items()),
+            (Fraction(n, alone[across] * alone[up]) for (across, up), n in together.items()),
             default=Fraction(1),
         )
         return int(share * product), product == 1
@@ -165,14 +165,14 @@ class Zonotope:
             (self.start[across], self.start[up]),
             [(move[across], move[up]) for move in self.generators],
         )
-        met = 0
+        count = 0
         for begin, end in _strips(polygon.left, polygon.right, cuts[across]):
             low = polygon.lowest(begin, end)
             high, is_attained = polygon.highest(begin, end)
             # From just below an edge, not from the edge, where the top is not reached.
             last = (bisect_right if is_attained else bisect_left)(cuts[up], high)
-            met += last - bisect_right(cuts[up], low) + 1
-        return met
+            count += last - bisect_right(cuts[up], low) + 1
+        return count
 
 
 @dataclass(frozen=True)
