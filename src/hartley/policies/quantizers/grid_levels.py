@@ -182,7 +182,8 @@ def _least_largest(
 
     feasible = [max(errors)]
     for error, reach in zip(errors, reaches, strict=True):
-        low, high = 0, _levels(reach, outputs)  # the most cells known to fit, and the most that could
+        # The most cells that are known to fit, and the most that could.
+        low, high = 0, _levels(reach, outputs)
         while low < high:
             middle = (low + high + 1) // 2
             low, high = (middle, high) if is_kept(error / middle) else (low, middle - 1)
