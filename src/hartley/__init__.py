@@ -56,15 +56,18 @@ _HOMES = {
         "trajectory_information",
     ),
     "hartley.measures.hypothesis": ("HypothesisAnalysis", "analyse_hypothesis"),
+    "hartley.measures.noiseless": ("LearnedByAnyone", "NoiselessPrivacy", "noiseless_privacy"),
     "hartley.ranges.boxes.box": ("Box", "Interval", "IntervalUnion"),
     "hartley.ranges.boxes.cut_box": ("CutBox",),
     "hartley.ranges.boxes.expression": ("parse_expression", "variables"),
     "hartley.ranges.boxes.volume": ("Volume", "volume"),
+    "hartley.ranges.boxes.zonotope": ("Zonotope",),
     "hartley.policies.quantizers.allocation": ("Allocation", "allocate_bits"),
     "hartley.policies.hypotheses.blurring": ("BlurringPolicy", "StretchPolicy", "Threshold"),
     "hartley.policies.categories.merging": ("CategoryMerging",),
     "hartley.policies.quantizers.optimal": ("CutQuantizer", "optimal_quantizer"),
     "hartley.policies.quantizers.quantizer": ("UniformQuantizer",),
+    "hartley.policies.quantizers.vector": ("CellBounds", "VectorQuantizer", "cells_needed"),
     "hartley.guarantees.certify": ("certify", "verify_exhaustively"),
     "hartley.guarantees.verify": ("Certificate", "verify", "verify_certificate"),
     "hartley.policies.document": ("PolicyDocument",),
@@ -270,6 +273,11 @@ if TYPE_CHECKING:
     from hartley.measures.maximal import maximal_leakage as maximal_leakage
     from hartley.measures.maximin import maximin_information as maximin_information
     from hartley.measures.mutual import mutual_information as mutual_information
+    from hartley.measures.noiseless import (
+        LearnedByAnyone as LearnedByAnyone,
+        NoiselessPrivacy as NoiselessPrivacy,
+        noiseless_privacy as noiseless_privacy,
+    )
     from hartley.measures.over_time import (
         InformationAt as InformationAt,
         LeakageAt as LeakageAt,
@@ -321,6 +329,11 @@ if TYPE_CHECKING:
         optimal_quantizer as optimal_quantizer,
     )
     from hartley.policies.quantizers.quantizer import UniformQuantizer as UniformQuantizer
+    from hartley.policies.quantizers.vector import (
+        CellBounds as CellBounds,
+        VectorQuantizer as VectorQuantizer,
+        cells_needed as cells_needed,
+    )
     from hartley.policies.records.generalisation import (
         AnonymizedTable as AnonymizedTable,
         anonymize as anonymize,
@@ -343,6 +356,7 @@ if TYPE_CHECKING:
         variables as variables,
     )
     from hartley.ranges.boxes.volume import Volume as Volume, volume as volume
+    from hartley.ranges.boxes.zonotope import Zonotope as Zonotope
     from hartley.ranges.relations.distribution import (
         Channel as Channel,
         JointDistribution as JointDistribution,

@@ -101,6 +101,31 @@ values = ["north", "south", "west"]
 groups = { coast = ["north", "west"], inland = ["south"] }
 other = true
 """,
+    """objective = "maximin"
+query = ["mean(height)", "mean(age)"]
+name = ["tall", "old"]
+error = [10, 2.5]
+norm = "sup"
+people = 6
+
+[columns.height]
+range = [100, 250]
+
+[columns.age]
+range = [18, 95]
+""",
+    """objective = "bits"
+query = ["age + 2*height", "height - age"]
+bits = 4
+norm = "euclidean"
+weights = { "height - age" = 2 }
+
+[columns.height]
+range = [100, 250]
+
+[columns.age]
+range = [18, 95]
+""",
 )
 POLICIES = (
     """format = 1

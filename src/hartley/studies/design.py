@@ -12,6 +12,12 @@ from hartley.policies.document import PolicyDocument
 from hartley.policies.quantizers.calibration import levels_for_error
 from hartley.ranges.boxes.enclosure import attained_range
 from hartley.studies.drafting import draft
+from hartley.studies.joint_drafting import (
+    draft_together,
+    headline_together,
+    queries_text,
+    sentences_together,
+)
 from hartley.studies.picture import draw
 from hartley.studies.specification import Specification
 from hartley.studies.tradeoff_sentences import MISSING_COUNTS
@@ -48,6 +54,8 @@ class Design:
         wanted, columns = self.specification, self.document.columns
         if wanted.objective == "hypothesis":
             return _line_headline(wanted, self.certificate)
+        if wanted.parts:
+            return headline_together(wanted, self.certificate)
         bits = bits_up(self.certificate.value)
         if wanted.query is None:
             return (
@@ -94,12 +102,14 @@ class Design:
                 ),
                 (exactly(wanted.error), "furthest that a value is moved"),
             )
-        told = "about any one person" if wanted.aggregate is not None else "about the person"
+        about_table = wanted.aggregate is not None or bool(self.document.aggregates)
+        told = "about any one person" if about_table else "about the person"
+        asks = wanted.query is not None or bool(wanted.parts)
         outputs = _outputs(self.document.columns)
         number, unit = bits_up(promised.value).split(" ", 1)
         found = [
             (number, f"{unit} {told} at most"),
-            (f"{outputs:,}", "different releases" if wanted.query is None else "cells"),
+            (f"{outputs:,}", "cells" if asks else "different releases"),
         ]
         errors = {column.name: column.error for column in self.document.columns}
         for name, error in errors.items() if len(errors) <= 2 else ():
@@ -138,7 +148,8 @@ def design(spec: Specification | Mapping[str, Any] | str | Path) -> Design:
     IV.3, corrected), or one more where the range of a query is not known exactly; "leakage" the
     largest smallest cell (Theorem IV.3), "bits" the least error within a budget about one person
     (Farokhi 2019, Noiseless Privacy, Theorem 8, corrected; of records Definition 2), "hypothesis"
-    hides on which side of a line a value lies (Farokhi 2021, Theorem 4, corrected). The
+    hides on which side of a line a value lies (Farokhi 2021, Theorem 4, corrected). Several
+    queries, given as a list, are released in the cells of one grid. The
     certificate is recomputed from the finished policy, so it is exact or a bound as it says,
     whatever the search was. Cost: that of the search and of the volumes of the cells.
 
@@ -156,7 +167,8 @@ def design(spec: Specification | Mapping[str, Any] | str | Path) -> Design:
         mean(height) is released in 150 cells, never more than 0.5 from the truth: at most 1 bit ...
     """
     wanted = Specification.of(spec)
-    document = PolicyDocument(draft(wanted), title=wanted.title, design=_record(wanted))
+    columns = draft_together(wanted) if wanted.parts else draft(wanted)
+    document = PolicyDocument(columns, title=wanted.title, design=_record(wanted))
     return Design(wanted, document, certify(document))
 
 
@@ -176,6 +188,10 @@ def _record(wanted: Specification) -> dict[str, Any]:
         for name, value in plain.items()
         if value is not None
     }
+    if wanted.parts:
+        found |= {"query": [str(part.query) for part in wanted.parts], "norm": wanted.norm}
+    if wanted.parts and wanted.objective == "maximin" and wanted.error is None:
+        found["error"] = [_written(part.error) for part in wanted.parts if part.error is not None]
     if wanted.weights:
         found["weights"] = {name: _written(weight) for name, weight in wanted.weights.items()}
     ranges = {
@@ -197,11 +213,15 @@ def _written(number: Fraction) -> str:
 def _what(wanted: Specification) -> str:
     if wanted.hypothesis is not None:
         return f"{listed(wanted.columns)} that hides whether {wanted.hypothesis}"
+    if wanted.parts:
+        return queries_text(wanted)
     return wanted.query or f"records of {listed(wanted.columns)}"
 
 
 def _of_objective(wanted: Specification, certificate: Certificate) -> list[str]:
     """Say in which sense nothing better exists."""
+    if wanted.parts:
+        return sentences_together(wanted, certificate)
     if wanted.objective == "maximin" and wanted.error is not None:
         return [_fewest(wanted, wanted.error)]
     if wanted.objective == "leakage" and wanted.error is not None:

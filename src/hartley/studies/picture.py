@@ -70,10 +70,10 @@ def draw(wanted: Specification, document: PolicyDocument) -> tuple[Picture, ...]
     if wanted.threshold is not None:
         band = _band(wanted)
         return () if band is None else (band,)
-    reach = float(wanted.reach) if wanted.aggregate is not None else None
+    asked = wanted.parts or (wanted,) * len(document.columns)
     pictures: list[Picture] = []
-    for column in document.columns:
-        picture = column.picture(reach)
+    for column, part in zip(document.columns, asked, strict=True):
+        picture = column.picture(float(part.reach) if part.aggregate is not None else None)
         if picture is not None:
             pictures.append(picture)
         has_plane = wanted.expression is not None and len(wanted.expression.names) == 2

@@ -18,6 +18,7 @@ from hartley.ranges.boxes.box import Box, Interval
 from hartley.ranges.boxes.enclosure import check_defined, range_bounds
 from hartley.ranges.boxes.expression import Expression, variables
 from hartley.studies.declared import DeclaredColumn
+from hartley.studies.query_list import is_query_list, read_query_weights, split_queries
 from hartley.studies.specification_fields import (
     read_bits,
     read_choice,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hartley.policies.quantizers.candidate_edges import QueryRange
+    from hartley.policies.quantizers.grid_levels import Norm
     from hartley.studies.specification_fields import Objective
 
 
@@ -68,6 +70,10 @@ class Specification:
     name: str | None = None
     """What the answer of a query is released as."""
     title: str | None = None
+    parts: tuple[Specification, ...] = ()
+    """Of several queries that are released together, each as a design of its own."""
+    norm: Norm = "sup"
+    """Whether the error of several queries is the largest, or the length of their vector."""
 
     # --- reading ------------------------------------------------------------------------------
 
@@ -87,7 +93,14 @@ class Specification:
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> Specification:
         """Read a design from the content of a file; whatever makes no sense is refused."""
+        if is_query_list(content):
+            return cls._read_together(content)
         objective = read_objective(content)
+        if "norm" in content:
+            raise InputError(
+                "The norm puts the errors of several queries together, but there is one query",
+                hint='leave it out, or write query = ["mean(height)", "mean(weight)"]',
+            )
         columns = _read_columns(content.get("columns"))
         found = cls(
             objective=objective,
@@ -106,6 +119,28 @@ class Specification:
         )
         found._check()
         return found
+
+    @classmethod
+    def _read_together(cls, content: Mapping[str, Any]) -> Specification:
+        """Read a design whose query is a list."""
+        parts = tuple(map(cls.read, split_queries(content)))
+        one_error = "error" in content and not isinstance(content["error"], (list, tuple))
+        weights = read_query_weights(
+            content.get("weights"), tuple(str(part.query) for part in parts)
+        )
+        if content.get("weights") == "range":
+            weights = {str(part.query): 1 / part.answer_range.length for part in parts}
+        return cls(
+            objective=parts[0].objective,
+            columns=_read_columns(content.get("columns")),
+            error=parts[0].error if one_error else None,
+            bits=parts[0].bits,
+            people=parts[0].people,
+            weights=weights,
+            title=read_text(content, "title"),
+            parts=parts,
+            norm=read_choice(content, "norm", ("sup", "euclidean")),
+        )
 
     # --- what it says -------------------------------------------------------------------------
 

@@ -23,15 +23,15 @@ NEEDS = {
 }
 """For every objective the fields that it needs."""
 MAY_HAVE = {
-    "maximin": ("people", "name"),
+    "maximin": ("people", "name", "norm"),
     "leakage": ("people", "name"),
-    "bits": ("query", "people", "name", "sensitivity", "weights", "rule"),
+    "bits": ("query", "people", "name", "norm", "sensitivity", "weights", "rule"),
     "hypothesis": ("policy",),
 }
 """For every objective the fields that it may have besides."""
 FIELDS = (
     *("title", "objective", "query", "name", "error", "bits", "people", "sensitivity"),
-    *("hypothesis", "policy", "rule", "weights", "columns"),
+    *("hypothesis", "policy", "rule", "norm", "weights", "columns"),
 )
 MOST_BITS = 1000
 """More than this no release of numbers tells."""

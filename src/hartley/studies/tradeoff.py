@@ -147,6 +147,11 @@ def tradeoff(
         [(1, 0.0), (2, 1.0), (4, 3.0)]
     """
     wanted = Specification.of(spec)
+    if wanted.parts:
+        raise OptionError(
+            "The trade-off is computed for one query, and the design asks for several",
+            hint="write a design for each of them",
+        )
     asked = None if errors is None else read_errors(errors)
     measure, places, chosen, notes = _plan(wanted, asked, gap)
     points = []
