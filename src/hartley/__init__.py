@@ -89,6 +89,7 @@ _HOMES = {
     "hartley.policies.perturbation.leakage": ("PramLeakage", "pram_leakage"),
     "hartley.policies.perturbation.frequencies": ("FrequencyEstimate", "estimable"),
     "hartley.policies.perturbation.best_matrix": ("LeastLeaking", "least_leaking"),
+    "hartley.policies.perturbation.reconstruction": ("ReconstructedRelease", "reconstruct"),
     "hartley.studies.pram": ("PramReport", "estimate", "pram"),
     "hartley.policies.records.generalisation": ("AnonymizedTable", "anonymize"),
     "hartley.policies.records.hierarchy": ("read_hierarchy",),
@@ -287,6 +288,10 @@ if TYPE_CHECKING:
         pram_leakage as pram_leakage,
     )
     from hartley.policies.perturbation.pram import Pram as Pram
+    from hartley.policies.perturbation.reconstruction import (
+        ReconstructedRelease as ReconstructedRelease,
+        reconstruct as reconstruct,
+    )
     from hartley.policies.quantizers.allocation import (
         Allocation as Allocation,
         allocate_bits as allocate_bits,

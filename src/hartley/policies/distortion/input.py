@@ -228,7 +228,7 @@ def _named(name: str, values: Sequence[Any], names: Sequence[str]) -> tuple[Floa
         )
     if name == "zero_one":
         return 1.0 - np.eye(len(values)), None
-    columns = _numbers(values, name, names)
+    columns = numeric_columns(values, name, names)
     total = np.zeros((len(values), len(values)))
     with np.errstate(over="ignore", under="ignore"):
         for column in columns:
@@ -250,8 +250,8 @@ def _refuse_extremes(total: Floats, name: str) -> None:
         )
 
 
-def _numbers(values: Sequence[Any], name: str, names: Sequence[str]) -> list[Floats]:
-    """Return the columns of the key values as numbers."""
+def numeric_columns(values: Sequence[Any], name: str, names: Sequence[str] = ()) -> list[Floats]:
+    """Return the columns of the key values as numbers, for a distortion that needs them."""
     rows = [value if isinstance(value, tuple) else (value,) for value in values]
     columns: list[Floats] = []
     for place, column in enumerate(zip(*rows, strict=True)):

@@ -20,6 +20,7 @@ from hartley.policies.distortion.input import (
     covariance,
     gaussian_joint,
     looks_at_secret,
+    numeric_columns,
     read_distortion,
     read_joint,
     read_secret_distortion,
@@ -37,7 +38,7 @@ from hartley.wording import unit_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from hartley.policies.distortion.curve import TradeoffCurve
     from hartley.policies.distortion.result import Objective
@@ -123,7 +124,8 @@ class PrivacyDistortion:
             )
         if sees not in {"key", "both"}:
             raise OptionError(
-                f"A rule cannot see {sees}", hint="write sees='key', or sees='both' for w and x"
+                f"A rule cannot see {sees}",
+                hint="choose key, or both for the key and the confidential side",
             )
         self.joint = read_joint(joint)
         secrets, keys = self.joint.matrix.shape
@@ -372,6 +374,7 @@ class PrivacyDistortion:
         *,
         points: int = 24,
         tolerance: float = 1e-6,
+        reconstruct: bool = False,
         progress: Callable[[str, float], None] | None = None,
     ) -> TradeoffCurve:
         """Return the whole curve R(D), between bounds that are certified everywhere.
@@ -385,7 +388,10 @@ class PrivacyDistortion:
         Args:
             points: how many rules to compute.
             tolerance: of each of them.
-            progress: told which share of them is done.
+            reconstruct: also work out the squared distortion of E[X|Q] after each of them
+                (Proposition 3 of the paper). Those means need not be values of the key, so that
+                they may do better than the bounds, which are about rules that release such values.
+            progress: called with the share of them that is done.
 
         Example:
             >>> curve = PrivacyDistortion([[0.5, 0.0], [0.0, 0.5]], "zero_one").curve(points=5)
@@ -397,8 +403,19 @@ class PrivacyDistortion:
                 f"A curve needs more points than {points}", hint="give 3 points or more"
             )
         check_tolerance(tolerance)
-        terms = CurveTerms(self.base, self.objective, self.largest_risk, self.reference)
+        numbers = (self._seen.matrix.sum(axis=0), self._key_numbers()) if reconstruct else None
+        terms = CurveTerms(self.base, self.objective, self.largest_risk, self.reference, numbers)
         return self._trace(terms, points=points, tolerance=tolerance, progress=progress)
+
+    def _key_numbers(self) -> NDArray[np.float64]:
+        """Return the key of every input of a rule as a row of numbers."""
+        if not self.squared:
+            raise OptionError(
+                "The mean is the best estimate for squared distortion only",
+                hint="leave out reconstruct, or measure squared distortion",
+            )
+        keys = self.values if self.sees == "key" else [key for _, key in self.inputs]
+        return np.column_stack(numeric_columns(keys, "squared"))
 
     def _result(self, answer: SolverAnswer, tolerance: float) -> TradeoffResult:
         nats = math.log(self.base)
