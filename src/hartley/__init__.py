@@ -81,6 +81,8 @@ _HOMES = {
     "hartley.policies.distortion.curve": ("TradeoffCurve",),
     "hartley.policies.distortion.result": ("TradeoffResult",),
     "hartley.studies.curve": ("CurveReport", "curve"),
+    "hartley.studies.gaussian": ("gaussian",),
+    "hartley.studies.gaussian_report": ("GaussianReport",),
     "hartley.policies.gaussian.bound": ("GaussianBound", "quadratic_gaussian_bound"),
     "hartley.policies.gaussian.closed_form": ("WaterFilling", "water_filling_bound"),
     "hartley.policies.gaussian.mixture": ("mutual_information_bound",),
@@ -350,6 +352,8 @@ if TYPE_CHECKING:
     from hartley.studies.curve import CurveReport as CurveReport, curve as curve
     from hartley.studies.design import Design as Design, design as design
     from hartley.studies.doctor import Diagnosis as Diagnosis, doctor as doctor
+    from hartley.studies.gaussian import gaussian as gaussian
+    from hartley.studies.gaussian_report import GaussianReport as GaussianReport
     from hartley.studies.microdata import microaggregate as microaggregate
     from hartley.studies.pram import (
         PramReport as PramReport,
