@@ -106,6 +106,7 @@ def gaussian(  # noqa: PLR0913 - each is one choice of the user's
     check_names(hidden, keys)
     _check_choices(table, covariance, out, distortion, share, points)
     check_seed(seed)
+    _refuse_open_secrets(hidden, keys, names_of(keep))
     rounding = _steps(steps, keys)
     opened = None if table is None else open_table(table)
     if out is not None:
@@ -182,6 +183,21 @@ def _check_choices(  # noqa: PLR0913, PLR0917 - what ``gaussian`` was given
         )
     if not (isinstance(points, (int, np.integer)) and points >= 2):
         raise OptionError(f"A curve needs more points than {points}", hint="give 2 or more")
+
+
+def _refuse_open_secrets(hidden: Sequence[str], keys: Sequence[str], keep: Sequence[str]) -> None:
+    """Refuse to release what the noise is to protect: as it is, it tells all about itself."""
+    for name in keep:
+        if name in keys:
+            raise ColumnError(
+                f"The key column '{name}' would be released with noise and as it is",
+                hint="leave it out of the columns to keep",
+            )
+        if name in hidden:
+            raise ColumnError(
+                f"The confidential column '{name}' would be released as it is",
+                hint="leave it out of the columns to keep",
+            )
 
 
 def _steps(steps: Mapping[str, object] | None, keys: Sequence[str]) -> dict[str, Fraction]:

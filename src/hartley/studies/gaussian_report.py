@@ -143,11 +143,12 @@ class GaussianReport:
             if math.isinf(bound.largest_risk)
             else f"without noise {it} {tells} {six_decimals(bound.largest_risk, up=True)}"
         )
+        units = "" if self.rule.units is None else " (standardised)"
         columns = tuple(dict.fromkeys((*self.confidential, *self.key)))
         are = "is Gaussian" if len(columns) == 1 else "are jointly Gaussian"
         made = (
             f"If {listed(columns)} {are}, {x} with noise of a mean squared distortion of "
-            f"{few_digits(self.rule.distortion, 6)} {risk} about {w}; {itself}."
+            f"{few_digits(self.rule.distortion, 6)}{units} {risk} about {w}; {itself}."
         )
         warning = "" if self.release is None else self.release.singling.warning
         return f"{made} {warning}".rstrip()

@@ -198,6 +198,8 @@ def test_the_report_is_plain_values_and_a_page(tmp_path):
         ({"covariance": KNOWN, "seed": -1}, OptionError, "seed -1"),
         ({"covariance": KNOWN, "entropy": 9}, OptionError, "No distribution of this covariance"),
         ({"covariance": "nowhere.csv"}, InputError, "nowhere.csv"),
+        ({"covariance": KNOWN, "keep": "w"}, ColumnError, "confidential column 'w' would be"),
+        ({"covariance": KNOWN, "keep": "x"}, ColumnError, "with noise and as it is"),
         ({"table": {"x": ["a"], "w": [1]}}, ColumnError, "does not hold numbers"),
         ({"table": {"x": [1.0, None], "w": [1, 2]}}, ColumnError, "missing or infinite"),
         ({"table": {"x": [1, 2], "w": [1, 2]}, "missing": "guess"}, OptionError, "'guess'"),

@@ -153,8 +153,8 @@ def reconstruct(
         law: the frequencies or counts of the values; or p(w, x) with a row for each confidential
             value, for the risks too.
         distortion: "squared", "absolute" or "zero_one"; or as of ``PrivacyDistortion``.
-        values: of a matrix or a solver's result, the key values; else the released ones, where
-            there are as many.
+        values: the key values, of a matrix 0, 1, 2, ... if left out, and of a solver's result the
+            released ones, where there are as many. A PRAM rule has its own.
         base: of the logarithms.
 
     Example:

@@ -308,6 +308,13 @@ def test_a_gaussian_release_is_its_own_best_estimate():
     )
 
 
+def test_estimates_of_what_tells_nothing_are_the_mean_of_the_law():
+    nothing = GaussianRule.best(confidential=1, key=1, cross=0.5, distortion=2, mean=7)
+    assert nothing.reconstruct([7.0, 7.0], [0.0, 10.0], [3, 1]).tolist() == [2.5, 2.5]
+    exact = GaussianRule.best(confidential=1, key=1, cross=0.5, distortion=0)
+    assert exact.reconstruct([10.0], [0.0, 10.0, 20.0]).tolist() == [10.0]
+
+
 def test_estimates_of_several_columns_use_all_of_them(monkeypatch):
     rule = GaussianRule.best(
         confidential=np.eye(2),
