@@ -48,6 +48,10 @@ INVARIANT = (
     "The frequencies are preserved in expectation; whoever sees the matrix can work out from it "
     "what they are."
 )
+VALUES_ALONE = (
+    "What is certified about the best rule is about rules that release values of the column; the "
+    "estimates that took their place may do better."
+)
 RECONSTRUCTED = (
     "The estimates were computed from the frequencies of the table, and their digits stand in the "
     "release: what they tell about these frequencies is not counted here. In Python, "
@@ -255,7 +259,8 @@ def reconstructed_rule(
         law = JointDistribution(joint / joint.sum())
         before, after = risks_of_both(law, (pram, step.pram))
         step = replace(step, risk_before=before, risk=after)
-    return FoundRule(step.pram, (*chosen.notes, RECONSTRUCTED), step)
+    certified = (VALUES_ALONE,) if wish.given and not step.is_fixed else ()
+    return FoundRule(step.pram, (*chosen.notes, *certified, RECONSTRUCTED), step)
 
 
 def _frequencies(table: Table, pram: Pram, missing: str) -> list[int]:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -424,6 +425,17 @@ def test_estimates_are_released_and_both_distortions_are_reported(people, tmp_pa
     assert again.reconstructions == ()
     (estimated,) = estimate(out, policy)
     assert estimated.shares.sum() == pytest.approx(1)
+
+
+def test_a_certified_rule_and_its_means_do_not_contradict_each_other(people, tmp_path):
+    wish = {"columns": "age", "distortion": 60, "distance": "squared", "confidential": "sex"}
+    report = pram(people, out=tmp_path / "out.csv", reconstruct=True, **wish)
+    assert float(report.reconstructions[0].distortion) < 60
+    assert "certified about the best rule is about rules that release values" in " ".join(
+        report.notes
+    )
+    # The labels of the picture are short although the means have all the digits of a double.
+    assert not re.search(r">\d+\.\d{7,}<", render_pram(report))
 
 
 def test_estimates_of_categories_are_the_likeliest_ones(people, tmp_path):
