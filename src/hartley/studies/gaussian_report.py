@@ -173,7 +173,7 @@ class GaussianReport:
             "For data that is not Gaussian nothing is proved from above, since some combination of "
             "the key columns is released without noise."
             if math.isinf(information)
-            else f"Whatever the distribution, the release tells at most "
+            else "For any such key, discrete ones too, the release tells at most "
             f"{six_decimals(information, up=True)} {self.unit} about the key on average, and no "
             "more about anything else, since it is computed from the key and noise alone."
         )
