@@ -95,6 +95,8 @@ _HOMES = {
     "hartley.policies.distortion.curve": ("TradeoffCurve",),
     "hartley.policies.distortion.result": ("TradeoffResult",),
     "hartley.studies.curve": ("CurveReport", "curve"),
+    "hartley.studies.gaussian": ("gaussian",),
+    "hartley.studies.gaussian_report": ("GaussianReport",),
     "hartley.policies.gaussian.bound": ("GaussianBound", "quadratic_gaussian_bound"),
     "hartley.policies.gaussian.closed_form": ("WaterFilling", "water_filling_bound"),
     "hartley.policies.gaussian.mixture": ("mutual_information_bound",),
@@ -103,6 +105,7 @@ _HOMES = {
     "hartley.policies.perturbation.leakage": ("PramLeakage", "pram_leakage"),
     "hartley.policies.perturbation.frequencies": ("FrequencyEstimate", "estimable"),
     "hartley.policies.perturbation.best_matrix": ("LeastLeaking", "least_leaking"),
+    "hartley.policies.perturbation.reconstruction": ("ReconstructedRelease", "reconstruct"),
     "hartley.studies.pram": ("PramReport", "estimate", "pram"),
     "hartley.policies.records.generalisation": ("AnonymizedTable", "anonymize"),
     "hartley.policies.records.hierarchy": ("read_hierarchy",),
@@ -320,6 +323,10 @@ if TYPE_CHECKING:
         pram_leakage as pram_leakage,
     )
     from hartley.policies.perturbation.pram import Pram as Pram
+    from hartley.policies.perturbation.reconstruction import (
+        ReconstructedRelease as ReconstructedRelease,
+        reconstruct as reconstruct,
+    )
     from hartley.policies.quantizers.allocation import (
         Allocation as Allocation,
         allocate_bits as allocate_bits,
@@ -384,6 +391,8 @@ if TYPE_CHECKING:
     from hartley.studies.curve import CurveReport as CurveReport, curve as curve
     from hartley.studies.design import Design as Design, design as design
     from hartley.studies.doctor import Diagnosis as Diagnosis, doctor as doctor
+    from hartley.studies.gaussian import gaussian as gaussian
+    from hartley.studies.gaussian_report import GaussianReport as GaussianReport
     from hartley.studies.microdata import microaggregate as microaggregate
     from hartley.studies.pram import (
         PramReport as PramReport,

@@ -203,6 +203,10 @@ matrix = [["3/4", "1/4"], ["0.25", "0.75"]]
 )
 HIERARCHIES = ("north,coast\nwest,coast\nsouth,inland\n" + PRIVATE + ",inland\n",)
 MATRICES = (",F,M\nF,0.75,0.25\nM,1/3,2/3\n",)
+COVARIANCES = (
+    ",age,height\nage,400,30.5\nheight,30.5,81\n",
+    ",height,age\nheight,81,1e1\nage,1e1,4e2\nmean,170,45.5\n",
+)
 CONDITIONS = (
     "age >= 50 and sex = 'F'",
     "not (age between 10 and 20 or region in ('north', 'south'))",

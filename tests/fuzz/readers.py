@@ -90,6 +90,7 @@ def prepare(folder: Path) -> Stage:
         "head": (head.to_json(),),
         "hierarchy": valid.HIERARCHIES,
         "matrix": valid.MATRICES,
+        "covariance": valid.COVARIANCES,
         "condition": valid.CONDITIONS,
         "query": valid.QUERIES,
         "question": valid.QUESTIONS,
@@ -234,6 +235,17 @@ def _matrix(document, stage, luck):
     command("pram", people, "--column", column, "--matrix", path, "-o", out, "--text")
 
 
+def _covariance(document, stage, luck):
+    path = _file(stage, "changed.covariance.csv", document)
+    people, out = stage.folder / "people.csv", stage.folder / "out.csv"
+    words = ("--covariance", path, "--key", "height", "--confidential", "age", "--text")
+    (
+        lambda: command("gaussian", *words, "--share", "0.5"),
+        lambda: command("gaussian", people, *words, "--distortion", 9, "-o", out),
+        lambda: command("gaussian", *words, "--share", "0.25", "--standardise", "--entropy", 4),
+    )[luck.randrange(3)]()
+
+
 def _condition(document, stage, luck):
     text = _word(document)
     sides = ("--secret", "age,sex,region", "--released", "height")
@@ -323,7 +335,11 @@ def _table(document, stage, luck):
         ),
         lambda: command("pram", path, "--column", "sex", "--retain", "0.8", "-o", out, "--text"),
         lambda: command("microaggregate", path, "--columns", "age,height", "-k", 2, "-o", out),
-    )[luck.randrange(10)]()
+        lambda: command(
+            "gaussian", path, "--key", "age", "--confidential", "height", "--share", "0.5",
+            "--missing", "drop", "-o", out,
+        ),
+    )[luck.randrange(11)]()  # fmt: skip
 
 
 READERS = {
@@ -336,6 +352,7 @@ READERS = {
     "head": _head,
     "hierarchy": _hierarchy,
     "matrix": _matrix,
+    "covariance": _covariance,
     "condition": _condition,
     "query": _query,
     "question": _question,
