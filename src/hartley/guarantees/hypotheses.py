@@ -20,6 +20,7 @@ from hartley.wording import digits_down, exactly_or_up, listed
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from hartley.guarantees.records import Missing
     from hartley.policies.document import PolicyDocument
     from hartley.policies.hypotheses.blurring import LinePolicy
     from hartley.ranges.boxes.box import Box
@@ -208,12 +209,18 @@ def _with_rest(
 
 def _rest(document: PolicyDocument) -> str:
     """Say what is told by everything that has no line."""
-    sizes = count_outputs((column.outputs() for column in document.columns), "counted")
+    sizes: dict[str, int | None] = {}
+    for column in document.columns:
+        # On a step no value is missing: a release refuses such a table.
+        missing: Missing = "counted" if column.lattice is None else "ruled out"
+        sizes |= count_outputs([column.outputs()], missing)
     unbounded = [printable(name) for name, size in sizes.items() if size is None]
     few = [printable(name) for name, size in sizes.items() if size is not None]
-    sentence = f"Nothing else is promised about a person: {', '.join(unbounded)} can take any value"
+    sentence = "Nothing else is promised about a person: "
+    if unbounded:
+        sentence += f"{', '.join(unbounded)} can take any value" + (", and " if few else "")
     if few:
-        sentence += f", and {', '.join(few)} together {_product(sizes):,} values"
+        sentence += f"{', '.join(few)} together {_product(sizes):,} values"
     return f"{sentence}."
 
 

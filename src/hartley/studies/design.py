@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,19 @@ from hartley.studies.drafting import draft
 from hartley.studies.picture import draw
 from hartley.studies.specification import Specification
 from hartley.studies.tradeoff_sentences import MISSING_COUNTS
-from hartley.wording import bits_up, counted, digits_down, exactly, exactly_or_up, listed, noun_for
+from hartley.wording import (
+    bits_up,
+    counted,
+    digits_down,
+    exactly,
+    exactly_or_up,
+    listed,
+    noun_for,
+    verb_for,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from fractions import Fraction
     from pathlib import Path
 
     from hartley.guarantees.certificate import Certificate
@@ -47,7 +56,7 @@ class Design:
         """The design in one sentence."""
         wanted, columns = self.specification, self.document.columns
         if wanted.objective == "hypothesis":
-            return _line_headline(wanted, self.certificate)
+            return _line_headline(wanted, self.certificate, self._furthest)
         bits = bits_up(self.certificate.value)
         if wanted.query is None:
             return (
@@ -69,6 +78,8 @@ class Design:
         wanted = self.specification
         found = [column.sentence() for column in self.document.columns]
         found += _of_objective(wanted, self.certificate)
+        if wanted.objective == "hypothesis" and not wanted.lattice:
+            found.append(NO_STEP)
         told = ("estimation error", "reconstruction error", "success of a test")
         found += [one.sentence for one in self.certificate.consequences if one.name in told]
         missing = self.certificate.parameters.get("missing")
@@ -79,6 +90,14 @@ class Design:
         if not self.certificate.sound:
             found.append("This policy does not keep what was asked for; do not rely on it.")
         return tuple(found)
+
+    @property
+    def _furthest(self) -> Fraction:
+        """The furthest that a value is moved near a line."""
+        moved = (column.error for column in self.document.stepped.values())
+        wanted = self.specification.error
+        assert wanted is not None  # the objective needs it
+        return max((error for error in moved if error is not None), default=wanted)
 
     @property
     def figures(self) -> tuple[tuple[str, str], ...]:
@@ -92,7 +111,7 @@ class Design:
                     f"{digits_down(100 * _open_share(promised), 4)} %",
                     "of all records leave it open",
                 ),
-                (exactly(wanted.error), "furthest that a value is moved"),
+                (exactly(self._furthest), "furthest that a value is moved"),
             )
         told = "about any one person" if wanted.aggregate is not None else "about the person"
         outputs = _outputs(self.document.columns)
@@ -138,7 +157,8 @@ def design(spec: Specification | Mapping[str, Any] | str | Path) -> Design:
     IV.3, corrected), or one more where the range of a query is not known exactly; "leakage" the
     largest smallest cell (Theorem IV.3), "bits" the least error within a budget about one person
     (Farokhi 2019, Noiseless Privacy, Theorem 8, corrected; of records Definition 2), "hypothesis"
-    hides on which side of a line a value lies (Farokhi 2021, Theorem 4, corrected). The
+    hides on which side of a line a value lies (Farokhi 2021, Theorem 4, corrected; of columns
+    with a step the most open records that any policy within the error leaves). The
     certificate is recomputed from the finished policy, so it is exact or a bound as it says,
     whatever the search was. Cost: that of the search and of the volumes of the cells.
 
@@ -158,6 +178,14 @@ def design(spec: Specification | Mapping[str, Any] | str | Path) -> Design:
     wanted = Specification.of(spec)
     document = PolicyDocument(draft(wanted), title=wanted.title, design=_record(wanted))
     return Design(wanted, document, certify(document))
+
+
+NO_STEP = (
+    "No step is declared, so that every number counts as possible. Recorded values have a step: "
+    "declare it (step = ...) for every column, or a step to round to, and the release is designed "
+    "for the values that there are, which leaves more records open."
+)
+"""What a design about a hypothesis says where its columns have no step."""
 
 
 def _record(wanted: Specification) -> dict[str, Any]:
@@ -244,20 +272,22 @@ def _fewest(wanted: Specification, error: Fraction) -> str:
     )
 
 
-def _line_headline(wanted: Specification, certificate: Certificate) -> str:
-    threshold, error = wanted.threshold, wanted.error
-    assert threshold is not None  # the objective needs both
-    assert error is not None
+def _line_headline(wanted: Specification, certificate: Certificate, furthest: Fraction) -> str:
+    threshold = wanted.threshold
+    names = wanted.moved if threshold is None else (threshold.column,)
     share = _open_share(certificate)
     return (
-        f"{threshold.column} is moved by up to {exactly(error)}, so that "
+        f"{listed(names)} {verb_for(len(names), 'is')} moved by up to {exactly(furthest)}, so that "
         f"{digits_down(100 * share, 4)} % of all possible records leave open whether "
         f"{wanted.hypothesis}."
     )
 
 
-def _open_share(certificate: Certificate) -> float:
-    """Return which share of all records leaves a hypothesis open, by volume: 1 - 2^-bits."""
+def _open_share(certificate: Certificate) -> float | Fraction:
+    """Return which share of all records leaves a hypothesis open: counted, or 1 - 2^-bits."""
+    counts = certificate.parameters
+    if "open" in counts:
+        return Fraction(counts["open"], counts["records"])
     return -math.expm1(-certificate.value * math.log(2))
 
 

@@ -170,6 +170,12 @@ def _plan(
 ) -> tuple[Callable[..., Point], list[Fraction], Fraction | None, tuple[str, ...]]:
     """Return how a point is measured, where, which place the design asks for, and what to note."""
     if wanted.objective == "hypothesis":
+        if wanted.lattice:
+            raise OptionError(
+                "The curve of a hypothesis is about volumes, of values without a step",
+                hint="leave out the steps here; hartley.compare_policies counts the open records "
+                "of data with a step",
+            )
         assert wanted.threshold is not None  # the objective needs it
         length = wanted.box[wanted.threshold.column].length
         places = errors_for(length / 5, length / 1000, wanted.error) if errors is None else errors
