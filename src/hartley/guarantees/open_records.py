@@ -82,7 +82,11 @@ def _assumptions(opened: OpenHypothesis) -> Iterator[str]:
     names = _moved(opened)
     lattices = [column.sentence(printable(name)) for name, column in opened.columns.items()]
     yield f"every combination of values on the declared steps is possible: {listed(lattices)}"
-    yield "no value is missing, outside its range or off its step (a release refuses such a table)"
+    if opened.rounding is None:
+        unfit = "missing, outside its range or off its step"
+    else:
+        unfit = f"missing or outside its range, and none but those of {names} off its step"
+    yield f"no value is {unfit} (a release refuses such a table)"
     yield (
         f"nothing else that is computed from {names} is released, and no other version of it: a "
         "second one with another line, reach or step may decide together with this one"

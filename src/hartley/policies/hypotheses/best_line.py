@@ -152,8 +152,9 @@ def _best_outputs(
             state = _next_pair(places, last, output, moves)
             if state is None:
                 continue
-            low, high = max(start, output - moves, 0), min(output + moves, size - 1)
-            covered = worth.open + before[high + 1] - before[low]
+            end = min(output + moves + 1, size)
+            first = min(max(start, output - moves), end)  # the window may hold nothing new
+            covered = worth.open + before[end] - before[first]
             chosen = Worth(covered, worth.outputs + 1, (output, *state), worth)
             if state not in fresh or fresh[state].rank < chosen.rank:
                 fresh[state] = chosen
