@@ -249,7 +249,19 @@ def _of_objective(wanted: Specification, certificate: Certificate) -> list[str]:
                 else "."
             )
         ]
+    if wanted.policy == "meet" and wanted.objective == "hypothesis":
+        return _most_open(wanted)
     return []
+
+
+def _most_open(wanted: Specification) -> list[str]:
+    """Say that nothing within the error leaves more open, where that is so: reach by reach."""
+    if wanted.norm != "sup" or wanted.rounding is not None:
+        return []
+    assert wanted.error is not None  # the objective needs it
+    to = "" if wanted.known_within is None else " to somebody who knows so much"
+    moved = f"No release that moves {listed(wanted.moved)} by at most {exactly(wanted.error)}"
+    return [f"{moved} leaves more records open{to}."]
 
 
 def _fewest(wanted: Specification, error: Fraction) -> str:
