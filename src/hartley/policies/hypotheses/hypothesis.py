@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from fractions import Fraction
 
+MOST_OPERATIONS = 100
+"""More than anybody writes by hand, and few enough to be nested without end of the stack."""
+
 Clause: TypeAlias = tuple[Any, ...]
 """(">=", e) for e >= 0, (">", e) for e > 0, ("and", ...), ("or", ...) or ("not", clause)."""
 
@@ -50,6 +53,11 @@ class Hypothesis:
         except (SyntaxError, ValueError, MemoryError):
             raise _unreadable(text) from None
         found = cls(stripped, clause)
+        if _operations(clause) > MOST_OPERATIONS:
+            raise OptionError(
+                f"The hypothesis has more than {MOST_OPERATIONS} operations",
+                hint="compute a part of it as a column of its own first",
+            )
         if not found.names:
             raise OptionError(
                 f"The hypothesis '{one_line(text)}' names no column",
@@ -90,6 +98,13 @@ def _expressions(clause: Clause) -> list[Expression]:
     if clause[0] in (">=", ">"):
         return [clause[1]]
     return [expression for part in clause[1:] for expression in _expressions(part)]
+
+
+def _operations(clause: Clause) -> int:
+    """Count the operations, comparisons and words of a clause."""
+    if clause[0] in (">=", ">"):
+        return 1 + sum(1 for node in clause[1].nodes() if node.parts)
+    return 1 + sum(_operations(part) for part in clause[1:])
 
 
 def _holds(clause: Clause, record: Mapping[str, Fraction]) -> bool:

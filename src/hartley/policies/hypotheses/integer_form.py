@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 ZERO, ONE = ("const", "0"), ("const", "1")
 LARGEST_INT64 = 2**62
 """With room for one sum."""
+MOST_BITS = 4096
+"""Integers of more binary digits are refused: powers of powers take for ever."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class WholeNumber:
     def made(cls, tree: Tree, ends: list[int], *parts: WholeNumber) -> WholeNumber:
         """Return a tree of parts that lies between the least and the largest of some numbers."""
         low, high = min(ends), max(ends)
+        _refuse_long(max(abs(low), abs(high)).bit_length())
         return cls(tree, low, high, max(abs(low), abs(high), *(part.peak for part in parts)))
 
     @property
@@ -76,6 +79,7 @@ class WholeNumber:
         """Return a power."""
         if exponent == 0:
             return self.constant(1)
+        _refuse_long(exponent * (max(abs(self.low), abs(self.high)).bit_length() - 1))
         ends = [self.low**exponent, self.high**exponent]
         if exponent % 2 == 0 and self.low < 0 < self.high:
             ends.append(0)
@@ -147,6 +151,15 @@ def as_integers(indices: Mapping[str, Any], peak: int) -> dict[str, Any]:
     """Return arrays of indices in a type that holds every number up to a size."""
     kind: Any = np.int64 if peak <= LARGEST_INT64 else object
     return {name: np.asarray(array).astype(kind) for name, array in indices.items()}
+
+
+def _refuse_long(bits: int) -> None:
+    """Refuse integers that nobody means."""
+    if bits > MOST_BITS:
+        raise OptionError(
+            "The hypothesis takes numbers that are too large to compute with",
+            hint="use smaller powers",
+        )
 
 
 # --- from expressions to whole numbers ----------------------------------------------------------
@@ -260,6 +273,8 @@ def _divide(one: Ratio, other: Ratio) -> Ratio:
 
 
 def _power(one: Ratio, exponent: int) -> Ratio:
+    sizes = (abs(one.scale.numerator), one.scale.denominator)
+    _refuse_long(exponent * (max(sizes).bit_length() - 1))
     return Ratio(one.scale**exponent, one.above.power(exponent), one.below.power(exponent))
 
 

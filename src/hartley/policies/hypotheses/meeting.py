@@ -127,6 +127,7 @@ class MeetPolicy:
                 f"Column '{unused[0]}' is declared, but the hypothesis does not name it",
                 hint="leave it out",
             )
+        _ = self.form  # what cannot be decided in whole numbers is refused
         if self.rounding is not None:
             self._check_rounding()
         if not any(self.moves):
