@@ -95,9 +95,12 @@ def _assumptions(opened: OpenHypothesis) -> Iterator[str]:
         yield f"nobody who tests it knows more about {names} than its range and step"
     else:
         closer = listed(
-            f"{printable(name)} to within less than {exactly(distance)}"
-            for name, distance in zip(opened.move, opened.apart, strict=True)
-            if distance
+            (
+                f"{printable(name)} to within less than {exactly(distance)}"
+                for name, distance in zip(opened.move, opened.apart, strict=True)
+                if distance
+            ),
+            joint="or",
         )
         yield f"nobody who tests it knows {closer} already: to them, fewer records or none are open"
     yield UNRELATED

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hartley.errors import ColumnError, InputError
+from hartley.errors import ColumnError, InputError, OptionError
 from hartley.files import parse_toml, read_text_file
 from hartley.guarantees.answers import raised, reach_bounds
 from hartley.policies.hypotheses.blurring import Threshold
@@ -147,11 +147,13 @@ class Specification:
         """
         if self.hypothesis is None:
             return None
-        if self.policy == "meet" and (
-            len(self.moved) > 1 or Hypothesis.parse(self.hypothesis).line_column != self.moved[0]
-        ):
+        if self.policy != "meet":
+            return Threshold.parse(self.hypothesis)
+        try:
+            threshold = Threshold.parse(self.hypothesis)
+        except OptionError:
             return None
-        return Threshold.parse(self.hypothesis)
+        return threshold if (threshold.column,) == self.moved else None
 
     @cached_property
     def moved(self) -> tuple[str, ...]:

@@ -88,6 +88,13 @@ def test_a_policy_made_in_python_is_certified_too():
     assert promise.claim.startswith("4 of the 11 possible records (36.36 %) are left open")
 
 
+def test_knowing_either_of_two_moved_columns_is_named():
+    columns = {"x": LatticeColumn(0, 10, 1), "y": LatticeColumn(0, 10, "1/2")}
+    promise = certify(MeetPolicy("x + y >= 10", columns, ["x", "y"], [2, 1]))
+    assert "x to within less than 4 or y to within less than 2" in " ".join(promise.assumptions)
+    assert "The release moves x by at most 2 and y by at most 1." in promise.claim
+
+
 def test_everything_open_is_infinitely_private():
     promise = certify(MeetPolicy("x >= 1", {"x": LatticeColumn(0, 1, 1)}, ["x"], 1))
     assert promise.claim.startswith("2 of the 2 possible records (100 %)")

@@ -64,6 +64,14 @@ def test_what_somebody_may_know_is_passed_on():
     assert "leaves more records open to somebody who knows so much." in found.sentences[2]
 
 
+@pytest.mark.parametrize("hypothesis", ["2*x + 1 >= 8", "x >= 3 or x >= 5", "3 <= x", "not x < 3"])
+def test_any_monotone_hypothesis_on_one_column_is_designed(hypothesis, tmp_path):
+    spec = SUM | {"hypothesis": hypothesis, "columns": {"x": {"range": [0, 10], "step": "1/2"}}}
+    found = design(spec)
+    assert found.certificate.parameters["open"] == 8
+    write_html(found, tmp_path / "page.html")
+
+
 def test_rounding_is_passed_on_and_promises_no_optimum():
     found = design(OBESE | {"round": "nearest"})
     assert found.document.columns[0].policy.moves == (4,)

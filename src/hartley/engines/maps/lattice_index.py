@@ -190,18 +190,18 @@ def index_steps(
     rows = yield {}
     unfit = outside(rows[value], side.ends, whole=whole)
     inside = ~(unfit["missing"] | unfit["below"] | unfit["above"])
-    kept, guessed = f"{result}_in", f"{result}_guess"
-    rows = yield {kept: null_unless(inside, rows[value])}
+    fitting, guessed = f"{result}_in", f"{result}_guess"
+    rows = yield {fitting: null_unless(inside, rows[value])}
     shift = number(float(Fraction(1, 4) - Fraction(first, width)))
-    rows = yield {guessed: dialect.floor(rows[kept] * number(divisor / width) + shift)}
+    rows = yield {guessed: dialect.floor(rows[fitting] * number(divisor / width) + shift)}
     edge = dialect.divide(
         rows[guessed] * number(float(width)) + number(float(first)), number(float(divisor))
     )
     rows = yield {
-        result: ibis.ifelse(rows[kept] < edge, rows[guessed] - number(1.0), rows[guessed])
+        result: ibis.ifelse(rows[fitting] < edge, rows[guessed] - number(1.0), rows[guessed])
     }
     if side.rounding is None:
         first, width, divisor = side.integers()
         scaled = rows[result] * number(float(width)) + number(float(first))
         nearest = dialect.divide(scaled, number(float(divisor)))
-        yield {result: null_unless(nearest == rows[kept], rows[result])}
+        yield {result: null_unless(nearest == rows[fitting], rows[result])}

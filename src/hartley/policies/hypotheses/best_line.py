@@ -231,15 +231,15 @@ def best_lines(firsts: Sequence[int], last: int, moves: int) -> tuple[LineTable,
         >>> [table.open for table in best_lines([3, 7], 9, 1)]
         [4, 4]
     """
-    if any(one >= other for one, other in pairwise(firsts)) or not firsts:
+    if any(low >= high for low, high in pairwise(firsts)) or not firsts:
         raise OptionError("The thresholds do not increase", hint="list them from the smallest")
     size = last + 1
     sides = [[index >= first for index in range(size)] for first in firsts]
-    if any(other - one < 2 for one, other in pairwise(firsts)):
+    if any(high - low < 2 for low, high in pairwise(firsts)):
         tables = [best_line(listed, moves) for listed in sides]
         released = max(tables, key=lambda table: (table.open, table.outputs)).released
     else:
-        cuts = [0, *((one + other) // 2 for one, other in pairwise(firsts)), size]
+        cuts = [0, *((low + high) // 2 for low, high in pairwise(firsts)), size]
         parts: list[int | None] = []
         for (start, end), first in zip(pairwise(cuts), firsts, strict=True):
             part = rank_line(first - start, end - start - 1, moves).released

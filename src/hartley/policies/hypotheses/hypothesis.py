@@ -52,18 +52,18 @@ class Hypothesis:
             ) from None
         except (SyntaxError, ValueError, MemoryError):
             raise _unreadable(text) from None
-        found = cls(stripped, clause)
+        hypothesis = cls(stripped, clause)
         if _operations(clause) > MOST_OPERATIONS:
             raise OptionError(
                 f"The hypothesis has more than {MOST_OPERATIONS} operations",
                 hint="compute a part of it as a column of its own first",
             )
-        if not found.names:
+        if not hypothesis.names:
             raise OptionError(
                 f"The hypothesis '{one_line(text)}' names no column",
                 hint="compare a column with something, for example weight >= 100",
             )
-        return found
+        return hypothesis
 
     @property
     def names(self) -> tuple[str, ...]:

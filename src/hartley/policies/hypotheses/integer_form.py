@@ -85,8 +85,8 @@ class WholeNumber:
             ends.append(0)
         # Multiplied one by one, so that no intermediate is larger than the larger end.
         widest = max(abs(self.low), abs(self.high)) ** exponent
-        found = self.made(("pow", self.tree, exponent), ends, self)
-        return WholeNumber(found.tree, found.low, found.high, max(found.peak, widest))
+        power = self.made(("pow", self.tree, exponent), ends, self)
+        return WholeNumber(power.tree, power.low, power.high, max(power.peak, widest))
 
     def size(self) -> WholeNumber:
         """Return the absolute value."""
@@ -186,9 +186,9 @@ def _sides(clause: Clause, columns: Mapping[str, LatticeColumn]) -> tuple[Tree, 
 
 def _ratio(expression: Expression, columns: Mapping[str, LatticeColumn]) -> Ratio:
     operation, arguments = expression.operation, expression.arguments
-    one = WholeNumber.constant(1)
+    unit = WholeNumber.constant(1)
     if operation == "const":
-        return Ratio(Fraction(arguments[0]), one, one)
+        return Ratio(Fraction(arguments[0]), unit, unit)
     if operation == "var":
         return _column(arguments[0], columns)
     if operation not in _OPERATIONS:
@@ -220,72 +220,72 @@ def _column(name: str, columns: Mapping[str, LatticeColumn]) -> Ratio:
     return Ratio(Fraction(common, divisor), above, WholeNumber.constant(1))
 
 
-def _aligned(one: Ratio, other: Ratio) -> tuple[Fraction, WholeNumber, WholeNumber, WholeNumber]:
+def _aligned(first: Ratio, second: Ratio) -> tuple[Fraction, WholeNumber, WholeNumber, WholeNumber]:
     """Return two ratios over one denominator: a positive scale, both numerators, below."""
-    if one.below.tree == other.below.tree:
-        first, second, below = one.above, other.above, one.below
+    if first.below.tree == second.below.tree:
+        above_first, above_second, below = first.above, second.above, first.below
     else:
-        first, second = one.above.times(other.below), other.above.times(one.below)
-        below = one.below.times(other.below)
-    divisor = math.lcm(one.scale.denominator, other.scale.denominator)
-    factors = [int(ratio.scale * divisor) for ratio in (one, other)]
+        above_first, above_second = first.above.times(second.below), second.above.times(first.below)
+        below = first.below.times(second.below)
+    divisor = math.lcm(first.scale.denominator, second.scale.denominator)
+    factors = [int(ratio.scale * divisor) for ratio in (first, second)]
     common = math.gcd(*factors) or 1
-    first, second = (
+    above_first, above_second = (
         number.times(WholeNumber.constant(factor // common))
-        for number, factor in zip((first, second), factors, strict=True)
+        for number, factor in zip((above_first, above_second), factors, strict=True)
     )
-    return Fraction(common, divisor), first, second, below
+    return Fraction(common, divisor), above_first, above_second, below
 
 
-def _add(one: Ratio, other: Ratio) -> Ratio:
-    scale, first, second, below = _aligned(one, other)
-    return Ratio(scale, first.plus(second), below)
+def _add(first: Ratio, second: Ratio) -> Ratio:
+    scale, above_first, above_second, below = _aligned(first, second)
+    return Ratio(scale, above_first.plus(above_second), below)
 
 
 def _extreme(operation: str) -> Callable[[Ratio, Ratio], Ratio]:
-    def choose(one: Ratio, other: Ratio) -> Ratio:
-        scale, first, second, below = _aligned(one, other)
-        return Ratio(scale, first.extreme(operation, second), below)
+    def choose(first: Ratio, second: Ratio) -> Ratio:
+        scale, above_first, above_second, below = _aligned(first, second)
+        return Ratio(scale, above_first.extreme(operation, above_second), below)
 
     return choose
 
 
-def _negate(one: Ratio) -> Ratio:
-    return Ratio(-one.scale, one.above, one.below)
+def _negate(ratio: Ratio) -> Ratio:
+    return Ratio(-ratio.scale, ratio.above, ratio.below)
 
 
-def _multiply(one: Ratio, other: Ratio) -> Ratio:
-    above, below = one.above.times(other.above), one.below.times(other.below)
-    return Ratio(one.scale * other.scale, above, below)
+def _multiply(first: Ratio, second: Ratio) -> Ratio:
+    above, below = first.above.times(second.above), first.below.times(second.below)
+    return Ratio(first.scale * second.scale, above, below)
 
 
-def _divide(one: Ratio, other: Ratio) -> Ratio:
-    above = other.above
-    if other.scale == 0 or above.low <= 0 <= above.high:
+def _divide(first: Ratio, second: Ratio) -> Ratio:
+    above = second.above
+    if second.scale == 0 or above.low <= 0 <= above.high:
         raise OptionError(
             "The hypothesis may divide by zero within the declared ranges",
             hint="multiply both sides by the divisor, or declare a range without that point",
         )
-    inverse = 1 / other.scale
+    inverse = 1 / second.scale
     if above.high < 0:  # the sign belongs to the scale, so that what stands below is positive
         inverse, above = -inverse, above.times(WholeNumber.constant(-1))
-    return _multiply(one, Ratio(inverse, other.below, above))
+    return _multiply(first, Ratio(inverse, second.below, above))
 
 
-def _power(one: Ratio, exponent: int) -> Ratio:
-    sizes = (abs(one.scale.numerator), one.scale.denominator)
+def _power(ratio: Ratio, exponent: int) -> Ratio:
+    sizes = (abs(ratio.scale.numerator), ratio.scale.denominator)
     _refuse_long(exponent * (max(sizes).bit_length() - 1))
-    return Ratio(one.scale**exponent, one.above.power(exponent), one.below.power(exponent))
+    return Ratio(ratio.scale**exponent, ratio.above.power(exponent), ratio.below.power(exponent))
 
 
 _OPERATIONS: dict[str, Callable[..., Ratio]] = {
     "+": _add,
-    "-": lambda one, other: _add(one, _negate(other)),
+    "-": lambda first, second: _add(first, _negate(second)),
     "*": _multiply,
     "/": _divide,
     "neg": _negate,
     "pow": _power,
-    "abs": lambda one: Ratio(abs(one.scale), one.above.size(), one.below),
+    "abs": lambda ratio: Ratio(abs(ratio.scale), ratio.above.size(), ratio.below),
     "min": _extreme("min"),
     "max": _extreme("max"),
 }
@@ -313,15 +313,15 @@ def evaluate(tree: Tree, indices: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a
 
 
 _EVALUATED: dict[str, Callable[..., Any]] = {
-    "+": lambda one, other: one + other,
-    "-": lambda one, other: one - other,
-    "*": lambda one, other: one * other,
+    "+": lambda first, second: first + second,
+    "-": lambda first, second: first - second,
+    "*": lambda first, second: first * second,
     "abs": abs,
     "min": np.minimum,
     "max": np.maximum,
-    "<": lambda one, other: one < other,
-    "<=": lambda one, other: one <= other,
-    "and": lambda one, other: one & other,
+    "<": lambda first, second: first < second,
+    "<=": lambda first, second: first <= second,
+    "and": lambda first, second: first & second,
     "if": np.where,
 }
 

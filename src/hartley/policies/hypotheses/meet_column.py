@@ -178,10 +178,7 @@ class MeetColumn(ColumnPolicy):
             errors=policy.errors,
             counts=count_open(policy),
             how=f"Records of either side that lie {self._apart()} apart are released as one.",
-            apart=tuple(
-                distance * policy.columns[name].step
-                for name, distance in zip(policy.move, policy.distances, strict=True)
-            ),
+            apart=policy.apart,
             known_within=policy.known_within,
             rounding=policy.rounding,
         )

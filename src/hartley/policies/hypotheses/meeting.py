@@ -160,6 +160,11 @@ class MeetPolicy:
 
     # --- how far ------------------------------------------------------------------------------
 
+    @property
+    def rounded_by(self) -> Fraction:
+        """By how many steps rounding moves a value at most."""
+        return {None: Fraction(0), "nearest": Fraction(1, 2), "down": Fraction(1)}[self.rounding]
+
     @cached_property
     def form(self) -> IntegerForm:
         """The hypothesis in whole numbers."""
@@ -185,9 +190,8 @@ class MeetPolicy:
                 )
             return tuple(map(abs, best_direction(weights, steps, self.reach[0], self.norm)))
         # What rounding moves a value by is part of its error.
-        taken = {None: Fraction(0), "nearest": Fraction(1, 2), "down": Fraction(1)}[self.rounding]
         return tuple(
-            max(0, math.floor(reach / lattice.step - taken))
+            max(0, math.floor(reach / lattice.step - self.rounded_by))
             for reach, lattice in zip(self.reach, lattices, strict=True)
         )
 
@@ -196,17 +200,25 @@ class MeetPolicy:
         """How many steps the two records that are released as one lie apart: D."""
         if self.known_within is None:
             return tuple(2 * m for m in self.moves)
+        # A value between the steps lies further from its partner by what it is rounded.
         return tuple(
-            min(2 * m, math.floor(known / self.columns[name].step))
+            min(2 * m, max(0, math.floor(known / self.columns[name].step - self.rounded_by)))
             for m, known, name in zip(self.moves, self.known_within, self.move, strict=True)
         )
 
     @property
     def errors(self) -> tuple[Fraction, ...]:
         """The furthest that a value of every moved column is moved, exactly."""
-        extra = {None: Fraction(0), "nearest": Fraction(1, 2), "down": Fraction(1)}[self.rounding]
         return tuple(
-            (max(_halves(distance)) + extra) * self.columns[name].step
+            (max(_halves(distance)) + self.rounded_by) * self.columns[name].step
+            for distance, name in zip(self.distances, self.move, strict=True)
+        )
+
+    @property
+    def apart(self) -> tuple[Fraction, ...]:
+        """How far a value lies from its partner at most, in every moved column."""
+        return tuple(
+            (distance + self.rounded_by) * self.columns[name].step if distance else Fraction(0)
             for distance, name in zip(self.distances, self.move, strict=True)
         )
 
@@ -224,8 +236,8 @@ class MeetPolicy:
         trees: dict[str, Tree] = {}
         for name in self.move:
             lower, upper = self._meeting_places(name)
-            kept = ("if", ("<", partner_fails, here), upper, ("var", name))
-            trees[name] = ("if", ("<", here, partner_holds), lower, kept)
+            otherwise = ("if", ("<", partner_fails, here), upper, ("var", name))
+            trees[name] = ("if", ("<", here, partner_holds), lower, otherwise)
         return trees
 
     def _distance(self, name: str) -> int:

@@ -175,9 +175,9 @@ def count_line(first: NDArray[np.int64], last: int, distance: int) -> OpenRecord
     )
 
 
-def _overlap(one: tuple[Any, Any], other: tuple[Any, Any]) -> NDArray[np.int64]:
+def _overlap(first: tuple[Any, Any], second: tuple[Any, Any]) -> NDArray[np.int64]:
     """Count the whole numbers that two half-open intervals share."""
-    shared = np.minimum(one[1], other[1]) - np.maximum(one[0], other[0])
+    shared = np.minimum(first[1], second[1]) - np.maximum(first[0], second[0])
     return np.asarray(np.maximum(shared, 0))
 
 

@@ -70,6 +70,7 @@ def largest(tree, indices):
 
 @given(text=HYPOTHESES)
 @settings(max_examples=80, deadline=None)
+@pytest.mark.slow
 def test_whole_numbers_decide_as_rationals_do(text):
     if not {"x", "y"} & set(text):
         return

@@ -26,7 +26,7 @@ TEN = LatticeColumn(0, 10, 1)
     distance=st.integers(1, 16),
     rising=st.booleans(),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_open_records_of_a_line_are_counted_as_they_are_released(last, first, distance, rising):
     column = LatticeColumn(0, last, 1)
     text = f"x >= {first}" if rising else f"x < {first}"
@@ -59,6 +59,23 @@ def test_what_rounding_moves_is_part_of_the_error(rounding, reach, moves, error)
     assert policy.moves == (moves,)
     assert policy.errors == (Fraction(error),)
     assert policy.errors[0] <= Fraction(reach)
+
+
+@pytest.mark.parametrize(("rounding", "extra"), [("nearest", "0.5"), ("down", "1")])
+def test_rounded_values_have_a_partner_within_what_is_known(rounding, extra):
+    column = {"x": TEN}
+    policy = MeetPolicy("x >= 5", column, ["x"], 4, known_within=3, rounding=rounding)
+    assert policy.distances == (2,)
+    assert policy.apart == (2 + Fraction(extra),)
+    by_index = {}
+    for index in range(11):
+        by_index.setdefault(int(policy.release({"x": index})["x"]), []).append(index)
+    for number in (Fraction(k, 10) for k in range(101)):
+        index = int(number + Fraction(1, 2)) if rounding == "nearest" else int(number)
+        alike = by_index[int(policy.release({"x": index})["x"])]
+        if {x >= 5 for x in alike} == {True, False}:
+            near = [x for x in alike if abs(x - number) <= 3]
+            assert {x >= 5 for x in near} | {number >= 5} == {True, False}
 
 
 @given(
