@@ -62,6 +62,7 @@ _HOMES = {
         "coverable",
         "most_pairs",
     ),
+    "hartley.policies.hypotheses.table_policy": ("TablePolicy",),
     "hartley.policies.categories.merging": ("CategoryMerging",),
     "hartley.policies.quantizers.optimal": ("CutQuantizer", "optimal_quantizer"),
     "hartley.policies.quantizers.quantizer": ("UniformQuantizer",),
@@ -304,6 +305,7 @@ if TYPE_CHECKING:
         coverable as coverable,
         most_pairs as most_pairs,
     )
+    from hartley.policies.hypotheses.table_policy import TablePolicy as TablePolicy
     from hartley.policies.perturbation.best_matrix import (
         LeastLeaking as LeastLeaking,
         least_leaking as least_leaking,

@@ -113,6 +113,28 @@ def test_an_engine_releases_the_exact_values(engine, name):
         assert all(len(values) == 1 for values in lines.values())
 
 
+def test_tables_are_executed_alike(engine):
+    fields = {
+        "name": "x",
+        "kind": "meet",
+        "hypothesis": "y <= x <= y + 4 or x == 15",
+        "low": "0",
+        "high": "20",
+        "step": "0.5",
+        "reach": "1.5",
+        "others": {"y": ["-2", "3", "1"]},
+    }
+    from hartley.policies.kinds import read_column
+
+    column = read_column(fields, 1)
+    rows = [(i, j) for j in range(6) for i in range(41)]
+    table = pa.table({"x": [i / 2 for i, _ in rows], "y": [j - 2 for _, j in rows]})
+    mapped = apply_map(open_table(engine.load("tables", table)), PolicyDocument((column,)).to_map())
+    assert mapped.counts.rows == len(rows)
+    expected = [column.policy.tables[j].released[i] / 2 for i, j in rows]
+    assert mapped.expression.to_pyarrow()["x"].to_pylist() == expected
+
+
 ROUNDED = {
     "nearest": [(30.04, 30.0), (76.76, 72.6), (76.84, 72.6), (199.96, 200.0)],
     "down": [(30.09, 30.0), (76.8, 72.6), (76.89, 72.6), (76.79, 80.9)],

@@ -28,6 +28,7 @@ from hartley.policies.document import PolicyDocument
 from hartley.policies.hypotheses.blurring import LinePolicy
 from hartley.policies.hypotheses.meet_column import MeetColumn
 from hartley.policies.hypotheses.meeting import MeetPolicy
+from hartley.policies.hypotheses.table_policy import TablePolicy
 from hartley.policies.perturbation.pram import Pram
 from hartley.policies.quantizers.allocation import Allocation
 from hartley.policies.quantizers.quantizer import Quantizer
@@ -43,9 +44,8 @@ if TYPE_CHECKING:
     from hartley.ranges.relations.relation import Relation
 
     Query = Expression | str | Callable[..., Any]
-    Policy = (
-        PolicyDocument | Quantizer | Allocation | CategoryMerging | LinePolicy | MeetPolicy | Pram
-    )
+    Hiding = LinePolicy | MeetPolicy | TablePolicy
+    Policy = PolicyDocument | Quantizer | Allocation | CategoryMerging | Hiding | Pram
 
 __all__ = ["certify", "verify_exhaustively"]
 
@@ -131,7 +131,8 @@ def _promise_hypothesis(policy: LinePolicy, given: _Given) -> Promise:
 
 
 @_promise.register(MeetPolicy)
-def _promise_meeting(policy: MeetPolicy, given: _Given) -> Promise:
+@_promise.register(TablePolicy)
+def _promise_meeting(policy: MeetPolicy | TablePolicy, given: _Given) -> Promise:
     _ = given
     return promise_open(MeetColumn(policy).leaves_open())
 

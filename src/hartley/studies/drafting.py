@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from hartley.errors import OptionError
 from hartley.exact import floor_power
 from hartley.policies.categories.merging import CategoryMerging
-from hartley.policies.hypotheses.meeting import MeetPolicy
+from hartley.policies.hypotheses.meet_column import hiding_policy
 from hartley.policies.kinds import (
     CutColumn,
     KeptColumn,
@@ -213,7 +213,7 @@ def _meeting(wanted: Specification) -> MeetColumn:
     """Return the columns that are moved where every column has a step."""
     assert wanted.hypothesis is not None  # the objective needs it
     return MeetColumn(
-        MeetPolicy(
+        hiding_policy(
             wanted.hypothesis,
             wanted.lattice,
             wanted.moved,

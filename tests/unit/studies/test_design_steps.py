@@ -72,6 +72,25 @@ def test_any_monotone_hypothesis_on_one_column_is_designed(hypothesis, tmp_path)
     write_html(found, tmp_path / "page.html")
 
 
+def test_an_interval_is_hidden_by_tables(tmp_path):
+    columns = {"kg": {"range": [40, 90], "step": 1}, "cm": {"range": [150, 190], "step": 10}}
+    text = "18.5 <= kg/(cm/100)**2 < 25"
+    found = design(SUM | {"hypothesis": text, "move": "kg", "error": 2, "columns": columns})
+    path = found.document.save(tmp_path / "policy.toml")
+    rows = [(kg, cm) for cm in range(150, 191, 10) for kg in range(40, 91)]
+    table = {"kg": [kg for kg, _ in rows], "cm": [cm for _, cm in rows]}
+    release(table, path, tmp_path / "out.csv", certificate=tmp_path / "certificate.json")
+    assert verify(path, tmp_path / "certificate.json").sound
+    lines = (tmp_path / "out.csv").read_text().split()[1:]
+    sides = {}
+    for (kg, cm), line in zip(rows, lines, strict=True):
+        sides.setdefault(line, set()).add(185 * cm**2 <= 100_000 * kg < 250 * cm**2)
+        assert abs(int(line.split(",")[0]) - kg) <= 2
+    opened = sum(len(sides[line]) == 2 for line in lines)
+    assert opened == found.certificate.parameters["open"] > 0
+    assert "No release that moves kg by at most 2 leaves more records open." in found.sentences
+
+
 def test_rounding_is_passed_on_and_promises_no_optimum():
     found = design(OBESE | {"round": "nearest"})
     assert found.document.columns[0].policy.moves == (4,)
@@ -157,7 +176,8 @@ BARE = {"weight": {"range": [30, 200], "step": 1}, "height": {"range": [120, 220
         ({"hypothesis": "weight >= 100"}, "'height' is declared"),
         ({"error": "0.5"}, "below one step"),
         ({"known_within": "0.5"}, "less than a step"),
-        ({"hypothesis": "weight == height", "move": ["weight"]}, "not monotone"),
+        ({"hypothesis": "weight == height", "move": ["weight", "height"]}, "not monotone"),
+        ({"hypothesis": "weight == height", "move": "weight", "known_within": 3}, "not monotone"),
         ({"norm": "l5"}, "norm 'l5' is unknown"),
         ({"round": "up"}, "round 'up' is unknown"),
         ({"norm": "l2"}, "not one comparison of a sum"),

@@ -13,7 +13,9 @@ from hartley.policies.column import ColumnPolicy, Output, read_list, read_number
 from hartley.policies.hypotheses.integer_form import substitute
 from hartley.policies.hypotheses.lattice import LatticeColumn, read_lattices
 from hartley.policies.hypotheses.meeting import MeetPolicy
+from hartley.policies.hypotheses.monotone import NotMonotone
 from hartley.policies.hypotheses.open_records import OpenHypothesis, count_open
+from hartley.policies.hypotheses.table_policy import TablePolicy
 from hartley.wording import counted, exact_text, exactly, listed
 
 if TYPE_CHECKING:
@@ -29,7 +31,8 @@ NORMS, ROUNDINGS = ("sup", "l1", "l2"), ("nearest", "down")
 class MeetColumn(ColumnPolicy):
     """One or several columns on a step, released so that a hypothesis about the record stays open.
 
-    Records from either side of the hypothesis are released at common places (``MeetPolicy``).
+    Records from either side of the hypothesis are released at common places: by a formula where
+    it is monotone (``MeetPolicy``), by tables else (``TablePolicy``).
     Which side a record lies on is decided in whole numbers, and what is released is one function
     of an index, so that two records that are released alike are alike in every digit.
 
@@ -41,7 +44,7 @@ class MeetColumn(ColumnPolicy):
         (('x',), Fraction(1, 1), 4)
     """
 
-    policy: MeetPolicy
+    policy: MeetPolicy | TablePolicy
 
     kind = "meet"
     kinds = ("meet",)
@@ -75,7 +78,7 @@ class MeetColumn(ColumnPolicy):
                 "The field 'hypothesis' is not text", hint='write for example "weight >= 100"'
             )
         return cls(
-            MeetPolicy(
+            hiding_policy(
                 hypothesis,
                 moved | read_lattices(fields.get("others", {}), moved),
                 move,
@@ -176,20 +179,24 @@ class MeetColumn(ColumnPolicy):
             columns=policy.columns,
             move=policy.move,
             errors=policy.errors,
-            counts=count_open(policy),
-            how=f"Records of either side that lie {self._apart()} apart are released as one.",
+            counts=count_open(policy) if isinstance(policy, MeetPolicy) else policy.count_open(),
+            how=self._how(),
             apart=policy.apart,
             known_within=policy.known_within,
             rounding=policy.rounding,
         )
 
-    def _apart(self) -> str:
-        parts = [
+    def _how(self) -> str:
+        """Say which records are released as one."""
+        policy = self.policy
+        if isinstance(policy, TablePolicy):
+            return "Where it changes, records of either side are released as one, by a table."
+        apart = [
             f"{counted(distance, 'step')} of {name}"
-            for name, distance in zip(self.columns, self.policy.distances, strict=True)
+            for name, distance in zip(policy.move, policy.distances, strict=True)
             if distance
         ]
-        return listed(parts)
+        return f"Records of either side that lie {listed(apart)} apart are released as one."
 
     def sentence(self) -> str:
         """Say what is released near the line."""
@@ -198,10 +205,43 @@ class MeetColumn(ColumnPolicy):
             for name, error in zip(self.columns, self.policy.errors, strict=True)
         ]
         return (
-            f"Near the line of {self.policy.hypothesis}, records from either side are released as "
-            f"one, moving {listed(errors)}; every other record is released as it is"
+            f"Near where {self.policy.hypothesis} changes, records from either side are released "
+            f"as one, moving {listed(errors)}; every other record is released as it is"
             + (", rounded to the step." if self.policy.rounding else ".")
         )
+
+
+def hiding_policy(  # noqa: PLR0913 - each is one choice of the user's
+    hypothesis: str,
+    columns: Mapping[str, LatticeColumn],
+    move: Sequence[str],
+    reach: object,
+    *,
+    known_within: object = None,
+    norm: Norm = "sup",
+    rounding: Rounding | None = None,
+) -> MeetPolicy | TablePolicy:
+    """Return the policy that leaves a hypothesis open: a formula, or tables on one column.
+
+    Example:
+        >>> hiding_policy("x == 5", {"x": LatticeColumn(0, 10, 1)}, ["x"], 1).count_open().open
+        3
+    """
+    try:
+        return MeetPolicy(
+            hypothesis,
+            columns,
+            move,
+            reach,
+            known_within=known_within,
+            norm=norm,
+            rounding=rounding,
+        )
+    except NotMonotone:
+        if len(move) > 1 or known_within is not None or norm != "sup" or rounding is not None:
+            raise
+        alone = reach[0] if isinstance(reach, list) and len(reach) == 1 else reach
+        return TablePolicy(hypothesis, columns, move, alone)
 
 
 def _read_move(name: str, move: object) -> list[str]:

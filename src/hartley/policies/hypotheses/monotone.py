@@ -24,6 +24,10 @@ MOST_RECORDS = 2**22
 """So many records of a lattice are looked at one by one."""
 
 
+class NotMonotone(OptionError):  # noqa: N818 - reads as what it says
+    """A hypothesis that becomes true in one place and false in another as a column grows."""
+
+
 def directions(
     hypothesis: Hypothesis, columns: Mapping[str, LatticeColumn], moved: Sequence[str]
 ) -> dict[str, int]:
@@ -76,11 +80,10 @@ def _looked_up(
     for name in names:
         change = np.diff(holds, axis=read.index(name))
         if (change > 0).any() and (change < 0).any():
-            raise OptionError(
+            raise NotMonotone(
                 f"The hypothesis '{one_line(hypothesis.text)}' is not monotone in '{name}': as it "
                 "grows, it becomes true in one place and false in another",
-                hint="move a column in which it is monotone; best_line hides any hypothesis on "
-                "one column",
+                hint="move a column in which it is monotone, or one column alone",
             )
         signs[name] = -1 if (change < 0).any() else 1
     return signs
