@@ -129,7 +129,7 @@ def test_tables_are_executed_alike(engine):
     column = read_column(fields, 1)
     rows = [(i, j) for j in range(6) for i in range(41)]
     table = pa.table({"x": [i / 2 for i, _ in rows], "y": [j - 2 for _, j in rows]})
-    mapped = apply_map(open_table(engine.load("tables", table)), PolicyDocument((column,)).to_map())
+    mapped = apply_map(open_table(engine.load("fibres", table)), PolicyDocument((column,)).to_map())
     assert mapped.counts.rows == len(rows)
     expected = [column.policy.tables[j].released[i] / 2 for i, j in rows]
     assert mapped.expression.to_pyarrow()["x"].to_pylist() == expected
