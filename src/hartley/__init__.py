@@ -63,7 +63,19 @@ _HOMES = {
     "hartley.ranges.boxes.volume": ("Volume", "volume"),
     "hartley.ranges.boxes.zonotope": ("Zonotope",),
     "hartley.policies.quantizers.allocation": ("Allocation", "allocate_bits"),
+    "hartley.policies.hypotheses.best_line": ("LineTable", "best_line", "best_lines", "rank_line"),
     "hartley.policies.hypotheses.blurring": ("BlurringPolicy", "StretchPolicy", "Threshold"),
+    "hartley.policies.hypotheses.comparison": ("ComparedPolicy", "compare_policies"),
+    "hartley.policies.hypotheses.hypothesis": ("Hypothesis",),
+    "hartley.policies.hypotheses.lattice": ("LatticeColumn",),
+    "hartley.policies.hypotheses.meeting": ("MeetPolicy",),
+    "hartley.policies.hypotheses.open_records": (
+        "OpenRecords",
+        "count_open",
+        "coverable",
+        "most_pairs",
+    ),
+    "hartley.policies.hypotheses.table_policy": ("TablePolicy",),
     "hartley.policies.categories.merging": ("CategoryMerging",),
     "hartley.policies.quantizers.optimal": ("CutQuantizer", "optimal_quantizer"),
     "hartley.policies.quantizers.quantizer": ("UniformQuantizer",),
@@ -305,11 +317,31 @@ if TYPE_CHECKING:
         mutual_information_bound as mutual_information_bound,
     )
     from hartley.policies.gaussian.rule import GaussianRule as GaussianRule
+    from hartley.policies.hypotheses.best_line import (
+        LineTable as LineTable,
+        best_line as best_line,
+        best_lines as best_lines,
+        rank_line as rank_line,
+    )
     from hartley.policies.hypotheses.blurring import (
         BlurringPolicy as BlurringPolicy,
         StretchPolicy as StretchPolicy,
         Threshold as Threshold,
     )
+    from hartley.policies.hypotheses.comparison import (
+        ComparedPolicy as ComparedPolicy,
+        compare_policies as compare_policies,
+    )
+    from hartley.policies.hypotheses.hypothesis import Hypothesis as Hypothesis
+    from hartley.policies.hypotheses.lattice import LatticeColumn as LatticeColumn
+    from hartley.policies.hypotheses.meeting import MeetPolicy as MeetPolicy
+    from hartley.policies.hypotheses.open_records import (
+        OpenRecords as OpenRecords,
+        count_open as count_open,
+        coverable as coverable,
+        most_pairs as most_pairs,
+    )
+    from hartley.policies.hypotheses.table_policy import TablePolicy as TablePolicy
     from hartley.policies.perturbation.best_matrix import (
         LeastLeaking as LeastLeaking,
         least_leaking as least_leaking,

@@ -126,6 +126,20 @@ range = [100, 250]
 [columns.age]
 range = [18, 95]
 """,
+    """objective = "hypothesis"
+hypothesis = "height >= 2*age + 100 or height >= 200"
+error = 5
+move = "height"
+known_within = 7.5
+
+[columns.height]
+range = [100, 250]
+step = 0.5
+
+[columns.age]
+range = [0, 50]
+step = 1
+""",
 )
 POLICIES = (
     """format = 1
@@ -186,6 +200,39 @@ high = "100"
     """format = 1
 
 [[columns]]
+name = "height"
+kind = "meet"
+hypothesis = "height >= 2*age + 100.5 and height > 110"
+low = "100"
+high = "250"
+step = "0.5"
+reach = "5"
+known_within = "7.5"
+round = "nearest"
+others = {age = ["0", "100", "1"]}
+
+[[columns]]
+name = "age"
+kind = "keep"
+low = "0"
+high = "100"
+""",
+    """format = 1
+
+[[columns]]
+name = "height"
+kind = "meet"
+hypothesis = "height + 2*age >= 200"
+move = ["height", "age"]
+low = ["100", "0"]
+high = ["250", "100"]
+step = "1"
+reach = "3"
+norm = "l2"
+""",
+    """format = 1
+
+[[columns]]
 name = "score"
 kind = "quantizer"
 low = "0"
@@ -219,6 +266,7 @@ QUERIES = (
     "sqrt(abs(age - 3.5)) + log(height) + exp(-age)",
     "mean(height)",
     "height >= 30*(age/100)**2",
+    "not 5 <= height/(age + 1) < 8 or age != 3",
 )
 QUESTIONS = (
     "SELECT AVG(age), COUNT(*) FROM people WHERE height >= 150 AND sex = 'F'",

@@ -27,6 +27,7 @@ from hartley.guarantees.certificate import Certificate
 from hartley.guarantees.certify import certify
 from hartley.policies.document import PolicyDocument
 from hartley.policies.hypotheses.blurring import Threshold
+from hartley.policies.hypotheses.hypothesis import Hypothesis
 from hartley.policies.quantizers.query import parse_query
 from hartley.policies.records.hierarchy import read_hierarchy
 from hartley.ranges.schema.schema import Schema
@@ -265,9 +266,10 @@ def _query(document, _stage, luck):
     (
         lambda: str(parse_query(text)),
         lambda: str(Threshold.parse(text).line),
+        lambda: Hypothesis.parse(text).names,
         lambda: Specification.read(query),
         lambda: Specification.read(line),
-    )[luck.randrange(4)]()
+    )[luck.randrange(5)]()
 
 
 def _question(document, stage, luck):

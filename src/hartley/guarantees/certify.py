@@ -19,6 +19,7 @@ from hartley.guarantees.categories import promise_leakage
 from hartley.guarantees.documents import promise_document
 from hartley.guarantees.exhaustive import queries_of, verify_exhaustively
 from hartley.guarantees.hypotheses import plain_box, promise_line
+from hartley.guarantees.open_records import promise_open
 from hartley.guarantees.records import promise_records
 from hartley.guarantees.vectors import promise_vector
 from hartley.guarantees.verify import Certificate  # able to compute itself again
@@ -26,6 +27,9 @@ from hartley.policies.categories.merging import CategoryMerging
 from hartley.policies.column import Output
 from hartley.policies.document import PolicyDocument
 from hartley.policies.hypotheses.blurring import LinePolicy
+from hartley.policies.hypotheses.meet_column import MeetColumn
+from hartley.policies.hypotheses.meeting import MeetPolicy
+from hartley.policies.hypotheses.table_policy import TablePolicy
 from hartley.policies.perturbation.pram import Pram
 from hartley.policies.quantizers.allocation import Allocation
 from hartley.policies.quantizers.quantizer import Quantizer
@@ -42,14 +46,9 @@ if TYPE_CHECKING:
     from hartley.ranges.relations.relation import Relation
 
     Query = Expression | str | Callable[..., Any]
+    Hiding = LinePolicy | MeetPolicy | TablePolicy
     Policy = (
-        PolicyDocument
-        | Quantizer
-        | VectorQuantizer
-        | Allocation
-        | CategoryMerging
-        | LinePolicy
-        | Pram
+        PolicyDocument | Quantizer | VectorQuantizer | Allocation | CategoryMerging | Hiding | Pram
     )
 
 __all__ = ["certify", "verify_exhaustively"]
@@ -133,6 +132,13 @@ def _promise_pram(policy: Pram, given: _Given) -> Promise:
 def _promise_hypothesis(policy: LinePolicy, given: _Given) -> Promise:
     _ = given
     return promise_line(policy)
+
+
+@_promise.register(MeetPolicy)
+@_promise.register(TablePolicy)
+def _promise_meeting(policy: MeetPolicy | TablePolicy, given: _Given) -> Promise:
+    _ = given
+    return promise_open(MeetColumn(policy).leaves_open())
 
 
 @_promise.register(Quantizer)

@@ -64,8 +64,9 @@ def conditions_of(document: PolicyDocument) -> Conditions:
     if document.prams:
         return Conditions()
     lines = tuple(document.lines.values())
-    if lines:
+    if lines or document.stepped:
         read = frozenset(name for line in lines for name in line.box.names)
+        # Values that have no index are refused by the rule itself, missing ones among them.
         return Conditions(read & everything, lines=lines)
     if _moved(document):
         return Conditions(everything)
@@ -91,7 +92,7 @@ def promise_document(document: PolicyDocument, budget: object = None) -> Promise
         return _promise_aggregates(document, asked)
     if document.prams:
         return promise_perturbation(document, asked)
-    if document.lines:
+    if document.lines or document.stepped:
         return promise_lines(document)
     expressions = _expressions(document)
     if _moved(document):

@@ -187,10 +187,10 @@ def _most_joint(
 
 
 def _try_document(document: PolicyDocument, values: Mapping[str, Sequence[object]]) -> int:
-    if document.lines:
+    if document.lines or document.stepped:
         raise OptionError(
             "A policy against a hypothesis promises no number of outputs",
-            hint="its certificate measures volumes; try a policy that quantizes or merges",
+            hint="its certificate measures records; try a policy that quantizes or merges",
         )
     if document.prams:
         raise OptionError(

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from hartley.chart import Groups, Ruler
     from hartley.engines.maps.rules import Rule
     from hartley.policies.hypotheses.blurring import LinePolicy
+    from hartley.policies.hypotheses.lattice import LatticeColumn
+    from hartley.policies.hypotheses.open_records import OpenHypothesis
     from hartley.policies.quantizers.quantizer import Quantizer
     from hartley.policies.quantizers.query import Query
 
@@ -114,6 +116,11 @@ class ColumnPolicy:
         """The furthest that a value of the range is moved; None where there is no distance."""
         return None
 
+    def error_of(self, name: str) -> Fraction | None:
+        """Return the furthest that a value of one of its columns is moved."""
+        _ = name  # all alike, unless a kind says otherwise
+        return self.error
+
     @property
     def cells(self) -> Quantizer | None:
         """The cells that numbers are released in; None where they are not."""
@@ -148,6 +155,15 @@ class ColumnPolicy:
             ranges: the declared ranges of the policy.
         """
         _ = ranges
+        return None
+
+    @property
+    def lattice(self) -> Mapping[str, LatticeColumn] | None:
+        """The columns that it reads on a declared step, by name; None where it reads none so."""
+        return None
+
+    def leaves_open(self) -> OpenHypothesis | None:
+        """Return which hypothesis it leaves open on data with a step; None where it counts none."""
         return None
 
     # --- words and pictures -----------------------------------------------------------------
