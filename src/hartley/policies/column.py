@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hartley.errors import OptionError
 from hartley.exact import parse_number
+from hartley.ranges.boxes.box import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,9 +18,15 @@ if TYPE_CHECKING:
     from hartley.engines.maps.rules import Rule
     from hartley.policies.hypotheses.blurring import LinePolicy
     from hartley.policies.quantizers.quantizer import Quantizer
+    from hartley.policies.perturbation.matrix import ExactMatrix
     from hartley.policies.quantizers.query import Query
+    from hartley.ranges.boxes.expression import Expression
+    from hartley.ranges.boxes.listed_values import ListedValues
+    from hartley.ranges.boxes.stepped_range import SteppedRange
 
     Range = tuple[Fraction, Fraction]
+    Declared = Interval | SteppedRange | ListedValues
+    """The values that a column can have: every number of a range, those on a step, or a list."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,29 @@ class Output:
     """The columns of the table that it is computed from."""
     computed: bool = False
     """Whether it is a query, which may have no value where those columns have one."""
+
+
+@dataclass(frozen=True)
+class HiddenSide:
+    """A hypothesis that a kind hides: which it is, and for which records it promises to."""
+
+    text: str
+    """The hypothesis as it is written."""
+    margin: Expression
+    """At least zero exactly where the hypothesis is true, over columns of the table."""
+    reach: Fraction | None = None
+    """Records whose margin is this near to zero are to be left open, where both sides occur for
+    the other columns; None where the margin is no distance: then all that are moved are."""
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What is released at random: which values can be there, which come out, and how often."""
+
+    values: tuple[Any, ...]
+    released: tuple[Any, ...]
+    chances: ExactMatrix
+    """A row a value and a column a released value."""
 
 
 class ColumnPolicy:
@@ -148,6 +178,35 @@ class ColumnPolicy:
             ranges: the declared ranges of the policy.
         """
         _ = ranges
+        return None
+
+    # --- an attack --------------------------------------------------------------------------
+    # What somebody who reads the policy file can compute backwards from a release.
+
+    def declared_values(self) -> Mapping[str, Declared]:
+        """Return the values that columns of the table can have, as far as the file says, by column.
+
+        The default is the declared range of the table's own column.
+        """
+        if self.range is None or self.query is not None:
+            return {}
+        return {self.name: Interval(*self.range)}
+
+    def hidden_side(self) -> HiddenSide | None:
+        """Return the hypothesis that it hides; None where it hides none."""
+        return None
+
+    def rises_between(self) -> tuple[Expression, ...] | None:
+        """Return where what is released may jump down as the column rises, the others fixed.
+
+        Between two neighbours of these places, from one on and up to below the next, the released
+        value never falls, also not after rounding to doubles. None where that is not known: then
+        only values on a step can be worked out, by trying them all.
+        """
+        return None
+
+    def draws(self) -> Draws | None:
+        """Return what is drawn at random; None where the release is a function of the record."""
         return None
 
     # --- words and pictures -----------------------------------------------------------------

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from hartley.engines.maps.rules import Formula
 from hartley.errors import InputError, OptionError
-from hartley.policies.column import ColumnPolicy, Output, read_number
+from hartley.policies.column import ColumnPolicy, HiddenSide, Output, read_number
 from hartley.policies.hypotheses.blurring import BlurringPolicy, StretchPolicy, Threshold
 from hartley.ranges.boxes.box import Box, Interval
-from hartley.ranges.boxes.expression import parse_expression
+from hartley.ranges.boxes.expression import parse_expression, variables
 from hartley.wording import exactly
 
 if TYPE_CHECKING:
@@ -131,6 +131,15 @@ class LineColumn(ColumnPolicy):
         box = Box({name: Interval(*ranges[name]) for name in (self.name, *expression.names)})
         policy = StretchPolicy if self.kind == "stretch" else BlurringPolicy
         return policy(Threshold(self.name, expression), self.reach, box)
+
+    def hidden_side(self) -> HiddenSide:
+        """Return on which side of the line a value lies, hidden as far as the reach."""
+        (own,) = variables(self.name)
+        return HiddenSide(f"{self.name} >= {self.line}", own - self.expression, self.reach)
+
+    def rises_between(self) -> tuple[Expression, ...]:
+        """Return the line: each side of it is released in order, and either begins at the band."""
+        return (self.expression,)
 
     def sentence(self) -> str:
         """Say what is released near the line."""

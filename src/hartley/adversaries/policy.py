@@ -1,0 +1,452 @@
+"""Read a published policy backwards: what the policy file alone gives away about released records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.adversaries.policy_finding import (
+    ColumnInversion,
+    OutputCount,
+    PolicyFinding,
+    column_inversions,
+    hidden_hypotheses,
+)
+from hartley.adversaries.policy_inputs import (
+    MOST_INPUTS,
+    ObservedRecords,
+    PolicyPart,
+    count_inputs,
+    exact_number,
+    size_of,
+    try_draws,
+    try_inputs,
+)
+from hartley.adversaries.policy_search import (
+    MOST_SEARCHED,
+    can_be_searched,
+    pieces_of,
+    search_inputs,
+)
+from hartley.engines.maps.preimages import count_different, distinct_records, side_by_side
+from hartley.engines.maps.rules import Lookup
+from hartley.engines.tables.sources import open_table
+from hartley.errors import ColumnError, OptionError
+from hartley.exact import parse_number, parse_step
+from hartley.policies.document import PolicyDocument
+from hartley.ranges.boxes.box import Interval
+from hartley.ranges.boxes.listed_values import ListedValues
+from hartley.ranges.boxes.stepped_range import SteppedRange
+from hartley.wording import exactly, listed
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from hartley.adversaries.policy_inputs import PossibleInputs
+    from hartley.engines.tables.table import Table
+    from hartley.policies.column import ColumnPolicy, Declared
+
+    Ends = tuple[tuple[Fraction, ...], tuple[Fraction, ...]]
+
+TRUTH = "known "
+"""How columns of the true table are called beside those of the released one."""
+
+
+@dataclass(frozen=True)
+class PolicyInversion:
+    r"""Works out from a published policy which inputs a released record can have come from.
+
+    .. math:: [X \mid y] = \{x : \pi(x) = y\}
+
+    The pre-image of every released record under the policy :math:`\pi`, restricted to what is known
+    beside it. Values on a step and categories are all tried, by the rules and on the engine that
+    release, so that rounding in doubles counts as it is. Numbers without a step are searched for
+    among all doubles, where a policy releases them in order. Of what is drawn at random, every
+    value with a positive chance is possible. Exact: the true record is never ruled out, if its
+    values are among the possible ones, those outside a range taken as its nearest end. Costs one
+    execution of the policy over all possible values, for each combination of known ones.
+
+    Args:
+        steps: the step of columns whose values are rounded, by column; the values are low, low +
+            step, ... up to high of the declared range.
+        values: the values that columns can have, where more is known than the policy says.
+        known: columns whose true value is known of every record.
+        known_within: for columns whose true value is known to within a distance, the distance.
+        known_rounded: for columns known rounded to the nearest multiple of a step, the step.
+
+    Example:
+        >>> from hartley.policies.kinds import QuantizedColumn
+        >>> from hartley.policies.quantizers.quantizer import UniformQuantizer
+        >>> ages = PolicyDocument((QuantizedColumn("age", UniformQuantizer(0, 10, 3)),))
+        >>> released = {"age": [10 / 6, 5.0, 50 / 6]}
+        >>> found = PolicyInversion(steps={"age": 1}).attack(ages, released)
+        >>> found.columns[0].fewest, found.columns[0].values  # 0 1 2 3, 4 5 6, 7 8 9 10
+        (3, 11)
+    """
+
+    steps: Mapping[str, object] = field(default_factory=dict)
+    values: Mapping[str, Declared] = field(default_factory=dict)
+    known: Sequence[str] = ()
+    known_within: Mapping[str, object] = field(default_factory=dict)
+    known_rounded: Mapping[str, object] = field(default_factory=dict)
+
+    def attack(
+        self,
+        policy: PolicyDocument | str | os.PathLike[str],
+        released: object,
+        data: object = None,
+    ) -> PolicyFinding:
+        """Return what is left possible of every record of a released table.
+
+        Args:
+            policy: the policy, or the path of its file.
+            released: the released table, whatever ``open_table`` opens.
+            data: the true table, its rows in the order of the released one; needed where
+                something is known of the true values.
+        """
+        document = policy if isinstance(policy, PolicyDocument) else PolicyDocument.load(policy)
+        _refuse_aggregates(document)
+        table = open_table(released)
+        table.require([name for column in document.columns for name in column.columns])
+        self._check_names(document)
+        beside = self._beside(table, data)
+        parts = self._parts(document)
+        columns: dict[str, ColumnInversion] = {}
+        hypotheses, underived = [], []
+        for part in parts:
+            observed = self._observe(part, beside)
+            reason = _obstacle(part, observed)
+            if reason is not None:
+                underived.append((part.unknown, reason))
+                continue
+            possible = _work_out(part, observed)
+            sizes = {name: size_of(part.domains.get(name)) for name in part.unknown}
+            columns |= {found.name: found for found in column_inversions(possible, sizes)}
+            hypotheses += hidden_hypotheses(possible, self._beyond(part))
+        if underived and not columns and not hypotheses:
+            names, reason = underived[0]
+            raise OptionError(
+                f"Nothing can be worked out about {listed(names)}: {reason}",
+                hint="give the steps of the columns, or a schema that has them",
+            )
+        columns |= self._settled(document, beside, columns, underived)
+        return PolicyFinding(
+            table=table.name,
+            columns=tuple(columns.values()),
+            hypotheses=tuple(hypotheses),
+            outputs=_count_outputs(document, table),
+            underived=tuple(underived),
+            knowledge=self._knowledge(),
+        )
+
+    # --- what is known ----------------------------------------------------------------------
+
+    @property
+    def _windowed(self) -> tuple[str, ...]:
+        return (*self.known_within, *self.known_rounded)
+
+    def _check_names(self, document: PolicyDocument) -> None:
+        """Refuse knowledge about columns that the policy does not read."""
+        read = _reads(document)
+        for option, names in (
+            ("step", self.steps),
+            ("knowledge", (*self.known, *self._windowed)),
+        ):
+            strange = [name for name in names if name not in read]
+            if strange:
+                raise ColumnError(
+                    f"A {option} is given for column '{strange[0]}', which the policy does not read",
+                    hint=f"the policy reads {', '.join(sorted(read))}",
+                )
+        names = [*self.known, *self._windowed]
+        doubled = [name for name in names if names.count(name) > 1]
+        if doubled:
+            raise OptionError(
+                f"Two things are said to be known of column '{doubled[0]}'", hint="say one of them"
+            )
+
+    def _beside(self, table: Table, data: object) -> Table:
+        """Return the released table with what is known of the true one beside it."""
+        names = [*self.known, *self._windowed]
+        if not names:
+            return table
+        if data is None:
+            raise OptionError(
+                f"The true values of '{names[0]}' are to be known, but there is no true table",
+                hint="pass the table that was released as well, with its rows in the same order",
+            )
+        return side_by_side(table, open_table(data), {TRUTH + name: name for name in names})
+
+    def _beyond(self, part: PolicyPart) -> str:
+        """Say what is known about the columns that hypotheses of a part are about."""
+        moved = {name for policy in part.policies for name in policy.columns}
+        names = [name for name in (*self.known, *self._windowed) if name in moved]
+        return f"{listed(names)} better than that" if names else ""
+
+    def _knowledge(self) -> tuple[str, ...]:
+        said = [f"{name} is known exactly." for name in self.known]
+        said += [
+            f"{name} is known to within {exactly(_distance(name, distance))}."
+            for name, distance in self.known_within.items()
+        ]
+        said += [
+            f"{name} is known rounded to multiples of {exactly(parse_step(step, column=name))}."
+            for name, step in self.known_rounded.items()
+        ]
+        return tuple(said)
+
+    # --- parts of the policy ----------------------------------------------------------------
+
+    def _parts(self, document: PolicyDocument) -> list[PolicyPart]:
+        """Group the columns that read an unknown column in common.
+
+        A column that is released as it is, or known, ties nothing together: once it is known, what
+        others read beside it is worked out for each of them alone.
+        """
+        kept = {column.name for column in document.columns if column.is_kept}
+        fixed = kept | set(self.known)
+        groups: list[tuple[list[ColumnPolicy], set[str]]] = []
+        for column in document.columns:
+            if column.is_kept:
+                continue
+            members, unknown = [column], _read_by(column) - fixed
+            separate = []
+            for group in groups:
+                if group[1] & unknown:
+                    members, unknown = [*group[0], *members], unknown | group[1]
+                else:
+                    separate.append(group)
+            groups = [*separate, (members, unknown)]
+        domains = self._domains(document)
+        return [
+            PolicyPart(
+                tuple(members),
+                tuple(sorted(unknown)),
+                tuple(sorted(set().union(*map(_read_by, members)) & fixed)),
+                domains,
+                document.ranges,
+            )
+            for members, unknown in groups
+        ]
+
+    def _domains(self, document: PolicyDocument) -> dict[str, Declared]:
+        """Return the values that columns can have: as known, with a step, or as the policy says."""
+        domains: dict[str, Declared] = {
+            name: Interval(*ends) for name, ends in document.ranges.items()
+        }
+        for column in document.columns:
+            domains |= column.declared_values()
+        domains |= self.values
+        for name, step in self.steps.items():
+            width, domain = parse_step(step, column=name), domains.get(name)
+            if domain is None or isinstance(domain, ListedValues):
+                raise OptionError(
+                    f"Column '{name}' has a step but no declared range to take it in",
+                    hint="declare its range in the policy, or pass a schema",
+                )
+            domains[name] = SteppedRange(domain.low, domain.high, width)
+        return domains
+
+    # --- released records -------------------------------------------------------------------
+
+    def _observe(self, part: PolicyPart, beside: Table) -> ObservedRecords:
+        """Return the different records of a part, with what is known beside them."""
+        truths = [name for name in part.fixed if name in self.known and name not in part.released]
+        truths += [name for name in part.released if name in self.known]
+        kept = [name for name in part.fixed if name not in self.known]
+        windowed = [name for name in part.unknown if name in self._windowed]
+        names = [*part.released, *kept, *(TRUTH + name for name in (*truths, *windowed))]
+        found = distinct_records(beside, names, _texts(part))
+        draws = part.draws
+        optional = {} if draws is None else set(range(len(part.released)))
+        complete = np.ones(found.num_rows, bool)
+        for i in range(len(names)):
+            if i not in optional:
+                complete &= found.column(i).is_valid().to_numpy()
+        rows = found.column("rows").to_numpy()
+        left_out = int(rows[~complete].sum())
+        present = found.filter(complete).combine_chunks()
+        arrays = [_array(present.column(i)) for i in range(len(names))]
+        place = {name: i for i, name in enumerate(names)}
+        fixed = {name: arrays[place[name]] for name in kept}
+        fixed |= {name: arrays[place[TRUTH + name]] for name in truths}
+        windows = {name: self._window(name, arrays[place[TRUTH + name]], part) for name in windowed}
+        return ObservedRecords(
+            tuple(arrays[: len(part.released)]),
+            fixed,
+            present.column("rows").to_numpy().astype(np.int64),
+            windows,
+            left_out,
+        )
+
+    def _window(self, name: str, truth: Any, part: PolicyPart) -> Ends:  # noqa: ANN401 - Arrow carries no types
+        """Return between which numbers the true values of a column are known to lie."""
+        domain = part.domains.get(name)
+        if part.draws is not None or isinstance(domain, ListedValues):
+            raise OptionError(
+                f"Column '{name}' has categories, which are not known to within a distance",
+                hint="say that it is known, or leave it out",
+            )
+        code = truth.dictionary_encode()
+        try:
+            numbers = [exact_number(value, domain) for value in code.dictionary.to_pylist()]
+        except (OptionError, TypeError, ValueError):
+            raise ColumnError(
+                f"Column '{name}' of the true table does not hold numbers",
+                hint="only numbers are known to within a distance",
+            ) from None
+        ends = [self._ends(name, _clamped(number, domain)) for number in numbers]
+        places = code.indices.to_pylist()
+        return tuple(ends[place][0] for place in places), tuple(ends[place][1] for place in places)
+
+    def _ends(self, name: str, number: Fraction) -> tuple[Fraction, Fraction]:
+        if name in self.known_within:
+            distance = _distance(name, self.known_within[name])
+            return number - distance, number + distance
+        step = parse_step(self.known_rounded[name], column=name)
+        nearest = (number / step + Fraction(1, 2)).__floor__() * step
+        return nearest - step / 2, nearest + step / 2
+
+    def _settled(
+        self,
+        document: PolicyDocument,
+        beside: Table,
+        columns: Mapping[str, ColumnInversion],
+        underived: list[tuple[tuple[str, ...], str]],
+    ) -> dict[str, ColumnInversion]:
+        """Return the columns that are released as they are, and those that were known before."""
+        skipped = {name for names, _ in underived for name in names} | set(columns)
+        kept = [column.name for column in document.columns if column.is_kept]
+        names = [name for name in (*kept, *self.known) if name not in skipped]
+        settled = {}
+        for name in dict.fromkeys(names):
+            column = TRUTH + name if name in self.known else name
+            found = distinct_records(beside, [column])
+            rows, valid = found.column("rows").to_numpy(), found.column(0).is_valid().to_numpy()
+            present, missing = int(rows[valid].sum()), int(rows[~valid].sum())
+            settled[name] = ColumnInversion(
+                name=name,
+                rows=present,
+                left_out=missing,
+                impossible=0,
+                single=present,
+                fewest=1 if present else 0,
+                typical=1 if present else 0,
+                values=None,
+                narrowest=None,
+                typical_width=None,
+                released_as_is=name not in self.known,
+                known=name in self.known,
+            )
+        return settled
+
+
+def _work_out(part: PolicyPart, observed: ObservedRecords) -> PossibleInputs:
+    if part.draws is not None:
+        return try_draws(part, observed)
+    if can_be_searched(part):
+        return search_inputs(part, observed)
+    return try_inputs(part, observed)
+
+
+def _obstacle(part: PolicyPart, observed: ObservedRecords) -> str | None:
+    """Say in half a sentence why a part cannot be worked out; None where it can."""
+    names = listed(f"'{name}'" for name in part.unknown)
+    if any(policy.draws() is not None for policy in part.policies):
+        if len(part.policies) == 1:
+            return None
+        return "what is drawn at random there is read by another released column too"
+    if can_be_searched(part):
+        if observed.size * pieces_of(part) <= MOST_SEARCHED:
+            return None
+        return f"there are {observed.size:,} different records; give the step of {names}"
+    unbounded = [name for name in part.unknown if size_of(part.domains.get(name)) is None]
+    if unbounded:
+        column = f"'{unbounded[0]}'"
+        if unbounded[0] not in part.domains:
+            return f"the possible values of {column} are not declared"
+        return f"{column} has no step, and its values cannot be tried one by one"
+    fibres, _ = observed.fibres()
+    inputs = count_inputs(part, len(fibres))
+    if inputs > MOST_INPUTS:
+        return (
+            f"{inputs:,} inputs are possible, and no more than {MOST_INPUTS:,} are tried; give "
+            "coarser steps, or say that a column is known"
+        )
+    return None
+
+
+# --- a policy -----------------------------------------------------------------------------------
+
+
+def _refuse_aggregates(document: PolicyDocument) -> None:
+    if document.aggregates:
+        raise OptionError(
+            f"The policy releases {document.aggregates[0]} of a whole table, from which no record "
+            "can be worked out by itself",
+            hint="hartley verify says how much the answer tells about one person",
+        )
+
+
+def _read_by(column: ColumnPolicy) -> set[str]:
+    return set(column.columns) if column.draws() is not None else set(column.outputs().reads)
+
+
+def _reads(document: PolicyDocument) -> set[str]:
+    """Return the columns of the table that a policy reads."""
+    return set().union(*map(_read_by, document.columns))
+
+
+def _texts(part: PolicyPart) -> frozenset[str]:
+    """Return the released columns that hold text, whatever a CSV file has there."""
+    names = {
+        rule.column
+        for rule in part.rules
+        if isinstance(rule, Lookup) and all(isinstance(label, str) for label in rule.labels)
+    }
+    draws = part.draws
+    if draws is not None:
+        several = len(part.released) > 1
+        for place, name in enumerate(part.released):
+            values = [value[place] if several else value for value in draws.released]
+            if all(isinstance(value, str) or value is None for value in values):
+                names.add(name)
+    return frozenset(names)
+
+
+def _array(column: Any) -> Any:  # noqa: ANN401 - Arrow carries no types
+    """Return a column of an Arrow table as one array."""
+    import pyarrow as pa
+
+    return pa.concat_arrays(column.chunks) if column.num_chunks != 1 else column.chunk(0)
+
+
+def _count_outputs(document: PolicyDocument, table: Table) -> tuple[OutputCount, ...]:
+    """Return how many values of each column the policy promises at most, and how many occur."""
+    promised = {
+        column.name: column.outputs().count for column in document.columns if not column.is_random
+    }
+    bounded = {name: count for name, count in promised.items() if count is not None}
+    seen = count_different(table, tuple(bounded)) if bounded else {}
+    return tuple(OutputCount(name, count, seen[name]) for name, count in bounded.items())
+
+
+def _distance(name: str, distance: object) -> Fraction:
+    number = parse_number(distance, name=f"the distance of column '{name}'")
+    if number < 0:
+        raise OptionError(
+            f"The distance to within which '{name}' is known is negative",
+            hint="give 0 or a positive number",
+        )
+    return number
+
+
+def _clamped(number: Fraction, domain: Declared | None) -> Fraction:
+    """Take a value outside a range as its nearest end, as a release does."""
+    if isinstance(domain, (Interval, SteppedRange)):
+        return min(max(number, domain.low), domain.high)
+    return number
