@@ -1,30 +1,29 @@
-"""Read a published policy backwards: what the policy file alone gives away about released records."""
+"""Read a published policy backwards: what its file alone gives away about released records."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hartley.adversaries.policy_counts import column_inversions, hidden_hypotheses
 from hartley.adversaries.policy_finding import (
     ColumnInversion,
     OutputCount,
     PolicyFinding,
-    column_inversions,
-    hidden_hypotheses,
 )
 from hartley.adversaries.policy_inputs import (
     MOST_INPUTS,
     ObservedRecords,
-    PolicyPart,
     count_inputs,
     exact_number,
     size_of,
     try_draws,
     try_inputs,
 )
+from hartley.adversaries.policy_parts import parts_of, read_by
 from hartley.adversaries.policy_search import (
     MOST_SEARCHED,
     can_be_searched,
@@ -32,7 +31,6 @@ from hartley.adversaries.policy_search import (
     search_inputs,
 )
 from hartley.engines.maps.preimages import count_different, distinct_records, side_by_side
-from hartley.engines.maps.rules import Lookup
 from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, OptionError
 from hartley.exact import parse_number, parse_step
@@ -47,8 +45,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hartley.adversaries.policy_inputs import PossibleInputs
+    from hartley.adversaries.policy_parts import PolicyPart
     from hartley.engines.tables.table import Table
-    from hartley.policies.column import ColumnPolicy, Declared
+    from hartley.policies.column import Declared
 
     Ends = tuple[tuple[Fraction, ...], tuple[Fraction, ...]]
 
@@ -114,7 +113,7 @@ class PolicyInversion:
         table.require([name for column in document.columns for name in column.columns])
         self._check_names(document)
         beside = self._beside(table, data)
-        parts = self._parts(document)
+        parts = parts_of(document, self._domains(document), self.known)
         columns: dict[str, ColumnInversion] = {}
         hypotheses, underived = [], []
         for part in parts:
@@ -124,8 +123,7 @@ class PolicyInversion:
                 underived.append((part.unknown, reason))
                 continue
             possible = _work_out(part, observed)
-            sizes = {name: size_of(part.domains.get(name)) for name in part.unknown}
-            columns |= {found.name: found for found in column_inversions(possible, sizes)}
+            columns |= {found.name: found for found in column_inversions(possible)}
             hypotheses += hidden_hypotheses(possible, self._beyond(part))
         if underived and not columns and not hypotheses:
             names, reason = underived[0]
@@ -151,18 +149,14 @@ class PolicyInversion:
 
     def _check_names(self, document: PolicyDocument) -> None:
         """Refuse knowledge about columns that the policy does not read."""
-        read = _reads(document)
-        for option, names in (
-            ("step", self.steps),
-            ("knowledge", (*self.known, *self._windowed)),
-        ):
-            strange = [name for name in names if name not in read]
-            if strange:
-                raise ColumnError(
-                    f"A {option} is given for column '{strange[0]}', which the policy does not read",
-                    hint=f"the policy reads {', '.join(sorted(read))}",
-                )
+        read = read_by(*document.columns)
         names = [*self.known, *self._windowed]
+        strange = [name for name in (*self.steps, *names) if name not in read]
+        if strange:
+            raise ColumnError(
+                f"The policy does not read column '{strange[0]}'",
+                hint=f"it reads {', '.join(sorted(read))}",
+            )
         doubled = [name for name in names if names.count(name) > 1]
         if doubled:
             raise OptionError(
@@ -201,38 +195,6 @@ class PolicyInversion:
 
     # --- parts of the policy ----------------------------------------------------------------
 
-    def _parts(self, document: PolicyDocument) -> list[PolicyPart]:
-        """Group the columns that read an unknown column in common.
-
-        A column that is released as it is, or known, ties nothing together: once it is known, what
-        others read beside it is worked out for each of them alone.
-        """
-        kept = {column.name for column in document.columns if column.is_kept}
-        fixed = kept | set(self.known)
-        groups: list[tuple[list[ColumnPolicy], set[str]]] = []
-        for column in document.columns:
-            if column.is_kept:
-                continue
-            members, unknown = [column], _read_by(column) - fixed
-            separate = []
-            for group in groups:
-                if group[1] & unknown:
-                    members, unknown = [*group[0], *members], unknown | group[1]
-                else:
-                    separate.append(group)
-            groups = [*separate, (members, unknown)]
-        domains = self._domains(document)
-        return [
-            PolicyPart(
-                tuple(members),
-                tuple(sorted(unknown)),
-                tuple(sorted(set().union(*map(_read_by, members)) & fixed)),
-                domains,
-                document.ranges,
-            )
-            for members, unknown in groups
-        ]
-
     def _domains(self, document: PolicyDocument) -> dict[str, Declared]:
         """Return the values that columns can have: as known, with a step, or as the policy says."""
         domains: dict[str, Declared] = {
@@ -255,14 +217,14 @@ class PolicyInversion:
 
     def _observe(self, part: PolicyPart, beside: Table) -> ObservedRecords:
         """Return the different records of a part, with what is known beside them."""
-        truths = [name for name in part.fixed if name in self.known and name not in part.released]
-        truths += [name for name in part.released if name in self.known]
+        truths = [name for name in part.fixed if name in self.known]
         kept = [name for name in part.fixed if name not in self.known]
         windowed = [name for name in part.unknown if name in self._windowed]
         names = [*part.released, *kept, *(TRUTH + name for name in (*truths, *windowed))]
-        found = distinct_records(beside, names, _texts(part))
+        found = distinct_records(beside, names, part.texts)
         draws = part.draws
-        optional = {} if draws is None else set(range(len(part.released)))
+        # What is drawn may be a missing value: then that is what it was drawn as.
+        optional = range(0 if draws is None else len(part.released))
         complete = np.ones(found.num_rows, bool)
         for i in range(len(names)):
             if i not in optional:
@@ -355,29 +317,33 @@ def _work_out(part: PolicyPart, observed: ObservedRecords) -> PossibleInputs:
 
 def _obstacle(part: PolicyPart, observed: ObservedRecords) -> str | None:
     """Say in half a sentence why a part cannot be worked out; None where it can."""
-    names = listed(f"'{name}'" for name in part.unknown)
     if any(policy.draws() is not None for policy in part.policies):
-        if len(part.policies) == 1:
-            return None
-        return "what is drawn at random there is read by another released column too"
+        alone = len(part.policies) == 1
+        return None if alone else "what is drawn at random is read by another released column too"
     if can_be_searched(part):
-        if observed.size * pieces_of(part) <= MOST_SEARCHED:
-            return None
-        return f"there are {observed.size:,} different records; give the step of {names}"
-    unbounded = [name for name in part.unknown if size_of(part.domains.get(name)) is None]
-    if unbounded:
-        column = f"'{unbounded[0]}'"
-        if unbounded[0] not in part.domains:
-            return f"the possible values of {column} are not declared"
-        return f"{column} has no step, and its values cannot be tried one by one"
+        few = observed.size * pieces_of(part) <= MOST_SEARCHED
+        return None if few else f"it has no step, and {observed.size:,} different records"
+    return _unlisted(part) or _too_many(part, observed)
+
+
+def _unlisted(part: PolicyPart) -> str | None:
+    """Say which column has no list of values to be tried."""
+    for name in part.unknown:
+        domain = part.domains.get(name)
+        if domain is None:
+            return f"the possible values of '{name}' are not declared"
+        if size_of(domain) is None:
+            return f"'{name}' has no step, and its values cannot be tried one by one"
+    return None
+
+
+def _too_many(part: PolicyPart, observed: ObservedRecords) -> str | None:
+    """Say that there are more inputs than can be tried."""
     fibres, _ = observed.fibres()
     inputs = count_inputs(part, len(fibres))
-    if inputs > MOST_INPUTS:
-        return (
-            f"{inputs:,} inputs are possible, and no more than {MOST_INPUTS:,} are tried; give "
-            "coarser steps, or say that a column is known"
-        )
-    return None
+    if inputs <= MOST_INPUTS:
+        return None
+    return f"{inputs:,} inputs are possible, and no more than {MOST_INPUTS:,} are tried"
 
 
 # --- a policy -----------------------------------------------------------------------------------
@@ -390,32 +356,6 @@ def _refuse_aggregates(document: PolicyDocument) -> None:
             "can be worked out by itself",
             hint="hartley verify says how much the answer tells about one person",
         )
-
-
-def _read_by(column: ColumnPolicy) -> set[str]:
-    return set(column.columns) if column.draws() is not None else set(column.outputs().reads)
-
-
-def _reads(document: PolicyDocument) -> set[str]:
-    """Return the columns of the table that a policy reads."""
-    return set().union(*map(_read_by, document.columns))
-
-
-def _texts(part: PolicyPart) -> frozenset[str]:
-    """Return the released columns that hold text, whatever a CSV file has there."""
-    names = {
-        rule.column
-        for rule in part.rules
-        if isinstance(rule, Lookup) and all(isinstance(label, str) for label in rule.labels)
-    }
-    draws = part.draws
-    if draws is not None:
-        several = len(part.released) > 1
-        for place, name in enumerate(part.released):
-            values = [value[place] if several else value for value in draws.released]
-            if all(isinstance(value, str) or value is None for value in values):
-                names.add(name)
-    return frozenset(names)
 
 
 def _array(column: Any) -> Any:  # noqa: ANN401 - Arrow carries no types

@@ -1,13 +1,11 @@
-"""What a policy file gives away about the records that were released by it, in numbers and words."""
+"""What a policy file gives away about released records, in numbers and in words."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
+from typing import Any
 
 from hartley.adversaries.finding import AttackEstimate
 from hartley.chart import Chart, Panel, Series
@@ -20,11 +18,6 @@ from hartley.wording import (
     percent_up,
     verb_for,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from hartley.adversaries.policy_inputs import PossibleInputs
 
 CLASSES = (("1", 1), ("2 to 9", 9), ("10 to 99", 99), ("100 to 999", 999), ("more", math.inf))
 MOST_DRAWN = 6
@@ -95,7 +88,10 @@ class ColumnInversion:
     @property
     def _left(self) -> str:
         if not self.stepped:
-            worst, typical = few_digits(self.narrowest or 0.0), few_digits(self.typical_width or 0.0)
+            worst, typical = (
+                few_digits(self.narrowest or 0.0),
+                few_digits(self.typical_width or 0.0),
+            )
             return f"what is left is an interval of width {worst} at least, and typically {typical}"
         of = "" if self.values is None else f" of {self.values:,}"
         worst, typical = map(bits_down, self.bits)
@@ -194,9 +190,15 @@ class HiddenHypothesis:
     def sentences(self) -> tuple[str, ...]:
         """How it is decided, and what was promised."""
         text = printable(self.text)
-        how = f"It is certain that {text} for {self.true:,}, and that it is not so for {self.false:,}."
+        how = (
+            f"It is certain that {text} for {counted(self.true, 'record')}, and that it is not so "
+            f"for {self.false:,}."
+        )
         if self.beyond:
-            return how, f"The promise to hide it does not hold against somebody who knows {self.beyond}."
+            return (
+                how,
+                f"The promise to hide it is none to somebody who knows {self.beyond}.",
+            )
         if self.broken:
             as_what = "of values on a step" if self.stepped else "of values as doubles hold them"
             return (
@@ -210,8 +212,10 @@ class HiddenHypothesis:
             return how, "No record lies where the policy promises to leave it open."
         return (
             how,
-            f"The promise is kept: it stays open for all {counted(self.promised, 'record')} that "
-            "the policy is to leave open.",
+            (
+                "The promise is kept: it stays open for all "
+                f"{counted(self.promised, 'record')} that the policy is to leave open."
+            ),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -380,9 +384,9 @@ def _oddities(column: ColumnInversion) -> list[str]:
     name = printable(column.name)
     if column.impossible:
         said.append(
-            f"PROMISE NOT KEPT: {counted(column.impossible, 'record')} cannot come from this policy "
-            f"and the possible values of {name}: another policy released the table, or a step, a "
-            "range or what is known beside it is wrong."
+            f"PROMISE NOT KEPT: {counted(column.impossible, 'record')} cannot come from this "
+            f"policy and the possible values of {name}: another policy released the "
+            "table, or a step, a range or what is known beside it is wrong."
         )
     if column.left_out:
         said.append(
@@ -395,96 +399,8 @@ def _oddities(column: ColumnInversion) -> list[str]:
 def _output_sentence(output: OutputCount) -> str:
     name = printable(output.name)
     if output.kept:
-        return f"Of {output.promised:,} values that can be released of {name}, {output.seen:,} occur."
+        return f"{output.promised:,} values of {name} can be released, and {output.seen:,} occur."
     return (
-        f"PROMISE NOT KEPT: {output.seen:,} different values of {name} were released, and the policy "
-        f"promises {output.promised:,} at most."
+        f"PROMISE NOT KEPT: {output.seen:,} different values of {name} were released, and the "
+        f"policy promises {output.promised:,} at most."
     )
-
-
-# --- numbers of what is possible ----------------------------------------------------------------
-
-
-def column_inversions(possible: PossibleInputs, sizes: dict[str, int | None]) -> list[ColumnInversion]:
-    """Return what is left of every unknown column of a part."""
-    return [_column(possible, i, sizes.get(name)) for i, name in enumerate(possible.part.unknown)]
-
-
-def _column(possible: PossibleInputs, i: int, values: int | None) -> ColumnInversion:
-    import pyarrow as pa
-
-    observed, counts = possible.observed, possible.counts[i]
-    least, largest = possible.least[i], possible.largest[i]
-    rows, fits = observed.rows, counts > 0
-    single = fits & (counts == 1) & ~possible.boundless
-    widths = largest - least
-    classes = np.searchsorted([most for _, most in CLASSES], np.maximum(counts, 1))
-    total = int(rows.sum())
-    by_class = np.bincount(classes[fits], rows[fits], len(CLASSES)) / max(total, 1)
-    has_width = bool(fits.any()) and not np.isnan(widths[fits]).any()
-    best = possible.best_guess
-    listed_records = {
-        "rows": rows,
-        "possible": counts,
-        "least": least,
-        "largest": largest,
-        **dict(zip(possible.part.released, observed.outputs, strict=True)),
-    }
-    return ColumnInversion(
-        name=possible.part.unknown[i],
-        rows=total,
-        left_out=observed.left_out,
-        impossible=int(rows[~fits].sum()),
-        single=int(rows[single].sum()),
-        fewest=int(counts[fits].min()) if fits.any() else 0,
-        typical=int(middle_of(counts[fits], rows[fits])),
-        values=values,
-        narrowest=float(widths[fits].min()) if has_width else None,
-        typical_width=middle_of(widths[fits], rows[fits]) if has_width else None,
-        boundless=int(rows[fits & possible.boundless].sum()),
-        best_guess=None if best is None or not fits.any() else float(best[fits].max()),
-        stepped=possible.stepped,
-        shares=tuple(by_class.tolist()),
-        records=pa.table(listed_records),
-    )
-
-
-def hidden_hypotheses(possible: PossibleInputs, beyond: str) -> list[HiddenHypothesis]:
-    """Return for how many records each hypothesis that a part hides is decided."""
-    import pyarrow as pa
-
-    observed, found = possible.observed, []
-    for i, side in enumerate(possible.part.hidden):
-        can_hold, can_fail = possible.can_hold[i], possible.can_fail[i]
-        decided = can_hold ^ can_fail
-        promised = possible.promised[i]
-        listed_records = {"rows": observed.rows, "can_hold": can_hold, "can_fail": can_fail}
-        listed_records |= dict(zip(possible.part.released, observed.outputs, strict=True))
-        found.append(
-            HiddenHypothesis(
-                text=side.text,
-                true=int(observed.rows[can_hold & ~can_fail].sum()),
-                false=int(observed.rows[~can_hold & can_fail].sum()),
-                open=int(observed.rows[can_hold & can_fail].sum()),
-                promised=0 if beyond else int(observed.rows[promised].sum()),
-                broken=0 if beyond else int(observed.rows[promised & decided].sum()),
-                stepped=possible.stepped,
-                beyond=beyond,
-                records=pa.table(listed_records),
-            )
-        )
-    return found
-
-
-def middle_of(numbers: NDArray[np.float64], rows: NDArray[np.int64]) -> float:
-    """Return the number of the record in the middle, the lower one of two.
-
-    Example:
-        >>> middle_of(np.array([9.0, 1.0]), np.array([2, 3]))
-        1.0
-    """
-    if not len(numbers):
-        return 0.0
-    order = np.argsort(numbers, kind="stable")
-    reached = np.cumsum(rows[order])
-    return float(numbers[order][np.searchsorted(reached, (reached[-1] + 1) // 2)])

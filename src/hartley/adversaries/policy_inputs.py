@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.engines.maps.preimages import match_inputs, release_rows
-from hartley.exact import parse_number
 from hartley.ranges.boxes.expression import Expression
 from hartley.ranges.boxes.listed_values import ListedValues
 from hartley.ranges.boxes.signs import ExactColumn, nonnegative_at
@@ -21,47 +20,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.engines.maps.rules import Rule
-    from hartley.policies.column import ColumnPolicy, Declared, Draws, HiddenSide
+    from hartley.adversaries.policy_parts import PolicyPart
+    from hartley.policies.column import Declared, HiddenSide
 
 MOST_INPUTS = 5_000_000
 """More inputs than this are not tried."""
-
-
-@dataclass(frozen=True)
-class PolicyPart:
-    """Columns of a policy that have to be worked out together, since they read the same columns."""
-
-    policies: tuple[ColumnPolicy, ...]
-    unknown: tuple[str, ...]
-    """The columns of the table that somebody wants to work out."""
-    fixed: tuple[str, ...]
-    """The columns that they read too and that are known: released as they are, or known anyway."""
-    domains: Mapping[str, Declared]
-    """The values that columns of the table can have, as far as that is known."""
-    ranges: Mapping[str, tuple[Fraction, Fraction]]
-    """The declared ranges of the policy."""
-
-    @property
-    def released(self) -> tuple[str, ...]:
-        """The released columns."""
-        return tuple(name for policy in self.policies for name in policy.columns)
-
-    @property
-    def rules(self) -> tuple[Rule, ...]:
-        """What an engine executes for them."""
-        return tuple(rule for policy in self.policies for rule in policy.to_rules())
-
-    @property
-    def hidden(self) -> tuple[HiddenSide, ...]:
-        """The hypotheses that they hide."""
-        sides = (policy.hidden_side() for policy in self.policies)
-        return tuple(side for side in sides if side is not None)
-
-    @property
-    def draws(self) -> Draws | None:
-        """What is drawn at random, if they are."""
-        return self.policies[0].draws()
 
 
 @dataclass(frozen=True)
@@ -87,7 +50,7 @@ class ObservedRecords:
         return len(self.rows)
 
     def fibres(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return a record for every combination of known values, and for each record which it is."""
+        """Return a record of every combination of known values, and which one each record has."""
         if not self.fixed:
             return np.zeros(min(self.size, 1), np.int64), np.zeros(self.size, np.int64)
         codes = [array.dictionary_encode() for array in self.fixed.values()]
@@ -130,18 +93,19 @@ def try_inputs(part: PolicyPart, observed: ObservedRecords) -> PossibleInputs:
     _, which = observed.fibres()
     sides = [_hidden(part, side, lists) for side in part.hidden]
     flags: dict[str, NDArray[Any]] = {"rest": lists.rest.astype(np.int8)}
-    for i, (can_hold, can_fail, near, _) in enumerate(sides):
-        flags |= {f"hold{i}": can_hold, f"fail{i}": can_fail, f"near{i}": near}
+    for i, side in enumerate(sides):
+        flags |= {f"hold{i}": side.can_hold, f"fail{i}": side.can_fail, f"near{i}": side.near}
     places = {f"place{i}": lists.places[name] for i, name in enumerate(part.unknown)}
     notes = {"fibre": lists.fibre, **places, **flags}
-    records = {"record": np.arange(observed.size), "fibre": which}
+    records: dict[str, Any] = {"record": np.arange(observed.size), "fibre": which}
     records |= {f"y{i}": array for i, array in enumerate(observed.outputs)}
     windows = [i for i, name in enumerate(part.unknown) if name in observed.windows]
     for i in windows:
         domain = part.domains[part.unknown[i]]
         assert isinstance(domain, SteppedRange)  # others have no distance, which is refused
-        ends = [domain.between(*pair) for pair in zip(*observed.windows[part.unknown[i]], strict=True)]
-        records |= {f"low{i}": [low for low, _ in ends], f"high{i}": [high for _, high in ends]}
+        known = zip(*observed.windows[part.unknown[i]], strict=True)
+        places_known = np.array([domain.between(*ends) for ends in known]).reshape(-1, 2)
+        records |= {f"low{i}": places_known[:, 0], f"high{i}": places_known[:, 1]}
     matched = match_inputs(
         pa.table(records),
         pa.table(lists.sources),
@@ -157,6 +121,10 @@ def try_inputs(part: PolicyPart, observed: ObservedRecords) -> PossibleInputs:
          _value_of(part.domains[name], spread.of(f"largest{i}")))
         for i, name in enumerate(part.unknown)
     ]  # fmt: skip
+    holds, fails, every, some = (
+        [spread.of(f"{flag}{i}", 0.0) > 0 for i in range(len(sides))]
+        for flag in ("max_hold", "max_fail", "min_near", "max_near")
+    )
     return PossibleInputs(
         part,
         observed,
@@ -164,13 +132,23 @@ def try_inputs(part: PolicyPart, observed: ObservedRecords) -> PossibleInputs:
         tuple(low for low, _ in ends),
         tuple(high for _, high in ends),
         spread.of("max_rest", 0.0) > 0,
-        tuple(spread.of(f"max_hold{i}", 0.0) > 0 for i in range(len(sides))),
-        tuple(spread.of(f"max_fail{i}", 0.0) > 0 for i in range(len(sides))),
+        tuple(holds),
+        tuple(fails),
         tuple(
-            (spread.of(f"min_near{i}", 0.0) > 0) & crosses[which]
-            for i, (_, _, _, crosses) in enumerate(sides)
+            side.crosses[which] & is_promised(every[i], some[i], holds[i] & fails[i])
+            for i, side in enumerate(sides)
         ),
     )
+
+
+def is_promised(
+    every: NDArray[np.bool_], some: NDArray[np.bool_], is_open: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Tell which records a policy is to leave open, by which of their inputs it is to hide.
+
+    A record that is decided counts only if all its inputs are to be hidden: then its true one is.
+    """
+    return every | (some & is_open)
 
 
 def try_draws(part: PolicyPart, observed: ObservedRecords) -> PossibleInputs:
@@ -304,17 +282,18 @@ def _number_at(domain: SteppedRange, place: NDArray[np.int64]) -> Any:  # noqa: 
 
 
 def known_numbers(
-    array: Any, which: NDArray[np.int64], domain: Declared | None  # noqa: ANN401 - Arrow carries no types
+    array: Any,  # noqa: ANN401 - Arrow carries no types
+    which: NDArray[np.int64],
+    domain: Declared | None,
 ) -> ExactColumn | None:
     """Return some rows of a known column as exact numbers; None where it holds no numbers."""
     import pyarrow as pa
 
-    if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    if not any(is_kind(array.type) for is_kind in kinds):
         return None
     doubles = array.cast("float64").to_numpy(zero_copy_only=False)
-    return ExactColumn(
-        doubles[which], lambda i: exact_number(array[int(which[i])].as_py(), domain)
-    )
+    return ExactColumn(doubles[which], lambda i: exact_number(array[int(which[i])].as_py(), domain))
 
 
 def exact_number(value: float, domain: Declared | None) -> Fraction:
@@ -331,29 +310,35 @@ def exact_number(value: float, domain: Declared | None) -> Fraction:
         number = domain.number(round((Fraction(value) - domain.low) / domain.step))
         if float(number) == value:
             return number
-    return parse_number(repr(value), name="a value")
+    return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
 
 
 # --- hypotheses ---------------------------------------------------------------------------------
 
 
-def _hidden(
-    part: PolicyPart, side: HiddenSide, lists: _ListedInputs
-) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int8], NDArray[np.bool_]]:
-    """Return of every input whether a hypothesis holds, fails and is to be left open.
+@dataclass(frozen=True)
+class _Sides:
+    """Of every input, whether a hypothesis can hold and can fail, and is to be left open."""
 
-    And of every combination of known values whether both occur for it.
-    """
+    can_hold: NDArray[np.int8]
+    can_fail: NDArray[np.int8]
+    near: NDArray[np.int8]
+    crosses: NDArray[np.bool_]
+    """Of every combination of known values, whether both occur for it."""
+
+
+def _hidden(part: PolicyPart, side: HiddenSide, lists: _ListedInputs) -> _Sides:
     can_hold, can_fail = nonnegative_at(side.margin, lists.exact)
     if side.reach is None:
         near = _is_moved(part, lists)
     else:
         margin = Expression("const", (side.reach,)) - abs(side.margin)
         near = ~nonnegative_at(margin, lists.exact)[1]
-    crosses = can_hold.reshape(lists.fibres, -1).any(axis=1) & can_fail.reshape(
-        lists.fibres, -1
-    ).any(axis=1)
-    return can_hold.astype(np.int8), can_fail.astype(np.int8), near.astype(np.int8), crosses
+    holds, fails = (
+        np.any(flags.reshape(lists.fibres, -1), axis=1) for flags in (can_hold, can_fail)
+    )
+    crosses: NDArray[np.bool_] = np.logical_and(holds, fails)
+    return _Sides(can_hold.astype(np.int8), can_fail.astype(np.int8), near.astype(np.int8), crosses)
 
 
 def _is_moved(part: PolicyPart, lists: _ListedInputs) -> NDArray[np.bool_]:
@@ -394,4 +379,3 @@ def _value_of(domain: Declared, place: NDArray[np.float64]) -> NDArray[np.float6
     values = np.full(len(place), np.nan)
     values[present] = domain.doubles(place[present].astype(np.int64))
     return values
-

@@ -1,8 +1,8 @@
 """Numbers without a step that a policy could have released a record from: a search over doubles.
 
 Between certain places a release never falls as the column rises (``rises_between``), so that the
-doubles which come out as one value lie side by side. Their first and last are found by halving, each
-try executed by the engine as a release is.
+doubles which come out as one value lie side by side. Their first and last are found by halving,
+each try executed by the engine as a release is.
 """
 
 from __future__ import annotations
@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.adversaries.policy_inputs import PossibleInputs, exact_number, known_numbers
+from hartley.adversaries.policy_inputs import (
+    PossibleInputs,
+    exact_number,
+    is_promised,
+    known_numbers,
+)
 from hartley.engines.maps.preimages import release_rows
 from hartley.engines.maps.rules import Formula
 from hartley.ranges.boxes.array_intervals import float_above, float_below
@@ -24,7 +29,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.adversaries.policy_inputs import ObservedRecords, PolicyPart
+    from hartley.adversaries.policy_inputs import ObservedRecords
+    from hartley.adversaries.policy_parts import PolicyPart
     from hartley.engines.maps.rules import Rule
     from hartley.policies.column import HiddenSide
 
@@ -192,7 +198,8 @@ def _hidden(  # noqa: PLR0913, PLR0917 - the doubles of each piece, and whether 
     which = np.repeat(np.arange(records), pieces)
     near = None if side.reach is None else Expression("const", (side.reach,)) - abs(side.margin)
     can_hold, can_fail = np.zeros((2, records), bool)
-    promised = fits.any(axis=1) & (near is not None)
+    every = np.logical_and(fits.any(axis=1), near is not None)
+    some = np.zeros(records, bool)
     for codes in (first, last):  # a side is left once at most between them
         points = _points(part, observed, which, from_order(codes.reshape(-1)))
         holds, fails = (
@@ -202,15 +209,16 @@ def _hidden(  # noqa: PLR0913, PLR0917 - the doubles of each piece, and whether 
         can_fail |= (fails & fits).any(axis=1)
         if near is not None:
             close = ~nonnegative_at(near, points)[1].reshape(records, pieces)
-            promised &= (close | ~fits).all(axis=1)
-    every = np.arange(records)
+            every &= (close | ~fits).all(axis=1)
+            some |= (close & fits).any(axis=1)
+    places = np.arange(records)
     ends = [np.full(records, float(end)) for end in (domain.low, domain.high)]
-    low, high = (_points(part, observed, every, values) for values in ends)
+    low, high = (_points(part, observed, places, values) for values in ends)
     (low_holds, low_fails), (high_holds, high_fails) = (
         nonnegative_at(side.margin, points) for points in (low, high)
     )
     crosses = (low_fails & high_holds) | (low_holds & high_fails)
-    return can_hold, can_fail, promised & crosses
+    return can_hold, can_fail, crosses & is_promised(every, some, can_hold & can_fail)
 
 
 def _points(

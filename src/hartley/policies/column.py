@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from hartley.chart import Groups, Ruler
     from hartley.engines.maps.rules import Rule
     from hartley.policies.hypotheses.blurring import LinePolicy
-    from hartley.policies.quantizers.quantizer import Quantizer
     from hartley.policies.perturbation.matrix import ExactMatrix
+    from hartley.policies.quantizers.quantizer import Quantizer
     from hartley.policies.quantizers.query import Query
     from hartley.ranges.boxes.expression import Expression
     from hartley.ranges.boxes.listed_values import ListedValues

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 
 def distinct_records(table: Table, columns: Sequence[str], texts: Collection[str] = ()) -> Any:
-    """Return the different records of some columns, ``c0``, ``c1``, ..., and how many rows have each.
+    """Return the different records of some columns and how many rows have each.
+
+    The columns are called ``c0``, ``c1``, ..., and ``rows`` comes last.
 
     Args:
         table: the table, on any engine.
@@ -99,12 +101,6 @@ def release_rows(inputs: Any, rules: Sequence[Rule], ranges: Ranges) -> Any:
     return run(table, mapped.expression.to_pyarrow)
 
 
-def text_outputs(inputs: Any, rules: Sequence[Rule], ranges: Ranges) -> frozenset[str]:
-    """Return the columns that rules release as text, for inputs like these."""
-    kinds = apply_map(open_table(inputs), rules, ranges=ranges).expression.schema()
-    return frozenset(name for name, kind in kinds.items() if kind.is_string())
-
-
 def match_inputs(  # noqa: PLR0913 - what is released, by what, and what is known beside
     records: Any,
     sources: Any,
@@ -164,7 +160,10 @@ def match_inputs(  # noqa: PLR0913 - what is released, by what, and what is know
             f"largest{i}": place.max(),
         }
     for name in flags:
-        counts |= {f"min_{name}": joined[f"in_{name}"].min(), f"max_{name}": joined[f"in_{name}"].max()}
+        counts |= {
+            f"min_{name}": joined[f"in_{name}"].min(),
+            f"max_{name}": joined[f"in_{name}"].max(),
+        }
     if "chance" in flags:
         counts["total"] = joined["in_chance"].sum()
     found = joined.group_by("record").aggregate(**counts).order_by("record")
@@ -190,4 +189,3 @@ def _released(
     values = {f"y{i}": rows[f"r{i}"] for i in range(len(rules))}
     more = {name: rows[f"r{len(rules) + j}"] for j, name in enumerate(notes.column_names)}
     return table, rows.select(**values, **more), len(rules)
-

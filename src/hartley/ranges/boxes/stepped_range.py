@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
+from fractions import Fraction  # noqa: TC003 - the example uses it
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,7 +64,8 @@ class SteppedRange:
         The last place is below the first where there is none.
 
         Example:
-            >>> SteppedRange(Fraction(0), Fraction(10), Fraction(2)).between(Fraction(3), Fraction(8))
+            >>> even = SteppedRange(Fraction(0), Fraction(10), Fraction(2))
+            >>> even.between(Fraction(3), Fraction(8))
             (2, 4)
         """
         first = math.ceil((low - self.low) / self.step)

@@ -1,0 +1,102 @@
+"""Count over all released records what is left possible, and what is decided."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hartley.adversaries.policy_finding import CLASSES, ColumnInversion, HiddenHypothesis
+from hartley.adversaries.policy_inputs import size_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hartley.adversaries.policy_inputs import PossibleInputs
+
+
+def column_inversions(possible: PossibleInputs) -> list[ColumnInversion]:
+    """Return what is left of every unknown column of a part."""
+    part = possible.part
+    sizes = [size_of(part.domains.get(name)) for name in part.unknown]
+    return [_column(possible, i, size) for i, size in enumerate(sizes)]
+
+
+def _column(possible: PossibleInputs, i: int, values: int | None) -> ColumnInversion:
+    import pyarrow as pa
+
+    observed, counts = possible.observed, possible.counts[i]
+    least, largest = possible.least[i], possible.largest[i]
+    rows, fits = observed.rows, counts > 0
+    single = fits & (counts == 1) & ~possible.boundless
+    widths = largest - least
+    classes = np.searchsorted([most for _, most in CLASSES], np.maximum(counts, 1))
+    total = int(rows.sum())
+    by_class = np.bincount(classes[fits], rows[fits], len(CLASSES)) / max(total, 1)
+    has_width = bool(fits.any()) and not np.isnan(widths[fits]).any()
+    best = possible.best_guess
+    listed_records = {
+        "rows": rows,
+        "possible": counts,
+        "least": least,
+        "largest": largest,
+        **dict(zip(possible.part.released, observed.outputs, strict=True)),
+    }
+    return ColumnInversion(
+        name=possible.part.unknown[i],
+        rows=total,
+        left_out=observed.left_out,
+        impossible=int(rows[~fits].sum()),
+        single=int(rows[single].sum()),
+        fewest=int(counts[fits].min()) if fits.any() else 0,
+        typical=int(middle_of(counts[fits], rows[fits])),
+        values=values,
+        narrowest=float(widths[fits].min()) if has_width else None,
+        typical_width=middle_of(widths[fits], rows[fits]) if has_width else None,
+        boundless=int(rows[fits & possible.boundless].sum()),
+        best_guess=None if best is None or not fits.any() else float(best[fits].max()),
+        stepped=possible.stepped,
+        shares=tuple(by_class.tolist()),
+        records=pa.table(listed_records),
+    )
+
+
+def hidden_hypotheses(possible: PossibleInputs, beyond: str) -> list[HiddenHypothesis]:
+    """Return for how many records each hypothesis that a part hides is decided."""
+    import pyarrow as pa
+
+    observed, found = possible.observed, []
+    for i, side in enumerate(possible.part.hidden):
+        can_hold, can_fail = possible.can_hold[i], possible.can_fail[i]
+        decided = can_hold ^ can_fail
+        promised = possible.promised[i]
+        listed_records = {"rows": observed.rows, "can_hold": can_hold, "can_fail": can_fail}
+        listed_records |= dict(zip(possible.part.released, observed.outputs, strict=True))
+        found.append(
+            HiddenHypothesis(
+                text=side.text,
+                true=int(observed.rows[can_hold & ~can_fail].sum()),
+                false=int(observed.rows[~can_hold & can_fail].sum()),
+                open=int(observed.rows[can_hold & can_fail].sum()),
+                promised=0 if beyond else int(observed.rows[promised].sum()),
+                broken=0 if beyond else int(observed.rows[promised & decided].sum()),
+                stepped=possible.stepped,
+                beyond=beyond,
+                records=pa.table(listed_records),
+            )
+        )
+    return found
+
+
+def middle_of(numbers: NDArray[np.float64], rows: NDArray[np.int64]) -> float:
+    """Return the number of the record in the middle, the lower one of two.
+
+    Example:
+        >>> middle_of(np.array([9.0, 1.0]), np.array([2, 3]))
+        1.0
+    """
+    if not len(numbers):
+        return 0.0
+    order = np.argsort(numbers, kind="stable")
+    reached = np.cumsum(rows[order])
+    return float(numbers[order][np.searchsorted(reached, (reached[-1] + 1) // 2)])
