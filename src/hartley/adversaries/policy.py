@@ -120,7 +120,7 @@ class PolicyInversion:
             observed = self._observe(part, beside)
             reason = _obstacle(part, observed)
             if reason is not None:
-                underived.append((part.unknown, reason))
+                underived.append((part.unknown or part.released, reason))
                 continue
             possible = _work_out(part, observed)
             columns |= {found.name: found for found in column_inversions(possible)}
@@ -179,7 +179,7 @@ class PolicyInversion:
         """Say what is known about the columns that hypotheses of a part are about."""
         moved = {name for policy in part.policies for name in policy.columns}
         names = [name for name in (*self.known, *self._windowed) if name in moved]
-        return f"{listed(names)} better than that" if names else ""
+        return listed(names) if names else ""
 
     def _knowledge(self) -> tuple[str, ...]:
         said = [f"{name} is known exactly." for name in self.known]

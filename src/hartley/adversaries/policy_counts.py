@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,8 +23,6 @@ def column_inversions(possible: PossibleInputs) -> list[ColumnInversion]:
 
 
 def _column(possible: PossibleInputs, i: int, values: int | None) -> ColumnInversion:
-    import pyarrow as pa
-
     observed, counts = possible.observed, possible.counts[i]
     least, largest = possible.least[i], possible.largest[i]
     rows, fits = observed.rows, counts > 0
@@ -35,13 +33,6 @@ def _column(possible: PossibleInputs, i: int, values: int | None) -> ColumnInver
     by_class = np.bincount(classes[fits], rows[fits], len(CLASSES)) / max(total, 1)
     has_width = bool(fits.any()) and not np.isnan(widths[fits]).any()
     best = possible.best_guess
-    listed_records = {
-        "rows": rows,
-        "possible": counts,
-        "least": least,
-        "largest": largest,
-        **dict(zip(possible.part.released, observed.outputs, strict=True)),
-    }
     return ColumnInversion(
         name=possible.part.unknown[i],
         rows=total,
@@ -57,21 +48,17 @@ def _column(possible: PossibleInputs, i: int, values: int | None) -> ColumnInver
         best_guess=None if best is None or not fits.any() else float(best[fits].max()),
         stepped=possible.stepped,
         shares=tuple(by_class.tolist()),
-        records=pa.table(listed_records),
+        records=_records(possible, possible=counts, least=least, largest=largest),
     )
 
 
 def hidden_hypotheses(possible: PossibleInputs, beyond: str) -> list[HiddenHypothesis]:
     """Return for how many records each hypothesis that a part hides is decided."""
-    import pyarrow as pa
-
     observed, found = possible.observed, []
     for i, side in enumerate(possible.part.hidden):
         can_hold, can_fail = possible.can_hold[i], possible.can_fail[i]
         decided = can_hold ^ can_fail
         promised = possible.promised[i]
-        listed_records = {"rows": observed.rows, "can_hold": can_hold, "can_fail": can_fail}
-        listed_records |= dict(zip(possible.part.released, observed.outputs, strict=True))
         found.append(
             HiddenHypothesis(
                 text=side.text,
@@ -82,10 +69,27 @@ def hidden_hypotheses(possible: PossibleInputs, beyond: str) -> list[HiddenHypot
                 broken=0 if beyond else int(observed.rows[promised & decided].sum()),
                 stepped=possible.stepped,
                 beyond=beyond,
-                records=pa.table(listed_records),
+                records=_records(possible, can_hold=can_hold, can_fail=can_fail),
             )
         )
     return found
+
+
+def _records(inputs: PossibleInputs, **numbers: NDArray[Any]) -> Any:  # noqa: ANN401 - Arrow carries no types
+    """Return the different records as an Arrow table, with what is possible for each."""
+    import pyarrow as pa
+
+    observed = inputs.observed
+    values = {
+        "released": dict(zip(inputs.part.released, observed.outputs, strict=True)),
+        "known": dict(observed.fixed),
+    }
+    columns = {
+        name: pa.StructArray.from_arrays(list(arrays.values()), list(arrays))
+        for name, arrays in values.items()
+        if arrays
+    }
+    return pa.table({"rows": observed.rows, **numbers, **columns})
 
 
 def middle_of(numbers: NDArray[np.float64], rows: NDArray[np.int64]) -> float:

@@ -13,6 +13,7 @@ from hartley.errors import printable
 from hartley.wording import (
     bits_down,
     counted,
+    digits_down,
     few_digits,
     listed,
     percent_up,
@@ -55,8 +56,8 @@ class ColumnInversion:
     shares: tuple[float, ...] = ()
     """The shares of the records with 1, 2 to 9, 10 to 99, 100 to 999 and more values left."""
     records: Any = field(default=None, compare=False, repr=False)
-    """The different records as an Arrow table: ``rows``, ``possible``, ``least``, ``largest``, and
-    what is released; no part of what is shown."""
+    """The different records as an Arrow table: ``rows``, ``possible``, ``least``, ``largest``, what
+    is ``released`` of each and what is ``known``; no part of what is shown."""
 
     @property
     def share(self) -> Fraction:
@@ -78,21 +79,21 @@ class ColumnInversion:
             return f"{name} is released as it is: it is settled for {rows}."
         if not self.rows:
             return f"Of {name} there is no record without a missing value."
-        return f"Of {name}, {self._settled(rows)}; {self._left}.{self._more}"
-
-    def _settled(self, rows: str) -> str:
-        if not self.single:
-            return f"one single value is left for none of {rows}"
-        return f"one single value is left for {self.single:,} of {rows} ({percent_up(self.share)})"
+        if self.single == self.rows:
+            return f"Of {name}, a single value is left for all {rows}.{self._more}"
+        settled = "none" if not self.single else f"{self.single:,}"
+        share = f" ({percent_up(self.share)})" if self.single else ""
+        return (
+            f"Of {name}, a single value is left for {settled} of {rows}{share}; {self._left}."
+            f"{self._more}"
+        )
 
     @property
     def _left(self) -> str:
         if not self.stepped:
-            worst, typical = (
-                few_digits(self.narrowest or 0.0),
-                few_digits(self.typical_width or 0.0),
-            )
-            return f"what is left is an interval of width {worst} at least, and typically {typical}"
+            widths = (self.narrowest or 0.0, self.typical_width or 0.0)
+            worst, typical = (digits_down(width, 4) for width in widths)
+            return f"what is left spans a width of {worst} at least, and typically {typical}"
         of = "" if self.values is None else f" of {self.values:,}"
         worst, typical = map(bits_down, self.bits)
         return (
@@ -156,7 +157,8 @@ class HiddenHypothesis:
     beyond: str = ""
     """What is known beside the release that the promise does not allow for; empty if nothing."""
     records: Any = field(default=None, compare=False, repr=False)
-    """The different records as an Arrow table: ``rows``, ``can_hold``, ``can_fail``."""
+    """The different records as an Arrow table: ``rows``, ``can_hold``, ``can_fail``, ``released``
+    and ``known``; no part of what is shown."""
 
     @property
     def decided(self) -> int:
@@ -195,18 +197,15 @@ class HiddenHypothesis:
             f"for {self.false:,}."
         )
         if self.beyond:
-            return (
-                how,
-                f"The promise to hide it is none to somebody who knows {self.beyond}.",
+            return how, (
+                "The certificate promises nothing against an adversary who knows as much about "
+                f"{self.beyond}."
             )
         if self.broken:
-            as_what = "of values on a step" if self.stepped else "of values as doubles hold them"
-            return (
-                how,
-                (
-                    f"PROMISE NOT KEPT: for {self.broken:,} of {counted(self.promised, 'record')} "
-                    f"that the policy is to leave open, {as_what} the release shows whether {text}."
-                ),
+            return how, (
+                f"PROMISE NOT KEPT: the policy is to leave open whether {text} for "
+                f"{counted(self.promised, 'record')}, but the release shows it for "
+                f"{self.broken:,} of them, {self._cause}."
             )
         if not self.promised:
             return how, "No record lies where the policy promises to leave it open."
@@ -217,6 +216,13 @@ class HiddenHypothesis:
                 f"{counted(self.promised, 'record')} that the policy is to leave open."
             ),
         )
+
+    @property
+    def _cause(self) -> str:
+        """Why a policy that hides a hypothesis may not do so."""
+        if self.stepped:
+            return "because values lie on a step or the release rounds them to doubles"
+        return "because values and what is released are doubles, which have gaps"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain values, ready for JSON."""
@@ -266,7 +272,7 @@ class PolicyFinding:
         """What the number is."""
         if self.hypotheses:
             return "share of records for which the hidden hypothesis is decided"
-        return "share of records for which one single value is left"
+        return "share of records for which a single value is left"
 
     @property
     def worst(self) -> ColumnInversion | None:
@@ -337,7 +343,8 @@ class PolicyFinding:
                 Series(printable(column.name), places, column.shares, "bars")
                 for column in drawn[:MOST_DRAWN]
             )
-            panels.append(Panel("values left", "share of records", series, from_zero=True))
+            of = f" of {series[0].label}" if len(series) == 1 else ""
+            panels.append(Panel(f"values{of} left", "share of records", series, from_zero=True))
         if self.hypotheses:
             sides = ("certainly true", "certainly false", "open")
             series = tuple(
@@ -349,7 +356,8 @@ class PolicyFinding:
                 )
                 for found in self.hypotheses[:MOST_DRAWN]
             )
-            panels.append(Panel("hidden hypothesis", "share of records", series, from_zero=True))
+            label = series[0].label if len(series) == 1 else "hidden hypotheses"
+            panels.append(Panel(label, "share of records", series, from_zero=True))
         if not panels:
             names = tuple(printable(column.name) for column in self.columns)
             shares = tuple(float(column.share) for column in self.columns)
