@@ -48,8 +48,8 @@ class PolicyPart:
 
     @property
     def draws(self) -> Draws | None:
-        """What is drawn at random, if they are."""
-        return self.policies[0].draws()
+        """What is drawn at random, if that is all there is."""
+        return self.policies[0].draws() if len(self.policies) == 1 else None
 
     @property
     def texts(self) -> frozenset[str]:
