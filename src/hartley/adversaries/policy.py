@@ -36,7 +36,7 @@ from hartley.errors import ColumnError, OptionError
 from hartley.exact import parse_number, parse_step
 from hartley.policies.document import PolicyDocument
 from hartley.ranges.boxes.box import Interval
-from hartley.ranges.boxes.listed_values import ListedValues
+from hartley.ranges.boxes.category_list import CategoryList
 from hartley.ranges.boxes.stepped_range import SteppedRange
 from hartley.wording import exactly, listed
 
@@ -205,7 +205,7 @@ class PolicyInversion:
         domains |= self.values
         for name, step in self.steps.items():
             width, domain = parse_step(step, column=name), domains.get(name)
-            if domain is None or isinstance(domain, ListedValues):
+            if domain is None or isinstance(domain, CategoryList):
                 raise OptionError(
                     f"Column '{name}' has a step but no declared range to take it in",
                     hint="declare its range in the policy, or pass a schema",
@@ -248,7 +248,7 @@ class PolicyInversion:
     def _window(self, name: str, truth: Any, part: PolicyPart) -> Ends:  # noqa: ANN401 - Arrow carries no types
         """Return between which numbers the true values of a column are known to lie."""
         domain = part.domains.get(name)
-        if part.draws is not None or isinstance(domain, ListedValues):
+        if part.draws is not None or isinstance(domain, CategoryList):
             raise OptionError(
                 f"Column '{name}' has categories, which are not known to within a distance",
                 hint="say that it is known, or leave it out",

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.engines.maps.preimages import match_inputs, release_rows
+from hartley.ranges.boxes.category_list import CategoryList
 from hartley.ranges.boxes.expression import Expression
-from hartley.ranges.boxes.listed_values import ListedValues
 from hartley.ranges.boxes.signs import ExactColumn, nonnegative_at
 from hartley.ranges.boxes.stepped_range import SteppedRange
 
@@ -215,12 +215,12 @@ def size_of(domain: Declared | None) -> int | None:
     """Return how many values there are; None where there is no list of them.
 
     Example:
-        >>> size_of(ListedValues(("F", "M"))), size_of(None)
+        >>> size_of(CategoryList(("F", "M"))), size_of(None)
         (2, None)
     """
     if isinstance(domain, SteppedRange):
         return domain.size
-    if isinstance(domain, ListedValues):
+    if isinstance(domain, CategoryList):
         return len(domain.values) + (domain.other() is not None)
     return None
 
@@ -262,7 +262,7 @@ def _listed_inputs(part: PolicyPart, observed: ObservedRecords) -> _ListedInputs
         sources[name] = _column(domain, place)
         if isinstance(domain, SteppedRange):
             exact[name] = ExactColumn(sources[name], _number_at(domain, place))
-        elif isinstance(domain, ListedValues) and not domain.complete:
+        elif isinstance(domain, CategoryList) and not domain.complete:
             rest |= place == len(domain.values)
     return _ListedInputs(fibre, places, sources, rest, len(first), exact)
 
@@ -272,7 +272,7 @@ def _column(domain: Declared, place: NDArray[np.int64]) -> Any:  # noqa: ANN401 
 
     if isinstance(domain, SteppedRange):
         return domain.doubles(place)
-    assert isinstance(domain, ListedValues)  # every number of a range cannot be listed
+    assert isinstance(domain, CategoryList)  # every number of a range cannot be listed
     other = domain.other()
     return pa.array([*domain.values, *([] if other is None else [other])]).take(pa.array(place))
 

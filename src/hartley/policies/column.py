@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from hartley.policies.perturbation.matrix import ExactMatrix
     from hartley.policies.quantizers.quantizer import Quantizer
     from hartley.policies.quantizers.query import Query
+    from hartley.ranges.boxes.category_list import CategoryList
     from hartley.ranges.boxes.expression import Expression
-    from hartley.ranges.boxes.listed_values import ListedValues
     from hartley.ranges.boxes.stepped_range import SteppedRange
 
     Range = tuple[Fraction, Fraction]
-    Declared = Interval | SteppedRange | ListedValues
+    Declared = Interval | SteppedRange | CategoryList
     """The values that a column can have: every number of a range, those on a step, or a list."""
 
 

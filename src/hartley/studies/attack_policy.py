@@ -9,7 +9,7 @@ from hartley.adversaries.policy import PolicyInversion
 from hartley.errors import HartleyError
 from hartley.guarantees.certify import certify
 from hartley.policies.document import PolicyDocument
-from hartley.ranges.boxes.listed_values import ListedValues
+from hartley.ranges.boxes.category_list import CategoryList
 from hartley.ranges.boxes.stepped_range import SteppedRange
 from hartley.ranges.schema.schema import Schema
 
@@ -82,7 +82,7 @@ def _values(schema: Schema) -> dict[str, Declared]:
     values: dict[str, Declared] = {}
     for name, column in schema.columns.items():
         if column.values is not None:
-            values[name] = ListedValues(column.values, complete=not column.other)
+            values[name] = CategoryList(column.values, complete=not column.other)
         elif not column.date and column.low is not None and column.high is not None:
             assert column.step is not None  # a numeric column has one
             values[name] = SteppedRange(column.low, column.high, column.step)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hartley.errors import OptionError
-from hartley.ranges.boxes.listed_values import ListedValues
+from hartley.ranges.boxes.category_list import CategoryList
 from hartley.ranges.boxes.stepped_range import SteppedRange
 
 ENDS = st.fractions(-9, 9, max_denominator=30)
@@ -44,5 +44,5 @@ def test_a_range_without_numbers_is_refused(ends):
 
 def test_what_stands_for_all_other_values_is_none_of_them():
     for values in (("other", "other "), (1, 2), (True,)):
-        assert ListedValues(values, complete=False).other() not in values
-    assert ListedValues((True, False), complete=False).other() is None
+        assert CategoryList(values, complete=False).other() not in values
+    assert CategoryList((True, False), complete=False).other() is None

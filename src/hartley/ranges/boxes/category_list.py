@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class ListedValues:
+class CategoryList:
     """The values that a column can have, and whether it can have others too.
 
     Example:
-        >>> ListedValues(("nurse", "smith"), complete=False).other()
+        >>> CategoryList(("nurse", "smith"), complete=False).other()
         'other'
-        >>> ListedValues((3, 7), complete=False).other(), ListedValues(("F", "M")).other()
+        >>> CategoryList((3, 7), complete=False).other(), CategoryList(("F", "M")).other()
         (8, None)
     """
 
