@@ -390,7 +390,7 @@ class Swap(ColumnPolicy):
         return Fraction(self.low), Fraction(self.high)
 
     def hidden_side(self):
-        return HiddenSide(f"{self.line} >= 0", parse_expression(self.line))
+        return HiddenSide(f"{self.line} >= 0", (">=", parse_expression(self.line)))
 
 
 def substitute(tree, values):

@@ -16,6 +16,7 @@ from hartley.adversaries.policy_finding import (
 )
 from hartley.adversaries.policy_inputs import (
     MOST_INPUTS,
+    KnownWindows,
     ObservedRecords,
     count_inputs,
     exact_number,
@@ -30,9 +31,15 @@ from hartley.adversaries.policy_search import (
     pieces_of,
     search_inputs,
 )
-from hartley.engines.maps.preimages import count_different, distinct_records, side_by_side
+from hartley.engines.maps.preimages import (
+    count_different,
+    count_present,
+    distinct_records,
+    side_by_side,
+)
 from hartley.engines.tables.sources import open_table
-from hartley.errors import ColumnError, OptionError
+from hartley.engines.tables.view import as_texts
+from hartley.errors import ColumnError, OptionError, TableError
 from hartley.exact import parse_number, parse_step
 from hartley.policies.document import PolicyDocument
 from hartley.ranges.boxes.box import Interval
@@ -48,8 +55,6 @@ if TYPE_CHECKING:
     from hartley.adversaries.policy_parts import PolicyPart
     from hartley.engines.tables.table import Table
     from hartley.policies.column import Declared
-
-    Ends = tuple[tuple[Fraction, ...], tuple[Fraction, ...]]
 
 TRUTH = "known "
 """How columns of the true table are called beside those of the released one."""
@@ -109,11 +114,15 @@ class PolicyInversion:
         """
         document = policy if isinstance(policy, PolicyDocument) else PolicyDocument.load(policy)
         _refuse_aggregates(document)
-        table = open_table(released)
-        table.require([name for column in document.columns for name in column.columns])
+        names = [name for column in document.columns for name in column.columns]
         self._check_names(document)
-        beside = self._beside(table, data)
         parts = parts_of(document, self._domains(document), self.known)
+        opened = open_table(released)
+        opened.require(names)
+        table = as_texts(opened, frozenset[str]().union(*(part.texts for part in parts)))
+        if not count_present(table, ())[0]:
+            raise TableError(f"{table.name} has no rows", hint="pass a table with at least one row")
+        beside = self._beside(table, names, data, parts)
         columns: dict[str, ColumnInversion] = {}
         hypotheses, underived = [], []
         for part in parts:
@@ -126,9 +135,9 @@ class PolicyInversion:
             columns |= {found.name: found for found in column_inversions(possible)}
             hypotheses += hidden_hypotheses(possible, self._beyond(part))
         if underived and not columns and not hypotheses:
-            names, reason = underived[0]
+            unknown, reason = underived[0]
             raise OptionError(
-                f"Nothing can be worked out about {listed(names)}: {reason}",
+                f"Nothing can be worked out about {listed(unknown)}: {reason}",
                 hint="give the steps of the columns, or a schema that has them",
             )
         columns |= self._settled(document, beside, columns, underived)
@@ -163,7 +172,9 @@ class PolicyInversion:
                 f"Two things are said to be known of column '{doubled[0]}'", hint="say one of them"
             )
 
-    def _beside(self, table: Table, data: object) -> Table:
+    def _beside(
+        self, table: Table, released: Sequence[str], data: object, parts: Sequence[PolicyPart]
+    ) -> Table:
         """Return the released table with what is known of the true one beside it."""
         names = [*self.known, *self._windowed]
         if not names:
@@ -173,7 +184,9 @@ class PolicyInversion:
                 f"The true values of '{names[0]}' are to be known, but there is no true table",
                 hint="pass the table that was released as well, with its rows in the same order",
             )
-        return side_by_side(table, open_table(data), {TRUTH + name: name for name in names})
+        texts = frozenset[str]().union(*(part.text_inputs for part in parts))
+        truth = as_texts(open_table(data), texts)
+        return side_by_side(table, released, truth, {TRUTH + name: name for name in names})
 
     def _beyond(self, part: PolicyPart) -> str:
         """Say what is known about the columns that hypotheses of a part are about."""
@@ -221,7 +234,7 @@ class PolicyInversion:
         kept = [name for name in part.fixed if name not in self.known]
         windowed = [name for name in part.unknown if name in self._windowed]
         names = [*part.released, *kept, *(TRUTH + name for name in (*truths, *windowed))]
-        found = distinct_records(beside, names, part.texts)
+        found = distinct_records(beside, names)
         draws = part.draws
         # What is drawn may be a missing value: then that is what it was drawn as.
         optional = range(0 if draws is None else len(part.released))
@@ -245,7 +258,7 @@ class PolicyInversion:
             left_out,
         )
 
-    def _window(self, name: str, truth: Any, part: PolicyPart) -> Ends:  # noqa: ANN401 - Arrow carries no types
+    def _window(self, name: str, truth: Any, part: PolicyPart) -> KnownWindows:  # noqa: ANN401 - Arrow carries no types
         """Return between which numbers the true values of a column are known to lie."""
         domain = part.domains.get(name)
         if part.draws is not None or isinstance(domain, CategoryList):
@@ -262,8 +275,7 @@ class PolicyInversion:
                 hint="only numbers are known to within a distance",
             ) from None
         ends = [self._ends(name, _clamped(number, domain)) for number in numbers]
-        places = code.indices.to_pylist()
-        return tuple(ends[place][0] for place in places), tuple(ends[place][1] for place in places)
+        return KnownWindows(tuple(ends), code.indices.to_numpy().astype(np.int64))
 
     def _ends(self, name: str, number: Fraction) -> tuple[Fraction, Fraction]:
         if name in self.known_within:
@@ -284,16 +296,15 @@ class PolicyInversion:
         skipped = {name for names, _ in underived for name in names} | set(columns)
         kept = [column.name for column in document.columns if column.is_kept]
         names = [name for name in (*kept, *self.known) if name not in skipped]
+        places = {name: TRUTH + name if name in self.known else name for name in names}
+        rows, counts = count_present(beside, tuple(places.values()))
         settled = {}
-        for name in dict.fromkeys(names):
-            column = TRUTH + name if name in self.known else name
-            found = distinct_records(beside, [column])
-            rows, valid = found.column("rows").to_numpy(), found.column(0).is_valid().to_numpy()
-            present, missing = int(rows[valid].sum()), int(rows[~valid].sum())
+        for name, place in places.items():
+            present = counts[place]
             settled[name] = ColumnInversion(
                 name=name,
                 rows=present,
-                left_out=missing,
+                left_out=rows - present,
                 impossible=0,
                 single=present,
                 fewest=1 if present else 0,
@@ -367,12 +378,13 @@ def _array(column: Any) -> Any:  # noqa: ANN401 - Arrow carries no types
 
 def _count_outputs(document: PolicyDocument, table: Table) -> tuple[OutputCount, ...]:
     """Return how many values of each column the policy promises at most, and how many occur."""
-    promised = {
-        column.name: column.outputs().count for column in document.columns if not column.is_random
-    }
-    bounded = {name: count for name, count in promised.items() if count is not None}
-    seen = count_different(table, tuple(bounded)) if bounded else {}
-    return tuple(OutputCount(name, count, seen[name]) for name, count in bounded.items())
+    counts = []
+    for column in document.columns:
+        promised = None if column.is_random else column.outputs().count
+        if promised is not None:
+            seen = count_different(table, column.columns)
+            counts.append(OutputCount(", ".join(column.columns), promised, seen))
+    return tuple(counts)
 
 
 def _distance(name: str, distance: object) -> Fraction:

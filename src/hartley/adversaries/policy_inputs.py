@@ -12,11 +12,11 @@ import numpy as np
 from hartley.engines.maps.preimages import match_inputs, release_rows
 from hartley.ranges.boxes.category_list import CategoryList
 from hartley.ranges.boxes.expression import Expression
-from hartley.ranges.boxes.signs import ExactColumn, nonnegative_at
+from hartley.ranges.boxes.signs import ExactColumn, nonnegative_at, truth_at
 from hartley.ranges.boxes.stepped_range import SteppedRange
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -25,6 +25,19 @@ if TYPE_CHECKING:
 
 MOST_INPUTS = 5_000_000
 """More inputs than this are not tried."""
+
+
+@dataclass(frozen=True)
+class KnownWindows:
+    """Between which ends a value is known to lie: each window once, and which one a record has."""
+
+    ends: tuple[tuple[Fraction, Fraction], ...]
+    which: NDArray[np.int64]
+
+    def spread(self, action: Callable[[Fraction, Fraction], tuple[float, float]]) -> Any:  # noqa: ANN401 - two arrays
+        """Return two numbers a record, computed once for each window."""
+        pairs = np.array([action(*pair) for pair in self.ends]).reshape(-1, 2)
+        return pairs[self.which].T
 
 
 @dataclass(frozen=True)
@@ -37,9 +50,7 @@ class ObservedRecords:
     """The values of the known columns, an Arrow array each."""
     rows: NDArray[np.int64]
     """How many rows of the table have the record."""
-    windows: Mapping[str, tuple[tuple[Fraction, ...], tuple[Fraction, ...]]] = field(
-        default_factory=dict
-    )
+    windows: Mapping[str, KnownWindows] = field(default_factory=dict)
     """Between which ends the value of a column is known to lie, by column."""
     left_out: int = 0
     """Rows in which a value is missing."""
@@ -103,9 +114,8 @@ def try_inputs(part: PolicyPart, observed: ObservedRecords) -> PossibleInputs:
     for i in windows:
         domain = part.domains[part.unknown[i]]
         assert isinstance(domain, SteppedRange)  # others have no distance, which is refused
-        known = zip(*observed.windows[part.unknown[i]], strict=True)
-        places_known = np.array([domain.between(*ends) for ends in known]).reshape(-1, 2)
-        records |= {f"low{i}": places_known[:, 0], f"high{i}": places_known[:, 1]}
+        low, high = observed.windows[part.unknown[i]].spread(domain.between)
+        records |= {f"low{i}": low, f"high{i}": high}
     matched = match_inputs(
         pa.table(records),
         pa.table(lists.sources),
@@ -328,17 +338,21 @@ class _Sides:
 
 
 def _hidden(part: PolicyPart, side: HiddenSide, lists: _ListedInputs) -> _Sides:
-    can_hold, can_fail = nonnegative_at(side.margin, lists.exact)
-    if side.reach is None:
-        near = _is_moved(part, lists)
-    else:
-        margin = Expression("const", (side.reach,)) - abs(side.margin)
-        near = ~nonnegative_at(margin, lists.exact)[1]
+    can_hold, can_fail = truth_at(side.clause, lists.exact)
+    within = beyond_reach(side)
+    near = _is_moved(part, lists) if within is None else ~nonnegative_at(within, lists.exact)[1]
     holds, fails = (
         np.any(flags.reshape(lists.fibres, -1), axis=1) for flags in (can_hold, can_fail)
     )
     crosses: NDArray[np.bool_] = np.logical_and(holds, fails)
     return _Sides(can_hold.astype(np.int8), can_fail.astype(np.int8), near.astype(np.int8), crosses)
+
+
+def beyond_reach(side: HiddenSide) -> Expression | None:
+    """Return what is negative for records that need not be left open; None without a distance."""
+    if side.distance is None or side.reach is None:
+        return None
+    return Expression("const", (side.reach,)) - abs(side.distance)
 
 
 def _is_moved(part: PolicyPart, lists: _ListedInputs) -> NDArray[np.bool_]:

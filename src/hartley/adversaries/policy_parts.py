@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hartley.engines.maps.rules import Lookup
+from hartley.ranges.boxes.category_list import CategoryList
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from fractions import Fraction
 
     from hartley.engines.maps.rules import Rule
@@ -57,16 +58,34 @@ class PolicyPart:
         names = {
             rule.column
             for rule in self.rules
-            if isinstance(rule, Lookup) and all(isinstance(label, str) for label in rule.labels)
+            if isinstance(rule, Lookup) and _are_texts(rule.labels)
         }
         draws = self.draws
         for place, name in enumerate(() if draws is None else self.released):
             assert draws is not None
             several = len(self.released) > 1
-            values = (value[place] if several else value for value in draws.released)
-            if all(isinstance(value, str) or value is None for value in values):
+            if _are_texts(value[place] if several else value for value in draws.released):
                 names.add(name)
         return frozenset(names)
+
+    @property
+    def text_inputs(self) -> frozenset[str]:
+        """The columns of the true table that hold text, whatever a CSV file has there."""
+        lists = {
+            name: domain.values
+            for name, domain in self.domains.items()
+            if isinstance(domain, CategoryList)
+        }
+        draws = self.draws
+        for place, name in enumerate(() if draws is None else self.released):
+            assert draws is not None
+            several = len(self.released) > 1
+            lists[name] = tuple(value[place] if several else value for value in draws.values)
+        return frozenset(name for name, values in lists.items() if _are_texts(values))
+
+
+def _are_texts(values: Iterable[object]) -> bool:
+    return all(isinstance(value, str) or value is None for value in values)
 
 
 def parts_of(

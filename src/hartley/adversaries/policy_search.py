@@ -13,6 +13,7 @@ import numpy as np
 
 from hartley.adversaries.policy_inputs import (
     PossibleInputs,
+    beyond_reach,
     exact_number,
     is_promised,
     known_numbers,
@@ -21,8 +22,7 @@ from hartley.engines.maps.preimages import release_rows
 from hartley.engines.maps.rules import Formula
 from hartley.ranges.boxes.array_intervals import float_above, float_below
 from hartley.ranges.boxes.box import Interval
-from hartley.ranges.boxes.expression import Expression
-from hartley.ranges.boxes.signs import ExactColumn, nonnegative_at
+from hartley.ranges.boxes.signs import ExactColumn, nonnegative_at, truth_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hartley.adversaries.policy_parts import PolicyPart
     from hartley.engines.maps.rules import Rule
     from hartley.policies.column import HiddenSide
+    from hartley.ranges.boxes.expression import Expression
 
     Codes = NDArray[np.uint64]
 
@@ -81,9 +82,9 @@ def search_inputs(part: PolicyPart, observed: ObservedRecords) -> PossibleInputs
         first, end = pieces.narrow(rule, values, first, end)
     (name,) = part.unknown
     if name in observed.windows:
-        lows, highs = observed.windows[name]
-        low = in_order(np.array([float_below(number) for number in lows]))
-        high = in_order(np.array([float_above(number) for number in highs]))
+        low, high = in_order(
+            observed.windows[name].spread(lambda low, high: (float_below(low), float_above(high)))
+        )
         first = np.maximum(first, low[:, None])
         end = np.minimum(end, high[:, None] + ONE)
     fits = end > first
@@ -196,26 +197,24 @@ def _hidden(  # noqa: PLR0913, PLR0917 - the doubles of each piece, and whether 
     assert isinstance(domain, Interval)  # asked before
     records, pieces = first.shape
     which = np.repeat(np.arange(records), pieces)
-    near = None if side.reach is None else Expression("const", (side.reach,)) - abs(side.margin)
+    within = beyond_reach(side)
     can_hold, can_fail = np.zeros((2, records), bool)
-    every = np.logical_and(fits.any(axis=1), near is not None)
+    every = np.logical_and(fits.any(axis=1), within is not None)
     some = np.zeros(records, bool)
     for codes in (first, last):  # a side is left once at most between them
         points = _points(part, observed, which, from_order(codes.reshape(-1)))
-        holds, fails = (
-            flags.reshape(records, pieces) for flags in nonnegative_at(side.margin, points)
-        )
+        holds, fails = (flags.reshape(records, pieces) for flags in truth_at(side.clause, points))
         can_hold |= (holds & fits).any(axis=1)
         can_fail |= (fails & fits).any(axis=1)
-        if near is not None:
-            close = ~nonnegative_at(near, points)[1].reshape(records, pieces)
+        if within is not None:
+            close = ~nonnegative_at(within, points)[1].reshape(records, pieces)
             every &= (close | ~fits).all(axis=1)
             some |= (close & fits).any(axis=1)
     places = np.arange(records)
     ends = [np.full(records, float(end)) for end in (domain.low, domain.high)]
     low, high = (_points(part, observed, places, values) for values in ends)
     (low_holds, low_fails), (high_holds, high_fails) = (
-        nonnegative_at(side.margin, points) for points in (low, high)
+        truth_at(side.clause, points) for points in (low, high)
     )
     crosses = (low_fails & high_holds) | (low_holds & high_fails)
     return can_hold, can_fail, crosses & is_promised(every, some, can_hold & can_fail)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hartley.policies.quantizers.query import Query
     from hartley.ranges.boxes.category_list import CategoryList
     from hartley.ranges.boxes.expression import Expression
+    from hartley.ranges.boxes.signs import Clause
     from hartley.ranges.boxes.stepped_range import SteppedRange
 
     Range = tuple[Fraction, Fraction]
@@ -48,11 +49,14 @@ class HiddenSide:
 
     text: str
     """The hypothesis as it is written."""
-    margin: Expression
-    """At least zero exactly where the hypothesis is true, over columns of the table."""
+    clause: Clause
+    """The same over columns of the table: (">=", e) for e >= 0, (">", e) for e > 0, and these
+    joined as ("and", ...), ("or", ...) and ("not", clause)."""
+    distance: Expression | None = None
+    """How far a record is from the other side; None where no distance counts."""
     reach: Fraction | None = None
-    """Records whose margin is this near to zero are to be left open, where both sides occur for
-    the other columns; None where the margin is no distance: then all that are moved are."""
+    """Records that are no further than this from zero are to be left open, where both sides occur
+    for the other columns. Without a distance, all that are moved are."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +204,8 @@ class ColumnPolicy:
         """Return where what is released may jump down as the column rises, the others fixed.
 
         Between two neighbours of these places, from one on and up to below the next, the released
-        value never falls, also not after rounding to doubles. None where that is not known: then
+        value never falls, also not after rounding to doubles, and what is hidden changes once at
+        most. None where that is not known: then
         only values on a step can be worked out, by trying them all.
         """
         return None

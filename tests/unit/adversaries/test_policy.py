@@ -64,6 +64,18 @@ def test_labels_that_look_like_numbers_are_read_as_text(tmp_path):
     assert (zips.impossible, zips.single, zips.fewest, zips.typical) == (0, 1, 1, 2)
 
 
+def test_codes_that_look_like_numbers_are_known_as_text(tmp_path):
+    policy = PolicyDocument((MergedColumn("zip", (("007", "7"), ("1",)), ("a", "b")), AGES))
+    truth = pa.table({"zip": ["007", "7", "1"], "age": [5, 15, 25]})
+    pa.csv.write_csv(truth, tmp_path / "truth.csv")
+    release(tmp_path / "truth.csv", policy, tmp_path / "out.csv")
+    known = PolicyInversion(known=["zip"]).attack(
+        policy, tmp_path / "out.csv", tmp_path / "truth.csv"
+    )
+    assert by_name(known)["zip"].known
+    assert known.keeps_promise
+
+
 def test_what_is_drawn_leaves_every_value_with_a_chance_and_has_a_best_guess():
     matrix = [["1/2", "1/2", "0"], ["0", "1", "0"], ["1/4", "0", "3/4"]]
     policy = PolicyDocument((Pram(matrix, ["a", "b", "c"], column="x"),))
@@ -382,6 +394,11 @@ RELEASED = {"age": [5.0], "job": ["craft"]}
 def test_knowledge_that_makes_no_sense_is_refused(knowledge, data, kind, sentence):
     with pytest.raises(kind, match=sentence):
         PolicyInversion(**knowledge).attack(POLICY, RELEASED, data)
+
+
+def test_a_table_without_rows_is_refused():
+    with pytest.raises(TableError, match="has no rows"):
+        PolicyInversion().attack(POLICY, pa.table({"age": [1.0], "job": ["x"]}).slice(1))
 
 
 def test_a_released_column_must_be_there():

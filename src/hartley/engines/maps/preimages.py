@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.engines.maps.column_map import apply_map
 from hartley.engines.maps.rules import Keep
 from hartley.engines.tables.sources import open_table
-from hartley.engines.tables.view import as_texts, clean_column, run
+from hartley.engines.tables.view import clean_column, run
 from hartley.errors import TableError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Ranges = Mapping[str, tuple[object, object]]
 
 
-def distinct_records(table: Table, columns: Sequence[str], texts: Collection[str] = ()) -> Any:
+def distinct_records(table: Table, columns: Sequence[str]) -> Any:
     """Return the different records of some columns and how many rows have each.
 
     The columns are called ``c0``, ``c1``, ..., and ``rows`` comes last.
@@ -31,7 +31,6 @@ def distinct_records(table: Table, columns: Sequence[str], texts: Collection[str
     Args:
         table: the table, on any engine.
         columns: the columns; each may be named once.
-        texts: those that hold text, also where a CSV file has digits there.
 
     Example:
         >>> people = open_table({"age": [30, 30, 40], "sex": ["F", "F", "M"]})
@@ -39,41 +38,62 @@ def distinct_records(table: Table, columns: Sequence[str], texts: Collection[str
         [1, 2]
     """
     table.require(columns)
-    held = as_texts(table, texts) if texts else table
-    rows = held.expression.select(
-        **{f"c{i}": clean_column(held, name) for i, name in enumerate(columns)}
+    rows = table.expression.select(
+        **{f"c{i}": clean_column(table, name) for i, name in enumerate(columns)}
     )
-    if not columns:
-        return run(held, held.expression.aggregate(rows=held.expression.count()).to_pyarrow)
     classes = rows.group_by([rows[name] for name in rows.columns]).aggregate(rows=rows.count())
-    return run(held, classes.order_by(list(classes.columns)).to_pyarrow)
+    return run(table, classes.order_by(list(classes.columns)).to_pyarrow)
 
 
-def count_different(table: Table, columns: Sequence[str]) -> dict[str, int]:
-    """Return how many different values some columns hold, missing ones not counted."""
+def count_present(table: Table, columns: Sequence[str]) -> tuple[int, dict[str, int]]:
+    """Return how many rows there are, and in how many of them each column has a value.
+
+    Example:
+        >>> count_present(open_table({"age": [30, None], "sex": ["F", "M"]}), ["age", "sex"])
+        (2, {'age': 1, 'sex': 2})
+    """
     table.require(columns)
-    counts = {
-        f"n{i}": table.dialect.count_distinct(clean_column(table, name))
-        for i, name in enumerate(columns)
-    }
-    row = run(table, table.expression.aggregate(**counts).to_pyarrow).to_pylist()[0]
-    return {name: int(row[f"n{i}"]) for i, name in enumerate(columns)}
+    rows = table.expression
+    counts = {f"n{i}": clean_column(table, name).count() for i, name in enumerate(columns)}
+    row = run(table, rows.aggregate(rows=rows.count(), **counts).to_pyarrow).to_pylist()[0]
+    return int(row["rows"]), {name: int(row[f"n{i}"]) for i, name in enumerate(columns)}
 
 
-def side_by_side(table: Table, other: Table, columns: Mapping[str, str]) -> Table:
-    """Return a table with columns of another one beside it, row by row in their order.
+def count_different(table: Table, columns: Sequence[str]) -> int:
+    """Return how many different values some columns hold together, missing ones not counted.
+
+    Example:
+        >>> count_different(open_table({"age": [30, 30, None], "sex": ["F", "M", "M"]}), ["age"])
+        1
+    """
+    table.require(columns)
+    values = {f"c{i}": clean_column(table, name) for i, name in enumerate(columns)}
+    rows = table.expression.select(**values).drop_null().distinct()
+    return int(run(table, rows.count().to_pyarrow).as_py())
+
+
+def side_by_side(
+    table: Table, columns: Sequence[str], other: Table, beside: Mapping[str, str]
+) -> Table:
+    """Return columns of a table with columns of another one beside them, row by row in order.
 
     Args:
         table: the table.
+        columns: its columns.
         other: the other table, with as many rows.
-        columns: the columns of the other one, by the name that they get.
+        beside: the columns of the other one, by the name that they get.
+
+    Example:
+        >>> ages, names = open_table({"age": [30, 40]}), open_table({"name": ["Ann", "Ben"]})
+        >>> side_by_side(ages, ["age"], names, {"who": "name"}).columns
+        ('age', 'who')
     """
-    other.require(tuple(columns.values()))
-    rows = run(table, table.expression.to_pyarrow)
+    other.require(tuple(beside.values()))
+    rows = run(table, table.expression.select(*columns).to_pyarrow)
     more = run(
         other,
         other.expression.select(
-            **{name: other.expression[of] for name, of in columns.items()}
+            **{name: other.expression[of] for name, of in beside.items()}
         ).to_pyarrow,
     )
     if rows.num_rows != more.num_rows:

@@ -135,7 +135,8 @@ class LineColumn(ColumnPolicy):
     def hidden_side(self) -> HiddenSide:
         """Return on which side of the line a value lies, hidden as far as the reach."""
         (own,) = variables(self.name)
-        return HiddenSide(f"{self.name} >= {self.line}", own - self.expression, self.reach)
+        above = own - self.expression
+        return HiddenSide(f"{self.name} >= {self.line}", (">=", above), above, self.reach)
 
     def rises_between(self) -> tuple[Expression, ...]:
         """Return the line: each side of it is released in order, and either begins at the band."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from hartley.ranges.boxes.array_intervals import Pair
     from hartley.ranges.boxes.expression import Expression
 
+    Clause = tuple[Any, ...]
+    """(">=", e) for e >= 0, (">", e) for e > 0, ("and", ...), ("or", ...) or ("not", clause)."""
+    Flags = NDArray[np.bool_]
+
 
 @dataclass(frozen=True)
 class ExactColumn:
@@ -32,7 +36,7 @@ class ExactColumn:
 
 def nonnegative_at(
     expression: Expression, points: Mapping[str, ExactColumn]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+) -> tuple[Flags, Flags]:
     """Tell for every point whether a query can be at least zero there, and whether below zero.
 
     Outward-rounded intervals decide nearly all points at once; exact rationals decide the others.
@@ -67,3 +71,37 @@ def nonnegative_at(
             continue
         can_hold[i], can_fail[i] = value >= 0, value < 0
     return can_hold, can_fail
+
+
+def truth_at(clause: Clause, points: Mapping[str, ExactColumn]) -> tuple[Flags, Flags]:
+    """Tell for every point whether a condition can hold there, and whether it can fail.
+
+    Args:
+        clause: comparisons with zero, joined by and, or and not.
+        points: the columns that it names.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> from hartley.ranges.boxes.expression import parse_expression
+        >>> x = ExactColumn(np.array([0.0, 1.0, 2.0]), Fraction)
+        >>> between = ("and", (">", parse_expression("x")), (">=", parse_expression("1 - x")))
+        >>> truth_at(between, {"x": x})[0].tolist()
+        [False, True, False]
+    """
+    word, *parts = clause
+    if word == ">=":
+        return nonnegative_at(parts[0], points)
+    if word == ">":  # e > 0 unless -e >= 0
+        at_most, above = nonnegative_at(-parts[0], points)
+        return above, at_most
+    answers = [truth_at(part, points) for part in parts]
+    if word == "not":
+        (can_hold, can_fail), *_ = answers
+        return can_fail, can_hold
+    every, some = (
+        (np.logical_and, np.logical_or) if word == "and" else (np.logical_or, np.logical_and)
+    )
+    return (
+        every.reduce([can_hold for can_hold, _ in answers]),
+        some.reduce([can_fail for _, can_fail in answers]),
+    )
