@@ -184,6 +184,21 @@ class ColumnPolicy:
         _ = ranges
         return None
 
+    # --- words and pictures -----------------------------------------------------------------
+
+    def sentence(self) -> str:
+        """Say how the column is released."""
+        return f"{self.name} is released as it is."
+
+    def picture(self, reach: float | None = None) -> Ruler | Groups | None:
+        """Return what there is to draw, as plain numbers; None where there is nothing.
+
+        Args:
+            reach: how far one person moves what is released, where many people share it.
+        """
+        _ = reach
+        return None
+
     # --- an attack --------------------------------------------------------------------------
     # What somebody who reads the policy file can compute backwards from a release.
 
@@ -205,28 +220,13 @@ class ColumnPolicy:
 
         Between two neighbours of these places, from one on and up to below the next, the released
         value never falls, also not after rounding to doubles, and what is hidden changes once at
-        most. None where that is not known: then
-        only values on a step can be worked out, by trying them all.
+        most. None where that is not known: then only values on a step can be worked out, by
+        trying them all.
         """
         return None
 
     def draws(self) -> Draws | None:
         """Return what is drawn at random; None where the release is a function of the record."""
-        return None
-
-    # --- words and pictures -----------------------------------------------------------------
-
-    def sentence(self) -> str:
-        """Say how the column is released."""
-        return f"{self.name} is released as it is."
-
-    def picture(self, reach: float | None = None) -> Ruler | Groups | None:
-        """Return what there is to draw, as plain numbers; None where there is nothing.
-
-        Args:
-            reach: how far one person moves what is released, where many people share it.
-        """
-        _ = reach
         return None
 
 

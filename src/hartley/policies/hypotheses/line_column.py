@@ -132,16 +132,6 @@ class LineColumn(ColumnPolicy):
         policy = StretchPolicy if self.kind == "stretch" else BlurringPolicy
         return policy(Threshold(self.name, expression), self.reach, box)
 
-    def hidden_side(self) -> HiddenSide:
-        """Return on which side of the line a value lies, hidden as far as the reach."""
-        (own,) = variables(self.name)
-        above = own - self.expression
-        return HiddenSide(f"{self.name} >= {self.line}", (">=", above), above, self.reach)
-
-    def rises_between(self) -> tuple[Expression, ...]:
-        """Return the line: each side of it is released in order, and either begins at the band."""
-        return (self.expression,)
-
     def sentence(self) -> str:
         """Say what is released near the line."""
         how = (
@@ -152,6 +142,16 @@ class LineColumn(ColumnPolicy):
         )
         near = f"Within {exactly(self.reach)} of the line {self.line}"
         return f"{near}, {how}; every other value is released as it is."
+
+    def hidden_side(self) -> HiddenSide:
+        """Return on which side of the line a value lies, hidden as far as the reach."""
+        (own,) = variables(self.name)
+        above = own - self.expression
+        return HiddenSide(f"{self.name} >= {self.line}", (">=", above), above, self.reach)
+
+    def rises_between(self) -> tuple[Expression, ...]:
+        """Return the line: each side of it is released in order, and either begins at the band."""
+        return (self.expression,)
 
 
 def _stretch(x: Tree, g: Tree, r: Tree, low: Tree, high: Tree) -> Tree:
