@@ -202,6 +202,7 @@ def test_exactly_the_inputs_that_come_out_as_the_record_are_left(kind, seed):
         table = release_rows(pa.table(inputs), case.policy.to_map(), case.policy.ranges)
         released = table.to_pydict()
     found = PolicyInversion(steps=case.steps).attack(case.policy, released)
+    assert found.fits_policy
     assert found.keeps_promise or found.hypotheses, found.headline
     outputs = list(zip(*(released[name] for name in moved), strict=True)) or [()] * len(truth)
     for inversion in found.columns:

@@ -282,12 +282,14 @@ class PolicyFinding:
 
     @property
     def keeps_promise(self) -> bool:
-        """Whether nothing that the policy promises is broken, and every record can come from it."""
-        return (
-            not any(hypothesis.broken for hypothesis in self.hypotheses)
-            and all(output.kept for output in self.outputs)
-            and not any(column.impossible for column in self.columns)
-        )
+        """Whether nothing that the policy promises is broken by what was released."""
+        hidden = not any(hypothesis.broken for hypothesis in self.hypotheses)
+        return hidden and all(output.kept for output in self.outputs)
+
+    @property
+    def fits_policy(self) -> bool:
+        """Whether every released record can come from the policy."""
+        return not any(column.impossible for column in self.columns)
 
     @property
     def number(self) -> AttackEstimate:
@@ -301,8 +303,11 @@ class PolicyFinding:
     @property
     def headline(self) -> str:
         """What was found, in one plain sentence."""
-        broken = "" if self.keeps_promise else "PROMISE NOT KEPT. "
-        return broken + self._headline
+        warnings = [
+            "" if self.keeps_promise else "PROMISE NOT KEPT. ",
+            "" if self.fits_policy else "NOT RELEASED BY THIS POLICY. ",
+        ]
+        return "".join(warnings) + self._headline
 
     @property
     def _headline(self) -> str:
@@ -373,6 +378,7 @@ class PolicyFinding:
             "sentences": list(self.sentences),
             "number": self.number.to_dict(),
             "keeps_promise": self.keeps_promise,
+            "fits_policy": self.fits_policy,
             "columns": [column.to_dict() for column in self.columns],
             "hypotheses": [found.to_dict() for found in self.hypotheses],
             "outputs": [
@@ -392,9 +398,9 @@ def _oddities(column: ColumnInversion) -> list[str]:
     name = printable(column.name)
     if column.impossible:
         said.append(
-            f"PROMISE NOT KEPT: {counted(column.impossible, 'record')} cannot come from this "
-            f"policy and the possible values of {name}: another policy released the "
-            "table, or a step, a range or what is known beside it is wrong."
+            f"NOT RELEASED BY THIS POLICY: {counted(column.impossible, 'record')} cannot come from "
+            f"it and the possible values of {name}: another policy released the table, or a step, "
+            "a range or what is known beside it is wrong."
         )
     if column.left_out:
         said.append(

@@ -296,9 +296,9 @@ def test_a_column_that_is_known_decides_the_hypothesis_and_no_promise_is_broken(
 
 def test_a_record_that_no_input_is_released_as_is_said_loudly():
     found = PolicyInversion(steps={"age": 1}).attack(PolicyDocument((AGES,)), {"age": [5.0, 6.0]})
-    assert (found.columns[0].impossible, found.keeps_promise) == (1, False)
-    assert found.headline.startswith("PROMISE NOT KEPT. ")
-    assert any("NOT KEPT: 1 record cannot come from this" in said for said in found.sentences)
+    assert (found.columns[0].impossible, found.fits_policy, found.keeps_promise) == (1, False, True)
+    assert found.headline.startswith("NOT RELEASED BY THIS POLICY. ")
+    assert any("THIS POLICY: 1 record cannot come from it" in said for said in found.sentences)
     other = PolicyInversion().attack(PolicyDocument((AGES,)), {"age": [5.0, 6.0]})
     assert other.columns[0].impossible == 1
     text = PolicyInversion().attack(PolicyDocument((AGES, JOBS)), {"age": [5.0], "job": ["x"]})
