@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 
 def column_inversions(possible: PossibleInputs) -> list[ColumnInversion]:
     """Return what is left of every unknown column of a part."""
-    part = possible.part
-    sizes = [size_of(part.domains.get(name)) for name in part.unknown]
-    return [_column(possible, i, size) for i, size in enumerate(sizes)]
+    part, draws = possible.part, possible.part.draws
+    sizes = {name: size_of(part.domains.get(name)) for name in part.unknown}
+    for place, name in enumerate(() if draws is None else part.released):
+        assert draws is not None
+        several = len(part.released) > 1
+        sizes[name] = len({value[place] if several else value for value in draws.values})
+    return [_column(possible, i, sizes[name]) for i, name in enumerate(part.unknown)]
 
 
 def _column(possible: PossibleInputs, i: int, values: int | None) -> ColumnInversion:

@@ -39,10 +39,10 @@ def attack_policy(  # noqa: PLR0913 - each is one thing that may be known
 
     Everybody may read a policy :math:`\pi`, so a release is only as good as its pre-images. For
     every released record this counts the values that are possible in each column, and whether a
-    hypothesis that the policy hides is decided (the consistent test of Farokhi 2021, Theorems 1 and 2). It
-    says so loudly if a record is decided that the policy is to leave open, if more values occur
-    than it promises, or if a record cannot come from it. Exact, doubles included; the true record
-    is never ruled out. Costs one execution of the policy over all possible values.
+    hypothesis that the policy hides is decided, by the consistent test (Farokhi 2021, Theorems 1
+    and 2). It says so loudly if a record is decided that the policy is to leave open, if more
+    values occur than it promises, or if a record cannot come from it. Exact, doubles included; the
+    true record is never ruled out. Costs one execution of the policy over all possible values.
 
     Args:
         policy: the policy, or the path of its file.

@@ -81,7 +81,7 @@ def test_what_is_drawn_leaves_every_value_with_a_chance_and_has_a_best_guess():
     policy = PolicyDocument((Pram(matrix, ["a", "b", "c"], column="x"),))
     (x,) = PolicyInversion().attack(policy, {"x": ["a", "b", "c", "c"]}).columns
     assert [row["possible"] for row in x.records.to_pylist()] == [2, 2, 1]
-    assert (x.single, x.fewest, x.typical) == (2, 1, 1)
+    assert (x.single, x.fewest, x.typical, x.values) == (2, 1, 1, 3)
     assert x.best_guess == 1.0  # c comes from c alone
     (x,) = PolicyInversion().attack(policy, {"x": ["a", "b"]}).columns
     assert x.best_guess == pytest.approx(2 / 3)
@@ -184,6 +184,14 @@ def test_the_interval_of_a_cell_ends_at_its_last_double():
         inside = in_order(np.array([row["least"], row["largest"]]))
         assert row["possible"] == float(inside[1] - inside[0]) + 1 - (k == 0)  # zero counts once
     assert x.narrowest == pytest.approx(1 / 3)
+
+
+def test_zero_and_minus_zero_are_one_number():
+    least = Fraction(5e-324)
+    column = CutColumn("x", (-2 * least, least, 2 * least), (Fraction(0), Fraction(1)))
+    released = released_by(PolicyDocument((column,)), {"x": [0.0]})
+    (x,) = PolicyInversion().attack(PolicyDocument((column,)), released).columns
+    assert (x.fewest, x.narrowest) == (3, 1e-323)  # two below zero, and zero
 
 
 def test_cells_released_in_any_order_are_found_among_all_doubles():
