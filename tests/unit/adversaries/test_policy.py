@@ -237,6 +237,16 @@ def test_the_doubles_that_come_out_as_a_value_are_found_on_both_sides_of_a_line(
     assert side.open + side.decided == 45
 
 
+def test_a_band_whose_ends_are_rounded_is_promised_all_the_same():
+    fields = {"line": "h/3", "reach": "7/10", "low": 0, "high": 20}
+    kept = KeptColumn.read("h", 0, 60)
+    policy = PolicyDocument((LineColumn.read("blur", "w", **fields), kept))
+    heights = [float(h) for h in range(3, 58)]
+    released = released_by(policy, {"w": [h / 3 for h in heights], "h": heights})
+    (side,) = PolicyInversion().attack(policy, released).hypotheses
+    assert (side.open, side.promised, side.broken) == (55, 55, 0)
+
+
 def test_doubles_are_numbered_in_their_order():
     numbers = np.array([-math.inf, -1.5, -5e-324, -0.0, 0.0, 5e-324, 1.5, math.inf])
     codes = in_order(numbers)
