@@ -12,6 +12,7 @@ import pytest
 from hartley import attack_policy, release, write_html
 from hartley.adversaries import policy_inputs, policy_search
 from hartley.adversaries.policy import PolicyInversion
+from hartley.adversaries.policy_inputs import exact_number
 from hartley.adversaries.policy_search import from_order, in_order
 from hartley.engines.maps.preimages import release_rows
 from hartley.errors import ColumnError, HartleyError, OptionError, TableError
@@ -25,6 +26,7 @@ from hartley.policies.kinds import (
     QuantizedColumn,
 )
 from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.ranges.boxes.stepped_range import SteppedRange
 
 AGES = QuantizedColumn("age", UniformQuantizer(0, 100, 10))
 JOBS = MergedColumn("job", (("nurse", "doctor"), ("smith",)), ("health", "craft"), "other")
@@ -286,6 +288,22 @@ def test_what_is_known_nearly_or_rounded_rules_out_the_rest():
     assert left(known_within={"age": "0.5"}) == {5.0: [1, 1, 1, 1], 15.0: [1]}
     # Rounded to 0, 0 to 2; to 5, 3 to 7 (2.5 to 7.5); to 10, 8 and 9, and 10 to 12
     assert left(known_rounded={"age": 5}) == {5.0: [2, 3, 5, 5], 15.0: [3]}
+
+
+def test_a_true_value_outside_the_range_is_taken_as_its_end():
+    policy, truth = PolicyDocument((AGES,)), {"age": [120, -3]}
+    attack = PolicyInversion(steps={"age": 1}, known_within={"age": 2})
+    found = attack.attack(policy, released_by(policy, truth), truth)
+    assert found.fits_policy
+    ends = [(row["least"], row["largest"]) for row in found.columns[0].records.to_pylist()]
+    assert ends == [(0.0, 2.0), (98.0, 100.0)]
+
+
+def test_a_known_value_off_the_step_is_taken_as_it_prints():
+    thirds = SteppedRange(Fraction(0), Fraction(9), Fraction(1, 3))
+    assert exact_number(0.34, thirds) == Fraction(34, 100)
+    assert exact_number(2 / 3, thirds) == Fraction(2, 3)
+    assert exact_number(2, thirds) == 2
 
 
 def test_a_continuous_column_known_nearly_leaves_what_lies_in_both_intervals():
