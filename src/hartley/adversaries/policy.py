@@ -87,8 +87,8 @@ class PolicyInversion:
         >>> from hartley.policies.quantizers.quantizer import UniformQuantizer
         >>> ages = PolicyDocument((QuantizedColumn("age", UniformQuantizer(0, 10, 3)),))
         >>> released = {"age": [10 / 6, 5.0, 50 / 6]}
-        >>> found = PolicyInversion(steps={"age": 1}).attack(ages, released)
-        >>> found.columns[0].fewest, found.columns[0].values  # 0 1 2 3, 4 5 6, 7 8 9 10
+        >>> finding = PolicyInversion(steps={"age": 1}).attack(ages, released)
+        >>> finding.columns[0].fewest, finding.columns[0].values  # 0 1 2 3, 4 5 6, 7 8 9 10
         (3, 11)
     """
 
@@ -132,7 +132,7 @@ class PolicyInversion:
                 underived.append((part.unknown or part.released, reason))
                 continue
             possible = _work_out(part, observed)
-            columns |= {found.name: found for found in column_inversions(possible)}
+            columns |= {column.name: column for column in column_inversions(possible)}
             hypotheses += hidden_hypotheses(possible, self._beyond(part))
         if underived and not columns and not hypotheses:
             unknown, reason = underived[0]
@@ -231,23 +231,23 @@ class PolicyInversion:
     def _observe(self, part: PolicyPart, beside: Table) -> ObservedRecords:
         """Return the different records of a part, with what is known beside them."""
         truths = [name for name in part.fixed if name in self.known]
-        kept = [name for name in part.fixed if name not in self.known]
+        as_released = [name for name in part.fixed if name not in self.known]
         windowed = [name for name in part.unknown if name in self._windowed]
-        names = [*part.released, *kept, *(TRUTH + name for name in (*truths, *windowed))]
-        found = distinct_records(beside, names)
+        names = [*part.released, *as_released, *(TRUTH + name for name in (*truths, *windowed))]
+        records = distinct_records(beside, names)
         draws = part.draws
         # What is drawn may be a missing value: then that is what it was drawn as.
         optional = range(0 if draws is None else len(part.released))
-        complete = np.ones(found.num_rows, bool)
+        complete = np.ones(records.num_rows, bool)
         for i in range(len(names)):
             if i not in optional:
-                complete &= found.column(i).is_valid().to_numpy()
-        rows = found.column("rows").to_numpy()
+                complete &= records.column(i).is_valid().to_numpy()
+        rows = records.column("rows").to_numpy()
         left_out = int(rows[~complete].sum())
-        present = found.filter(complete).combine_chunks()
+        present = records.filter(complete).combine_chunks()
         arrays = [_array(present.column(i)) for i in range(len(names))]
         place = {name: i for i, name in enumerate(names)}
-        fixed = {name: arrays[place[name]] for name in kept}
+        fixed = {name: arrays[place[name]] for name in as_released}
         fixed |= {name: arrays[place[TRUTH + name]] for name in truths}
         windows = {name: self._window(name, arrays[place[TRUTH + name]], part) for name in windowed}
         return ObservedRecords(
@@ -294,8 +294,8 @@ class PolicyInversion:
     ) -> dict[str, ColumnInversion]:
         """Return the columns that are released as they are, and those that were known before."""
         skipped = {name for names, _ in underived for name in names} | set(columns)
-        kept = [column.name for column in document.columns if column.is_kept]
-        names = [name for name in (*kept, *self.known) if name not in skipped]
+        as_is = [column.name for column in document.columns if column.is_kept]
+        names = [name for name in (*as_is, *self.known) if name not in skipped]
         places = {name: TRUTH + name if name in self.known else name for name in names}
         rows, counts = count_present(beside, tuple(places.values()))
         settled = {}

@@ -58,12 +58,12 @@ def _column(possible: PossibleInputs, i: int, values: int | None) -> ColumnInver
 
 def hidden_hypotheses(possible: PossibleInputs, beyond: str) -> list[HiddenHypothesis]:
     """Return for how many records each hypothesis that a part hides is decided."""
-    observed, found = possible.observed, []
+    observed, hypotheses = possible.observed, []
     for i, side in enumerate(possible.part.hidden):
         can_hold, can_fail = possible.can_hold[i], possible.can_fail[i]
         decided = can_hold ^ can_fail
         promised = possible.promised[i]
-        found.append(
+        hypotheses.append(
             HiddenHypothesis(
                 text=side.text,
                 true=int(observed.rows[can_hold & ~can_fail].sum()),
@@ -76,7 +76,7 @@ def hidden_hypotheses(possible: PossibleInputs, beyond: str) -> list[HiddenHypot
                 records=_records(possible, can_hold=can_hold, can_fail=can_fail),
             )
         )
-    return found
+    return hypotheses
 
 
 def _records(inputs: PossibleInputs, **numbers: NDArray[Any]) -> Any:  # noqa: ANN401 - Arrow carries no types

@@ -171,6 +171,12 @@ class HiddenHypothesis:
         return self.decided + self.open
 
     @property
+    def shares(self) -> tuple[float, float, float]:
+        """The shares of the records for which it is certainly true, certainly false and open."""
+        rows = max(self.rows, 1)
+        return self.true / rows, self.false / rows, self.open / rows
+
+    @property
     def share(self) -> Fraction:
         """The share of the records for which it is decided."""
         return Fraction(self.decided, self.rows) if self.rows else Fraction(0)
@@ -295,7 +301,8 @@ class PolicyFinding:
     def number(self) -> AttackEstimate:
         """The share of records that are decided, or settled; exact."""
         if self.hypotheses:
-            return AttackEstimate.exact(float(max(found.share for found in self.hypotheses)))
+            shares = [hypothesis.share for hypothesis in self.hypotheses]
+            return AttackEstimate.exact(float(max(shares)))
         if self.worst is None:
             return AttackEstimate.exact(1.0 if self.columns else 0.0)
         return AttackEstimate.exact(float(self.worst.share))
@@ -312,7 +319,7 @@ class PolicyFinding:
     @property
     def _headline(self) -> str:
         if self.hypotheses:
-            return max(self.hypotheses, key=lambda found: found.share).headline
+            return max(self.hypotheses, key=lambda hypothesis: hypothesis.share).headline
         if self.worst is not None:
             return self.worst.sentence
         return "Every column that was worked out is released as it is, or was known before."
@@ -320,8 +327,8 @@ class PolicyFinding:
     @property
     def sentences(self) -> tuple[str, ...]:
         """What else is to be said, a sentence each."""
-        said = [found.headline for found in self.hypotheses]
-        said += [sentence for found in self.hypotheses for sentence in found.sentences]
+        said = [hypothesis.headline for hypothesis in self.hypotheses]
+        said += [sentence for hypothesis in self.hypotheses for sentence in hypothesis.sentences]
         said += [column.sentence for column in self.columns]
         said += [sentence for column in self.columns for sentence in _oddities(column)]
         said += [_output_sentence(output) for output in self.outputs]
@@ -354,12 +361,12 @@ class PolicyFinding:
             sides = ("certainly true", "certainly false", "open")
             series = tuple(
                 Series(
-                    printable(found.text),
+                    printable(hypothesis.text),
                     sides,
-                    tuple(n / max(found.rows, 1) for n in (found.true, found.false, found.open)),
+                    hypothesis.shares,
                     "bars",
                 )
-                for found in self.hypotheses[:MOST_DRAWN]
+                for hypothesis in self.hypotheses[:MOST_DRAWN]
             )
             label = series[0].label if len(series) == 1 else "hidden hypotheses"
             panels.append(Panel(label, "share of records", series, from_zero=True))
@@ -380,7 +387,7 @@ class PolicyFinding:
             "keeps_promise": self.keeps_promise,
             "fits_policy": self.fits_policy,
             "columns": [column.to_dict() for column in self.columns],
-            "hypotheses": [found.to_dict() for found in self.hypotheses],
+            "hypotheses": [hypothesis.to_dict() for hypothesis in self.hypotheses],
             "outputs": [
                 {"name": output.name, "promised": output.promised, "seen": output.seen}
                 for output in self.outputs

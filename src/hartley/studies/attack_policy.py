@@ -61,8 +61,8 @@ def attack_policy(  # noqa: PLR0913 - each is one thing that may be known
         >>> blurred = LineColumn.read("blur", "w", **near)
         >>> policy = PolicyDocument((blurred, KeptColumn.read("h", 0, 30)))
         >>> released = {"w": [10.0, 10.0, 17.0], "h": [20.0, 20.0, 20.0]}  # of 8, 12 and 17
-        >>> found = attack_policy(policy, released, steps={"w": 1})
-        >>> found.hypotheses[0].open, found.hypotheses[0].decided, found.keeps_promise
+        >>> finding = attack_policy(policy, released, steps={"w": 1})
+        >>> finding.hypotheses[0].open, finding.hypotheses[0].decided, finding.keeps_promise
         (2, 1, True)
     """
     document = policy if isinstance(policy, PolicyDocument) else PolicyDocument.load(policy)
@@ -73,8 +73,8 @@ def attack_policy(  # noqa: PLR0913 - each is one thing that may be known
         known_within or {},
         known_rounded or {},
     )
-    found = attack.attack(document, released, data)
-    return replace(found, promise=_promise(document))
+    finding = attack.attack(document, released, data)
+    return replace(finding, promise=_promise(document))
 
 
 def _values(schema: Schema) -> dict[str, Declared]:

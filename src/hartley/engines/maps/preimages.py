@@ -167,9 +167,9 @@ def match_inputs(  # noqa: PLR0913 - what is released, by what, and what is know
         (released[f"place{i}"] >= asked[f"low{i}"]) & (released[f"place{i}"] <= asked[f"high{i}"])
         for i in windows
     ]
-    kept = ["fibre", *(f"place{i}" for i in range(places)), *flags]
+    carried = ["fibre", *(f"place{i}" for i in range(places)), *flags]
     joined = asked.join(released, [*alike, *inside]).select(
-        record=asked.record, **{f"in_{name}": released[name] for name in kept}
+        record=asked.record, **{f"in_{name}": released[name] for name in carried}
     )
     counts: dict[str, Any] = {"inputs": joined.count()}
     for i in range(places):
@@ -186,8 +186,8 @@ def match_inputs(  # noqa: PLR0913 - what is released, by what, and what is know
         }
     if "chance" in flags:
         counts["total"] = joined["in_chance"].sum()
-    found = joined.group_by("record").aggregate(**counts).order_by("record")
-    return run(table, found.to_pyarrow)
+    matched = joined.group_by("record").aggregate(**counts).order_by("record")
+    return run(table, matched.to_pyarrow)
 
 
 def _released(
