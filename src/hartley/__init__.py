@@ -136,6 +136,8 @@ _HOMES = {
     "hartley.adversaries.membership": ("MembershipGame",),
     "hartley.adversaries.load_monitoring": ("LoadMonitoring",),
     "hartley.adversaries.uniqueness": ("Uniqueness", "grid_policy"),
+    "hartley.adversaries.policy": ("PolicyInversion",),
+    "hartley.studies.attack_policy": ("attack_policy",),
     "hartley.ranges.transcripts.transcript": ("Transcript",),
     "hartley.agent.transcript": ("transcripts_of",),
     "hartley.studies.audit": ("AuditReport", "audit"),
@@ -201,6 +203,7 @@ if TYPE_CHECKING:
     from hartley.adversaries.hypothesis import HypothesisTesting as HypothesisTesting
     from hartley.adversaries.load_monitoring import LoadMonitoring as LoadMonitoring
     from hartley.adversaries.membership import MembershipGame as MembershipGame
+    from hartley.adversaries.policy import PolicyInversion as PolicyInversion
     from hartley.adversaries.reconstruction import Reconstruction as Reconstruction
     from hartley.adversaries.uniqueness import Uniqueness as Uniqueness, grid_policy as grid_policy
     from hartley.agent.agent import Agent as Agent
@@ -419,6 +422,7 @@ if TYPE_CHECKING:
         leaking_release as leaking_release,
     )
     from hartley.studies.anonymity_findings import AnonymityReport as AnonymityReport
+    from hartley.studies.attack_policy import attack_policy as attack_policy
     from hartley.studies.audit import AuditReport as AuditReport, audit as audit
     from hartley.studies.curve import CurveReport as CurveReport, curve as curve
     from hartley.studies.design import Design as Design, design as design

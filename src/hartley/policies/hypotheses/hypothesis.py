@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 from hartley.errors import OptionError
 from hartley.files import one_line
@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from fractions import Fraction
 
+    from hartley.ranges.boxes.signs import Clause
+
 MOST_OPERATIONS = 100
 """More than anybody writes by hand, and few enough to be nested without end of the stack."""
-
-Clause: TypeAlias = tuple[Any, ...]
-"""(">=", e) for e >= 0, (">", e) for e > 0, ("and", ...), ("or", ...) or ("not", clause)."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from hartley.engines.maps.lattice_index import IndexFormula
 from hartley.engines.maps.rules import Formula
 from hartley.errors import InputError, OptionError
 from hartley.exact import LARGEST_EXACT_INTEGER
-from hartley.policies.column import ColumnPolicy, Output, read_number
+from hartley.policies.column import ColumnPolicy, HiddenSide, Output, read_number
 from hartley.policies.hypotheses.blurring import BlurringPolicy, StretchPolicy, Threshold
 from hartley.policies.hypotheses.hypothesis import Hypothesis
 from hartley.policies.hypotheses.integer_form import IntegerForm, substitute
@@ -250,6 +250,16 @@ class LineColumn(ColumnPolicy):
         )
         near = f"Within {exactly(self.reach)} of the line {self.line}"
         return f"{near}, {how}; every other value is released as it is."
+
+    def hidden_side(self) -> HiddenSide:
+        """Return on which side of the line a value lies, hidden as far as the reach."""
+        (own,) = variables(self.name)
+        above = own - self.expression
+        return HiddenSide(f"{self.name} >= {self.line}", (">=", above), above, self.reach)
+
+    def rises_between(self) -> tuple[Expression, ...]:
+        """Return the line: each side of it is released in order, and either begins at the band."""
+        return (self.expression,)
 
 
 def _stretch(x: Tree, g: Tree, r: Tree, low: Tree, high: Tree) -> Tree:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from hartley.engines.maps.lattice_index import IndexFormula
 from hartley.errors import OptionError
 from hartley.exact import LARGEST_EXACT_INTEGER
-from hartley.policies.column import ColumnPolicy, Output, read_list, read_number
+from hartley.policies.column import ColumnPolicy, HiddenSide, Output, read_list, read_number
 from hartley.policies.hypotheses.integer_form import substitute
 from hartley.policies.hypotheses.lattice import LatticeColumn, read_lattices
 from hartley.policies.hypotheses.meeting import MeetPolicy
@@ -197,6 +197,11 @@ class MeetColumn(ColumnPolicy):
             if distance
         ]
         return f"Records of either side that lie {listed(apart)} apart are released as one."
+
+    def hidden_side(self) -> HiddenSide:
+        """Return the hypothesis, in the form that an attack evaluates."""
+        hypothesis = self.policy.hypothesis
+        return HiddenSide(hypothesis.text, hypothesis.clause)
 
     def sentence(self) -> str:
         """Say what is released near the line."""

@@ -14,7 +14,7 @@ import numpy as np
 from hartley.engines.maps.rules import Keep
 from hartley.engines.tables.table import names_of
 from hartley.errors import OptionError
-from hartley.policies.column import ColumnPolicy, Output, read_list
+from hartley.policies.column import ColumnPolicy, Draws, Output, read_list
 from hartley.policies.perturbation.matrix import (
     ExactMatrix,
     guessing_gain,
@@ -245,6 +245,10 @@ class Pram(ColumnPolicy):
     def guessing_gain(self) -> Fraction:
         """Return by how much a draw multiplies the chance of a guess, at most."""
         return guessing_gain(self.matrix)
+
+    def draws(self) -> Draws:
+        """Return which values come out for which, and how often."""
+        return Draws(self.values, self.released, self.matrix)
 
     # --- draws --------------------------------------------------------------------------------
 
