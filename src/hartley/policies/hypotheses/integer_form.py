@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.engines.maps.formula import Tree
-    from hartley.policies.hypotheses.hypothesis import Clause, Hypothesis
+    from hartley.policies.hypotheses.hypothesis import Hypothesis
     from hartley.policies.hypotheses.lattice import LatticeColumn
     from hartley.ranges.boxes.expression import Expression
+    from hartley.ranges.boxes.signs import Clause
 
 ZERO, ONE = ("const", "0"), ("const", "1")
 LARGEST_INT64 = 2**62

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from hartley.engines.maps.formula import Tree
     from hartley.policies.hypotheses.blurring import LinePolicy
-    from hartley.policies.hypotheses.hypothesis import Clause
     from hartley.ranges.boxes.expression import Expression
+    from hartley.ranges.boxes.signs import Clause
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ from hartley.ranges.boxes.exact_intervals import natural_range
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from hartley.policies.hypotheses.hypothesis import Clause, Hypothesis
+    from hartley.policies.hypotheses.hypothesis import Hypothesis
     from hartley.policies.hypotheses.lattice import LatticeColumn
     from hartley.ranges.boxes.expression import Expression
+    from hartley.ranges.boxes.signs import Clause
 
 MOST_RECORDS = 2**22
 """So many records of a lattice are looked at one by one."""
