@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from hartley.guarantees.certify import certify
 from hartley.policies.document import PolicyDocument
 from hartley.policies.quantizers.calibration import levels_for_error
-from hartley.ranges.boxes.enclosure import attained_range
 from hartley.studies.drafting import draft
 from hartley.studies.picture import draw
 from hartley.studies.specification import Specification
@@ -233,8 +232,7 @@ def _fewest(wanted: Specification, error: Fraction) -> str:
     used = levels_for_error(wanted.answer_range.length, error)
     needed = used
     if wanted.expression is not None and not wanted.range_is_exact:
-        attained = attained_range(wanted.expression, wanted.box)
-        needed = levels_for_error(attained.length, error)
+        needed = levels_for_error(wanted.known_range.inner.length, error)
     if needed == used:
         return f"No release within {exactly(error)} has fewer cells."
     between = "or" if used == needed + 1 else "to"

@@ -20,6 +20,7 @@ from hartley.policies.column import (
     read_numbers,
     read_query,
 )
+from hartley.policies.quantizers.elementary_functions import arithmetic_tree
 from hartley.policies.quantizers.optimal import CutQuantizer
 from hartley.policies.quantizers.quantizer import UniformQuantizer
 from hartley.policies.quantizers.query import Aggregate, parse_query
@@ -74,7 +75,7 @@ class CellColumn(ColumnPolicy):
         query = self.query
         if query is None or isinstance(query, Aggregate):
             return self._engine_cells()
-        return Quantized(self.name, query.to_tree(), self._engine_cells())
+        return Quantized(self.name, arithmetic_tree(query), self._engine_cells())
 
     def _engine_cells(self) -> UniformCells | CutCells:
         raise NotImplementedError

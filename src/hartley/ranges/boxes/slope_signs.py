@@ -1,0 +1,103 @@
+"""Whether a query rises or falls along one variable in a whole box, in exact arithmetic."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from hartley.ranges.boxes.exact_intervals import natural_range
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hartley.ranges.boxes.box import Interval
+    from hartley.ranges.boxes.expression import Expression
+
+    Ends = tuple[Fraction | float, Fraction | float]
+    """Both ends; a float only where it is infinite, as the slope of a root is at zero."""
+    Sides = Mapping[str, Interval]
+
+ZERO = (Fraction(0), Fraction(0))
+
+
+def slope_sign(expression: Expression, name: str, sides: Sides) -> int:
+    """Return 1 where a query never falls along a variable, -1 where it never rises, 0 if unknown.
+
+    The slopes are enclosed by interval arithmetic without rounding (Moore 1966). At a kink of abs,
+    min or max the slopes of both sides are taken together: a continuous function whose slopes are
+    nowhere negative does not fall. A bound: 0 says nothing. Linear in the number of operations.
+
+    Example:
+        >>> from hartley.ranges.boxes.box import Interval
+        >>> from hartley.ranges.boxes.expression import parse_expression
+        >>> unit = {"x": Interval(0, 1), "y": Interval(1, 2)}
+        >>> query = parse_expression("x*exp(y) - x**2/y")
+        >>> slope_sign(query, "x", unit), slope_sign(query, "y", unit)
+        (1, 1)
+    """
+    slopes: dict[int, Ends | None] = {}
+    for node in expression.nodes():
+        slopes[id(node)] = _slope(node, [slopes[id(part)] for part in node.parts], name, sides)
+    ends = slopes[id(expression)]
+    if ends is None:
+        return 0
+    return 1 if ends[0] >= 0 else -1 if ends[1] <= 0 else 0
+
+
+def _slope(node: Expression, slopes: list[Ends | None], name: str, sides: Sides) -> Ends | None:
+    """Enclose the derivative of one operation; None where it has no bounds."""
+    operation = node.operation
+    if operation in ("const", "var"):
+        is_name = operation == "var" and node.arguments[0] == name
+        return (Fraction(1), Fraction(1)) if is_name else ZERO
+    if all(slope == ZERO for slope in slopes):
+        return ZERO
+    known = [slope for slope in slopes if slope is not None]
+    values = [value for value in (natural_range(p, sides) for p in node.parts) if value is not None]
+    if len(known) < len(slopes) or len(values) < len(slopes):
+        return None
+    if len(known) == 2:
+        return _pair_slope(operation, known, values)
+    factor = _outer_slope(node, values[0], sides)
+    return None if factor is None else _times(factor, known[0])
+
+
+def _pair_slope(operation: str, slopes: list[Ends], values: Sequence[Ends]) -> Ends | None:
+    """Enclose the derivative of an operation of two parts."""
+    one, other = slopes
+    if operation in ("min", "max"):
+        return min(one[0], other[0]), max(one[1], other[1])
+    if operation in ("*", "/"):  # f' g and f g'; of a quotient both over g squared
+        one, other = _times(one, values[1]), _times(other, values[0])
+    sum_of_both = (one[0] + other[0], one[1] + other[1])
+    difference = (one[0] - other[1], one[1] - other[0])
+    if operation != "/":
+        return difference if operation == "-" else sum_of_both
+    if values[1][0] <= 0 <= values[1][1]:
+        return None
+    squares = sorted(1 / end**2 for end in values[1])
+    return _times(difference, (squares[0], squares[1]))
+
+
+def _outer_slope(node: Expression, value: Ends, sides: Sides) -> Ends | None:
+    """Enclose the derivative of a function of one variable over the values of its argument."""
+    operation, argument = node.operation, node.arguments[0]
+    if operation in ("neg", "abs"):
+        rises, falls = operation == "abs" and value[0] >= 0, operation == "neg" or value[1] <= 0
+        return Fraction(1 if rises else -1), Fraction(-1 if falls else 1)
+    if operation == "pow":
+        power = node.arguments[1]
+        return natural_range(power * argument ** (power - 1), sides) if power else ZERO
+    if operation == "log":
+        return (1 / value[1], 1 / value[0]) if value[0] > 0 else None
+    itself = natural_range(node, sides)  # of exp and sqrt, whose slopes follow from their values
+    if itself is None or operation == "exp" or itself[1] <= 0:
+        return itself if operation == "exp" else None
+    return 1 / (2 * itself[1]), 1 / (2 * itself[0]) if itself[0] > 0 else math.inf
+
+
+def _times(one: Ends, other: Ends) -> Ends:
+    # A slope of zero times one without bound is zero: the infinite end itself is never reached.
+    corners = [a * b if a and b else Fraction(0) for a in one for b in other]
+    return min(corners), max(corners)
