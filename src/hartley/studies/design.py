@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from hartley.guarantees.certify import certify
 from hartley.policies.document import PolicyDocument
 from hartley.policies.quantizers.calibration import levels_for_error
+from hartley.ranges.boxes.cut_box import volumes_reported
 from hartley.studies.drafting import draft
 from hartley.studies.picture import draw
 from hartley.studies.specification import Specification
@@ -17,7 +18,7 @@ from hartley.studies.tradeoff_sentences import MISSING_COUNTS
 from hartley.wording import bits_up, counted, digits_down, exactly, exactly_or_up, listed, noun_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from fractions import Fraction
     from pathlib import Path
 
@@ -130,7 +131,11 @@ class Design:
         }
 
 
-def design(spec: Specification | Mapping[str, Any] | str | Path) -> Design:
+def design(
+    spec: Specification | Mapping[str, Any] | str | Path,
+    *,
+    progress: Callable[[str, float], None] | None = None,
+) -> Design:
     """Design the release that serves an objective best, and certify it.
 
     The objective "maximin" has the fewest cells within an error (Farokhi 2019, Theorems IV.2 and
@@ -143,6 +148,7 @@ def design(spec: Specification | Mapping[str, Any] | str | Path) -> Design:
 
     Args:
         spec: the path of a TOML file, its content, or a specification that was read before.
+        progress: called with "measure" and the share of the cells whose volumes are computed.
 
     Example:
         >>> found = design({
@@ -156,7 +162,8 @@ def design(spec: Specification | Mapping[str, Any] | str | Path) -> Design:
     """
     wanted = Specification.of(spec)
     document = PolicyDocument(draft(wanted), title=wanted.title, design=_record(wanted))
-    return Design(wanted, document, certify(document))
+    with volumes_reported(None if progress is None else partial(progress, "measure")):
+        return Design(wanted, document, certify(document))
 
 
 def _record(wanted: Specification) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from hartley.files import parse_toml, read_text_file
 from hartley.guarantees.answers import raised, reach_bounds
 from hartley.policies.hypotheses.blurring import Threshold
 from hartley.policies.quantizers.calibration import levels_for_error
+from hartley.policies.quantizers.elementary_functions import outside
 from hartley.policies.quantizers.query import Aggregate, parse_query
 from hartley.ranges.boxes.box import Box, Interval
 from hartley.ranges.boxes.enclosure import check_defined, range_bounds
@@ -214,6 +215,13 @@ class Specification:
             )
         self._check_used(self.expression.names, "query", query)
         check_defined(self.expression, self.box)
+        uncomputed = outside(self.expression, self.box.sides)
+        if uncomputed is not None:
+            raise InputError(
+                f"The query '{query}' takes {uncomputed} of numbers for which it is not computed",
+                hint="exp takes numbers from -32 to 32, log those from 2^-64 to 2^64; use other "
+                "units",
+            )
         if self.answer_range.length == 0:
             raise InputError(
                 f"The query '{query}' is the same everywhere", hint="there is nothing to hide in it"

@@ -11,17 +11,22 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.errors import OptionError
+from hartley.ranges.boxes.exact_intervals import natural_range
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from hartley.engines.maps.formula import Tree
+    from hartley.ranges.boxes.box import Interval
     from hartley.ranges.boxes.expression import Expression
 
 TERMS = 19
 """Terms of the series: with arguments up to 1 what follows is below the last digit of a double."""
-LOWEST, HIGHEST = -708, 709
-"""Between these an exponential is a double; beyond them it is taken at the end."""
+MOST_EXPONENT, MOST_BITS = 32, 64
+"""exp is computed of numbers up to 32 in size, log of those between 2^-64 and 2^64.
+
+Engines that put one formula into another write the argument down once for every time that it is
+used, so that a wider range would be paid for by all."""
 MOST_PARTS = 50_000
 """A query that is written in more operations is refused."""
 
@@ -29,10 +34,11 @@ MOST_PARTS = 50_000
 def arithmetic_tree(expression: Expression) -> Tree:
     """Return a query as nested tuples without exp and log, which every engine computes alike.
 
-    exp(x) is the series of x for up to 1, and that of x/16 or x/1024 raised to the power of 16 or
-    1024 beyond. log(x) is twice the series of artanh((x - 1)/(x + 1)) near 1, and that of the
-    fourth or the tenth square root times 16 or 1024 elsewhere. Rounded to double precision: off by
-    less than 1e-12 of the value of exp, and than 1e-12 for log. Cost: some 60 operations each.
+    exp(x) is the series of x for up to 1, and the 32nd power of that of x/32 up to 32. log(x) is
+    twice the series of artanh((x - 1)/(x + 1)) between 1/2 and 2, and 64 times that of the sixth
+    square root between 2^-64 and 2^64. Elsewhere there is no value. Rounded to double precision:
+    off by less than 1e-13 of the value for exp, and by less than 1e-13 for log. Cost: some 60
+    operations each.
 
     Example:
         >>> from hartley.ranges.boxes.expression import parse_expression
@@ -66,45 +72,49 @@ def _rewritten(tree: Tree) -> Tree:
     return _logarithm(parts[0]) if tree[0] == "log" else (tree[0], *parts)
 
 
+def outside(expression: Expression, sides: Mapping[str, Interval]) -> str | None:
+    """Name an exp or log whose argument may lie where it is not computed, or return None."""
+    for node in expression.nodes():
+        if node.operation not in ("exp", "log"):
+            continue
+        ends = natural_range(node.parts[0], sides)
+        largest = Fraction(2**MOST_BITS)
+        allowed = (
+            (Fraction(-MOST_EXPONENT), Fraction(MOST_EXPONENT))
+            if node.operation == "exp"
+            else (1 / largest, largest)
+        )
+        if ends is None or ends[0] < allowed[0] or ends[1] > allowed[1]:
+            return str(node)
+    return None
+
+
 def _exponential(x: Tree) -> Tree:
-    cut = ("max", ("min", x, _const(HIGHEST)), _const(LOWEST))
     factorials = [Fraction(1, math.factorial(n)) for n in range(TERMS + 1)]
-
-    def raised(*powers: int) -> Tree:
-        scale = math.prod(powers)
-        result = _series(factorials, cut if scale == 1 else ("/", cut, _const(scale)))
-        for power in powers:
-            result = ("pow", result, power)
-        return result
-
-    size: Tree = ("abs", cut)
-    far: Tree = ("if", ("<=", size, _const(16)), raised(16), raised(32, 32))
-    return ("if", ("<=", size, _const(1)), raised(), far)
+    size: Tree = ("abs", x)
+    far: Tree = ("pow", _series(factorials, ("/", x, _const(MOST_EXPONENT))), MOST_EXPONENT)
+    beyond: Tree = ("if", ("<=", size, _const(MOST_EXPONENT)), far, NOTHING)
+    return ("if", ("<=", size, _const(1)), _series(factorials, x), beyond)
 
 
 def _logarithm(x: Tree) -> Tree:
+    root = x
+    for _ in range(MOST_BITS.bit_length() - 1):
+        root = ("sqrt", root)
+    far: Tree = ("*", _const(MOST_BITS), _near_one(root))
+    beyond: Tree = ("if", _within(x, MOST_BITS), far, NOTHING)
+    return ("if", _within(x, 1), _near_one(x), beyond)
+
+
+def _near_one(x: Tree) -> Tree:
+    """Return the logarithm of a number between 1/2 and 2."""
     odd = [Fraction(2, 2 * n + 1) for n in range(TERMS + 1)]
+    share: Tree = ("/", ("-", x, _const(1)), ("+", x, _const(1)))
+    return ("*", share, _series(odd, ("*", share, share)))
 
-    def rooted(times: int) -> Tree:
-        root = x
-        for _ in range(times):
-            root = ("sqrt", root)
-        share: Tree = ("/", ("-", root, _const(1)), ("+", root, _const(1)))
-        near: Tree = ("*", share, _series(odd, ("*", share, share)))
-        return near if times == 0 else ("*", _const(2**times), near)
 
-    def within(bits: int) -> Tree:
-        return (
-            "and",
-            ("<=", _const(Fraction(1, 2**bits)), x),
-            ("<=", x, _const(2**bits)),
-        )
-
-    far: Tree = ("if", within(16), rooted(4), rooted(10))
-    near_or_far: Tree = ("if", within(1), rooted(0), far)
-    # A quotient by zero has no value on any engine, and neither has the logarithm there.
-    nothing: Tree = ("/", _const(0), _const(0))
-    return ("if", ("<=", x, _const(0)), nothing, near_or_far)
+def _within(x: Tree, bits: int) -> Tree:
+    return ("and", ("<=", _const(Fraction(1, 2**bits)), x), ("<=", x, _const(2**bits)))
 
 
 def _series(coefficients: Sequence[Fraction], x: Tree) -> Tree:
@@ -117,3 +127,7 @@ def _series(coefficients: Sequence[Fraction], x: Tree) -> Tree:
 
 def _const(number: int | Fraction) -> Tree:
     return ("const", str(number))
+
+
+NOTHING: Tree = ("/", ("const", "0"), ("const", "0"))
+"""A quotient by zero has no value on any engine."""
