@@ -57,11 +57,16 @@ class Design:
         (column,) = columns
         assert column.cells is not None  # what a query is quantized by
         cells = counted(column.cells.levels, "cell")
-        return (
+        accuracy = (
             f"{wanted.query} is released in {cells}, never more than "
-            f"{exactly_or_up(column.cells.error)} from the truth: at most {bits} about any one "
-            "person."
+            f"{exactly_or_up(column.cells.error)} from the truth"
         )
+        if wanted.objective == "indistinguishability":
+            return (
+                f"{accuracy}: what tells one value of a person from another is at most {bits}, to "
+                "somebody who knows nothing about the others."
+            )
+        return f"{accuracy}: at most {bits} about any one person."
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
@@ -95,6 +100,8 @@ class Design:
                 (exactly(wanted.error), "furthest that a value is moved"),
             )
         told = "about any one person" if wanted.aggregate is not None else "about the person"
+        if wanted.objective == "indistinguishability":
+            told = "to tell two values of a person apart"
         outputs = _outputs(self.document.columns)
         number, unit = bits_up(promised.value).split(" ", 1)
         found = [
@@ -141,10 +148,12 @@ def design(
     The objective "maximin" has the fewest cells within an error (Farokhi 2019, Theorems IV.2 and
     IV.3, corrected), or one more where the range of a query is not known exactly; "leakage" the
     largest smallest cell (Theorem IV.3), "bits" the least error within a budget about one person
-    (Farokhi 2019, Noiseless Privacy, Theorem 8, corrected; of records Definition 2), "hypothesis"
-    hides on which side of a line a value lies (Farokhi 2021, Theorem 4, corrected). The
-    certificate is recomputed from the finished policy, so it is exact or a bound as it says,
-    whatever the search was. Cost: that of the search and of the volumes of the cells.
+    (Farokhi 2019, Noiseless Privacy, Theorem 8, corrected; of records Definition 2),
+    "indistinguishability" the most cells of a linear query of which at most 2^bits tell one value
+    of a person from another (Farokhi 2021, Theorem 5, sharp), "hypothesis" hides on which side of
+    a line a value lies (Farokhi 2021, Theorem 4, corrected). The certificate is recomputed from
+    the finished policy, so it is exact or a bound as it says, whatever the search was. Cost: that
+    of the search and of the volumes of the cells.
 
     Args:
         spec: the path of a TOML file, its content, or a specification that was read before.
@@ -213,7 +222,7 @@ def _of_objective(wanted: Specification, certificate: Certificate) -> list[str]:
     if wanted.objective == "leakage" and wanted.error is not None:
         grid = "up to the grid on which edges were looked for"
         return [f"No release within {exactly(wanted.error)} has a larger smallest cell, {grid}."]
-    if wanted.objective == "bits" and wanted.bits is not None:
+    if wanted.objective in ("bits", "indistinguishability") and wanted.bits is not None:
         left = float(wanted.bits) - certificate.value
         kept = f"{exactly(wanted.bits)} {noun_for(wanted.bits, 'bit')} were asked for"
         if wanted.query is not None:

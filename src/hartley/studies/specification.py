@@ -214,6 +214,12 @@ class Specification:
                 hint=f"the columns are {', '.join(self.columns)}",
             )
         self._check_used(self.expression.names, "query", query)
+        if self.objective == "indistinguishability" and self.expression.linear() is None:
+            raise InputError(
+                f"The query '{query}' is not linear, so the objective indistinguishability has no "
+                "rule for it",
+                hint='ask for a mean, a total or a weighted sum, or use objective = "bits"',
+            )
         check_defined(self.expression, self.box)
         uncomputed = outside(self.expression, self.box.sides)
         if uncomputed is not None:

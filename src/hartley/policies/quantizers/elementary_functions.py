@@ -94,7 +94,9 @@ def _exponential(x: Tree) -> Tree:
     size: Tree = ("abs", x)
     far: Tree = ("pow", _series(factorials, ("/", x, _const(MOST_EXPONENT))), MOST_EXPONENT)
     beyond: Tree = ("if", ("<=", size, _const(MOST_EXPONENT)), far, NOTHING)
-    return ("if", ("<=", size, _const(1)), _series(factorials, x), beyond)
+    usual: Tree = ("if", ("<=", size, _const(1)), _series(factorials, x), beyond)
+    # PostgreSQL stops where a product is too small for a double.
+    return ("if", ("<", size, _const(Fraction(1, 2**60))), ("+", x, _const(1)), usual)
 
 
 def _logarithm(x: Tree) -> Tree:
