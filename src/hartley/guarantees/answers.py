@@ -276,9 +276,8 @@ def known_others(answer: ReleasedAnswerClaim) -> Consequence:
     return Consequence(
         "to whoever knows the others",
         bits,
-        "Somebody who knows everybody else's data learns more: to them the answer is one of at "
-        f"most {counted(answer.outputs, 'value')}, whatever one person's data is, which is "
-        f"{bits_up(bits)}.",
+        "To somebody who knows everybody else's data, the answer is one of at most "
+        f"{counted(answer.outputs, 'value')}, whatever one person's data is: {bits_up(bits)}.",
         f"{B}, Theorem 8, corrected",
     )
 
