@@ -20,7 +20,7 @@ from hartley.ranges.boxes.enclosure import check_defined, range_bounds
 from hartley.ranges.boxes.exact_intervals import natural_range
 from hartley.ranges.boxes.expression import Expression, total
 from hartley.ranges.boxes.polynomial import Polynomial
-from hartley.ranges.boxes.slope_signs import slope_sign
+from hartley.ranges.boxes.slope_signs import slope_signs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -330,8 +330,7 @@ def _at_corners(expression: Expression, sides: Sides) -> KnownRange | None:
     if not expression.names:
         ends = natural_range(expression, sides)
         return None if ends is None else KnownRange(Bracket(*ends), Bracket(*ends))
-    signs = {name: slope_sign(expression, name, sides) for name in expression.names}
-    certain = {name: sign for name, sign in signs.items() if sign}
+    certain = {name: sign for name, sign in slope_signs(expression, sides).items() if sign}
     if not certain:
         return None
     lowest, highest = (
