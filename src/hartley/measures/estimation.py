@@ -86,9 +86,9 @@ def best_estimator(cut: CutBox, cell: int) -> CellEstimate:
     .. math:: \hat X(y) = \arg\min_c \max_{x \in [X|y]} \|x - c\|_2
 
     The centre of the smallest ball around the cell, which lies in the cell since that is convex,
-    as Farokhi 2019, Assumption II.1 asks. Exact, for linear queries over at most six variables:
-    the ball of the corners of a polytope, which grows as n 2^n. A mean or a total over equal
-    ranges has it in closed form, linear in the number of people.
+    as Farokhi 2019, Assumption II.1 asks. Exact, for linear queries over at most six variables, as
+    the ball of the corners of a polytope, and for a mean or a total over equal ranges, in closed
+    form. Grows as n 2^n; linear in the number of people for a mean or a total.
 
     Example:
         >>> from hartley.ranges.boxes.box import Box
