@@ -255,9 +255,8 @@ def computed(tree: Any, record: dict[str, Any], ranges: dict[str, Any]) -> float
     if None in numbers or (operation == "/" and numbers[1] == 0):
         return None
     one, other = numbers[0], numbers[-1]
-    if operation == "pow":
-        return math.prod([one] * parts[1])
     return {
+        "pow": lambda: math.prod([one] * parts[1]),
         "+": lambda: one + other,
         "-": lambda: one - other,
         "*": lambda: one * other,
