@@ -265,6 +265,7 @@ def computed(tree: Any, record: dict[str, Any], ranges: dict[str, Any]) -> float
         "max": lambda: max(one, other),
         "min": lambda: min(one, other),
         "sqrt": lambda: math.sqrt(one),
+        "<": lambda: one < other,
         "<=": lambda: one <= other,
         "and": lambda: one and other,
     }[operation]()
