@@ -291,7 +291,7 @@ def _told_apart_by_aggregate(
         assumptions=(INSIDE, UNRELATED, NOT_KNOWN, _table(people)),
         more=(
             known_others(answer),
-            *(found for found in consequences if found.name != TOLD_APART),
+            *(each for each in consequences if each.name != TOLD_APART),
         ),
         parameters={
             "levels": cells.levels,

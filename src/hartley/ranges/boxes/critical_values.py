@@ -317,7 +317,7 @@ def _sturm(coefficients: Coefficients) -> list[list[int]]:
 
 def _sign_changes(sequence: list[list[int]], x: Fraction) -> int:
     signs = [sign for sign in (_sign_at(part, x) for part in sequence) if sign]
-    return sum(one != other for one, other in pairwise(signs))
+    return sum(before != after for before, after in pairwise(signs))
 
 
 def _square_free(coefficients: Coefficients) -> list[Fraction]:
@@ -327,29 +327,29 @@ def _square_free(coefficients: Coefficients) -> list[Fraction]:
     return whole if len(shared) <= 1 else _quotient(whole, shared)
 
 
-def _greatest_divisor(one: Coefficients, other: Coefficients) -> list[Fraction]:
-    first, second = _trimmed(one), _trimmed(other)
+def _greatest_divisor(larger: Coefficients, smaller: Coefficients) -> list[Fraction]:
+    first, second = _trimmed(larger), _trimmed(smaller)
     while second:
         rest = _remainder(first, second)
         first, second = second, [Fraction(by) for by in _whole(rest)]
     return first
 
 
-def _remainder(one: list[Fraction], other: list[Fraction]) -> list[Fraction]:
-    rest = list(one)
-    while len(rest) >= len(other):
-        factor, shift = rest[-1] / other[-1], len(rest) - len(other)
-        for place, by in enumerate(other):
+def _remainder(dividend: list[Fraction], divisor: list[Fraction]) -> list[Fraction]:
+    rest = list(dividend)
+    while len(rest) >= len(divisor):
+        factor, shift = rest[-1] / divisor[-1], len(rest) - len(divisor)
+        for place, by in enumerate(divisor):
             rest[shift + place] -= factor * by
         rest.pop()
     return _trimmed(rest)
 
 
-def _quotient(one: list[Fraction], other: list[Fraction]) -> list[Fraction]:
-    rest, parts = list(one), [Fraction(0)] * (len(one) - len(other) + 1)
+def _quotient(dividend: list[Fraction], divisor: list[Fraction]) -> list[Fraction]:
+    rest, parts = list(dividend), [Fraction(0)] * (len(dividend) - len(divisor) + 1)
     for shift in reversed(range(len(parts))):
-        parts[shift] = rest[shift + len(other) - 1] / other[-1]
-        for place, by in enumerate(other):
+        parts[shift] = rest[shift + len(divisor) - 1] / divisor[-1]
+        for place, by in enumerate(divisor):
             rest[shift + place] -= parts[shift] * by
     return parts
 

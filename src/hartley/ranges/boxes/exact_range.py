@@ -237,8 +237,8 @@ def _scaled(node: Expression) -> tuple[Expression, Fraction] | None:
     """Read a product with a number, or a quotient by one, as the rest and the number."""
     if node.operation not in ("*", "/"):
         return None
-    one, other = node.arguments
-    for rest, number in ((one, other), (other, one))[: 2 if node.operation == "*" else 1]:
+    first, second = node.arguments
+    for rest, number in ((first, second), (second, first))[: 2 if node.operation == "*" else 1]:
         form = number.linear()
         if form is not None and not form[0] and form[1]:
             return rest, form[1] if node.operation == "*" else 1 / form[1]

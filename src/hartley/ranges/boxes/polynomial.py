@@ -75,9 +75,9 @@ class Polynomial:
 
     def __mul__(self, other: Polynomial) -> Polynomial:
         total: dict[Monomial, Fraction] = {}
-        for one, by in self.terms.items():
-            for another, times in other.terms.items():
-                term = _joined(one, another)
+        for mine, by in self.terms.items():
+            for theirs, times in other.terms.items():
+                term = _joined(mine, theirs)
                 total[term] = total.get(term, Fraction(0)) + by * times
         return Polynomial(_without_zeros(total))
 
@@ -179,10 +179,10 @@ def _combined(node: Expression, parts: list[Polynomial]) -> Polynomial | None:
     return _product(parts[0], parts[1]) if operation == "*" else None
 
 
-def _product(one: Polynomial, other: Polynomial) -> Polynomial | None:
-    if one.degree + other.degree > MOST_DEGREE or len(one.terms) * len(other.terms) > 10**5:
+def _product(first: Polynomial, second: Polynomial) -> Polynomial | None:
+    if first.degree + second.degree > MOST_DEGREE or len(first.terms) * len(second.terms) > 10**5:
         return None
-    return one * other
+    return first * second
 
 
 def _raised(base: Polynomial, power: int) -> Polynomial | None:
@@ -194,9 +194,9 @@ def _raised(base: Polynomial, power: int) -> Polynomial | None:
     return result
 
 
-def _joined(one: Monomial, other: Monomial) -> Monomial:
-    powers = dict(one)
-    for name, power in other:
+def _joined(first: Monomial, second: Monomial) -> Monomial:
+    powers = dict(first)
+    for name, power in second:
         powers[name] = powers.get(name, 0) + power
     return tuple(sorted(powers.items()))
 
@@ -212,7 +212,7 @@ def _power(side: Interval, power: int) -> tuple[Fraction, Fraction]:
 
 
 def _times(
-    one: tuple[Fraction, Fraction], other: tuple[Fraction, Fraction]
+    first: tuple[Fraction, Fraction], second: tuple[Fraction, Fraction]
 ) -> tuple[Fraction, Fraction]:
-    corners = [a * b for a in one for b in other]
+    corners = [a * b for a in first for b in second]
     return min(corners), max(corners)

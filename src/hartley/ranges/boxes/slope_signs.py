@@ -69,13 +69,13 @@ def _slope(
 
 def _pair_slope(operation: str, slopes: list[Ends], values: Sequence[Ends]) -> Ends | None:
     """Enclose the derivative of an operation of two parts."""
-    one, other = slopes
+    first, second = slopes
     if operation in ("min", "max"):
-        return min(one[0], other[0]), max(one[1], other[1])
+        return min(first[0], second[0]), max(first[1], second[1])
     if operation in ("*", "/"):  # f' g and f g'; of a quotient both over g squared
-        one, other = _times(one, values[1]), _times(other, values[0])
-    sum_of_both = (one[0] + other[0], one[1] + other[1])
-    difference = (one[0] - other[1], one[1] - other[0])
+        first, second = _times(first, values[1]), _times(second, values[0])
+    sum_of_both = (first[0] + second[0], first[1] + second[1])
+    difference = (first[0] - second[1], first[1] - second[0])
     if operation != "/":
         return difference if operation == "-" else sum_of_both
     if values[1][0] <= 0 <= values[1][1]:
@@ -104,7 +104,7 @@ def _outer_slope(node: Expression, value: Ends, itself: Ends | None) -> Ends | N
     return 1 / (2 * itself[1]), 1 / (2 * itself[0]) if itself[0] > 0 else math.inf
 
 
-def _times(one: Ends, other: Ends) -> Ends:
+def _times(first: Ends, second: Ends) -> Ends:
     # A slope of zero times one without bound is zero: the infinite end itself is never reached.
-    corners = [a * b if a and b else Fraction(0) for a in one for b in other]
+    corners = [a * b if a and b else Fraction(0) for a in first for b in second]
     return min(corners), max(corners)
