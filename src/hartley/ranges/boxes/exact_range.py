@@ -89,7 +89,8 @@ def known_range(expression: Expression, box: Box) -> KnownRange:
             "The query does not name a variable", hint=f"the box has {', '.join(box.names)}"
         )
     check_defined(expression, box)
-    return _ends(expression, {name: box[name] for name in expression.names})
+    fixed = {name: box[name].low for name in expression.names if not box[name].length}
+    return _ends(_put_in(expression, fixed) if fixed else expression, box.sides)
 
 
 def _ends(expression: Expression, sides: Sides) -> KnownRange:
@@ -126,10 +127,7 @@ def _without_repetition(expression: Expression, sides: Sides) -> KnownRange | No
 
 def _of_polynomial(expression: Expression, sides: Sides) -> KnownRange | None:
     polynomial = Polynomial.of(expression)
-    if polynomial is None:
-        return None
-    fixed = {name: sides[name].low for name in polynomial.names if not sides[name].length}
-    return _polynomial_ends(polynomial.at(fixed), sides)
+    return None if polynomial is None else _polynomial_ends(polynomial, sides)
 
 
 def _polynomial_ends(polynomial: Polynomial, sides: Sides) -> KnownRange | None:

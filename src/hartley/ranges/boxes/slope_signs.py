@@ -72,14 +72,16 @@ def _pair_slope(operation: str, slopes: list[Ends], values: Sequence[Ends]) -> E
     first, second = slopes
     if operation in ("min", "max"):
         return min(first[0], second[0]), max(first[1], second[1])
+    if operation == "/" and values[1][0] <= 0 <= values[1][1]:
+        return None
+    if operation == "/" and second == ZERO:  # f' / g is tighter than f' g / g squared
+        return _times(first, (1 / values[1][1], 1 / values[1][0]))
     if operation in ("*", "/"):  # f' g and f g'; of a quotient both over g squared
         first, second = _times(first, values[1]), _times(second, values[0])
     sum_of_both = (first[0] + second[0], first[1] + second[1])
     difference = (first[0] - second[1], first[1] - second[0])
     if operation != "/":
         return difference if operation == "-" else sum_of_both
-    if values[1][0] <= 0 <= values[1][1]:
-        return None
     squares = sorted(1 / end**2 for end in values[1])
     return _times(difference, (squares[0], squares[1]))
 

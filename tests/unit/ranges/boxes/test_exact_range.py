@@ -103,6 +103,18 @@ def test_what_no_rule_applies_to_is_enclosed_from_both_sides():
     assert known.outer.length - known.inner.length < Fraction(1, 1000)
 
 
+@pytest.mark.parametrize("query", ["x*y + z", "exp(x)*sqrt(y)", "sqrt(y - 2) + z**3 - z", "exp(x)"])
+def test_sides_that_are_a_single_number_are_put_in(query):
+    box = Box({"x": (0, 0), "y": (2, 2), "z": (0, 1)})
+    known = known_range(parse_expression(query), box)
+    values = [
+        eval(query, {"exp": math.exp, "sqrt": math.sqrt}, {"x": 0, "y": 2, "z": k / 1000})  # noqa: S307 - written above
+        for k in range(1001)
+    ]
+    assert float(known.outer.low) == pytest.approx(min(values), abs=1e-6)
+    assert float(known.outer.high) == pytest.approx(max(values), abs=1e-6)
+
+
 def test_constant_queries_and_undefined_ones_are_refused():
     box = Box({"x": (-1, 1)})
     with pytest.raises(OptionError, match="does not name a variable"):
