@@ -16,7 +16,22 @@ _HOMES = {
     "hartley.ranges.relations.partition": ("OverlapPartition", "overlap_partition"),
     "hartley.ranges.relations.relatedness": ("are_unrelated", "is_markov_chain"),
     "hartley.ranges.relations.distribution": ("Channel", "JointDistribution"),
-    "hartley.measures.entropy": ("conditional_entropy", "hartley_entropy", "relative_disarray"),
+    "hartley.measures.entropy": (
+        "conditional_entropy",
+        "hartley_entropy",
+        "relative_disarray",
+        "covering_number",
+        "epsilon_entropy",
+    ),
+    "hartley.measures.estimation": (
+        "CellEstimate",
+        "best_estimator",
+        "expected_error_bound",
+        "largest_error",
+        "largest_error_bound",
+        "smallest_error",
+        "smallest_error_bound",
+    ),
     "hartley.measures.leakage": (
         "information_transmission",
         "nonstochastic_information",
@@ -55,7 +70,15 @@ _HOMES = {
         "leakage_over_time",
         "trajectory_information",
     ),
-    "hartley.measures.hypothesis": ("HypothesisAnalysis", "analyse_hypothesis"),
+    "hartley.measures.hypothesis": (
+        "HypothesisAnalysis",
+        "IntervalAnalysis",
+        "analyse_hypothesis",
+        "analyse_intervals",
+        "best_success_bound",
+        "indistinguishability",
+        "linear_indistinguishability",
+    ),
     "hartley.measures.noiseless": ("LearnedByAnyone", "NoiselessPrivacy", "noiseless_privacy"),
     "hartley.ranges.boxes.box": ("Box", "Interval", "IntervalUnion"),
     "hartley.ranges.boxes.cut_box": ("CutBox",),
@@ -263,8 +286,19 @@ if TYPE_CHECKING:
     )
     from hartley.measures.entropy import (
         conditional_entropy as conditional_entropy,
+        covering_number as covering_number,
+        epsilon_entropy as epsilon_entropy,
         hartley_entropy as hartley_entropy,
         relative_disarray as relative_disarray,
+    )
+    from hartley.measures.estimation import (
+        CellEstimate as CellEstimate,
+        best_estimator as best_estimator,
+        expected_error_bound as expected_error_bound,
+        largest_error as largest_error,
+        largest_error_bound as largest_error_bound,
+        smallest_error as smallest_error,
+        smallest_error_bound as smallest_error_bound,
     )
     from hartley.measures.guessing import (
         WorstAttribute as WorstAttribute,
@@ -280,7 +314,12 @@ if TYPE_CHECKING:
     )
     from hartley.measures.hypothesis import (
         HypothesisAnalysis as HypothesisAnalysis,
+        IntervalAnalysis as IntervalAnalysis,
         analyse_hypothesis as analyse_hypothesis,
+        analyse_intervals as analyse_intervals,
+        best_success_bound as best_success_bound,
+        indistinguishability as indistinguishability,
+        linear_indistinguishability as linear_indistinguishability,
     )
     from hartley.measures.leakage import (
         information_transmission as information_transmission,

@@ -29,6 +29,7 @@ from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import KeptColumn, LineColumn
+from hartley.policies.quantizers.elementary_functions import arithmetic_tree
 from hartley.ranges.boxes.expression import parse_expression
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ STRETCH, BLUR = (
 )
 
 
+GROWTH = arithmetic_tree(parse_expression("exp(3*tenths) - log(10 + weight)"))
 SIZE = parse_expression("weight**2/3 + 2*tenths - abs(weight)/7").to_tree()
 RATIO = parse_expression("max(weight/3, bp/90 - 1) / (bp - 100)").to_tree()
 EDGES = tuple(Fraction(k * k, 43) for k in range(41))
@@ -166,6 +168,14 @@ SPECS += [
         ),
         ranges=(("tenths", (Fraction("-0.55"), Fraction(1, 3))), ("weight", (-9, 9))),
     ),
+    Spec(
+        "functions",
+        (
+            Quantized("growth", GROWTH, UniformCells("growth", Fraction(-9), Fraction(40), 10**9)),
+            Keep("flag"),
+        ),
+        ranges=(("tenths", (Fraction("-0.55"), Fraction(1, 3))), ("weight", (-9, 9))),
+    ),
     Spec("open query", (Quantized("size", RATIO, UniformCells("size", -2, 2, 30)), Keep("flag"))),
 ]
 each_spec = pytest.mark.parametrize("wanted", SPECS, ids=str)
@@ -238,19 +248,26 @@ def computed(tree: Any, record: dict[str, Any], ranges: dict[str, Any]) -> float
         return min(max(number, float(low)), float(high))
     if operation == "const":
         return float(Fraction(parts[0]))
+    if operation == "if":
+        chosen = computed(parts[0], record, ranges)
+        return None if chosen is None else computed(parts[1 if chosen else 2], record, ranges)
     numbers = [computed(part, record, ranges) for part in parts if isinstance(part, tuple)]
     if None in numbers or (operation == "/" and numbers[1] == 0):
         return None
     one, other = numbers[0], numbers[-1]
-    if operation == "pow":
-        return math.prod([one] * parts[1])
     return {
+        "pow": lambda: math.prod([one] * parts[1]),
         "+": lambda: one + other,
         "-": lambda: one - other,
         "*": lambda: one * other,
         "/": lambda: one / other,
         "abs": lambda: abs(one),
         "max": lambda: max(one, other),
+        "min": lambda: min(one, other),
+        "sqrt": lambda: math.sqrt(one),
+        "<": lambda: one < other,
+        "<=": lambda: one <= other,
+        "and": lambda: one and other,
     }[operation]()
 
 

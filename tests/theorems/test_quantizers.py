@@ -13,6 +13,7 @@ import pytest
 from hypothesis import assume, example, given, settings, strategies as st
 
 from hartley import Relation, maximin_information, nonstochastic_leakage
+from hartley.errors import OptionError
 from hartley.policies.categories.merging import CategoryMerging
 from hartley.policies.quantizers.allocation import allocate_bits
 from hartley.policies.quantizers.calibration import (
@@ -149,15 +150,27 @@ WEIGHTS = st.lists(st.integers(-4, 4), min_size=1, max_size=5).filter(any)
 
 @given(weights=WEIGHTS, levels=st.integers(1, 14), low=st.integers(-2, 1))
 @settings(max_examples=120, deadline=None)
-def test_theorem_5_is_never_violated_and_attained_where_nobody_outweighs_the_others(
-    weights, levels, low
-):
+def test_theorem_5_counts_exactly_the_outputs_that_tell(weights, levels, low):
     weights = [Fraction(weight) for weight in weights]
     found = most_outputs_telling(weights, levels, Fraction(low), Fraction(2))
-    bound = outputs_telling(weights, levels)
-    assert found <= bound
-    if sum(map(abs, weights)) >= 2 * max(map(abs, weights)):
-        assert found == bound
+    assert found == outputs_telling(weights, levels)
+
+
+@pytest.mark.parametrize("others", ["0", "1/100", "1/10", "1/3", "2/5", "1/2", "5/7", "9/10", "1"])
+def test_theorem_5_is_sharp_also_where_one_person_outweighs_the_others(others):
+    # R = 1 + others: below 2 one person counts for more than all others together.
+    weights = [Fraction(1), Fraction(others)]
+    counts = [most_outputs_telling(weights, q) for q in range(1, 26)]
+    assert counts == [outputs_telling(weights, q) for q in range(1, 26)]
+    assert counts == sorted(counts)
+    for bits, allowed in ((1, 2), ("1.6", 3), (2, 4), ("2.6", 6), (3, 8)):
+        if not weights[1]:  # of one person alone two outputs tell, however many there are
+            with pytest.raises(OptionError, match="one person alone"):
+                levels_for_indistinguishability(weights, bits)
+            continue
+        most = levels_for_indistinguishability(weights, bits)
+        assert most_outputs_telling(weights, most) <= allowed
+        assert most_outputs_telling(weights, most + 1) > allowed
 
 
 @pytest.mark.parametrize(("bits", "sharp", "printed"), [(1, 9, 1), (2, 14, 5), (3, 24, 15)])
@@ -169,14 +182,13 @@ def test_theorem_5_sharp_for_the_mean_of_five(bits, sharp, printed):
     assert most_outputs_telling(fifths, sharp + 1) > 2**bits
 
 
-def test_erratum_theorem_5_sharp_is_attained_only_where_nobody_outweighs_the_others():
-    # Of x1 + x2/10 in ten cells the formula allows ten outputs that tell; only four exist.
+def test_erratum_theorem_5_where_one_person_outweighs_the_others():
+    # Of x1 + x2/10 in ten cells r = 100/11 alone would allow ten outputs that tell; four exist.
     lopsided, even = [Fraction(1), Fraction(1, 10)], [Fraction(1), Fraction(1)]
-    assert (most_outputs_telling(lopsided, 10), outputs_telling(lopsided, 10)) == (4, 10)
+    assert most_outputs_telling(lopsided, 10) == outputs_telling(lopsided, 10) == 4
     assert most_outputs_telling(even, 10) == outputs_telling(even, 10) == 9
-    # So the levels that the rule allows stay sound, and more would be allowed.
-    assert levels_for_indistinguishability(lopsided, 2) == 4
-    assert most_outputs_telling(lopsided, 5) <= 4
+    assert levels_for_indistinguishability(lopsided, 2) == 11
+    assert (most_outputs_telling(lopsided, 11), most_outputs_telling(lopsided, 12)) == (4, 6)
 
 
 # --- Deterministic policies, Theorems IV.2 and IV.3 ---------------------------------------------

@@ -13,6 +13,7 @@ from hartley.cli.output import (
     console,
     print_certificate,
     print_json,
+    progress_bar,
     say,
     wants_json,
 )
@@ -55,7 +56,8 @@ def design_command(
         )
     written = {"policy": out, "certificate": certificate, "html": html}
     check_files(written, {"design": [spec]})
-    designed = design(spec)
+    with progress_bar({"measure": "Measuring the cells"}) as progress:
+        designed = design(spec, progress=progress)
     with written_together():
         if out is not None:
             designed.document.save(out)

@@ -15,20 +15,24 @@ from hartley.guarantees.consequences import (
     of_cells,
     of_noiseless_privacy,
 )
-from hartley.guarantees.promise import UNRELATED, B, D, Promise
+from hartley.guarantees.promise import UNRELATED, B, Consequence, D, Promise
 from hartley.guarantees.records import INSIDE, budget_text, compare_budget
-from hartley.policies.quantizers.calibration import cells_met, outputs_telling
+from hartley.policies.quantizers.calibration import (
+    cells_met,
+    largest_share,
+    outputs_telling_share,
+)
 from hartley.ranges.boxes.box import Box, Interval
 from hartley.ranges.boxes.cut_box import CutBox
-from hartley.ranges.boxes.enclosure import check_defined, range_bounds, range_of
+from hartley.ranges.boxes.enclosure import check_defined, range_of
 from hartley.ranges.boxes.exact_intervals import natural_range
+from hartley.ranges.boxes.exact_range import known_range
 from hartley.ranges.boxes.expression import Expression, mean, total, variables
 from hartley.wording import at_most, bits_up, counted, exactly, exactly_or_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from hartley.guarantees.promise import Consequence
     from hartley.policies.quantizers.quantizer import Quantizer
     from hartley.policies.quantizers.query import Aggregate
 
@@ -197,7 +201,8 @@ def answer_aggregate(
     if people > MOST_PEOPLE_CUT or side.length == 0:
         return answer, more
     if _covers_exactly(quantizer, Interval(*ends)):
-        more += (indistinguishability(outputs_telling([Fraction(1)] * people, quantizer.levels)),)
+        telling = outputs_telling_share(Fraction(1, people), quantizer.levels)
+        more += (indistinguishability(telling),)
     box = Box.cube(side.low, side.high, size=people)
     query = (mean if aggregate.function == "mean" else total)(variables(*box.names))
     return answer, (*more, *of_query(box, query, quantizer))
@@ -232,10 +237,9 @@ def promise_indistinguishability(
 ) -> Promise:
     """Certify how many outputs tell one value of a person from another.
 
-    Farokhi 2021, Theorem 5, sharp: with r = q |c|_inf / |c|_1 at most
-    min(q, floor(r) + ceil(r) - 1) of q equal cells over exactly the range of a linear query,
-    where c are the coefficients times the lengths of the ranges. Attained where nobody counts
-    for more than all others together (|c|_1 >= 2 |c|_inf); else a bound.
+    Farokhi 2021, Theorem 5, sharp (see ``outputs_telling_share``): of q equal cells over exactly
+    the range of a linear query, where c are the coefficients times the lengths of the ranges.
+    Exact: some two values of a person attain it.
     """
     form = query.linear()
     if form is None:
@@ -246,13 +250,36 @@ def promise_indistinguishability(
     weights = [abs(by) * box[name].length for name, by in form[0].items()]
     ends = [sorted((by * box[n].low, by * box[n].high)) for n, by in form[0].items()]
     reached = Interval(form[1] + sum(e[0] for e in ends), form[1] + sum(e[1] for e in ends))
+    return promise_telling(
+        quantizer,
+        reached,
+        largest_share(weights),
+        budget,
+        more=of_query(box, query, quantizer),
+        parameters={"levels": quantizer.levels},
+    )
+
+
+NOT_KNOWN = "nothing is known about the data of the others but its ranges"
+
+
+def promise_telling(  # noqa: PLR0913 - what a promise is made of
+    quantizer: Quantizer,
+    reached: Interval,
+    share: Fraction,
+    budget: object,
+    *,
+    assumptions: tuple[str, ...] = (INSIDE, UNRELATED, NOT_KNOWN),
+    more: tuple[Consequence, ...] = (),
+    parameters: dict[str, object],
+) -> Promise:
+    """Certify equal cells over the range of a query of which one person moves a share at most."""
     if not _covers_exactly(quantizer, reached):
         raise OptionError(
             f"The cells do not cover exactly the range {reached} of the query",
             hint="use UniformQuantizer.for_indistinguishability",
         )
-    telling = outputs_telling(weights, quantizer.levels)
-    attained = telling == 0 or sum(weights) >= 2 * max(weights)
+    telling = outputs_telling_share(share, quantizer.levels)
     return Promise(
         kind="indistinguishability",
         claim=(
@@ -267,14 +294,22 @@ def promise_indistinguishability(
         theorem=f"{D}, Theorem 5",
         rule=quantizer.rule,
         sound=budget is None or telling <= floor_power(budget),
-        certainty="exact" if attained else "bound",
-        assumptions=(
-            INSIDE,
-            UNRELATED,
-            "nothing is known about the data of the others but its ranges",
-        ),
-        consequences=of_query(box, query, quantizer),
-        parameters={"levels": quantizer.levels, "budget": budget_text(budget)},
+        certainty="exact",
+        assumptions=assumptions,
+        consequences=more,
+        parameters=parameters | {"budget": budget_text(budget)},
+    )
+
+
+def known_others(answer: ReleasedAnswerClaim) -> Consequence:
+    """Say what the same cells tell somebody who does know the others' data."""
+    bits = bits_at_least(answer.outputs)
+    return Consequence(
+        "to whoever knows the others",
+        bits,
+        "To somebody who knows everybody else's data, the answer is one of at most "
+        f"{counted(answer.outputs, 'value')}, whatever one person's data is: {bits_up(bits)}.",
+        f"{B}, Theorem 8, corrected",
     )
 
 
@@ -286,9 +321,10 @@ def reach_of(query: Expression, box: Box, declared: object = None) -> Fraction:
 
     .. math:: S = \max_i \sup_{v, x, x'} |f(x, v) - f(x', v)|
 
-    The sensitivity of Farokhi 2019 (Noiseless Privacy), Theorem 8. Exact for linear queries. For
-    others a bound by branch and bound on f(x, v) - f(x', v); a declared number counts where that
-    bound allows it, and not where the query certainly reaches more.
+    The sensitivity of Farokhi 2019 (Noiseless Privacy), Theorem 8. Exact for linear queries, and
+    where the range of f(x, v) - f(x', v) is: of degree two in up to seven variables, and of one.
+    For others a bound; a declared number counts where that bound allows it, and not where the
+    query certainly reaches more.
 
     Args:
         query: the query.
@@ -300,10 +336,8 @@ def reach_of(query: Expression, box: Box, declared: object = None) -> Fraction:
         >>> square = Box({"x": (0, 1), "y": (0, 2)})
         >>> reach_of(parse_expression("x + y/4"), square)
         Fraction(1, 1)
-        >>> round(float(reach_of(parse_expression("x*y"), square)), 6)
-        2.0
-        >>> reach_of(parse_expression("x*y"), square, declared=1) > Fraction("1.99")
-        True
+        >>> reach_of(parse_expression("x*y"), square), reach_of(parse_expression("x*y"), square, 1)
+        (Fraction(2, 1), Fraction(2, 1))
     """
     declared_reach = None if declared is None else parse_number(declared, name="the sensitivity")
     least, most = reach_bounds(query, box)
@@ -351,10 +385,9 @@ def _moves(query: Expression, box: Box, name: str) -> tuple[Fraction, Fraction]:
     """Return how far one variable moves a query, at least and at most."""
     other = name + "'"
     sides = {n: box[n] for n in query.names}
-    outer, inner = range_bounds(
-        query - _renamed(query, {name: other}), Box(sides | {other: box[name]})
-    )
-    return max(inner.high, -inner.low), max(outer.high, -outer.low)
+    known = known_range(query - _renamed(query, {name: other}), Box(sides | {other: box[name]}))
+    # Exchanging both values turns the sign of the change, so its largest value is its reach.
+    return max(known.inner.high, -known.inner.low), max(known.outer.high, -known.outer.low)
 
 
 def _renamed(query: Expression, names: Mapping[str, str]) -> Expression:

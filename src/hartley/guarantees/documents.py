@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.errors import InputError
 from hartley.exact import floor_power, parse_number
 from hartley.guarantees.answers import (
     MOST_CELLS_CUT,
+    NOT_KNOWN,
     OTHERS,
     ReleasedAnswerClaim,
     answer_aggregate,
+    known_others,
     of_query,
     promise_answers,
+    promise_indistinguishability,
+    promise_telling,
     raised,
     reach_bounds,
 )
@@ -34,7 +39,6 @@ from hartley.wording import counted, exactly
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from fractions import Fraction
 
     from hartley.guarantees.promise import Consequence, Promise
     from hartley.guarantees.records import Missing, Together
@@ -42,6 +46,9 @@ if TYPE_CHECKING:
     from hartley.policies.document import PolicyDocument
     from hartley.policies.hypotheses.blurring import LinePolicy
     from hartley.policies.quantizers.quantizer import Quantizer
+
+TOLD_APART = "indistinguishability"
+"""The objective of a design that is certified by what tells two values of a person apart."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,7 @@ def conditions_of(document: PolicyDocument) -> Conditions:
         read = frozenset(name for line in lines for name in line.box.names)
         # Values that have no index are refused by the rule itself, missing ones among them.
         return Conditions(read & everything, lines=lines)
-    if _moved(document):
+    if _moved(document) or document.design.get("objective") == TOLD_APART:
         return Conditions(everything)
     outputs = [column.outputs() for column in document.columns]
     together = _together(_expressions(document))
@@ -88,6 +95,8 @@ def promise_document(document: PolicyDocument, budget: object = None) -> Promise
         budget: the bits that were asked for; by default the ``bits`` of its design.
     """
     asked = document.design.get("bits") if budget is None else budget
+    if document.design.get("objective") == TOLD_APART:
+        return _promise_told_apart(document, asked)
     if document.aggregates:
         return _promise_aggregates(document, asked)
     if document.prams:
@@ -254,14 +263,10 @@ def _promise_aggregates(document: PolicyDocument, budget: object) -> Promise:
         answers.append(answer)
         more += consequences if len(document.columns) == 1 else _named(consequences, str(query))
         read[query.column] = [str(side.low), str(side.high)]
-    table = (
-        f"the table has exactly {counted(people, 'row')}, one a person, no value is missing, and "
-        "the answer is exact before it is put into a cell"
-    )
     return promise_answers(
         answers,
         budget,
-        assumptions=(OTHERS, UNRELATED, INSIDE, table),
+        assumptions=(OTHERS, UNRELATED, INSIDE, _table(people)),
         more=tuple(more),
         parameters={
             "queries": [str(query) for query in document.aggregates],
@@ -269,6 +274,74 @@ def _promise_aggregates(document: PolicyDocument, budget: object) -> Promise:
             "ranges": read,
             "missing": "ruled out",
         },
+    )
+
+
+def _promise_told_apart(document: PolicyDocument, budget: object) -> Promise:
+    """Certify how many outputs tell one value of a person from another: what it is designed for."""
+    (column, *others) = document.columns
+    query, ranges = column.query, document.ranges
+    linear = query.linear() if isinstance(query, Expression) else None
+    if others or column.cells is None or (linear is None and not document.aggregates):
+        raise InputError(
+            "The policy is designed for indistinguishability, but releases no linear query alone",
+            hint="release the mean or total of a column, or a weighted sum of columns, in cells",
+        )
+    names = (query.column,) if isinstance(query, Aggregate) else tuple(linear[0] if linear else ())
+    missing = [name for name in names if name not in ranges]
+    if missing or not names:
+        raise InputError(
+            f"The policy releases {column.of or column.name}, but declares no range of "
+            f"'{missing[0] if missing else column.name}'",
+            hint='write in [design]: columns = {height = ["100", "250"]}',
+        )
+    if isinstance(query, Aggregate):
+        return _told_apart_by_aggregate(document, query, quantizer_of(column), budget)
+    assert isinstance(query, Expression)  # a query that is linear
+    promise = promise_indistinguishability(
+        quantizer_of(column),
+        query,
+        Box({name: Interval(*ranges[name]) for name in names}),
+        budget,
+    )
+    people = "every column of the query is the value of another person, and nobody is in two rows"
+    return replace(
+        promise,
+        assumptions=(*promise.assumptions, people, MISSING["refused"][0]),
+        parameters=promise.parameters | {"query": column.of, "missing": "refused"},
+    )
+
+
+def _told_apart_by_aggregate(
+    document: PolicyDocument, query: Aggregate, cells: Quantizer, budget: object
+) -> Promise:
+    people = _people(document)
+    side = Interval(*document.ranges[query.column])
+    answer, consequences = answer_aggregate(query, cells, side, people)
+    times = 1 if query.function == "mean" else people
+    return promise_telling(
+        cells,
+        Interval(side.low * times, side.high * times),
+        Fraction(1, people) if side.length else Fraction(0),
+        budget,
+        assumptions=(INSIDE, UNRELATED, NOT_KNOWN, _table(people)),
+        more=(
+            known_others(answer),
+            *(each for each in consequences if each.name != TOLD_APART),
+        ),
+        parameters={
+            "levels": cells.levels,
+            "queries": [str(query)],
+            "people": people,
+            "missing": "ruled out",
+        },
+    )
+
+
+def _table(people: int) -> str:
+    return (
+        f"the table has exactly {counted(people, 'row')}, one a person, no value is missing, and "
+        "the answer is exact before it is put into a cell"
     )
 
 

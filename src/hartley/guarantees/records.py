@@ -98,6 +98,7 @@ def promise_records(  # noqa: PLR0913 - what is known of a record beside its out
             "Whatever a person's record is, its release is one of at most "
             f"{counted(outputs, 'value')}: {bits_up(bits)} about the person."
             + compare_budget(budget, outputs)
+            + _exact_columns(columns)
         ),
         value=bits,
         unit="bits",
@@ -174,6 +175,14 @@ def _promise_nothing(
         assumptions=assumptions,
         parameters=parameters,
     )
+
+
+def _exact_columns(columns: Sequence[Output]) -> str:
+    """Say which columns are released exactly although their values are counted."""
+    exact = [printable(column.name) for column in columns if column.is_exact]
+    if not exact:
+        return ""
+    return f" {' and '.join(exact)} {verb_for(len(exact), 'is')} released exactly."
 
 
 def compare_budget(budget: object, outputs: int) -> str:

@@ -58,12 +58,15 @@ if TYPE_CHECKING:
     )
     from hartley.measures.entropy import (
         conditional_entropy as conditional_entropy,
+        covering_number as covering_number,
+        epsilon_entropy as epsilon_entropy,
         hartley_entropy as hartley_entropy,
         relative_disarray as relative_disarray,
     )
     from hartley.measures.estimation import (
         CellEstimate as CellEstimate,
         best_estimator as best_estimator,
+        expected_error_bound as expected_error_bound,
         largest_error as largest_error,
         largest_error_bound as largest_error_bound,
         smallest_error as smallest_error,
@@ -86,6 +89,9 @@ if TYPE_CHECKING:
         IntervalAnalysis as IntervalAnalysis,
         analyse_hypothesis as analyse_hypothesis,
         analyse_intervals as analyse_intervals,
+        best_success_bound as best_success_bound,
+        indistinguishability as indistinguishability,
+        linear_indistinguishability as linear_indistinguishability,
     )
     from hartley.measures.leakage import (
         information_transmission as information_transmission,

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.errors import OptionError
+from hartley.exact import parse_number
 from hartley.ranges.boxes.box import Interval
 from hartley.ranges.boxes.enclosing_ball import even_slab_ball, slab_corners, smallest_ball
 
@@ -189,3 +190,46 @@ def smallest_error(cut: CutBox) -> float:
         0.1
     """
     return math.sqrt(min(_CellBalls.of(cut).squares()))
+
+
+def expected_error_bound(
+    length: object, outputs: int, *, power: object = 1, density: object = None
+) -> float:
+    r"""Return a bound on the expected error of any estimate of one person's value.
+
+    .. math:: E|X_i - \hat X|^p \ge \frac{\rho\,\mu([X_i])^{p+1}}{(p+1)\,2^p N^p}
+
+    Farokhi 2019 (Noiseless Privacy), Theorem 4, corrected: for any p > 0, given everybody else's
+    data, where the value causes at most N outputs and its density given the others is nowhere
+    below rho. A bound, rounded down; N equal cells and an even density attain it. Constant time.
+
+    Args:
+        length: of the range of the value.
+        outputs: how many outputs the value can cause, N = floor(2^epsilon).
+        power: p, of the error.
+        density: rho; without one all values are equally likely, rho = 1 / length.
+
+    Example:
+        >>> expected_error_bound(1, 2)  # halves, guessed by their middles: an eighth on average
+        0.125
+        >>> expected_error_bound(1, 1, power=2)  # the variance of an even density
+        0.08333333333333333
+    """
+    whole, exponent = (
+        parse_number(length, name="the length"),
+        parse_number(power, name="the power"),
+    )
+    least = 1 / whole if density is None and whole > 0 else parse_number(density or 0, name="rho")
+    if whole <= 0 or exponent <= 0 or outputs < 1 or not 0 <= least * whole <= 1:
+        raise OptionError(
+            "The length, the power or the number of outputs is not positive, or no density is as "
+            "large as that everywhere",
+            hint="give at least one output, and a density of at most 1 / length",
+        )
+    if exponent.denominator == 1:
+        p = int(exponent)
+        bound = least * whole ** (p + 1) / ((p + 1) * (2 * outputs) ** p)
+        nearest = float(bound)
+        return nearest if Fraction(nearest) <= bound else math.nextafter(nearest, -math.inf)
+    cell, real = float(whole) / (2 * outputs), float(exponent)
+    return float(least * whole) * math.pow(cell, real) / (real + 1) * (1 - 1e-12)

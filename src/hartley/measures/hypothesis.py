@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hartley.errors import OptionError
-from hartley.exact import log_ratio
+from hartley.exact import log_ratio, parse_number
 from hartley.ranges.boxes.box import IntervalUnion
+from hartley.ranges.boxes.expression import as_expression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from fractions import Fraction
 
     from numpy.typing import NDArray
 
+    from hartley.ranges.boxes.box import Box
+    from hartley.ranges.boxes.expression import Expression
     from hartley.ranges.relations.relation import Relation
 
     Hypothesis = str | Callable[[Any], bool] | Iterable[Any]
@@ -225,3 +228,126 @@ def analyse_intervals(
                 hint="state one that can be true and can be false",
             )
     return IntervalAnalysis(true_outputs, false_outputs, base)
+
+
+def best_success_bound(
+    true_outputs: IntervalUnion,
+    false_outputs: IntervalUnion,
+    *,
+    density: object,
+    prior: object = "1/2",
+) -> Fraction:
+    r"""Return how often the best test of a hypothesis is right, at least, were everything random.
+
+    .. math:: \sup_{\hat H} P(\hat H = H) \ge \max\Bigl(\pi_0, \pi_1, \tfrac12 +
+        \tfrac{\varepsilon}{2} \bigl(\pi_0\,\mu([Y|p_0] \setminus [Y|p_1]) +
+        \pi_1\,\mu([Y|p_1] \setminus [Y|p_0])\bigr)\Bigr)
+
+    Farokhi 2021, Theorem 3, corrected: the proof takes 1 minus the total variation for the
+    probability of an error, which for equal priors is half of that. A bound: where both hypotheses
+    are possible, the densities may differ. Grows as the product of the numbers of intervals.
+
+    Args:
+        true_outputs: where the output can lie when the hypothesis is true.
+        false_outputs: where it can lie when it is false.
+        density: a number that the density of the output is nowhere below, under either hypothesis
+            and where that makes the output possible.
+        prior: how likely it is that the hypothesis is true.
+
+    Example:
+        >>> from hartley.ranges.boxes.box import Interval
+        >>> short, tall = (IntervalUnion.of([Interval(*ends)]) for ends in ((0, 2), (1, 3)))
+        >>> best_success_bound(short, tall, density="1/2")  # evenly spread: 1/4 + 1/4 + 1/4
+        Fraction(3, 4)
+        >>> best_success_bound(short, tall, density="1/2", prior="9/10")
+        Fraction(9, 10)
+    """
+    analyse_intervals(true_outputs, false_outputs)  # refuses a hypothesis that is decided
+    least, chance = (
+        parse_number(density, name="the density"),
+        parse_number(prior, name="the prior probability"),
+    )
+    if not 0 <= chance <= 1:
+        raise OptionError(
+            "The prior probability is not between 0 and 1", hint="write for example prior='1/3'"
+        )
+    longest = max(true_outputs.length, false_outputs.length)
+    if not 0 <= least * longest <= 1:
+        raise OptionError(
+            "No density is everywhere as large as that, since it adds up to 1",
+            hint=f"give at most {1 / longest}, one over the length of the outputs",
+        )
+    shared = true_outputs.intersect(false_outputs).length
+    alone = chance * (true_outputs.length - shared) + (1 - chance) * (false_outputs.length - shared)
+    return max(chance, 1 - chance, Fraction(1, 2) + least / 2 * alone)
+
+
+# --- indistinguishability -------------------------------------------------------------------------
+
+MOST_COMPARED = 20_000
+"""Up to so many values of a secret are compared with one another."""
+
+
+def indistinguishability(relation: Relation, *, base: float = 2) -> float:
+    r"""Return how well the release tells one value of the secret from another, in the worst case.
+
+    .. math:: \max_{x, x'} \log_2 |[Y|x] \,\Delta\, [Y|x']|
+
+    A release is epsilon-indistinguishable where this is at most epsilon (Farokhi 2021, Definition
+    5, eq. 13): it bounds the performance of every test of x against x'. Minus infinity where no
+    released value tells two secrets apart. Exact. Grows with the square of the number of secrets.
+
+    Example:
+        >>> from hartley import Relation
+        >>> mean_of_two = [(x, (x + other) // 2) for x in range(4) for other in range(4)]
+        >>> indistinguishability(Relation.from_pairs(mean_of_two))  # {0, 1} against {1, 2, 3}
+        1.584962500721156
+    """
+    from scipy.sparse import csr_array
+
+    pairs = relation.pairs()
+    secrets = pairs.sizes[0]
+    if secrets > MOST_COMPARED:
+        raise OptionError(
+            f"{secrets:,} values of the secret are too many to compare each with each",
+            hint=f"bin the secret; up to {MOST_COMPARED:,} values are compared",
+        )
+    ones = np.ones(len(pairs.secret), np.int64)
+    met = csr_array((ones, (pairs.secret, pairs.released)), shape=pairs.sizes)
+    outputs = np.asarray(met.sum(axis=1)).ravel()
+    most = 0
+    for start in range(0, secrets, 512):
+        both = (met[start : start + 512] @ met.T).toarray()
+        apart = outputs[start : start + 512, None] + outputs[None, :] - 2 * both
+        most = max(most, int(apart.max()))
+    return log_ratio(most, base=base)
+
+
+def linear_indistinguishability(
+    query: Expression | str, box: Box, *, base: float = math.e
+) -> float:
+    r"""Return how well the exact answer to a linear query tells two values of a person apart.
+
+    .. math:: \max_i \log \mu([Y|x_i] \,\Delta\, [Y|x_i']) = \max_i \log 2 \min(s_i, L - s_i)
+
+    where s_i is how far person i moves the answer and L the length of its range (Farokhi 2021,
+    Definition 5, eq. 12): given x_i the answer lies in an interval of length L - s_i, which another
+    value moves by up to s_i. Minus infinity for one person alone, whose answers are single
+    numbers without length: then it says nothing, so quantize, and count outputs. It depends on the
+    unit of the answer. Exact. Linear in the number of people.
+
+    Example:
+        >>> from hartley import Box
+        >>> math.exp(linear_indistinguishability("(x1 + x2)/2", Box.cube(0, 2, size=2)))
+        2.0
+    """
+    form = as_expression(query, box.names).linear()
+    if form is None:
+        raise OptionError(
+            "The query is not linear, so that what tells two values apart has no closed form",
+            hint="give a weighted sum of people's values",
+        )
+    moves = [abs(by) * box[name].length for name, by in form[0].items()]
+    length = sum(moves, Fraction(0))
+    widest = max((2 * min(move, length - move) for move in moves), default=Fraction(0))
+    return log_ratio(widest.numerator, widest.denominator, base=base)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hartley.errors import OptionError
-from hartley.exact import parse_number
+from hartley.exact import parse_number, parse_step
 from hartley.ranges.boxes.box import Interval
 from hartley.ranges.boxes.stepped_range import SteppedRange
 
@@ -43,6 +44,8 @@ class Output:
     """The columns of the table that it is computed from."""
     computed: bool = False
     """Whether it is a query, which may have no value where those columns have one."""
+    is_exact: bool = False
+    """Whether a value of its declared step can be told from every other: it is released exactly."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +91,6 @@ class ColumnPolicy:
     """The fields that it may have."""
     is_random: ClassVar[bool] = False
     """Whether what is released is drawn at random."""
-    is_kept: ClassVar[bool] = False
-    """Whether what is released is the value itself, clamped at most."""
     needs_ranges: ClassVar[bool] = False
     """Whether it hides a hypothesis, for which the declared ranges of other columns are needed."""
 
@@ -168,6 +169,11 @@ class ColumnPolicy:
     @property
     def lists_values(self) -> bool:
         """Whether its cells were made for listed values, of which alone the error holds."""
+        return False
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether what is released is the value itself, clamped at most."""
         return False
 
     def outputs(self) -> Output:
@@ -257,6 +263,21 @@ class ColumnPolicy:
 def read_number(value: object, field: str) -> Fraction:
     """Read a number as it is written: text, or a bare number of the file."""
     return parse_number(str(value) if isinstance(value, Decimal) else value, name=f"'{field}'")
+
+
+def read_step(value: object, column: str) -> Fraction | None:
+    """Read the step of a column: its values are low, low + step, low + 2 step and so on."""
+    return None if value is None else parse_step(str(read_number(value, "step")), column=column)
+
+
+def points_between(low: Fraction, high: Fraction, step: Fraction) -> int:
+    """Return how many values of a step a range holds, counted from its low end.
+
+    Example:
+        >>> points_between(Fraction(0), Fraction(100), Fraction(3))
+        34
+    """
+    return math.floor((high - low) / step) + 1
 
 
 def read_numbers(items: object, field: str) -> tuple[Fraction, ...]:

@@ -72,7 +72,7 @@ def read_column(fields: Mapping[str, object], number: int) -> ColumnPolicy:
 
     Example:
         >>> read_column({"name": "sex", "kind": "keep"}, 1)
-        KeptColumn(name='sex', low=None, high=None)
+        KeptColumn(name='sex', low=None, high=None, step=None)
     """
     name, word = fields.get("name"), fields.get("kind")
     if not isinstance(name, str) or not name:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from hartley.guarantees.certify import certify
 from hartley.policies.document import PolicyDocument
 from hartley.policies.quantizers.calibration import levels_for_error
-from hartley.ranges.boxes.enclosure import attained_range
+from hartley.ranges.boxes.cut_box import volumes_reported
 from hartley.studies.drafting import draft
 from hartley.studies.joint_drafting import (
     draft_together,
@@ -34,7 +34,7 @@ from hartley.wording import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from hartley.guarantees.certificate import Certificate
@@ -74,11 +74,16 @@ class Design:
         (column,) = columns
         assert column.cells is not None  # what a query is quantized by
         cells = counted(column.cells.levels, "cell")
-        return (
+        accuracy = (
             f"{wanted.query} is released in {cells}, never more than "
-            f"{exactly_or_up(column.cells.error)} from the truth: at most {bits} about any one "
-            "person."
+            f"{exactly_or_up(column.cells.error)} from the truth"
         )
+        if wanted.objective == "indistinguishability":
+            return (
+                f"{accuracy}: what tells one value of a person from another is at most {bits}, to "
+                "somebody who knows nothing about the others."
+            )
+        return f"{accuracy}: at most {bits} about any one person."
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
@@ -124,6 +129,8 @@ class Design:
         about_table = wanted.aggregate is not None or bool(self.document.aggregates)
         told = "about any one person" if about_table else "about the person"
         asks = wanted.query is not None or bool(wanted.parts)
+        if wanted.objective == "indistinguishability":
+            told = "to tell two values of a person apart"
         outputs = _outputs(self.document.columns)
         number, unit = bits_up(promised.value).split(" ", 1)
         found = [
@@ -160,21 +167,28 @@ class Design:
         }
 
 
-def design(spec: Specification | Mapping[str, Any] | str | Path) -> Design:
+def design(
+    spec: Specification | Mapping[str, Any] | str | Path,
+    *,
+    progress: Callable[[str, float], None] | None = None,
+) -> Design:
     """Design the release that serves an objective best, and certify it.
 
     The objective "maximin" has the fewest cells within an error (Farokhi 2019, Theorems IV.2 and
     IV.3, corrected), or one more where the range of a query is not known exactly; "leakage" the
     largest smallest cell (Theorem IV.3), "bits" the least error within a budget about one person
-    (Farokhi 2019, Noiseless Privacy, Theorem 8, corrected; of records Definition 2), "hypothesis"
-    hides on which side of a line a value lies (Farokhi 2021, Theorem 4, corrected; of columns
-    with a step the most open records that any policy within the error leaves). Several queries,
-    given as a list, are released in the cells of one grid. The
-    certificate is recomputed from the finished policy, so it is exact or a bound as it says,
-    whatever the search was. Cost: that of the search and of the volumes of the cells.
+    (Farokhi 2019, Noiseless Privacy, Theorem 8, corrected; of records Definition 2),
+    "indistinguishability" the most cells of a linear query of which at most 2^bits tell one value
+    of a person from another (Farokhi 2021, Theorem 5, sharp), "hypothesis" hides on which side of
+    a line a value lies (Farokhi 2021, Theorem 4, corrected; of columns with a step the most open
+    records that any policy within the error leaves). Several queries, given as a list, are
+    released in the cells of one grid. The certificate is recomputed from the finished policy, so
+    it is exact or a bound as it says, whatever the search was. Cost: that of the search and of the
+    volumes of the cells.
 
     Args:
         spec: the path of a TOML file, its content, or a specification that was read before.
+        progress: called with "measure" and the share of the cells whose volumes are computed.
 
     Example:
         >>> found = design({
@@ -189,7 +203,8 @@ def design(spec: Specification | Mapping[str, Any] | str | Path) -> Design:
     wanted = Specification.of(spec)
     columns = draft_together(wanted) if wanted.parts else draft(wanted)
     document = PolicyDocument(columns, title=wanted.title, design=_record(wanted))
-    return Design(wanted, document, certify(document))
+    with volumes_reported(None if progress is None else partial(progress, "measure")):
+        return Design(wanted, document, certify(document))
 
 
 NO_STEP = (
@@ -255,7 +270,7 @@ def _of_objective(wanted: Specification, certificate: Certificate) -> list[str]:
     if wanted.objective == "leakage" and wanted.error is not None:
         grid = "up to the grid on which edges were looked for"
         return [f"No release within {exactly(wanted.error)} has a larger smallest cell, {grid}."]
-    if wanted.objective == "bits" and wanted.bits is not None:
+    if wanted.objective in ("bits", "indistinguishability") and wanted.bits is not None:
         return _of_budget(wanted, wanted.bits, certificate)
     if wanted.policy == "meet" and wanted.objective == "hypothesis":
         return _most_open(wanted)
@@ -298,8 +313,7 @@ def _fewest(wanted: Specification, error: Fraction) -> str:
     used = levels_for_error(wanted.answer_range.length, error)
     needed = used
     if wanted.expression is not None and not wanted.range_is_exact:
-        attained = attained_range(wanted.expression, wanted.box)
-        needed = levels_for_error(attained.length, error)
+        needed = levels_for_error(wanted.known_range.inner.length, error)
     if needed == used:
         return f"No release within {exactly(error)} has fewer cells."
     between = "or" if used == needed + 1 else "to"

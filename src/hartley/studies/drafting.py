@@ -20,6 +20,7 @@ from hartley.policies.kinds import (
     QuantizedColumn,
 )
 from hartley.policies.quantizers.allocation import allocate_bits
+from hartley.policies.quantizers.calibration import largest_share, levels_for_share
 from hartley.policies.quantizers.columns import in_cells
 from hartley.policies.quantizers.optimal import optimal_quantizer
 from hartley.policies.quantizers.quantizer import UniformQuantizer
@@ -91,6 +92,9 @@ def _equal_cells(wanted: Specification) -> UniformQuantizer:
     low, high = wanted.answer_range.low, wanted.answer_range.high
     if wanted.objective == "maximin":
         cells = UniformQuantizer.for_error(low=low, high=high, error=wanted.error)
+    elif wanted.objective == "indistinguishability":
+        levels = levels_for_share(_largest_share(wanted), wanted.bits, rule=wanted.rule)
+        cells = UniformQuantizer(low, high, levels, wanted.rule)
     else:
         cells = UniformQuantizer.for_bits(
             low=low, high=high, sensitivity=wanted.reach, bits=wanted.bits, rule=wanted.rule
@@ -102,6 +106,15 @@ def _equal_cells(wanted: Specification) -> UniformQuantizer:
             hint="allow a larger error" if limit == "error" else "give fewer bits",
         )
     return cells
+
+
+def _largest_share(wanted: Specification) -> Fraction:
+    """Return which part of a linear query's range one person moves at most."""
+    if wanted.aggregate is not None:
+        return Fraction(1, wanted.people or 1)
+    form = None if wanted.expression is None else wanted.expression.linear()
+    assert form is not None  # checked when the design was read
+    return largest_share([by * wanted.box[name].length for name, by in form[0].items()])
 
 
 def people_box(wanted: Specification) -> tuple[Expression, Box]:

@@ -15,9 +15,12 @@ from hartley.guarantees.answers import raised, reach_bounds
 from hartley.policies.hypotheses.blurring import Threshold
 from hartley.policies.hypotheses.hypothesis import Hypothesis
 from hartley.policies.hypotheses.lattice import LatticeColumn
+from hartley.policies.quantizers.calibration import levels_for_error
+from hartley.policies.quantizers.elementary_functions import outside
 from hartley.policies.quantizers.query import Aggregate, parse_query
 from hartley.ranges.boxes.box import Box, Interval
 from hartley.ranges.boxes.enclosure import check_defined, range_bounds
+from hartley.ranges.boxes.exact_range import known_range
 from hartley.ranges.boxes.expression import Expression, variables
 from hartley.studies.declared import DeclaredColumn
 from hartley.studies.query_list import is_query_list, read_query_weights, split_queries
@@ -38,8 +41,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from hartley.policies.quantizers.candidate_edges import QueryRange
     from hartley.policies.quantizers.grid_levels import Norm
+    from hartley.ranges.boxes.exact_range import KnownRange
     from hartley.studies.specification_fields import Objective
 
 
@@ -225,22 +228,21 @@ class Specification:
             side = self.box[self.aggregate.column]
             times = 1 if self.aggregate.function == "mean" else self.people or 1
             return Interval(side.low * times, side.high * times)
-        reached = self._reached
-        if reached.exact:
-            return Interval(reached.low, reached.high)
-        return _readable(reached.low, reached.high)
+        reached = self.known_range.outer
+        if self.range_is_exact:
+            return reached
+        return _readable(reached.low, reached.high, self.error)
 
     @property
     def range_is_exact(self) -> bool:
         """Whether the answer comes up to both ends of its range."""
-        return self.aggregate is not None or self._reached.exact
+        return self.aggregate is not None or self.known_range.exact
 
     @cached_property
-    def _reached(self) -> QueryRange:
-        from hartley.policies.quantizers.candidate_edges import QueryRange
-
-        assert self.expression is not None  # a design with a query
-        return QueryRange.of(self.expression, self.box)
+    def known_range(self) -> KnownRange:
+        """What is known about the range of a query that is answered record by record."""
+        assert self.expression is not None  # a design with such a query
+        return known_range(self.expression, self.box)
 
     @cached_property
     def reach(self) -> Fraction:
@@ -299,7 +301,20 @@ class Specification:
                 hint=f"the columns are {', '.join(self.columns)}",
             )
         self._check_used(self.expression.names, "query", query)
+        if self.objective == "indistinguishability" and self.expression.linear() is None:
+            raise InputError(
+                f"The query '{query}' is not linear, so the objective indistinguishability has no "
+                "rule for it",
+                hint='ask for a mean, a total or a weighted sum, or use objective = "bits"',
+            )
         check_defined(self.expression, self.box)
+        uncomputed = outside(self.expression, self.box.sides)
+        if uncomputed is not None:
+            raise InputError(
+                f"The query '{query}' takes {uncomputed} of numbers for which it is not computed",
+                hint="exp takes numbers from -32 to 32, log those from 2^-64 to 2^64; use other "
+                "units",
+            )
         if self.answer_range.length == 0:
             raise InputError(
                 f"The query '{query}' is the same everywhere", hint="there is nothing to hide in it"
@@ -426,9 +441,17 @@ def _weigh(weights: object, columns: Mapping[str, DeclaredColumn]) -> dict[str, 
     return {name: 1 / c.range.length for name, c in columns.items() if c.range is not None}
 
 
-def _readable(low: Fraction, high: Fraction) -> Interval:
-    """Round a range that is too wide already outward, to ends that a file can show."""
+def _readable(low: Fraction, high: Fraction, error: Fraction | None) -> Interval:
+    """Round a range that is too wide already outward, to ends that a file can show.
+
+    Never so far that the error would take another cell; then the ends stay as they are.
+    """
     digits = 10 ** max(0, 9 - len(str(int(high - low))))
-    return Interval(
+    rounded = Interval(
         Fraction((low * digits).__floor__(), digits), Fraction((high * digits).__ceil__(), digits)
     )
+    if error is not None:
+        needed = levels_for_error(high - low, error)
+        if levels_for_error(rounded.length, error) > needed:
+            return Interval(low, high)
+    return rounded

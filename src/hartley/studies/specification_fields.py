@@ -14,11 +14,12 @@ from hartley.wording import exactly, listed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-Objective = Literal["maximin", "leakage", "bits", "hypothesis"]
+Objective = Literal["maximin", "leakage", "bits", "indistinguishability", "hypothesis"]
 NEEDS = {
     "maximin": ("query", "error"),
     "leakage": ("query", "error"),
     "bits": ("bits",),
+    "indistinguishability": ("query", "bits"),
     "hypothesis": ("hypothesis", "error"),
 }
 """For every objective the fields that it needs."""
@@ -26,6 +27,7 @@ MAY_HAVE = {
     "maximin": ("people", "name", "norm"),
     "leakage": ("people", "name"),
     "bits": ("query", "people", "name", "norm", "sensitivity", "weights", "rule"),
+    "indistinguishability": ("people", "name", "rule"),
     "hypothesis": ("policy", "move", "known_within", "norm", "round"),
 }
 """For every objective the fields that it may have besides."""
@@ -83,7 +85,8 @@ def _check_fields(content: Mapping[str, Any], objective: str) -> None:
     if "error" in content and "bits" in content:
         raise InputError(
             "The design gives both an error and bits",
-            hint='give bits with objective = "bits", and an error with every other objective',
+            hint='give bits with objective = "bits" or "indistinguishability", and an error with '
+            "every other",
         )
     needed, allowed = NEEDS[objective], (*MAY_HAVE[objective], "title", "objective", "columns")
     missing = [name for name in needed if name not in content]

@@ -251,12 +251,12 @@ def test_indistinguishable_values_are_certified_by_the_outputs_that_tell_them_ap
     assert (beyond.sound, beyond.value, beyond.certainty) == (False, bits_at_least(5), "exact")
 
 
-def test_the_bound_on_outputs_that_tell_is_called_exact_only_where_it_is_attained():
+def test_the_outputs_that_tell_are_exact_and_need_a_linear_query_over_its_range():
     box = Box.cube(0, 1, size=2)
     alone = certify(
         UniformQuantizer(0, "1.1", 10), query="x1 + x2/10", box=box, against="not knowing"
     )
-    assert alone.certainty == "bound"  # 10 by the formula, 4 in truth: tests/theorems
+    assert (alone.certainty, alone.value) == ("exact", 2.0)  # four outputs: tests/theorems
     unlike = Box({"x1": (0, 10), "x2": (0, 1)})  # by their ranges, both count alike
     scaled = certify(
         UniformQuantizer(0, 2, 4), query="x1/10 + x2", box=unlike, against="not knowing"

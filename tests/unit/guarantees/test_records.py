@@ -217,8 +217,8 @@ def test_a_declared_sensitivity_counts_cells_and_is_never_below_what_one_column_
     assert nine.kind == three.kind == "noiseless privacy"
     assert 2**nine.value == pytest.approx(6)  # 9 of 12 in 6 cells: ceil(4.5) + 1
     assert "moves x1**2 + 2*x2**2 by 9 at most, as declared" in nine.paragraph()
-    # 2*x2**2 alone moves by 8, 4 cells and one more; its bound is a hair above, and one more again.
-    assert 2**three.value == pytest.approx(6)
+    # 2*x2**2 alone moves by exactly 8: 4 cells and one more.
+    assert 2**three.value == pytest.approx(5)
     assert three.sound
     assert three.needs_strict
     with pytest.raises(InputError, match="negative"):

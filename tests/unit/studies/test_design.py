@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import time
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.errors import OptionError
+from hartley.errors import InputError, OptionError
 from hartley.exact import floor_power
 from hartley.guarantees.certify import certify
 from hartley.policies.document import PolicyDocument
@@ -385,3 +387,162 @@ def test_nobody_errs_about_a_column_with_a_step_that_is_released_exactly():
     assert len(errors) == 1
     assert "range of age" in errors[0]
     assert not any("range of visits" in sentence for sentence in designed.sentences)
+
+
+# --- queries that are not linear ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "ends", "levels"),
+    [
+        ("x*(1 - x)", (0, 1), {"1/8": 1, "0.12": 2, "1/16": 2}),
+        ("(x**2 - 2)**2", (0, 2), {"1/2": 4}),
+        ("x**3 - x", (-1, 1), {"1/5": 2, "1/10": 4}),
+    ],
+)
+def test_the_fewest_cells_of_a_query_of_one_column(query, ends, levels):
+    for error, expected in levels.items():
+        found = design({
+            "objective": "maximin", "query": query, "error": error,
+            "columns": {"x": {"range": list(ends)}},
+        })  # fmt: skip
+        assert cells(found).levels == expected
+        assert cells(found).error <= Fraction(error)
+        assert any("has fewer cells" in sentence for sentence in found.sentences)
+
+
+def test_cells_of_an_exact_range_are_released_as_their_exact_middles():
+    found = design({
+        "objective": "maximin", "query": "x*y - x**2", "error": "1/8",
+        "columns": {"x": {"range": [0, 1]}, "y": {"range": [0, 1]}},
+    })  # fmt: skip
+    used = cells(found)
+    assert (used.low, used.high, used.levels) == (-1, Fraction(1, 4), 5)
+    assert [used.middle(k) for k in range(5)] == [Fraction(k, 8) for k in (-7, -5, -3, -1, 1)]
+
+
+def test_a_range_that_is_known_from_both_sides_names_both_numbers_and_uses_the_larger():
+    # exp(x*y) - x^2*y is largest in a corner, at e + 1: a tie that no enclosure can decide.
+    query, columns = "exp(x*y) - x**2*y", {"x": {"range": [-1, 1]}, "y": {"range": [-1, 1]}}
+    wanted = {"objective": "maximin", "query": query, "columns": columns}
+    length = design(wanted | {"error": 1}).specification.known_range
+    between = (length.inner.length + length.outer.length) / 2
+    assert length.inner.length < length.outer.length
+    found = design(wanted | {"error": str(between / 6)})
+    assert cells(found).levels == 4
+    (sentence,) = [line for line in found.sentences if "fewest" in line]
+    assert "fewest cells are 3 or 4" in sentence
+    assert not any("has fewer cells" in line for line in found.sentences)
+
+
+def test_exp_and_log_are_designed_released_and_refused_where_they_are_not_computed(tmp_path):
+    from hartley.studies.release import release
+
+    wanted = {
+        "objective": "maximin", "query": "exp(x) - log(y)", "error": "0.05",
+        "columns": {"x": {"range": [-1, 2]}, "y": {"range": [1, 100]}},
+    }  # fmt: skip
+    found = design(wanted)
+    found.document.save(tmp_path / "policy.toml")
+    xs, ys = np.linspace(-1, 2, 41), np.geomspace(1, 100, 41)
+    release({"x": xs, "y": ys}, tmp_path / "policy.toml", tmp_path / "released.csv")
+    released = np.loadtxt(tmp_path / "released.csv", skiprows=1)
+    assert np.abs(released - (np.exp(xs) - np.log(ys))).max() <= 0.05 + 1e-9
+    with pytest.raises(InputError, match=r"takes exp\(40\*x\) of numbers"):
+        design(wanted | {"query": "exp(40*x) - log(y)"})
+
+
+def test_progress_is_told_cell_by_cell():
+    told = []
+    design(
+        {"objective": "maximin", "query": "x1*x2", "error": "0.25",
+         "columns": {"x1": {"range": [0, 1]}, "x2": {"range": [0, 1]}}},
+        progress=lambda kind, share: told.append((kind, share)),
+    )  # fmt: skip
+    assert told == [("measure", 0.5), ("measure", 1.0)]
+
+
+@pytest.mark.long
+def test_six_variables_are_designed_within_a_minute():
+    begun = time.monotonic()
+    found = design({
+        "objective": "maximin", "query": "x1*x2*x3*x4*x5*x6", "error": "0.01",
+        "columns": {f"x{i}": {"range": [0, 1]} for i in range(1, 7)},
+    })  # fmt: skip
+    assert cells(found).levels == 50
+    assert time.monotonic() - begun < 60
+
+
+# --- indistinguishability -----------------------------------------------------------------------
+
+
+def told_apart(**fields):
+    mean = {"query": "mean(x)", "people": 5, "columns": {"x": {"range": [0, 1]}}}
+    wanted = {"objective": "indistinguishability"} | mean | fields
+    return design({name: value for name, value in wanted.items() if value is not None})
+
+
+@pytest.mark.parametrize(("bits", "levels", "printed"), [(1, 9, 1), (2, 14, 5), (3, 24, 15)])
+def test_the_most_cells_that_keep_the_values_of_a_person_apart(bits, levels, printed):
+    found = told_apart(bits=bits)
+    assert (cells(found).levels, found.certificate.value) == (levels, bits)
+    assert found.certificate.kind == "indistinguishability"
+    assert (found.certificate.sound, found.certificate.certainty) == (True, "exact")
+    assert "more equal cells would break them" in " ".join(found.sentences)
+    assert cells(told_apart(bits=bits, rule="printed")).levels == printed
+    again = certify(PolicyDocument.from_toml(found.document.to_toml()))
+    assert again.claim == found.certificate.claim
+    # The number of cells that one fifth of the range meets counts for those who know the others.
+    (more,) = [c for c in again.consequences if c.name == "to whoever knows the others"]
+    assert more.value == pytest.approx(math.log2(math.ceil(levels / 5) + 1))
+
+
+def test_one_column_that_outweighs_the_others_gets_more_cells():
+    columns = {"a": {"range": [0, 1]}, "b": {"range": [0, 1]}}
+    found = told_apart(bits=2, query="a + b/10", people=None, columns=columns)
+    assert (cells(found).levels, found.certificate.value) == (11, 2.0)
+    assert found.certificate.needs_strict
+    assert "every column of the query is the value of another person" in str(found.certificate)
+
+
+def test_a_total_over_many_people_and_what_breaks_the_budget():
+    many = told_apart(bits=1, query="total(x)", people=10**6)
+    assert cells(many).levels == 2 * 10**6 - 1
+    (column,) = many.document.columns
+    finer = replace(column, quantizer=replace(column.quantizer, levels=2 * 10**6))
+    broken = certify(replace(many.document, columns=(finer,)))
+    assert not broken.sound
+    assert "breaks the budget of 1 bit" in broken.claim
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"query": "x*x", "people": None}, "is not linear"),
+        ({"query": "x", "people": None}, "one person alone"),
+        ({"people": 1}, "one person alone"),
+        ({"error": 1}, "both an error and bits"),
+        ({"sensitivity": 1}, "has no meaning"),
+    ],
+)
+def test_a_design_that_cannot_be_indistinguishable_is_refused(fields, words):
+    with pytest.raises((InputError, OptionError), match=words):
+        told_apart(bits=2, **fields)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace('of = "mean(x)"', 'of = "x*x"'),
+        lambda text: text.replace('columns = {x = ["0", "1"]}', ""),
+        lambda text: (
+            text + '\n[[columns]]\nname = "y"\nkind = "quantizer"\nlow = "0"\n'
+            'high = "1"\nlevels = 3\nof = "mean(y)"\n'
+        ),
+        lambda text: text.replace('high = "1"', 'high = "2"'),
+    ],
+)
+def test_a_policy_file_that_does_not_fit_its_objective_is_not_certified(change):
+    document = PolicyDocument.from_toml(change(told_apart(bits=2).document.to_toml()))
+    with pytest.raises((InputError, OptionError)):
+        certify(document)

@@ -134,8 +134,8 @@ def levels_for_indistinguishability(
     """Return the most equal cells that keep any two values of one person indistinguishable.
 
     Farokhi 2021, Theorem 5, sharp: with R = |c|_1 / |c|_inf and K = floor(2^bits), q < (K/2 + 1) R
-    for even K and q <= (K + 1) R / 2 for odd K; any q <= K is allowed too. Equal ranges of all
-    people are assumed.
+    for even K and q <= (K + 1) R / 2 for odd K; q <= (floor(K/2) - 1) R / (R - 1), which is more
+    where R < 2; and any q <= K is allowed too. Equal ranges of all people are assumed.
 
     Example:
         >>> fifths = [Fraction(1, 5)] * 5
@@ -143,34 +143,96 @@ def levels_for_indistinguishability(
         [9, 14, 24]
         >>> [levels_for_indistinguishability(fifths, bits, rule="printed") for bits in (1, 2, 3)]
         [1, 5, 15]
+        >>> levels_for_indistinguishability([Fraction(1), Fraction(1, 10)], 2)  # R = 1.1
+        11
     """
-    largest = max((abs(weight) for weight in coefficients), default=Fraction(0))
-    if largest == 0:
+    return levels_for_share(largest_share(coefficients), bits, rule=rule)
+
+
+def levels_for_share(share: Fraction, bits: object, *, rule: Rule = "corrected") -> int:
+    """Return the most equal cells where one person makes up a share 1/R of the range at most.
+
+    As ``levels_for_indistinguishability``, for any number of people: of a mean over n it is 1/n.
+
+    Example:
+        >>> levels_for_share(Fraction(1, 5_000), 1)
+        9999
+    """
+    if share == 0:
         raise OptionError(
             "Every coefficient of the query is zero", hint="give at least one that is not"
         )
-    ratio = sum(abs(weight) for weight in coefficients) / largest
-    cells = floor_power(bits)
+    ratio, cells = 1 / share, floor_power(bits)
     if rule == "printed":
         return max(1, math.floor(ratio * (_power(bits) / 2 - 1)))
+    if share == 1 and cells >= 2:
+        raise OptionError(
+            "The query is about one person alone: two outputs tell two values apart, however many "
+            "cells there are",
+            hint="choose the levels by the error, with UniformQuantizer.for_error",
+        )
     if cells % 2:
         sharp = math.floor((cells + 1) * ratio / 2)
     else:
         sharp = math.ceil((Fraction(cells, 2) + 1) * ratio) - 1
-    return max(cells, sharp)
+    # Each of two values meets at most ceil(q (1 - 1/R)) + 1 cells, so that few tell them apart.
+    narrow = math.floor((cells // 2 - 1) / (1 - share)) if cells >= 2 else 0
+    return max(cells, sharp, narrow)
+
+
+def largest_share(coefficients: Sequence[Fraction]) -> Fraction:
+    """Return |c|_inf / |c|_1: which part of a linear query's range one person moves at most.
+
+    Example:
+        >>> largest_share([Fraction(3), Fraction(-1)])
+        Fraction(3, 4)
+    """
+    sizes = [abs(weight) for weight in coefficients]
+    return max(sizes) / sum(sizes) if any(sizes) else Fraction(0)
 
 
 def outputs_telling(coefficients: Sequence[Fraction], levels: int) -> int:
     """Return how many outputs can tell one value of a person from another, at most.
 
-    With r = q |c|_inf / |c|_1: min(q, floor(r) + ceil(r) - 1) of q equal cells.
+    See ``outputs_telling_share``. Exact: some two values of the person who counts most attain it.
 
     Example:
         >>> outputs_telling([Fraction(1, 5)] * 5, 14)
         4
+        >>> outputs_telling([Fraction(1), Fraction(1, 10)], 10)
+        4
     """
-    sizes = [abs(weight) for weight in coefficients]
-    if not any(sizes):
+    return outputs_telling_share(largest_share(coefficients), levels)
+
+
+def outputs_telling_share(share: Fraction, levels: int) -> int:
+    r"""Return how many of q equal cells tell two values of somebody with a share 1/R of the range.
+
+    .. math:: N = \min(q,\; \lfloor r \rfloor + \lceil r \rceil - 1,\;
+        2 \lceil q - r \rceil + 2), \qquad r = q / R
+
+    and none of one cell. Farokhi 2021, Theorem 5, sharp, also for R < 2. Exact.
+
+    *Proof.* In units of a cell the answers to a value are an interval [t, t + W] with W = q - r and
+    0 <= t <= r. It meets the cells from floor(t) to min(floor(t + W), q - 1). For t < t' the cells
+    of one alone are, where both overlap, floor(t') - floor(t) on the left and as many as the last
+    cells differ on the right: most for t = 0 and t' = r, floor(r) and ceil(r) - 1. Otherwise they
+    are all cells of both, and an interval of length W meets at most ceil(W) + 1. No more than q
+    exist. *Attained:* if R >= 2, by t = 0 and t' = r, which overlap or touch. If R < 2, then
+    W < q/2. With m = ceil(W) + 1 and q >= 2m, let t begin just before the end of the first cell (at
+    0 where W is whole) and t' likewise in cell q - m: both meet m cells, and none together. If q is
+    2m - 1 or 2m - 2, one or both of them meet one cell less at an end of the range, and together
+    all q. If q = 2m - 3, then t = 0 and t' = r share one cell: q - 1 = floor(r) + ceil(r) - 1.
+    Somebody who counts for less has a smaller r, and no larger number.
+
+    Example:
+        >>> [outputs_telling_share(Fraction(1, 5), q) for q in (1, 9, 10, 14, 24)]
+        [0, 2, 3, 4, 8]
+        >>> [outputs_telling_share(Fraction(1), q) for q in (1, 2, 100)]
+        [0, 2, 2]
+    """
+    if share == 0 or levels == 1:
         return 0  # nobody's value changes anything
-    share = levels * max(sizes) / sum(sizes)
-    return min(levels, math.floor(share) + math.ceil(share) - 1) if levels > 1 else 0
+    reach = levels * share
+    touching = math.floor(reach) + math.ceil(reach) - 1
+    return min(levels, touching, 2 * math.ceil(levels - reach) + 2)

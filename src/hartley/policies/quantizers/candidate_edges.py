@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from heapq import heappop, heappush
 from itertools import accumulate, pairwise, takewhile
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from hartley.errors import OptionError
 from hartley.ranges.boxes.box import Box, Interval
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
@@ -28,8 +27,6 @@ LINEAR_CANDIDATES, OTHER_CANDIDATES = 1024, 64
 GAP = 1e-3
 """How well the share of a slot is known where the query is not linear, as a part of it."""
 SCALE = 2**60
-SPLITS = 300
-"""How often a box is halved to enclose the range of a query in which a variable occurs twice."""
 
 
 @dataclass(frozen=True)
@@ -49,58 +46,11 @@ class QueryRange:
 
     @classmethod
     def of(cls, expression: Expression, box: Box) -> QueryRange:
-        """Enclose the values of a query over a box.
+        """Return the range of a query over a box; see ``hartley.ranges.boxes.exact_range``."""
+        from hartley.ranges.boxes.exact_range import known_range
 
-        Exact where the query is linear, or has no variable twice and rational values; else by
-        halving the part of the box with the most extreme bound again and again.
-        """
-        from hartley.ranges.boxes.enclosure import check_defined
-        from hartley.ranges.boxes.exact_intervals import natural_range
-
-        sides = {name: box[name] for name in expression.names}
-        if not sides:
-            raise OptionError(
-                "The query does not name a variable", hint=f"the box has {', '.join(box.names)}"
-            )
-        check_defined(expression, box)
-        nodes, times = expression.nodes(), dict[int, int]()
-        for node in nodes:
-            times[id(node)] = sum(times[id(part)] for part in node.parts) + (
-                node.operation == "var"
-            )
-        once = times[id(expression)] == len(sides)
-        ends = natural_range(expression, sides)
-        if ends is not None and (once or expression.linear() is not None):
-            return cls(*ends, all(node.operation not in ("exp", "log", "sqrt") for node in nodes))
-        return cls(-_highest(-expression, sides), _highest(expression, sides), exact=False)
-
-
-def _highest(expression: Expression, sides: Mapping[str, Interval]) -> Fraction:
-    """Return a number that no value of a query exceeds."""
-    from hartley.ranges.boxes.exact_intervals import natural_range
-
-    waiting: list[tuple[tuple[bool, Fraction], int, Mapping[str, Interval]]] = []
-
-    def add(part: Mapping[str, Interval]) -> None:
-        ends = natural_range(expression, part)
-        # What cannot be bounded yet is halved first.
-        rank = (False, Fraction(0)) if ends is None else (True, -ends[1])
-        heappush(waiting, (rank, next(numbers), part))
-
-    numbers = iter(range(3 * SPLITS + 1))
-    add(sides)
-    for _ in range(SPLITS):
-        part = heappop(waiting)[2]
-        name = max(part, key=lambda name: part[name].length / (sides[name].length or 1))
-        low, high = part[name].low, part[name].high
-        for half in {(low, (low + high) / 2), ((low + high) / 2, high)}:
-            add({**part, name: Interval(*half)})
-    (bounded, highest), _, _ = waiting[0]
-    if not bounded:
-        raise OptionError(
-            "No bounds on the query were found", hint="write it so that each variable occurs once"
-        )
-    return -highest
+        known = known_range(expression, box)
+        return cls(known.outer.low, known.outer.high, known.exact)
 
 
 @dataclass(frozen=True)

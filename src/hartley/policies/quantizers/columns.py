@@ -9,23 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.chart import Ruler
 from hartley.engines.maps.formula import nearest_double
-from hartley.engines.maps.rules import CutCells, Quantized, UniformCells
+from hartley.engines.maps.rules import MOST_CUTS, CutCells, Quantized, UniformCells
 from hartley.errors import OptionError
 from hartley.policies.column import (
     ColumnPolicy,
     Output,
+    points_between,
     read_count,
     read_list,
     read_number,
     read_numbers,
     read_query,
+    read_step,
 )
+from hartley.policies.quantizers.elementary_functions import arithmetic_tree
 from hartley.policies.quantizers.optimal import CutQuantizer
 from hartley.policies.quantizers.quantizer import UniformQuantizer
 from hartley.policies.quantizers.query import Aggregate, parse_query
 from hartley.ranges.boxes.box import Interval
 from hartley.ranges.boxes.expression import Expression
-from hartley.wording import exactly, exactly_or_up, plain_decimal
+from hartley.wording import counted, exactly, exactly_or_up, plain_decimal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,7 +78,7 @@ class CellColumn(ColumnPolicy):
         query = self.query
         if query is None or isinstance(query, Aggregate):
             return self._engine_cells()
-        return Quantized(self.name, query.to_tree(), self._engine_cells())
+        return Quantized(self.name, arithmetic_tree(query), self._engine_cells())
 
     def _engine_cells(self) -> UniformCells | CutCells:
         raise NotImplementedError
@@ -87,7 +90,13 @@ class CellColumn(ColumnPolicy):
         if query is not None and not isinstance(query, Aggregate):
             reads = frozenset(query.names)
         low, high = self.range
-        return Output(self.name, 1 if low == high else self._released(), reads, is_computed)
+        count = 1 if low == high else self._released()
+        return Output(self.name, count, reads, is_computed, is_exact=self.is_exact)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every cell holds one value of a declared step at most."""
+        return False
 
     def _released(self) -> int:
         """Return how many different doubles are released."""
@@ -109,6 +118,11 @@ class CellColumn(ColumnPolicy):
         name, cells = self.of or self.name, self.cells
         if cells.levels == 1:
             return f"Nothing is told about {name}: there is one cell."
+        if self.lists_values and self.error == 0:
+            return (
+                f"{name} is released exactly, as one of {counted(cells.levels, 'value')} from "
+                f"{exactly(cells.low)} to {exactly(cells.high)}."
+            )
         narrowest, widest = map(_about, cells.widths())
         widths = narrowest if cells.is_equal else f"{narrowest} to {widest}"
         return (
@@ -145,13 +159,26 @@ class QuantizedColumn(CellColumn):
     quantizer: UniformQuantizer
     of: str | None = None
     """The query that is quantized; the table's column of that name where there is none."""
+    step: Fraction | None = None
+    """The step of the column's own values, of which there may be fewer than cells."""
 
     kind = "quantizer"
     kinds = ("quantizer",)
     needed = ("low", "high", "levels")
-    optional = ("rule", "of")
+    optional = ("rule", "of", "step")
 
     def __post_init__(self) -> None:
+        if self.step is not None and self.of is not None:
+            raise OptionError(
+                "A step is about the values of a column, but a query is quantized",
+                hint="leave out the step, or the query",
+            )
+        if self.is_exact and self._points > MOST_CUTS:
+            raise OptionError(
+                f"Column '{self.name}' has {self._points:,} values of its step, and more cells",
+                hint=f"give fewer levels than that, or keep the column; up to {MOST_CUTS:,} values "
+                "are listed",
+            )
         self.to_rule()
 
     @classmethod
@@ -164,11 +191,12 @@ class QuantizedColumn(CellColumn):
         *,
         rule: object = "corrected",
         of: object = None,
+        step: object = None,
     ) -> QuantizedColumn:
         """Build it from the fields of a file."""
         ends = read_number(low, "low"), read_number(high, "high")
         quantizer = UniformQuantizer(*ends, read_count(levels, "levels"), rule)  # type: ignore[arg-type]  # checked there
-        return cls(name, quantizer, read_query(of))
+        return cls(name, quantizer, read_query(of), read_step(step, name))
 
     @classmethod
     def from_fields(cls, kind: str, name: str, fields: Mapping[str, object]) -> QuantizedColumn:
@@ -186,17 +214,53 @@ class QuantizedColumn(CellColumn):
         """The range that the policy is made for."""
         return self.quantizer.low, self.quantizer.high
 
-    def _engine_cells(self) -> UniformCells:
-        return UniformCells(self.name, *self.range, self.quantizer.levels)
+    @property
+    def lists_values(self) -> bool:
+        """Whether only the values of a step are possible."""
+        return self.step is not None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the cells are narrower than the step, so that each holds one value at most."""
+        return self.step is not None and self.step > self.quantizer.width
+
+    @property
+    def _points(self) -> int:
+        assert self.step is not None  # only where there is a step
+        return points_between(*self.range, self.step)
+
+    def _engine_cells(self) -> UniformCells | CutCells:
+        if not self.is_exact or self.step is None:
+            return UniformCells(self.name, *self.range, self.quantizer.levels)
+        # A number between two values of the step must not come out as a cell that holds neither.
+        low, high = self.range
+        values = [low + k * self.step for k in range(self._points)]
+        edges = (low, *(value - self.step / 2 for value in values[1:]), high)
+        middles = (self.quantizer.middle(self.quantizer.cell(value)) for value in values)
+        return CutCells(
+            self.name, edges, tuple(nearest_double(m, column=self.name) for m in middles)
+        )
 
     def _released(self) -> int:
-        return self.quantizer.levels
+        # Cells as wide as the step or wider hold a value each, narrower ones one at most.
+        return self._points if self.is_exact else self.quantizer.levels
 
     def to_fields(self) -> dict[str, Any]:
         """Return the fields of a file."""
         low, high = map(str, self.range)
         levels, rule = self.quantizer.levels, self.quantizer.rule
-        return {"low": low, "high": high, "levels": levels, "rule": rule} | self._query_field()
+        step = {} if self.step is None else {"step": str(self.step)}
+        fields = {"low": low, "high": high, "levels": levels, "rule": rule}
+        return fields | self._query_field() | step
+
+    def sentence(self) -> str:
+        """Say how many cells there are, and where that tells every value of a step apart."""
+        if not self.is_exact:
+            return super().sentence()
+        return (
+            f"{super().sentence()} No cell holds two values of its step, so that {self.name} is "
+            f"released exactly: as one of {counted(self._points, 'value')}."
+        )
 
 
 @dataclass(frozen=True)

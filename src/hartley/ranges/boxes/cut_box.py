@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -12,16 +14,44 @@ from hartley.exact import parse_number
 from hartley.ranges.boxes.box import Interval
 from hartley.ranges.boxes.enclosure import range_bounds, shown
 from hartley.ranges.boxes.expression import as_expression
-from hartley.ranges.boxes.volume import Volume, volume
+from hartley.ranges.boxes.volume import Volume, most_boxes, volume
 from hartley.ranges.joint_range import Size
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from fractions import Fraction
 
     from hartley.ranges.boxes.box import Box
     from hartley.ranges.boxes.expression import Expression
 
 RANGE_GAP = 1e-9
+FEW_VARIABLES = 4
+"""Up to so many variables every cell is measured as closely as a volume alone."""
+BOXES_IN_ALL = 600_000
+"""Of more variables all cells share so many boxes, which takes less than a minute."""
+_REPORT: ContextVar[Callable[[float], None] | None] = ContextVar("report", default=None)
+
+
+@contextmanager
+def volumes_reported(report: Callable[[float], None] | None) -> Iterator[None]:
+    """Report which share of the cells of a box is measured, while this lasts.
+
+    Volumes are computed on first use, deep in a certificate, so that the function to call is not
+    passed through everything above.
+
+    Example:
+        >>> from hartley.ranges.boxes.box import Box
+        >>> cut = CutBox(Box.cube(0, 1, size=2), "x1*x2", [0, "1/2", 1])
+        >>> with volumes_reported(lambda share: print(f"{share:.0%}")):
+        ...     _ = cut.smallest
+        50%
+        100%
+    """
+    token = _REPORT.set(report)
+    try:
+        yield
+    finally:
+        _REPORT.reset(token)
 
 
 @dataclass(frozen=True)
@@ -97,19 +127,35 @@ class CutBox:
     @cached_property
     def volumes(self) -> tuple[Volume, ...]:
         """The volume of every output, in the order of the outputs."""
-        return tuple(self.volume_of(k) for k in self.outputs)
+        return tuple(self._measured(self.outputs))
 
     @cached_property
     def smallest(self) -> Volume:
         """Bounds on the volume of the smallest output."""
-        candidates = [self.volume_of(k) for k in self._candidates(smallest=True)]
+        candidates = self._measured(self._candidates(smallest=True))
         return Volume(min(v.low for v in candidates), min(v.high for v in candidates))
 
     @cached_property
     def largest(self) -> Volume:
         """Bounds on the volume of the largest output."""
-        candidates = [self.volume_of(k) for k in self._candidates(smallest=False)]
+        candidates = self._measured(self._candidates(smallest=False))
         return Volume(max(v.low for v in candidates), max(v.high for v in candidates))
+
+    def _measured(self, cells: tuple[int, ...]) -> list[Volume]:
+        """Return the volumes of some cells, and report how many are done."""
+        report, volumes = _REPORT.get(), []
+        for done, k in enumerate(cells, 1):
+            volumes.append(self.volume_of(k))
+            if report is not None:
+                report(done / len(cells))
+        return volumes
+
+    @cached_property
+    def _most_boxes(self) -> int | None:
+        """How many boxes a cell may take; None where a volume alone would take no fewer."""
+        sides = len(self.query.names)
+        share = BOXES_IN_ALL // max(1, len(self.outputs))
+        return share if sides > FEW_VARIABLES and share < most_boxes(sides) else None
 
     def volume_of(self, k: int) -> Volume:
         """Return bounds on the volume of one cell, by its number."""
@@ -120,7 +166,8 @@ class CutBox:
         low = min(cell.low, self.query_range.low) - 1 if k == 0 else cell.low
         last = k == len(self.edges) - 2
         high = max(cell.high, self.query_range.high) + 1 if last else cell.high
-        return volume(self.box, self.query, Interval(low, high, high_closed=last), gap=self.gap)
+        interval = Interval(low, high, high_closed=last)
+        return volume(self.box, self.query, interval, gap=self.gap, most=self._most_boxes)
 
     def _candidates(self, *, smallest: bool) -> tuple[int, ...]:
         """Return the outputs among which the smallest or the largest is.

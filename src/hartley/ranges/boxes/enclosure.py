@@ -385,6 +385,8 @@ def _descend(frame: Frame, gap: float) -> tuple[float, float]:
     """Return a lower bound on a query's values, and one that some value does not exceed."""
     start, size = np.zeros((frame.dimension, 1)), np.ones((frame.dimension, 1))
     least, most, looked = math.inf, -math.inf, 0
+    # A box takes memory for every variable, and its slopes as much time again.
+    affordable = MOST_BOXES // max(1, frame.dimension // 12) ** 2
     while True:
         form, changes = frame.linearise(start, size)
         low = _lower_bound(form.values[0], form.middle[0], changes, size.shape[1])
@@ -394,7 +396,7 @@ def _descend(frame: Frame, gap: float) -> tuple[float, float]:
         bottom = min(float(low.min()), least)
         # Smaller boxes lie between two doubles: rounding outward would undo every further cut. The
         # bound holds whenever the search ends; only how tight it is depends on that.
-        stuck = looked >= MOST_BOXES or float(size.max()) < 2.0**-45
+        stuck = looked >= affordable or float(size.max()) < 2.0**-45
         if stuck or least - bottom <= gap * (most - least):
             return bottom, least
         # A value of ``least`` is attained, so a box all above it does not hold the minimum.

@@ -50,7 +50,9 @@ class Share:
     boxes: int
 
 
-def invert(expression: Expression, box: Box, interval: Interval, *, gap: float) -> Share:
+def invert(
+    expression: Expression, box: Box, interval: Interval, *, gap: float, most: int | None = None
+) -> Share:
     r"""Return bounds on the share of a box in which a query lies in an interval.
 
     Set inversion by branch and bound (Jaulin and Walter 1993) on arrays of boxes in units of the
@@ -60,11 +62,12 @@ def invert(expression: Expression, box: Box, interval: Interval, *, gap: float) 
     falls as the square of the width. The query must be defined in the whole box.
 
     A bound: low <= truth <= high. It ends when high - low <= gap * low, when the gap is below
-    1e-13 of the box, or after two million boxes. Grows as gap^-(n-1)/2 for n variables.
+    1e-13 of the box, or after two million boxes, or as many as are given. Grows as gap^-(n-1)/2
+    for n variables.
     """
     task = _Inversion(expression, box, interval)
     sides = task.frame.dimension
-    most = MOST_BOXES // max(1, sides // 3)
+    most = most_boxes(sides) if most is None else most
     inside, looked = 0.0, 1
     live = task.bound(np.zeros((sides, 1)), np.ones((sides, 1)))
     while True:
@@ -80,6 +83,11 @@ def invert(expression: Expression, box: Box, interval: Interval, *, gap: float) 
         halves = task.bound(*halve(split.start, split.size, split.axis))
         looked += halves.volume.size
         live = _Boxes.joined([live.take(~chosen), halves])
+
+
+def most_boxes(sides: int) -> int:
+    """Return how many boxes are looked at for one volume; fewer where each takes longer."""
+    return MOST_BOXES // max(1, sides // 3)
 
 
 def _sum_below(parts: Array, start: float) -> float:
@@ -279,6 +287,7 @@ def volume(
     interval: Interval | tuple[Any, Any],
     *,
     gap: float = 1e-6,
+    most: int | None = None,
 ) -> Volume:
     r"""Return the measure of the part of a box that a query sends into an interval.
 
@@ -296,6 +305,7 @@ def volume(
         query: an expression, its text, or a Python function of the box's variables.
         interval: an ``Interval``, or the two ends of a closed one.
         gap: how far apart the bounds may be, as a part of the volume.
+        most: how many boxes are looked at before they stay further apart.
 
     Example:
         >>> from hartley.ranges.boxes.box import Box
@@ -315,11 +325,13 @@ def volume(
     if box.volume == 0:
         return Volume(*NOTHING)
     # A share of the box is enclosed, and multiplied by its exact volume at the very end.
-    low, high = _share(expression, box, Interval.of(interval), gap)
+    low, high = _share(expression, box, Interval.of(interval), gap, most)
     return Volume(low * box.volume, high * box.volume)
 
 
-def _share(expression: Expression, box: Box, interval: Interval, gap: float) -> Bounds:
+def _share(
+    expression: Expression, box: Box, interval: Interval, gap: float, most: int | None
+) -> Bounds:
     """Return bounds on the share of the box."""
     form = expression.linear()
     if form is not None:
@@ -335,12 +347,12 @@ def _share(expression: Expression, box: Box, interval: Interval, gap: float) -> 
     led_back = _arguments(expression, interval)
     if led_back is not None:
         inner, intervals = led_back
-        parts = [_share(inner, box, part, gap) for part in intervals]
+        parts = [_share(inner, box, part, gap, most) for part in intervals]
         return sum((p[0] for p in parts), Fraction(0)), sum((p[1] for p in parts), Fraction(0))
-    bounds = _extreme_share(expression, box, interval, gap)
+    bounds = _extreme_share(expression, box, interval, gap, most)
     if bounds is not None and bounds[1] - bounds[0] <= gap * bounds[0]:
         return bounds
-    share = invert(expression, box, interval, gap=gap)
+    share = invert(expression, box, interval, gap=gap, most=most)
     low, high = Fraction(share.low), Fraction(share.high)
     return (low, high) if bounds is None else (max(low, bounds[0]), min(high, bounds[1]))
 
@@ -434,7 +446,7 @@ def _mirrored(interval: Interval) -> list[Interval]:
 
 
 def _extreme_share(
-    expression: Expression, box: Box, interval: Interval, gap: float
+    expression: Expression, box: Box, interval: Interval, gap: float, most: int | None
 ) -> Bounds | None:
     """Return the share of a minimum or maximum of queries that have no variable in common.
 
@@ -459,7 +471,7 @@ def _extreme_share(
         for part, bottom in zip(parts, bottoms, strict=True):
             assert bottom is not None  # checked above
             below = Interval(min(bottom[0], level) - 1, level, high_closed=closed)
-            share = _share(part, box, below, gap / 8)
+            share = _share(part, box, below, gap / 8, most)
             low, high = low * share[0], high * share[1]
         bounds.append((low, high))
     return max(bounds[1][0] - bounds[0][1], Fraction(0)), bounds[1][1] - bounds[0][0]

@@ -257,9 +257,21 @@ def test_the_range_of_a_query_is_exact_where_no_variable_occurs_twice(query, low
 @pytest.mark.parametrize(
     ("query", "low", "high"),
     [
-        (lambda x: x * (1 - x), 0, 0.25),
+        (lambda x: x * (1 - x), 0, Fraction(1, 4)),
         (lambda x: (x + 1) * (x + 1), 1, 4),
-        ("1 / (x*x - x + 1)", 1, 4 / 3),
+        ("1 / (x*x - x + 1)", 1, Fraction(4, 3)),
+    ],
+)
+def test_the_range_of_a_polynomial_or_its_reciprocal_is_exact(query, low, high):
+    assert QueryRange.of(as_expression(query, ["x"]), Box({"x": (0, 1)})) == QueryRange(
+        Fraction(low), Fraction(high), exact=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "low", "high"),
+    [
+        ("x / (x*x*x - x + 1)", 0, 1.1237),
         ("exp(x)", 1, math.e),
     ],
 )

@@ -1,5 +1,6 @@
 """A box cut by a quantized query: outputs, volumes, smallest and largest cell."""
 
+import math
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
 
@@ -10,9 +11,9 @@ from hartley.errors import OptionError, UndefinedMeasure
 from hartley.measures.guessing import guessing_leakage
 from hartley.ranges.boxes import cut_box as cells
 from hartley.ranges.boxes.box import Box
-from hartley.ranges.boxes.cut_box import CutBox
+from hartley.ranges.boxes.cut_box import CutBox, volumes_reported
 from hartley.ranges.boxes.expression import variables
-from hartley.ranges.boxes.volume import Volume
+from hartley.ranges.boxes.volume import Volume, volume
 
 SQUARE = Box.cube(-2, 2, size=2)
 MEAN = "(x1 + x2) / 2"
@@ -145,3 +146,32 @@ def test_a_query_undefined_in_the_box_is_refused():
 def test_measures_that_count_values_are_undefined():
     with pytest.raises(UndefinedMeasure, match="uncountably many"):
         guessing_leakage(CutBox(SQUARE, MEAN, [-2, 2]))
+
+
+def product_below(level, sides):
+    """Return the share of the unit cube in which the product of coordinates is below a level."""
+    return level * sum((-math.log(level)) ** k / math.factorial(k) for k in range(sides))
+
+
+def test_the_cells_of_many_variables_share_their_boxes_and_stay_enclosed(monkeypatch):
+    monkeypatch.setattr(cells, "BOXES_IN_ALL", 4000)
+    query = "x1*x2*x3*x4*x5"
+    cut = CutBox(Box.cube(0, 1, size=5), query, [0, "1/100", "1/10", "1/2", 1])
+    truth = [product_below(level, 5) for level in (0.01, 0.1, 0.5)]
+    shares = [truth[0], truth[1] - truth[0], truth[2] - truth[1], 1 - truth[2]]
+    for found, share in zip(cut.volumes, shares, strict=True):
+        assert float(found.low) <= share <= float(found.high)
+        assert found.low < found.high < 1
+    # Of up to four variables a cell is measured as closely as a volume by itself.
+    few = CutBox(Box.cube(0, 1, size=2), "x1*x2", [0, "1/2", 1], gap=1e-4)
+    assert few.volumes[0] == volume(few.box, "x1*x2", (-1, "1/2"), gap=1e-4)
+
+
+def test_what_is_measured_is_reported_only_while_that_is_asked_for():
+    told = []
+    cut = CutBox(Box.cube(0, 1, size=2), "x1*x2", [0, "1/4", "1/2", 1], gap=1e-2)
+    with volumes_reported(told.append):
+        _ = cut.largest
+    assert told == [1 / 3, 2 / 3, 1]
+    _ = cut.smallest
+    assert len(told) == 3
