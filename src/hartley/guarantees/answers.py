@@ -26,8 +26,8 @@ from hartley.ranges.boxes.box import Box, Interval
 from hartley.ranges.boxes.cut_box import CutBox
 from hartley.ranges.boxes.enclosure import check_defined, range_of
 from hartley.ranges.boxes.exact_intervals import natural_range
-from hartley.ranges.boxes.exact_range import known_range
 from hartley.ranges.boxes.expression import Expression, mean, total, variables
+from hartley.ranges.polynomials.exact_range import known_range
 from hartley.wording import at_most, bits_up, counted, exactly, exactly_or_up
 
 if TYPE_CHECKING:

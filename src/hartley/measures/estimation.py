@@ -87,8 +87,8 @@ def best_estimator(cut: CutBox, cell: int) -> CellEstimate:
 
     This is the centre of the smallest ball around the cell. It lies in the cell, since that is
     convex, as Farokhi 2019, Assumption II.1 requires. Exact, for linear queries over at most six
-    variables: the ball around the corners of a polytope, whose cost grows as n 2^n. For a mean or
-    a total over equal ranges there is a closed form, linear in the number of people.
+    variables: the ball around the corners of a polytope. Grows as n 2^n. For a mean or a total
+    over equal ranges there is a closed form, linear in the number of people.
 
     Example:
         >>> from hartley.ranges.boxes.box import Box

@@ -20,8 +20,8 @@ from hartley.policies.quantizers.elementary_functions import outside
 from hartley.policies.quantizers.query import Aggregate, parse_query
 from hartley.ranges.boxes.box import Box, Interval
 from hartley.ranges.boxes.enclosure import check_defined, range_bounds
-from hartley.ranges.boxes.exact_range import known_range
 from hartley.ranges.boxes.expression import Expression, variables
+from hartley.ranges.polynomials.exact_range import known_range
 from hartley.studies.declared import DeclaredColumn
 from hartley.studies.query_list import is_query_list, read_query_weights, split_queries
 from hartley.studies.specification_fields import (
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hartley.policies.quantizers.grid_levels import Norm
-    from hartley.ranges.boxes.exact_range import KnownRange
+    from hartley.ranges.polynomials.exact_range import KnownRange
     from hartley.studies.specification_fields import Objective
 
 

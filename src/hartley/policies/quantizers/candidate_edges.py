@@ -46,8 +46,8 @@ class QueryRange:
 
     @classmethod
     def of(cls, expression: Expression, box: Box) -> QueryRange:
-        """Return the range of a query over a box; see ``hartley.ranges.boxes.exact_range``."""
-        from hartley.ranges.boxes.exact_range import known_range
+        """Return the range of a query over a box; see ``hartley.ranges.polynomials.exact_range``."""
+        from hartley.ranges.polynomials.exact_range import known_range
 
         known = known_range(expression, box)
         return cls(known.outer.low, known.outer.high, known.exact)

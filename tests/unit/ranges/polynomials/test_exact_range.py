@@ -13,8 +13,8 @@ from hartley.guarantees.answers import reach_bounds
 from hartley.policies.quantizers.calibration import levels_for_error
 from hartley.ranges.boxes.box import Box
 from hartley.ranges.boxes.enclosure import range_bounds
-from hartley.ranges.boxes.exact_range import known_range
 from hartley.ranges.boxes.expression import Expression, parse_expression
+from hartley.ranges.polynomials.exact_range import known_range
 
 
 def variance(people):

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from hartley.ranges.boxes.box import Interval
 from hartley.ranges.boxes.expression import Expression, parse_expression
-from hartley.ranges.boxes.polynomial import Polynomial
+from hartley.ranges.polynomials.polynomial import Polynomial
 
 NAMES = ("x", "y", "z")
 numbers = st.fractions(-3, 3, max_denominator=4)

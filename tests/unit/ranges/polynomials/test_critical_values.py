@@ -6,14 +6,14 @@ from fractions import Fraction
 import pytest
 
 from hartley.ranges.boxes.box import Box, Interval
-from hartley.ranges.boxes.critical_values import (
+from hartley.ranges.polynomials.critical_values import (
     Bracket,
     curve_extremes,
     largest,
     least,
     quadratic_extremes,
 )
-from hartley.ranges.boxes.polynomial import Polynomial
+from hartley.ranges.polynomials.polynomial import Polynomial
 
 
 def horner(coefficients, x):

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from hartley.ranges.boxes.box import Interval
 from hartley.ranges.boxes.expression import Expression, parse_expression
-from hartley.ranges.boxes.slope_signs import slope_signs
+from hartley.ranges.polynomials.slope_signs import slope_signs
 
 
 @pytest.mark.parametrize(

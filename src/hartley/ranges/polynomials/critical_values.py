@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hartley.ranges.boxes.box import Interval
-    from hartley.ranges.boxes.polynomial import Polynomial
+    from hartley.ranges.polynomials.polynomial import Polynomial
 
     Coefficients = Sequence[Fraction]
     Matrix = list[list[Fraction]]
@@ -85,7 +85,7 @@ def quadratic_extremes(
     Example:
         >>> from hartley.ranges.boxes.box import Interval
         >>> from hartley.ranges.boxes.expression import parse_expression
-        >>> from hartley.ranges.boxes.polynomial import Polynomial
+        >>> from hartley.ranges.polynomials.polynomial import Polynomial
         >>> unit = {"x": Interval(0, 1), "y": Interval(0, 1)}
         >>> ends = quadratic_extremes(Polynomial.of(parse_expression("x*y - x**2")), unit)
         >>> print(*ends)

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 from hartley.errors import OptionError
 from hartley.ranges.boxes.box import Box, Interval
-from hartley.ranges.boxes.critical_values import (
+from hartley.ranges.boxes.enclosure import check_defined, range_bounds
+from hartley.ranges.boxes.exact_intervals import natural_range
+from hartley.ranges.boxes.expression import Expression, total
+from hartley.ranges.polynomials.critical_values import (
     MOST_SIDES,
     Bracket,
     curve_extremes,
@@ -16,11 +19,8 @@ from hartley.ranges.boxes.critical_values import (
     least,
     quadratic_extremes,
 )
-from hartley.ranges.boxes.enclosure import check_defined, range_bounds
-from hartley.ranges.boxes.exact_intervals import natural_range
-from hartley.ranges.boxes.expression import Expression, total
-from hartley.ranges.boxes.polynomial import Polynomial
-from hartley.ranges.boxes.slope_signs import slope_signs
+from hartley.ranges.polynomials.polynomial import Polynomial
+from hartley.ranges.polynomials.slope_signs import slope_signs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
