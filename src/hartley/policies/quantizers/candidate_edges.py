@@ -46,7 +46,7 @@ class QueryRange:
 
     @classmethod
     def of(cls, expression: Expression, box: Box) -> QueryRange:
-        """Return the range of a query over a box; see ``hartley.ranges.polynomials.exact_range``."""
+        """Return the range of a query over a box, by ``ranges.polynomials.exact_range``."""
         from hartley.ranges.polynomials.exact_range import known_range
 
         known = known_range(expression, box)
