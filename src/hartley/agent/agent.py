@@ -12,7 +12,8 @@ from hartley.agent.answers.cells import read_cells
 from hartley.agent.data import Holding, head_note, lasting_place, load, remove_copy, replace_copy
 from hartley.agent.ledger.entries import NULL, digest
 from hartley.agent.ledger.ledger import open_ledger
-from hartley.agent.pricing.price import RULES, price as price_of
+from hartley.agent.pricing.price import price as price_of
+from hartley.agent.pricing.told import RULES
 from hartley.agent.questions.batch import from_plain, to_plain
 from hartley.agent.quotes import Wish, questions_of
 from hartley.engines.tables.sources import open_table
@@ -126,7 +127,7 @@ class Agent:
         plans = desk.plan(question, error, bits)
         return desk.quote(plans, self.ledger, analyst, vacuous=vacuous)
 
-    def ask(
+    def ask(  # noqa: PLR0913 - what an answer rests on, each by name
         self,
         question: str | Wish | Sequence[str | Wish],
         *,
@@ -134,11 +135,13 @@ class Agent:
         bits: object = None,
         analyst: str | None = None,
         vacuous: bool = False,
+        given: Sequence[int] | None = None,
     ) -> Answer | BatchAnswer:
         """Answer a question, or a batch of them, if the budget covers its price.
 
         Everything that can be refused is refused before anything is charged, and the charge is
-        on disk before any data is read. The same question again is free.
+        on disk before any data is read. The same question again is free, and a question that was
+        partly answered before costs only what is still unknown.
 
         Args:
             question: SQL, a wish, or a list of them: a batch, priced together.
@@ -146,6 +149,7 @@ class Agent:
             bits: what each question may cost, instead; else the schema's default.
             analyst: who asks.
             vacuous: whether to pay even for an answer that certainly says no more than the schema.
+            given: the rows of a quote, which is then not exceeded.
 
         Returns:
             an ``Answer``, or of a list a ``BatchAnswer``.
@@ -154,17 +158,14 @@ class Agent:
         plans = held.desk.plan(question, error, bits)
         if not vacuous:
             held.desk.check_useful(plans, self.ledger, analyst)
+        plans = held.desk.known_plans(plans, self.ledger, analyst)
         questions, texts = questions_of(plans), [plan.text for plan in plans]
-
-        def price_new(new: list[int]) -> int:
-            held.coded.check_unchanged()  # or it could not be answered once it is charged
-            return held.price([questions[i] for i in new])
-
         paid = self.ledger.reserve(
             held.schema.name,
             analyst,
             [to_plain(asked) for asked in questions],
-            price_new,
+            # A copy that changed could not be asked once the question is charged.
+            held.desk.prices(questions, given, check=held.coded.check_unchanged),
             note="\n".join(texts),
             version=held.coded.version,
             schema=held.schema_version,

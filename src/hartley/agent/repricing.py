@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.pricing.price import RULES, open_factor, price
+from hartley.agent.pricing.price import open_factor, price
+from hartley.agent.pricing.told import RULES, Told, price_given
 from hartley.agent.questions.batch import from_plain
 from hartley.errors import HartleyError
 from hartley.files import parse_toml
@@ -18,13 +19,23 @@ if TYPE_CHECKING:
     from hartley.agent.ledger.verification import LedgerReport
 
 
-def reprice(schema: object, questions: Sequence[dict[str, Any]], rules: str) -> int | None:
+KNOWN_RULES = ("1", RULES)
+"""The versions of the pricing rules that a charge can be computed again by."""
+
+
+def reprice(
+    schema: object,
+    questions: Sequence[dict[str, Any]],
+    rules: str,
+    told: Sequence[dict[str, Any]] = (),
+) -> int | None:
     """Return what a batch costs, from a recorded schema and plain questions.
 
     Args:
         schema: as an agent recorded it, the text of a TOML file.
         questions: as ``to_plain`` writes them.
         rules: the version of the pricing rules that the charge was made under.
+        told: the questions of the earlier rows that it was priced from, from version 2 on.
 
     Returns:
         the cells, or None where the schema is no agent's or the rules are not these.
@@ -40,7 +51,10 @@ def reprice(schema: object, questions: Sequence[dict[str, Any]], rules: str) -> 
     read_schema = _schema(schema, rules)
     if read_schema is None:
         return None
-    return price([from_plain(question) for question in questions], read_schema).cells
+    batch = [from_plain(question) for question in questions]
+    if rules == "1":
+        return price(batch, read_schema).cells
+    return price_given(batch, Told(read_schema, map(from_plain, told))).cells
 
 
 def open_cells(schema: object, rules: str) -> int | None:
@@ -55,7 +69,7 @@ def verify_prices(ledger: Ledger, **more: Any) -> LedgerReport:  # noqa: ANN401 
 
 
 def _schema(schema: object, rules: str) -> Schema | None:
-    return _read(schema) if isinstance(schema, str) and rules == RULES else None
+    return _read(schema) if isinstance(schema, str) and rules in KNOWN_RULES else None
 
 
 @lru_cache(maxsize=64)

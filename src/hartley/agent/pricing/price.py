@@ -75,10 +75,8 @@ def _questions(numbers: Sequence[int]) -> str:
     )
 
 
-RULE_VERSION = 1
-"""Of the rules of pricing; a ledger keeps it beside every charge."""
-RULES = str(RULE_VERSION)
-"""The same as the ledger writes it; a charge is priced again by those that it was made under."""
+BATCH_RULES = "1"
+"""The version of the rules that price a batch alone, as certificates of answers name it."""
 
 
 @dataclass(frozen=True)
