@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.agent.pricing.price import open_factor, price
 from hartley.agent.pricing.told import RULES, Told, price_given
-from hartley.agent.questions.batch import from_plain
-from hartley.errors import HartleyError
+from hartley.agent.questions.batch import columns_named, from_plain
+from hartley.errors import HartleyError, InputError
 from hartley.files import parse_toml
 from hartley.ranges.schema.schema import Schema
 
@@ -51,10 +51,16 @@ def reprice(
     read_schema = _schema(schema, rules)
     if read_schema is None:
         return None
-    batch = [from_plain(question) for question in questions]
+    batch, earlier = ([from_plain(plain) for plain in listed] for listed in (questions, told))
+    known = read_schema.columns.keys()
+    if any(not columns_named(question) <= known for question in (*batch, *earlier)):
+        raise InputError(
+            "A recorded question is about a column that its recorded schema does not have",
+            hint="verify the ledger, or restore it from a backup",
+        )
     if rules == "1":
         return price(batch, read_schema).cells
-    return price_given(batch, Told(read_schema, map(from_plain, told))).cells
+    return price_given(batch, Told(read_schema, earlier)).cells
 
 
 def open_cells(schema: object, rules: str) -> int | None:

@@ -2,14 +2,17 @@
 
 import json
 
-from hartley.agent.repricing import verify_prices
+import pytest
+
+from hartley.agent.questions.batch import Form, Question, Statistic, Test as Leaf, to_plain
+from hartley.agent.repricing import reprice, verify_prices
+from hartley.errors import InputError
+from hartley.ranges.schema.schema import Schema
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 
 
 def test_verifying_finds_a_price_that_was_too_low(agent):
-    from hartley.agent.questions.batch import to_plain
-
     plan = agent._held.desk.plan("SELECT AVG(age) FROM people", None, 3)
     agent.ask(OLD)
     assert verify_prices(agent.ledger).holds
@@ -41,7 +44,6 @@ def test_charges_of_other_rules_or_schemas_are_counted_as_not_priced(agent):
 def test_the_command_verifies_every_price(agent, ledger):
     from typer.testing import CliRunner
 
-    from hartley.agent.questions.batch import to_plain
     from hartley.cli.ledger import ledger_app
 
     def verify(*words):
@@ -61,3 +63,17 @@ def test_the_command_verifies_every_price(agent, ledger):
     found = verify("--json")
     assert found.exit_code == 1
     assert json.loads(found.stdout)["first_bad_row"] == agent.ledger.head().sequence
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        Question(Statistic.COUNT, Leaf("age", ((0, 4),)), None, None, 0, 9),
+        Question(Statistic.SUM, Leaf("sex", ((0, 0),)), Form((("age", 1),), 0, 1), None, 0, 9),
+    ],
+)
+def test_a_question_about_a_column_that_its_schema_lacks_is_one_sentence(question):
+    sex = {"sex": {"kind": "private", "values": ["F", "M"]}}
+    schema = Schema.read({"table": {"name": "people"}, "columns": sex}).to_toml()
+    with pytest.raises(InputError, match="a column that its recorded schema does not have"):
+        reprice(schema, [to_plain(question)], "1")

@@ -21,7 +21,7 @@ from hartley.agent.pricing.one_row import NO_WINDOWS, Windows, price_part
 from hartley.agent.pricing.price import price
 from hartley.agent.pricing.regions import CellGrid
 from hartley.agent.pricing.worst_case import Resolved, independent
-from hartley.agent.questions.batch import Statistic, columns_of
+from hartley.agent.questions.batch import Statistic, columns_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -102,10 +102,10 @@ class Told:
         if CellGrid.of(question).constant and not order:
             return  # one cell: it told nothing
         self._steps.setdefault(_statistic(question), {}).setdefault(question.step, row)
-        names = {*columns_of(question.where), *(c for c, _ in _terms(question))}
+        names = columns_named(question)
         private = frozenset(c for c in names if self.schema.columns[c].kind == "private")
         self._questions += 1
-        entry = _Entry(question, row, self._questions, private, frozenset(names) - private)
+        entry = _Entry(question, row, self._questions, private, names - private)
         if order or (question.statistic is Statistic.COUNT and question.step <= 1):
             # Whether the record counts was told apart and paid for: a lone COUNT or ORDER counts
             # its outside apart.
@@ -227,8 +227,7 @@ class _Pricing:
         opened = any(column.kind == "open" for column in self.schema.columns.values())
         self.absent = self.schema.rows == "private" and not opened
         self.asked = list(questions)
-        names = [{*columns_of(q.where), *(c for c, _ in _terms(q))} for q in questions]
-        touched = frozenset().union(*names)
+        touched: frozenset[str] = frozenset().union(*map(columns_named, questions))
         private = frozenset(c for c in touched if self.schema.columns[c].kind == "private")
         self._filters = told.filters(private, touched - private)
         self._sums = told.sums(private)

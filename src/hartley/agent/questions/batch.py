@@ -102,6 +102,12 @@ class Question:
     step: Fraction = Fraction(1)
 
 
+def columns_named(question: Question) -> frozenset[str]:
+    """Name the columns that a question looks at, in its condition or its form."""
+    form = () if question.form is None else question.form.terms
+    return frozenset([*columns_of(question.where), *(column for column, _ in form)])
+
+
 def to_plain(question: Question) -> dict[str, Any]:
     """Return a question as plain values, ready for JSON; equal questions give equal values.
 

@@ -289,7 +289,12 @@ def _bins(column: str, values: Sequence[Any], widths: Sequence[object]) -> list[
             hint="give it a hierarchy that names the groups of every value",
         ) from None
     reach = np.abs(numbers).max(initial=1.0)
-    if any(max(reach * step.denominator, step.numerator) > LARGEST_BIN for step in steps):
+    # The step first: a float times an integer of hundreds of digits overflows.
+    if any(
+        max(step.numerator, step.denominator) > LARGEST_BIN
+        or reach * step.denominator > LARGEST_BIN
+        for step in steps
+    ):
         raise ColumnError(
             f"Column '{column}' holds infinite numbers, or numbers too large for exact bins",
             hint="clip or remove them first, or give wider bins with fewer decimals",

@@ -226,6 +226,12 @@ def test_numbers_that_lie_in_no_exact_bin_are_refused(number):
     assert "1" not in str(caught.value)
 
 
+@pytest.mark.parametrize("width", ["1e400", "1e-400", 10**400])
+def test_bins_of_hundreds_of_digits_are_refused(width):
+    with pytest.raises(ColumnError, match="too large for exact bins"):
+        anonymize({"x": [1.5, 2.5]}, "x", 2, hierarchies={"x": [width]})
+
+
 def test_the_edges_of_fine_bins_are_told_in_full():
     far = {"x": [1234.5671, 1234.5672, 1234.5683, 1234.5684]}
     found = anonymize(far, "x", 2, hierarchies={"x": ["0.001"]})
