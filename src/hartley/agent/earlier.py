@@ -53,6 +53,10 @@ class Earlier:
             for question in questions:
                 told.add(question, row.sequence)
 
+    def only(self, account: str | None) -> bool:
+        """Whether no other account was ever charged: its rows are all rows."""
+        return self._told.keys() <= {account, None}
+
     def told(self, account: str | None) -> Told:
         """Return what was told to an account; None stands for all of them."""
         return self._told.get(account) or Told(self._schema)
@@ -89,6 +93,8 @@ class Earlier:
 class GivenPrices(BatchPrices):
     """Prices of parts of a batch after what was charged before."""
 
+    by_holder = True
+
     def __init__(
         self,
         questions: Sequence[Question],
@@ -103,6 +109,8 @@ class GivenPrices(BatchPrices):
 
     def compute(self, indices: list[int], holder: str | None) -> RowPrice:
         """Price some questions of the batch."""
+        if holder is not None and self._earlier.only(holder):
+            return self(tuple(indices), None)  # once for the account and the dataset
         self._check()
         questions = [self._questions[at] for at in indices]
         priced = self._earlier.price(questions, holder)

@@ -113,6 +113,9 @@ class BatchPrices:
     rows leave more data possible, so the price is no smaller.
     """
 
+    by_holder = False
+    """Whether a price depends on whose earlier rows count."""
+
     def __init__(self, price: Callable[[list[int]], int]) -> None:
         self._price = price
         self._known: dict[tuple[tuple[int, ...], str | None], RowPrice] = {}
@@ -124,7 +127,7 @@ class BatchPrices:
         """
         if not indices:
             return RowPrice(1, ())
-        key = (indices, holder)
+        key = (indices, holder if self.by_holder else None)
         if key not in self._known:
             priced = self.compute(list(indices), holder)
             cells = priced.cells

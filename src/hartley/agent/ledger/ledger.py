@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from hartley.agent.ledger.state import Balance, Population
     from hartley.agent.ledger.store import LedgerStore, Transaction
     from hartley.agent.ledger.verification import LedgerReport, OpenFactor, Reprice
+    from hartley.errors import Refused
 
 __all__ = ["Charge", "Ledger", "Reservation", "State", "open_ledger"]
 
@@ -304,6 +305,16 @@ class Ledger:
         batch = read_batch(dataset, analyst, questions)
         planned = self._store.read(lambda t: plan(t, batch))
         return offer(planned, price if isinstance(price, BatchPrices) else BatchPrices(price))
+
+    def refusal(
+        self,
+        dataset: str,
+        analyst: str | None,
+        questions: Sequence[Mapping[str, Any]],
+        price: Callable[[list[int]], int] | BatchPrices,
+    ) -> Refused | None:
+        """Return why ``reserve`` would refuse the same just now, with the budget; None if not."""
+        return self.offer(dataset, analyst, questions, price).refusal
 
     def holder(self, dataset: str, analyst: str | None = None) -> str:
         """Return whose account an analyst's questions are charged to; empty without allowance."""
