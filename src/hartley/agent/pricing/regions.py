@@ -214,18 +214,18 @@ def apart(items: Iterable[tuple[T, AbstractSet[str]]]) -> list[tuple[list[T], se
 def _linked(vectors: tuple[Vector, ...]) -> list[tuple[list[Vector], int, set[str]]]:
     """Split vectors into parts without a common column: members, rank, columns."""
     parts = apart([(vector, {column for column, _ in vector}) for vector in vectors])
-    return [(members, _rank(members), columns) for members, columns in parts]
+    return [(members, rank(members), columns) for members, columns in parts]
 
 
-def _rank(vectors: Sequence[Vector]) -> int:
+def rank(vectors: Sequence[Vector]) -> int:
     """Return the rank of vectors, by exact elimination."""
     rows = [{column: Fraction(times) for column, times in vector if times} for vector in vectors]
-    rank = 0
+    independent = 0
     while rows:
         pivot = rows.pop()
         if not pivot:
             continue
-        rank += 1
+        independent += 1
         column, top = next(iter(pivot.items()))
         for k, row in enumerate(rows):
             if column in row:
@@ -235,7 +235,7 @@ def _rank(vectors: Sequence[Vector]) -> int:
                     c: row.get(c, Fraction(0)) - factor * pivot.get(c, Fraction(0)) for c in keys
                 }
                 rows[k] = {c: times for c, times in new.items() if times}
-    return rank
+    return independent
 
 
 def product_within(factor: Callable[[T], int], items: Iterable[T], limit: float) -> int | None:
@@ -290,9 +290,9 @@ def regions(
         (12, 7)
     """
     total = 1
-    for members, rank, columns in _linked(tuple(crossed)):
+    for members, dimension, columns in _linked(tuple(crossed)):
         # Each region is charged to hyperplanes that meet in one flat, and those have independent
         # directions: no more of them than the rank (paragraph *Regions*).
-        part_regions = elementary([crossed[vector] for vector in members], rank)
+        part_regions = elementary([crossed[vector] for vector in members], dimension)
         total *= part_regions if points is None else min(part_regions, points(columns))
     return total

@@ -20,6 +20,7 @@ from hartley.agent.pricing.atoms import form_atoms
 from hartley.agent.pricing.one_row import NO_WINDOWS, Windows, price_part
 from hartley.agent.pricing.price import price
 from hartley.agent.pricing.regions import CellGrid
+from hartley.agent.pricing.told_counts import cells_in_parts, known_counts
 from hartley.agent.pricing.worst_case import Resolved, independent
 from hartley.agent.questions.batch import Statistic, columns_named
 
@@ -208,10 +209,30 @@ def _cells(questions: Sequence[Question], told: Told) -> tuple[int, set[int]]:
         return 1, set()
     alone = price(questions, told.schema).cells
     if told.schema.rows_per_unit > 1:
-        return alone, set()
+        return _several_rows(questions, told, alone)
     pricing = _Pricing(questions, told)
     cells = pricing.cells()
     return (alone, set()) if cells is None or cells >= alone else (cells, pricing.rows)
+
+
+def _several_rows(questions: Sequence[Question], told: Told, alone: int) -> tuple[int, set[int]]:
+    """Rule N: what exact counts told before leave of a price, where a person has several rows."""
+    schema = told.schema
+    touched: frozenset[str] = frozenset().union(*map(columns_named, questions))
+    counts = [
+        entry
+        for entry in told.filters(touched, touched)
+        if entry.question.statistic is Statistic.COUNT
+    ]
+    if not counts:
+        return alone, set()
+    earlier = [entry.question for entry in counts]
+    known = known_counts(questions, earlier, schema)
+    rest = [question for question in questions if question not in known]
+    cells = price(rest, schema).cells if rest else 1
+    if rest and (parted := cells_in_parts(rest, earlier, schema)) is not None:
+        cells = min(cells, parted)
+    return (cells, {entry.row for entry in counts}) if cells < alone else (alone, set())
 
 
 _Terms: TypeAlias = "tuple[Conjunction, ...]"
