@@ -342,20 +342,18 @@ def windows_anywhere(monkeypatch):
         def __contains__(self, _):
             return True
 
-    right = rules._Pricing._windows
-    monkeypatch.setattr(
-        rules._Pricing, "_windows", lambda self, sums, _: right(self, sums, Everything())
-    )
+    right = rules._windows
+    monkeypatch.setattr(rules, "_windows", lambda sums, _: right(sums, Everything()))
 
 
 def windows_too_short(monkeypatch):
-    right = rules._Pricing._windows
+    right = rules._windows
 
-    def shorter(self, sums, true):
-        lengths = right(self, sums, true).lengths
+    def shorter(sums, true):
+        lengths = right(sums, true).lengths
         return rules.Windows({direction: max(n - 1, 0) for direction, n in lengths.items()})
 
-    monkeypatch.setattr(rules._Pricing, "_windows", shorter)
+    monkeypatch.setattr(rules, "_windows", shorter)
 
 
 def cells_as_if_nested(monkeypatch):

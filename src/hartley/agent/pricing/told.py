@@ -25,7 +25,7 @@ from hartley.agent.pricing.worst_case import Resolved, independent
 from hartley.agent.questions.batch import Statistic, columns_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 
     from hartley.agent.pricing.atoms import Asked, Atom, Atoms, Direction, IntRange
     from hartley.agent.questions.batch import Question
@@ -42,7 +42,7 @@ MOST_FILTERS = 24
 """Earlier filters that one group of questions is priced with."""
 MOST_STEPS = 4
 """Earlier steps of one statistic that are looked at, the finest."""
-MOST_RUNS = 64
+MOST_RUNS = 32
 """Combinations of runs of classes that one group of questions is priced in."""
 
 
@@ -240,6 +240,14 @@ ALWAYS: _Terms = ((),)
 """The filter that every present record of a type passes."""
 
 
+class _Window(NamedTuple):
+    """An earlier sum: where its filter holds, its direction varies by no more than a length."""
+
+    terms: _Terms
+    direction: Direction
+    length: int
+
+
 class _Pricing:
     """Rules O and W for one batch, one row a person."""
 
@@ -305,7 +313,11 @@ class _Pricing:
         own = [pair for pair in pairs if pair[0] < len(self.asked)]
         end = len(self.asked) + len(self.filters)
         filters = [asked for number, asked in pairs if len(self.asked) <= number < end]
-        sums = [(number, asked) for number, asked in pairs if number >= end]
+        sums = [
+            window
+            for number, asked in pairs
+            if number >= end and (window := self._window(self._sums[number - end].question, asked))
+        ]
         # All parts, and those of the absent record, whom no filter counts: present alone, joined.
         anywhere = nowhere = joined = 1
         for group in independent(own):
@@ -325,13 +337,13 @@ class _Pricing:
         self,
         group: Sequence[tuple[int, Asked]],
         filters: Sequence[Asked],
-        sums: Sequence[tuple[int, Asked]],
+        sums: Sequence[_Window],
     ) -> tuple[int, int, int] | None:
         """Price a group in the part that costs most; in the part of nobody; there with absence."""
         columns = frozenset().union(*[asked.columns for _, asked in group])
         near = [f for f in filters if f.columns & columns or (self.absent and f.terms == ALWAYS)]
         near = list({f.terms: f for f in near if self.absent or f.terms != ALWAYS}.values())
-        sums = [(number, asked) for number, asked in sums if asked.columns & columns]
+        sums = [window for window in sums if any(c in columns for c, _ in window.direction)]
         numbers = tuple(number for number, _ in group)
         questions = tuple(asked for _, asked in group)
         key = (numbers, questions, tuple(f.terms for f in near), tuple(sums))
@@ -347,11 +359,16 @@ class _Pricing:
         numbers: tuple[int, ...],
         questions: tuple[Asked, ...],
         filters: list[Asked],
-        sums: Sequence[tuple[int, Asked]],
+        sums: Sequence[_Window],
     ) -> tuple[int, int, int] | None:
         presence = any(f.terms == ALWAYS for f in filters)
-        everywhere = self._windows(sums, {ALWAYS} if presence or not self.absent else set())
+        everywhere = _windows(sums, {ALWAYS} if presence or not self.absent else set())
         grids = [self.grids[number] for number in numbers]
+        without = form_atoms(questions, self.schema)
+        if without is None:
+            return None
+        # What was told never raises a price, so nothing is won once a part costs as much.
+        largest = price_part(numbers, without, grids, absent=False).cells
         most = [0, 0, 0]
         for within in _runs((*questions, *filters), everywhere, self.schema):
             atoms = form_atoms((*questions, *filters), self.schema, within)
@@ -361,10 +378,12 @@ class _Pricing:
                 true = {filters[k].terms for k in alive}
                 if not self.absent or alive:
                     true.add(ALWAYS)  # the record is there
-                windows = self._windows(sums, true)
+                windows = _windows(sums, true)
                 part = _bounded(members, windows, within, self.schema)
                 cells = price_part(numbers, part, grids, windows, absent=False).cells
                 most[0] = max(most[0], cells)
+                if most[0] >= largest and not self.absent:
+                    return largest, largest, largest
                 if not alive:
                     most[1] = max(most[1], cells)
                     joined = price_part(numbers, part, grids, windows, absent=True).cells
@@ -384,25 +403,24 @@ class _Pricing:
             for alive, members in parts.items()
         }
 
-    def _windows(self, sums: Sequence[tuple[int, Asked]], true: set[_Terms]) -> Windows:
-        """Return how far directions vary where some filters certainly hold."""
-        if not sums:
-            return NO_WINDOWS
-        lengths: dict[Direction, int] = {}
-        offset = len(self.asked) + len(self.filters)
-        for number, asked in sums:
-            if asked.terms not in true or not asked.direction:
-                continue
-            step = self.sums[number - offset].step
-            room = -(-step.numerator // step.denominator) - 1
-            if asked.statistic is Statistic.SQUARES:
-                # V^2 - U^2 >= (V - U)^2 only where V and U have one sign.
-                if asked.shift[0] + min(0, *_ends(asked, self.schema)) < 0:
-                    continue
-                room = isqrt(room)
-            length = room // abs(asked.scale)
-            lengths[asked.direction] = min(lengths.get(asked.direction, length), length)
-        return Windows(lengths)
+    def _window(self, told: Question, asked: Asked) -> _Window | None:
+        """Return how far the form of an earlier sum can vary within its cell, where it counts."""
+        room = -(-told.step.numerator // told.step.denominator) - 1  # a cell's whole numbers
+        if asked.statistic is Statistic.SQUARES:
+            # V^2 - U^2 >= (V - U)^2 only where V and U have one sign.
+            if asked.shift[0] + min(0, *_ends(asked, self.schema)) < 0:
+                return None
+            room = isqrt(room)
+        return _Window(asked.terms, asked.direction, room // abs(asked.scale))
+
+
+def _windows(sums: Sequence[_Window], true: AbstractSet[_Terms]) -> Windows:
+    """Return how far directions vary where some filters certainly hold."""
+    lengths: dict[Direction, int] = {}
+    for terms, direction, length in sums:
+        if terms in true:
+            lengths[direction] = min(lengths.get(direction, length), length)
+    return Windows(lengths) if lengths else NO_WINDOWS
 
 
 def _ends(asked: Asked, schema: Schema) -> IntRange:
