@@ -15,9 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hartley.agent.pricing import told as rules, told_counts
+from hartley.agent.pricing import given_price, told_counts, told_parts as rules
+from hartley.agent.pricing.given_price import cells_in_cell, price_given
 from hartley.agent.pricing.price import price
-from hartley.agent.pricing.told import Told, cells_in_cell, price_given
+from hartley.agent.pricing.told import ToldBefore
 from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
 from hartley.ranges.schema.schema import Column, Schema
 
@@ -141,8 +142,8 @@ def pricing(schema, batches):
     def cost(number, asked):
         key = (number, asked)
         if key not in known:
-            told = Told(schema, [q for place in sorted(asked) for q in batches[place]])
-            known[key] = rules.price_given(batches[number], told).cells
+            told = ToldBefore(schema, [q for place in sorted(asked) for q in batches[place]])
+            known[key] = price_given(batches[number], told).cells
         return known[key]
 
     return cost
@@ -268,7 +269,7 @@ HAND = {
 @pytest.mark.parametrize("case", HAND.values(), ids=HAND)
 def test_prices_that_can_be_checked_by_hand(case):
     schema, told, asked, alone, given = case
-    priced = price_given(asked, Told(schema, told))
+    priced = price_given(asked, ToldBefore(schema, told))
     assert (priced.alone, priced.cells) == (alone, given)
     assert bool(priced.rows) == (given < alone)
 
@@ -290,19 +291,19 @@ def test_a_cell_meets_no_more_new_cells_than_the_rule_says():
 def test_a_price_never_rises_above_the_price_alone():
     for seed in range(150):
         schema, batches, _ = draw(seed, 1, orders=True)
-        told = Told(schema, [question for batch in batches[1:] for question in batch])
+        told = ToldBefore(schema, [question for batch in batches[1:] for question in batch])
         assert price_given(batches[0], told).cells <= price(batches[0], schema).cells
 
 
 def test_the_rows_that_a_price_names_give_it_again():
     for seed in range(150):
         schema, batches, _ = draw(seed, 1, orders=True)
-        told = Told(schema)
+        told = ToldBefore(schema)
         for row, batch in enumerate(batches[1:], start=1):
             for question in batch:
                 told.add(question, row)
         priced = price_given(batches[0], told)
-        again = Told(schema)
+        again = ToldBefore(schema)
         for row in priced.rows:
             for question in batches[row]:
                 again.add(question, row)
@@ -324,7 +325,7 @@ def ratio(schema, batches):
 
 
 def sums_tell_filters(monkeypatch):
-    right = Told.add
+    right = ToldBefore.add
 
     def add(self, question, row):
         right(self, question, row)
@@ -334,7 +335,7 @@ def sums_tell_filters(monkeypatch):
             )
             right(self, asked, row)
 
-    monkeypatch.setattr(Told, "add", add)
+    monkeypatch.setattr(ToldBefore, "add", add)
 
 
 def windows_anywhere(monkeypatch):
@@ -357,7 +358,7 @@ def windows_too_short(monkeypatch):
 
 
 def cells_as_if_nested(monkeypatch):
-    monkeypatch.setattr(rules, "cells_in_cell", lambda told, asked: ceil(told / asked))
+    monkeypatch.setattr(given_price, "cells_in_cell", lambda told, asked: ceil(told / asked))
 
 
 def nothing_is_missing(monkeypatch):

@@ -12,8 +12,7 @@ from hartley.agent.answers.cells import read_cells
 from hartley.agent.data import Holding, head_note, lasting_place, load, remove_copy, replace_copy
 from hartley.agent.ledger.entries import NULL, digest
 from hartley.agent.ledger.ledger import open_ledger
-from hartley.agent.pricing.price import price as price_of
-from hartley.agent.pricing.told import RULES
+from hartley.agent.pricing.given_price import RULES, price_given
 from hartley.agent.questions.batch import from_plain, to_plain
 from hartley.agent.quotes import Wish, questions_of
 from hartley.engines.tables.sources import open_table
@@ -239,10 +238,12 @@ class Agent:
     def accountant(self) -> Accountant[Question]:
         """All charges as they stand, to explain a batch; what is asked, the ledger charges."""
         held, state = self._ready(), self.state
+        earlier = held.desk.earlier
+        earlier.read(self.ledger)
         charges = [charge for charge in self.history() if charge.version == state.version]
         accountant = Accountant(
             state.budget,
-            lambda batch: price_of(batch, held.schema),
+            lambda batch: price_given(batch, earlier.told(None)),
             open_factor=state.open_factor,
             charged=state.spent,
             answered=[from_plain(question) for charge in charges for question in charge.questions],

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hartley.agent.answers.cells import cell_of
 from hartley.agent.ledger.entries import Head, schema_version
+from hartley.agent.pricing.given_price import RULES
 from hartley.agent.pricing.price import open_factor, price
-from hartley.agent.pricing.told import RULES
 from hartley.agent.questions.batch import Question, Statistic, columns_of
 from hartley.agent.quotes import Desk, check_same_schema
 from hartley.agent.statistics.statistics import totals

@@ -10,7 +10,8 @@ import threading
 from typing import TYPE_CHECKING
 
 from hartley.agent.ledger.charging import BatchPrices, RowPrice
-from hartley.agent.pricing.told import Told, price_given
+from hartley.agent.pricing.given_price import price_given
+from hartley.agent.pricing.told import ToldBefore
 from hartley.agent.questions.batch import from_plain
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Earlier:
         self._lock = threading.Lock()
         self._last = 0
         self._rows: dict[int, tuple[str, tuple[Question, ...]]] = {}
-        self._told: dict[str | None, Told] = {}
+        self._told: dict[str | None, ToldBefore] = {}
 
     def read(self, ledger: Ledger) -> None:
         """Read the rows that were added since the last time."""
@@ -49,7 +50,7 @@ class Earlier:
         questions = tuple([from_plain(question) for question in row.questions])
         self._rows[row.sequence] = (row.account, questions)
         for account in (row.account, None):
-            told = self._told.setdefault(account, Told(self._schema))
+            told = self._told.setdefault(account, ToldBefore(self._schema))
             for question in questions:
                 told.add(question, row.sequence)
 
@@ -57,9 +58,9 @@ class Earlier:
         """Whether no other account was ever charged: its rows are all rows."""
         return self._told.keys() <= {account, None}
 
-    def told(self, account: str | None) -> Told:
+    def told(self, account: str | None) -> ToldBefore:
         """Return what was told to an account; None stands for all of them."""
-        return self._told.get(account) or Told(self._schema)
+        return self._told.get(account) or ToldBefore(self._schema)
 
     def price(
         self,
@@ -82,8 +83,8 @@ class Earlier:
             # Priced once more from these rows alone, as whoever checks the ledger will.
             return RowPrice(price_given(questions, self._of(rows)).cells, tuple(rows))
 
-    def _of(self, rows: Iterable[int]) -> Told:
-        told = Told(self._schema)
+    def _of(self, rows: Iterable[int]) -> ToldBefore:
+        told = ToldBefore(self._schema)
         for row in rows:
             for question in self._rows[row][1]:
                 told.add(question, row)

@@ -275,7 +275,7 @@ def _tells(
         assert item.reach is not None
         width = item.reach[1] - item.reach[0]
         if any(selection.questions[place].step > width for place in way):
-            # Told of all rows, perhaps, and not of as few as there are for everybody to see.
+            # ToldBefore of all rows, perhaps, and not of as few as there are for everybody to see.
             rows = _known_rows(selection, item, public_count) or rows
     for place in way:
         question = selection.questions[place]

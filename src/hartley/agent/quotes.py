@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hartley.agent.answers.answer import Quote, Useful, certificate_of, useful_words
 from hartley.agent.earlier import Earlier, GivenPrices
 from hartley.agent.precision import coarsest_steps, steps_for_error, vacuous_labels, worst_errors
+from hartley.agent.pricing.given_price import GivenPrice, given_words
 from hartley.agent.pricing.price import cells_within, price, steps_for_bits, steps_within
 from hartley.agent.questions.batch import to_plain
 from hartley.agent.questions.question import parse
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from fractions import Fraction
 
+    from hartley.agent.ledger.charging import Offer
     from hartley.agent.ledger.ledger import Ledger, State
     from hartley.agent.precision import PublicCount
+    from hartley.agent.pricing.price import Price
     from hartley.agent.questions.batch import Question
     from hartley.agent.questions.selection import Selection
     from hartley.ranges.schema.schema import Schema
@@ -267,7 +270,7 @@ class Desk:
             levels=tuple(tuple(map(levels, plan.questions)) for plan in plans),
             remaining=None if offer is None else offer.balance.remaining,
             refusal=None if offer is None or offer.refusal is None else offer.refusal.problem,
-            explanation=priced.explain(),
+            explanation="\n".join([priced.explain(), *self._given_words(priced, offer)]),
             given=() if offer is None else offer.terms.account_given or (),
             certificate=certificate_of(texts, priced.cells, self.schema),
             vacuous=labels,
@@ -277,6 +280,14 @@ class Desk:
     def _cells_alone(self, plan: Selection, plans: Sequence[Selection], together: int) -> int:
         """Return the price of one plan of a batch."""
         return together if len(plans) == 1 else price(plan.questions, self.schema).cells
+
+    def _given_words(self, priced: Price, offer: Offer | None) -> list[str]:
+        """Say which earlier rows of the own account lower what is due."""
+        if offer is None or not offer.terms.account_given:
+            return []
+        rows = offer.terms.account_given
+        columns = self.earlier.told(None).columns(rows)
+        return [given_words(GivenPrice(offer.terms.account_cells, priced, rows, columns))]
 
     def _errors(
         self, plan: Selection, *, fullest: bool = False

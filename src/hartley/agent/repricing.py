@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from hartley.agent.pricing.given_price import RULES, price_given
 from hartley.agent.pricing.price import open_factor, price
-from hartley.agent.pricing.told import RULES, Told, price_given
+from hartley.agent.pricing.told import ToldBefore
 from hartley.agent.questions.batch import columns_named, from_plain
 from hartley.errors import HartleyError, InputError
 from hartley.files import parse_toml
@@ -60,7 +61,7 @@ def reprice(
         )
     if rules == "1":
         return price(batch, read_schema).cells
-    return price_given(batch, Told(read_schema, earlier)).cells
+    return price_given(batch, ToldBefore(read_schema, earlier)).cells
 
 
 def open_cells(schema: object, rules: str) -> int | None:
