@@ -24,7 +24,7 @@ from hartley.ranges.transcripts.transcript import (
     FAR,
     MISSING,
     Group,
-    ToldBefore,
+    Told,
     Transcript,
     name_of_type,
 )
@@ -149,7 +149,7 @@ class Domain:
             found[-1] = False
         return found
 
-    def told(self, question: Question, cell: int | None, text: str) -> ToldBefore:
+    def told(self, question: Question, cell: int | None, text: str) -> Told:
         """Return an answer as a statement about records."""
         inside = self.passing(question.where)
         values = inside.astype(np.int64)
@@ -159,7 +159,7 @@ class Domain:
                 values += factor * np.where(inside, self._codes(name), 0)
         if question.statistic is Statistic.SQUARES:
             values **= 2
-        return ToldBefore(
+        return Told(
             text,
             inside,
             values,
