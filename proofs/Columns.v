@@ -1,4 +1,4 @@
-(** A computed price for several private columns, one row a person: atoms over all columns, regions
+(** A computed price for several private columns, one row per person: atoms over all columns, regions
     with the rank of the forms, components and groups without a common column multiplied.
 
     THE MODEL. A row holds one code a column, or none where the value is missing; where the number of

@@ -1,4 +1,4 @@
-(** Rule version 2 for private columns, one row a person: a price given what was told (rules O and W), what is spent kept
+(** Rule version 2 for private columns, one row per person: a price given what was told (rules O and W), what is spent kept
     for every part: admitted by the largest path, at most K transcripts.
 
     Beside the model of Accountant.v: [given h b] is any public choice of questions that were answered

@@ -1,4 +1,4 @@
-"""What there is to draw, as plain numbers: whoever computes it needs no drawing package."""
+"""Charts as plain numbers, so that code that computes them needs no drawing package."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Series:
     """One line, row of points or group of bars.
 
     A band fills the space between ``low`` and ``high``; elsewhere they are the ends of error bars.
-    Where ``x`` are texts, they are the names of places on the axis, in that order.
+    If ``x`` are texts, they are the names of places on the axis, in that order.
     """
 
     label: str
@@ -33,7 +33,7 @@ class Series:
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
     tone: int | None = None
-    """Which colour: series of one tone belong together; left out, each has its own."""
+    """The colour: series of one tone belong together. By default, each has its own."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class Ruler:
     high: float
     levels: int
     edges: tuple[float, ...]
-    """Empty where there are too many to be seen."""
+    """The inner edges; empty if there are too many to be seen."""
     reach: float | None = None
-    """How far one person moves the number, where many people share it."""
+    """How far one person moves the number, if it is about many people."""
     width: float = 0.0
-    """The width of a cell, of the narrowest one where they differ."""
+    """The width of a cell; if they differ, that of the narrowest."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Chart:
     synthetic: bool = False
     """Whether the data were made by a generator: the picture then says so."""
     across: int = 2
-    """How many panels stand side by side at most."""
+    """The largest number of panels side by side."""
 
     def csv(self) -> str:
         """Return the numbers of the picture as lines of comma-separated values."""

@@ -1,7 +1,7 @@
-"""Files made whole or not at all, private while they are made, synced before they count.
+"""Writing files completely or not at all, privately and synced, and reading files with limits.
 
-Readers with limits on size, depth and digits live here too: what comes from outside is a sentence
-when it cannot be read, never a traceback and never a machine that runs out of memory.
+The readers limit size, depth and digits: a bad input leads to an error of one sentence, never to a
+traceback or to a machine that runs out of memory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ try:
     import fcntl
 
     HAS_LOCKS = True
-except ImportError:  # nothing is swept on such a system
+except ImportError:  # no clean-up on such a system
     HAS_LOCKS = False
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ DEEPEST = 64
 
 
 class PrivateFolder:
-    """A folder that only this user can enter; it goes with all that is in it.
+    """A folder that only this user can enter; it is removed with everything in it.
 
-    Its maker holds a lock in it as long as it lives. Whoever makes the next folder of the same
-    label beside it removes those whose lock nobody holds: their makers were killed.
+    The process that makes it holds a lock in it until it ends. The next process that makes a folder
+    with the same label removes folders without a held lock: their processes were killed.
 
     Example:
         >>> with PrivateFolder(Path(tempfile.gettempdir()), "example") as folder:
@@ -70,12 +70,12 @@ class PrivateFolder:
         _PRIVATE_FOLDERS.add(self)
         if HAS_LOCKS:
             self._lock = os.open(self.path / LOCK, os.O_CREAT | os.O_RDWR, 0o600)
-            with contextlib.suppress(OSError):  # a file system without locks: nothing is swept
+            with contextlib.suppress(OSError):  # a file system without locks: no clean-up
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def close(self) -> None:
         """Remove the folder; doing it twice does nothing."""
-        if os.getpid() == self._maker:  # a forked process leaves it to its maker
+        if os.getpid() == self._maker:  # a forked process leaves it to its parent
             shutil.rmtree(self.path, ignore_errors=True)
         if self._lock >= 0:
             os.close(self._lock)
@@ -98,7 +98,7 @@ def remove_private_folders() -> None:
 
 
 def _sweep(parent: Path, label: str) -> None:
-    """Remove folders of a label that belong to this user and whose makers are gone."""
+    """Remove folders with a label that belong to this user and whose processes have ended."""
     if not HAS_LOCKS:
         return
     for folder in list(parent.glob(f".{glob.escape(label)}.*.part")):
@@ -119,9 +119,9 @@ def _sweep(parent: Path, label: str) -> None:
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Hold back Ctrl-C and SIGTERM until the block ends, so that they part no two moves."""
+    """Delay Ctrl-C and SIGTERM until the block ends, so that they do not interrupt its moves."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # signals reach the main thread alone
+        yield  # only the main thread receives signals
         return
     held: list[int] = []
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -176,10 +176,10 @@ _TOGETHER: ContextVar[_Together | None] = ContextVar("together", default=None)
 
 @contextlib.contextmanager
 def written_together() -> Iterator[None]:
-    """Let all files that are written inside appear when the block ends, or none of them.
+    """Make all files written inside the block appear when it ends, or none of them.
 
-    A file system moves one file at a time, so a machine that dies between two moves can show some
-    of them; an error or an interruption cannot.
+    A file system moves one file at a time, so only a crash of the machine between two moves can
+    leave some of them; an error or an interruption cannot.
 
     Example:
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -207,7 +207,7 @@ def written_together() -> Iterator[None]:
 
 
 def content_of(path: str | os.PathLike[str]) -> Path:
-    """Return where the content of a path lies: inside a block, where it waits for the others."""
+    """Return where the content of a path is: inside a block, its temporary place."""
     together = _TOGETHER.get()
     target = Path(os.path.realpath(path))
     waiting = {} if together is None else {place: half for half, place, _ in together.staged}
@@ -216,10 +216,10 @@ def content_of(path: str | os.PathLike[str]) -> Path:
 
 @contextlib.contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a private place to write to, and move what is there to a path when all went well.
+    """Yield a private file to write to, and move it to a path if the block succeeds.
 
-    An error or an interruption leaves the path as it was. What a killed process left goes when the
-    same path is written again. A link stays a link: the file that it leads to is replaced.
+    An error or an interruption leaves the path unchanged. Leftovers of a killed process are removed
+    when the same path is written again. A link stays a link: the file it points to is replaced.
 
     Example:
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -251,7 +251,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def _plain_target(path: str | os.PathLike[str]) -> Path:
-    """Return the file that a path leads to; refuse a folder, and a device that would be lost."""
+    """Return the file that a path leads to; raise an error for a folder or a device."""
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise InputError(f"{path} is a folder, not a file", hint="add the name of a file")
@@ -263,7 +263,7 @@ def _plain_target(path: str | os.PathLike[str]) -> Path:
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
-    """Write a file whole or not at all.
+    """Write a file completely or not at all.
 
     Example:
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -276,10 +276,10 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
 
 
 def _empty_file(path: Path) -> tuple[Path, int]:
-    """Make an empty file that nobody else can read, and say how it may be read when it is done.
+    """Make an empty file that nobody else can read; return the permissions for the finished file.
 
-    The process's mask cannot be asked without changing it for all threads, so a file is made
-    under it and looked at.
+    The process's umask cannot be read without changing it for all threads, so a file is created
+    and its permissions are read.
     """
     handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
     try:
@@ -291,7 +291,7 @@ def _empty_file(path: Path) -> tuple[Path, int]:
 
 
 def _keep(path: Path, name: Path) -> None:
-    """Keep a file under a second name, by a copy where the file system has no hard links."""
+    """Keep a file under a second name; by a copy if the file system has no hard links."""
     try:
         os.link(path, name)
     except OSError:
@@ -304,8 +304,8 @@ def _sync(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk: only then does a renamed file surely stay."""
-    with contextlib.suppress(OSError):  # some systems open no folder, and need not
+    """Sync a folder, so that a renamed file survives a crash."""
+    with contextlib.suppress(OSError):  # some systems cannot open a folder, and need not
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -314,7 +314,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def unwritable(what: str, error: OSError) -> InputError:
-    """Return the sentence for something that cannot be written, with the reason where it is known.
+    """Return the error for something that cannot be written, with the reason if it is known.
 
     Example:
         >>> print(unwritable("The file a.csv", OSError(errno.ENOSPC, "")))
@@ -350,7 +350,7 @@ def read_text_file(
 
     Args:
         path: the file.
-        what: how to call it in a sentence, for example 'policy file'.
+        what: its name for messages, for example 'policy file'.
         kind: the error to raise.
     """
     try:
@@ -423,7 +423,7 @@ def parse_toml(text: str, *, what: str, kind: type[InputError] = OptionError) ->
         content = tomllib.loads(text, parse_float=Decimal)
     except RecursionError:
         raise _too_deep(what, kind) from None
-    except (ValueError, ArithmeticError) as error:  # of which TOMLDecodeError is one
+    except (ValueError, ArithmeticError) as error:  # includes TOMLDecodeError
         problem = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a strange number"
         raise kind(f"The {what} is not TOML: {one_line(problem)}", hint="check that line") from None
     _check_plain(content, what, kind)
@@ -431,7 +431,7 @@ def parse_toml(text: str, *, what: str, kind: type[InputError] = OptionError) ->
 
 
 def one_line(text: str, most: int = 120) -> str:
-    """Cut what an error repeats of its input to one line.
+    """Shorten the part of an input that an error repeats to one line.
 
     Example:
         >>> one_line("x" * 500, 10)
@@ -446,7 +446,7 @@ def _refuse_constant(name: str) -> float:
 
 
 def _different_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse an object that names a field twice: readers disagree about which one counts."""
+    """Raise an error for an object with a repeated field, since readers treat it differently."""
     content = dict(pairs)
     if len(content) < len(pairs):
         raise ValueError
@@ -454,7 +454,7 @@ def _different_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_plain(content: object, what: str, kind: type[InputError]) -> None:
-    """Refuse what is nested too deep and numbers that nobody computes with."""
+    """Raise an error for deep nesting and for numbers with too many digits."""
     level, depth = [content], 0
     while level:
         if depth > DEEPEST:
@@ -481,7 +481,7 @@ def _is_sensible(value: object) -> bool:
     if isinstance(value, Decimal):
         digits = value.as_tuple()
         sized = len(digits.digits) <= MOST_DIGITS and abs(value.adjusted()) < MOST_DIGITS
-        return sized or not value.is_finite()  # who reads the field says better what it must be
+        return sized or not value.is_finite()  # the reader of the field has a better message
     return True
 
 
@@ -497,7 +497,7 @@ def _too_deep(what: str, kind: type[InputError]) -> InputError:
 def check_files(
     written: Mapping[str, Path | None], read: Mapping[str, Iterable[str | Path]]
 ) -> None:
-    """Refuse, before any work, to write over what is read, twice to one file, or to no folder.
+    """Raise an error early for outputs that overwrite an input or each other, or have no folder.
 
     Args:
         written: the files to write, by what they are; None for one that is not wanted.
@@ -529,7 +529,7 @@ def check_files(
 
 
 def _named_files(name: str) -> Iterator[Path]:
-    """Give the files that a path, a pattern or the address of a table in a database names."""
+    """Yield the files that a path, a pattern or the address of a table in a database names."""
     yield Path(name)
     yield Path(name.partition("::")[0])
     yield from map(Path, glob.glob(name))  # noqa: PTH207 - also absolute patterns

@@ -20,11 +20,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hartley.agent.statistics.statements import number, select
 from hartley.engines.dialects.registry import DUCKDB, POLARS, POSTGRESQL, SPARK
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from hartley.engines.coded.coded_copy import CodedTable
     from hartley.engines.dialects.dialect import Dialect
 
 POSTGRES_TYPES = {
@@ -323,3 +325,16 @@ def tables() -> dict[str, pa.Table]:
         "holes": generate(2, 300, share_missing=0.2),
         "few": generate(3, 12, share_missing=0.1),
     }
+
+
+@pytest.fixture(scope="session")
+def codes_of() -> Callable[[CodedTable], list[tuple[int | None, ...]]]:
+    """Return a function that fetches the rows of a coded copy."""
+
+    def fetch(copy: CodedTable) -> list[tuple[int | None, ...]]:
+        columns = [copy.column(coding.column) for coding in copy.codings]
+        query = select(copy, columns, [number(1)], None)
+        query.set("group", None)
+        return [tuple(row.values())[:-1] for row in copy.run(query).to_pylist()]
+
+    return fetch

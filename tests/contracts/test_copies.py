@@ -1,171 +1,132 @@
-"""Coded copies on every engine: compared, known again, and removed when a crash left them."""
-
-# ruff: noqa: S608 - our own names
+"""Coded copies on every engine: broken promises, empty tables, and what only one engine has."""
 
 from __future__ import annotations
 
-import secrets
-from pathlib import Path
-from typing import Any
+from collections import Counter
+from fractions import Fraction
 
+import psycopg
 import pyarrow as pa
 import pytest
 
-from hartley.agent.agent import Agent
-from hartley.agent.ledger import open_ledger
-from hartley.engines.coded import digests
-from hartley.engines.coded.copying import (
-    CopyJob,
-    code_table,
-    drop_copy,
-    holds_copy,
-    holds_rows_of,
-    ledger_of,
-    marks_at,
-    place_of,
-)
-from hartley.engines.coded.digests import Owner, read_sums
-from hartley.engines.dialects.spark import part_of_copy, session_of
+from hartley.agent.questions.batch import All, Form, Question, Statistic, Test as Leaf
+from hartley.agent.statistics.statistics import totals
+from hartley.engines.coded.coding import ColumnCoding
+from hartley.engines.coded.copying import code_table
 from hartley.engines.tables.sources import open_table
-from hartley.errors import EngineError, InputError
-from hartley.ranges.schema.schema import Schema
+from hartley.errors import ColumnError, InputError
 
 pytestmark = pytest.mark.needs("keeps_copies")
 
-SCHEMA = Schema.read(
-    {
-        "table": {"name": "people"},
-        "columns": {
-            "age": {"kind": "private", "range": [0, 100], "step": 1, "nullable": True},
-            "area": {"kind": "public", "values": ["north", "south"]},
-        },
-    }
-)
-PEOPLE = pa.table(
-    {
-        "age": pa.array([30, 40, None, 50, 60, 60, 0, 100], pa.int64()),
-        "area": pa.array(["north", "south"] * 4, pa.string()),
-    }
-)
-COUNT = "SELECT COUNT(*) FROM people WHERE age >= 50"
+
+def test_a_broken_promise_is_refused_with_its_count_and_leaves_nothing(engine, tmp_path):
+    table = pa.table({"id": [1, 1, 1, 2, 2], "sex": ["F", "F", "F", "F", "SECRET-7741"]})
+    held = open_table(engine.load("statistics_promises", table))
+    text = ColumnCoding("sex", 1, values=("F",), constant=True)
+    rest = ColumnCoding("sex", 2, values=("F",), other=True, constant=True)
+    place = engine.place("promises", tmp_path)
+    for codings, options, words in (
+        ([text], {}, "1 value of column 'sex'"),
+        ([rest], {"unit": "id"}, "in 2 cases"),
+        ([rest], {"unit": "id", "rows_per_unit": 2}, "in 1 case"),
+        ([rest], {"unit": "id", "rows_per_unit": 3}, "'sex' .* varies within 1 unit"),
+        ([rest], {"max_rows": 4}, "5 rows"),
+    ):
+        with pytest.raises((ColumnError, InputError), match=words) as refused:
+            code_table(held, codings, place=place, **options)
+        assert "7741" not in str(refused.value)
+    made = code_table(held, [rest], place=place)
+    assert made.count() == 5
+    made.close()
 
 
-@pytest.fixture
-def held(engine: Any) -> Any:
-    return engine.load("copies_people", PEOPLE)
+def test_the_empty_table_has_totals_too(engine):
+    columns = {"x": pa.array([], pa.int64()), "s": pa.array([], pa.string())}
+    held = open_table(engine.load("statistics_empty", pa.table(columns)))
+    codings = [
+        ColumnCoding("x", 9, low=Fraction(0), step=Fraction(1)),
+        ColumnCoding("s", 2, values=("a", "b")),
+    ]
+    copy = code_table(held, codings)
+    form = Form((("x", 2),), 3, Fraction(1))
+    wheres = [All(), Leaf("s", ((1, 1),)), Leaf("x", ((2, 5),))]
+    for some in (wheres[:1], wheres):
+        questions = [
+            Question(statistic, where, form, Fraction(1, 2), 0, 0)
+            for where in some
+            for statistic in (Statistic.SUM, Statistic.SQUARES, Statistic.ORDER)
+        ]
+        assert totals(copy, questions) == [0, 0, None] * len(some)
 
 
-@pytest.fixture
-def place(engine: Any, kind_of_place: int, tmp_path: Any) -> str:
-    """A place of its own on the engine, of every kind that it has: on Spark a table, a folder."""
-    return engine.place(f"copies_{secrets.token_hex(4)}", tmp_path, kind_of_place)
+# --- what only one engine has ---------------------------------------------------------------------
+
+only_postgres = pytest.mark.only("postgres")
+only_spark = pytest.mark.only("spark")
 
 
-def tamper(engine: Any, near: Any, copy: str) -> None:
-    """Change one code behind the agent's back; the number of rows stays."""
-    if engine.name == "duckdb":
-        import duckdb
-
-        with duckdb.connect(copy) as connection:
-            connection.execute("UPDATE coded SET c1 = 1 - c1 WHERE c0 = 30")
-    elif engine.name == "postgres":
-        with near.backend.con.transaction():
-            near.backend.con.execute(f"UPDATE {copy} SET c1 = 1 - c1 WHERE c0 = 30")
-    else:
-        session = session_of(near.backend)
-        rows = part_of_copy(session, copy, "rows").toPandas()
-        rows.loc[rows["c0"] == 30, "c1"] = 1 - rows["c1"]
-        changed = session.createDataFrame(rows.astype(object).where(rows.notna(), None))
-        if "/" in copy:
-            changed.write.parquet(f"{copy}/rows", mode="overwrite")
-        else:
-            changed.write.saveAsTable(copy, format="parquet", mode="overwrite")
+@only_spark
+def test_times_whose_day_depends_on_the_session_are_refused(engine, codes_of):
+    backend = engine.load("statistics_any", pa.table({"x": [1]})).get_backend()
+    day = ColumnCoding("t", 9, low=Fraction(19_000), step=Fraction(1), date=True)
+    for kind in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+        zoned = backend.sql(f"SELECT {kind} '2022-01-08 23:30:00' AS t")
+        with pytest.raises(ColumnError, match="times with a time zone"):
+            code_table(open_table(zoned), [day])
+    plain = backend.sql("SELECT TIMESTAMP_NTZ '2022-01-08 23:30:00' AS t")
+    assert codes_of(code_table(open_table(plain), [day])) == [(0,)]
 
 
-def test_a_changed_copy_is_refused(engine, held, place, tmp_path):
-    ledger, near = tmp_path / "ledger.db", open_table(held)
-    with Agent(held, SCHEMA, ledger=ledger, budget=9, place=place) as agent:
-        version = agent._held.coded.version
-        assert agent.ask(COUNT).value == 4
-    copy = Path(place_of(place, version, near))
-    if copy.exists():  # a file or a folder, which only its owner may enter
-        assert copy.stat().st_mode & 0o077 == 0
-    Agent(held, SCHEMA, ledger=ledger, place=place).close()
-    digests._digests.clear()  # as in a process that was started anew
-    tamper(engine, near, place_of(place, version, near))
-    with pytest.raises(InputError, match=r"changed after it was made, .*; hint: .*--update"):
-        Agent(held, SCHEMA, ledger=ledger, place=place)
-    with Agent(held, SCHEMA, ledger=ledger, place=place, update=True) as agent:
-        assert agent.ask(COUNT).value == 4
+def postgres_table(engine, *statements):
+    """Run statements on the server and return its table ``odd``."""
+    backend = engine.load("statistics_any", pa.table({"x": [1]})).get_backend()
+    for statement in ("DROP TABLE IF EXISTS odd", *statements):
+        backend.con.execute(statement)
+    backend.con.commit()
+    return open_table(backend.table("odd"))
 
 
-def test_a_copy_on_another_engine_is_compared_row_by_row(held, tmp_path, monkeypatch):
-    """The sums of both engines are the same numbers; a broken stream between them is refused."""
-    near = open_table(held)
-    copy = code_table(near, SCHEMA.codings, place=tmp_path / "copy.duckdb")
-    assert holds_rows_of(copy, near, thorough=True)
-    copy.close()
-    monkeypatch.setattr(CopyJob, "sums_of", lambda *_: read_sums([8, 1, 2]))
-    job = CopyJob(near, None, SCHEMA.codings)
-    job.compare([8, 1, 2], copy.store)
-    with pytest.raises(EngineError, match="does not hold the rows"):
-        job.compare([8, 1, 1], copy.store)
-    with pytest.raises(EngineError, match="does not hold the rows"):
-        code_table(near, SCHEMA.codings, place=tmp_path / "other.duckdb")
-    assert not (tmp_path / "other.duckdb").exists()
+@only_postgres
+def test_infinite_dates_and_numbers_of_the_database_are_clamped(engine, codes_of):
+    held = postgres_table(
+        engine,
+        "CREATE TABLE odd (d date, t timestamp, n numeric)",
+        "INSERT INTO odd VALUES ('infinity', 'infinity', 'infinity'), "
+        "('-infinity', '-infinity', '-infinity'), (NULL, NULL, 'NaN')",
+    )
+    day = {"low": Fraction(0), "step": Fraction(1), "date": True, "nullable": True}
+    number = {"low": Fraction(0), "step": Fraction(1), "nullable": True}
+    copy = code_table(
+        held,
+        [ColumnCoding("d", 9, **day), ColumnCoding("t", 9, **day), ColumnCoding("n", 9, **number)],
+    )
+    assert Counter(codes_of(copy)) == Counter([(8, 8, 8), (0, 0, 0), (None, None, None)])
 
 
-def test_a_copy_that_came_out_wrong_is_not_left_behind(held, place, monkeypatch):
-    near = open_table(held)
-    monkeypatch.setattr(CopyJob, "sums_of", lambda *_: read_sums([8, 1, 1]))
-    with pytest.raises(EngineError, match="does not hold the rows"):
-        code_table(near, SCHEMA.codings, place=place_of(place, "ab" * 16, near))
-    assert marks_at(place, near) == set()
+@only_postgres
+def test_numbers_of_the_database_are_the_categories_that_are_listed(engine, codes_of):
+    held = postgres_table(
+        engine,
+        "CREATE TABLE odd (n numeric, x double precision)",
+        "INSERT INTO odd VALUES (1152921504606846976, 1152921504606846976), (5.00, 5), "
+        "('NaN', 'NaN'), (1e40, 1e40), (5.5, 5.5), ('infinity', 'infinity')",
+    )
+    listed = {"values": (5, 2**60), "other": True, "nullable": True}
+    copy = code_table(held, [ColumnCoding("n", 3, **listed), ColumnCoding("x", 3, **listed)])
+    assert Counter(codes_of(copy)) == Counter([(1, 1), (0, 0), (None, None), *[(2, 2)] * 3])
 
 
-def test_what_a_crash_has_left_is_removed_and_nothing_else(held, place, tmp_path):
-    path, near = tmp_path / "ledger.db", open_table(held)
-    with open_ledger(path) as ledger:
-        secret = ledger.secret()
-    mine = Owner(secret.ledger, secret.key)
-    other = Owner("0123456789abcdef", secret.key)
-    copies = {}
-    with Agent(held, SCHEMA, ledger=path, budget=9, place=place) as agent:
-        present = place_of(place, agent._held.coded.version, near)
-        for name, owner in {"lost": mine, "another's": other, "nobody's": None}.items():
-            version = secrets.token_hex(16)
-            copies[name] = place_of(place, version, near)
-            code_table(
-                near, SCHEMA.codings, place=copies[name], version=version, owner=owner
-            ).close()
-        assert ledger_of(copies["lost"], near) == ledger_of(present, near) == secret.ledger
-        assert ledger_of(copies["nobody's"], near) is None
-        assert len(marks_at(place, near)) == 4
-        with agent.ledger.making():  # somebody is at it: perhaps this is what is being made
-            Agent(held, SCHEMA, ledger=path, place=place).close()
-        assert len(marks_at(place, near)) == 4
-    with Agent(held, SCHEMA, ledger=path, place=place) as agent:
-        assert agent.ask(COUNT).value == 4
-    assert not holds_copy(copies["lost"], near)
-    assert all(holds_copy(copies[name], near) for name in ("another's", "nobody's"))
-    assert holds_copy(present, near)
-    for copy in (present, copies["another's"], copies["nobody's"]):
-        drop_copy(copy, near)
-
-
-def test_a_copy_without_a_digest_is_compared_with_the_table_once(engine, held, place, tmp_path):
-    path = tmp_path / "ledger.db"
-    with Agent(held, SCHEMA, ledger=path, budget=9, place=place) as agent:
-        version = agent._held.coded.version
-        forget = f"DELETE FROM hartley_private WHERE name = 'copy {version}'"
-        agent.ledger._store.write(lambda t: t.run(forget, ()))
-    if engine.dialect.copies_are_files:
-        with pytest.raises(InputError, match=r"no digest .*; hint: pass the table once"):
-            Agent(None, SCHEMA, ledger=path, place=place)
-    changed = PEOPLE.set_column(0, "age", pa.array([31, 39, None, 50, 60, 60, 0, 100], pa.int64()))
-    other = engine.load("copies_changed", changed)
-    with pytest.raises(InputError, match="differs from the one its coded copy was made from"):
-        Agent(other, SCHEMA, ledger=path, place=place)
-    with Agent(held, SCHEMA, ledger=path, place=place) as agent:
-        assert agent.ledger.copy_digest(version) == agent._held.coded.digest
-        assert agent.ask(COUNT).value == 4
+@only_postgres
+def test_a_table_of_the_database_cannot_be_changed_by_a_statement_and_a_lost_one_is_found(engine):
+    held = postgres_table(engine, "CREATE TABLE odd AS SELECT 1 AS x")
+    backend = held.backend
+    backend.con.execute("DROP TABLE IF EXISTS odd_copy, odd_copy_about")
+    copy = code_table(
+        held, [ColumnCoding("x", 9, low=Fraction(0), step=Fraction(1))], place="odd_copy"
+    )
+    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+        copy.store.fetch('DELETE FROM "odd_copy"')
+    with pytest.raises(psycopg.OperationalError):
+        backend.con.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+    assert backend.con.closed
+    assert copy.count() == 1

@@ -10,18 +10,16 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import psycopg
 import pyarrow as pa
 import pytest
 
 from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
-from hartley.agent.statistics.statements import number, select
 from hartley.agent.statistics.statistics import fits, totals
 from hartley.engines.coded.coding import ColumnCoding
 from hartley.engines.coded.copying import code_table, holds_copy, open_coded
 from hartley.engines.dialects.registry import EMBEDDED
 from hartley.engines.tables.sources import open_table
-from hartley.errors import ColumnError, InputError
+from hartley.errors import InputError
 from hartley.ranges.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -170,21 +168,15 @@ def coded(source):
     return make
 
 
-def fetched(copy: CodedTable) -> list[tuple[int | None, ...]]:
-    query = select(copy, [copy.column(c.column) for c in copy.codings], [number(1)], None)
-    query.set("group", None)
-    return [tuple(row.values())[:-1] for row in copy.run(query).to_pylist()]
-
-
 @each_schema
-def test_every_code_is_that_of_plain_python(engine, wanted, coded, source):
+def test_every_code_is_that_of_plain_python(engine, wanted, coded, source, codes_of):
     copy = coded(engine, wanted)
     expected = plain_rows(schema_of(wanted), source)
     assert copy.rows == len(expected)
-    found = fetched(copy)
+    rows = codes_of(copy)
     for i, coding in enumerate(copy.codings):
-        assert Counter(row[i] for row in found) == Counter(row[i] for row in expected), coding
-    assert Counter(found) == Counter(expected)
+        assert Counter(row[i] for row in rows) == Counter(row[i] for row in expected), coding
+    assert Counter(rows) == Counter(expected)
 
 
 # --- questions ----------------------------------------------------------------------------------
@@ -192,7 +184,7 @@ def test_every_code_is_that_of_plain_python(engine, wanted, coded, source):
 
 def asked(schema: Schema) -> list[Question]:
     """Questions of all kinds over the columns of a schema, one by one and in groups."""
-    found = []
+    questions = []
     columns = list(schema.columns.values())
     some = Either(
         (Leaf(columns[0].name, ((0, 1), (3, 10**6))), Leaf("flag", ((0, 0),), missing=True))
@@ -205,22 +197,22 @@ def asked(schema: Schema) -> list[Question]:
         both = Form(((column.name, 2), ("flag", -7)), 11, Fraction(1))
         both = form if column.name == "flag" else both
         for where in (All((full,)), All((half, some)), All((full, some))):
-            found.append(Question(Statistic.COUNT, where, None, None, 0, 10**6))
-            found += [Question(s, where, form, None, 0, 1) for s in SUMS]
+            questions.append(Question(Statistic.COUNT, where, None, None, 0, 10**6))
+            questions += [Question(s, where, form, None, 0, 1) for s in SUMS]
             shares = [Fraction(k, 7) for k in (0, 2, 7)]
-            found += [Question(Statistic.ORDER, where, form, p, 0, 1) for p in shares]
+            questions += [Question(Statistic.ORDER, where, form, p, 0, 1) for p in shares]
             known = All((*where.parts, Leaf("flag", ((0, 1),))))
-            found += [Question(s, known, both, None, 0, 1) for s in SUMS]
-            found.append(Question(Statistic.ORDER, known, both, Fraction(1, 2), 0, 1))
+            questions += [Question(s, known, both, None, 0, 1) for s in SUMS]
+            questions.append(Question(Statistic.ORDER, known, both, Fraction(1, 2), 0, 1))
     for code in range(min(columns[0].points, 40)):
         group = Leaf(columns[0].name, ((code, code),))
         present = Leaf("money", ((0, schema.columns["money"].points - 1),))
         money = Form((("money", 1),), 0, Fraction(1))
-        found.append(Question(Statistic.COUNT, All((group,)), None, None, 0, 10**6))
-        found.append(Question(Statistic.SUM, All((group, present)), money, None, 0, 10**6))
+        questions.append(Question(Statistic.COUNT, All((group,)), None, None, 0, 10**6))
+        questions.append(Question(Statistic.SUM, All((group, present)), money, None, 0, 10**6))
         median = Question(Statistic.ORDER, All((group, present)), money, Fraction(1, 2), 0, 1)
-        found.append(median)
-    return found
+        questions.append(median)
+    return questions
 
 
 def plain_total(question: Question, rows: list[dict[str, int | None]]) -> int | None:
@@ -232,11 +224,11 @@ def plain_total(question: Question, rows: list[dict[str, int | None]]) -> int | 
         combine = all if isinstance(where, All) else any
         return combine(passes(part, row) for part in where.parts)
 
-    kept = [row for row in rows if passes(question.where, row)]
+    chosen = [row for row in rows if passes(question.where, row)]
     if question.statistic == Statistic.COUNT:
-        return len(kept)
+        return len(chosen)
     form = question.form
-    values = sorted(form.constant + sum(f * row[name] for name, f in form.terms) for row in kept)
+    values = sorted(form.constant + sum(f * row[name] for name, f in form.terms) for row in chosen)
     if question.statistic == Statistic.SUM:
         return sum(values)
     if question.statistic == Statistic.SQUARES:
@@ -296,7 +288,7 @@ def test_the_largest_codes_times_ten_thousand_million_rows_come_out_right(engine
 
 
 class Repeated:
-    """A copy in which every row stands many times: each sum is told so before it is taken."""
+    """A copy in which every row counts many times: sums and counts are multiplied in the query."""
 
     def __init__(self, store, times):
         self.dialect, self.relation = store.dialect, store.relation
@@ -309,7 +301,7 @@ class Repeated:
         def repeat(node):
             if isinstance(node, exp.Count):
                 counted = exp.true() if isinstance(node.this, exp.Star) else node.this
-                one = exp.Case(
+                weight = exp.Case(
                     ifs=[
                         exp.If(
                             this=counted
@@ -319,7 +311,7 @@ class Repeated:
                         )
                     ]
                 )
-                return exp.cast(exp.Sum(this=exp.cast(one, "BIGINT")), "BIGINT")
+                return exp.cast(exp.Sum(this=exp.cast(weight, "BIGINT")), "BIGINT")
             if isinstance(node, exp.Sum):
                 times = exp.cast(exp.Literal.number(self._times), "DECIMAL(11,0)")
                 kind = self.dialect.wide_sum or self.dialect.wide_factor
@@ -334,10 +326,12 @@ class Repeated:
         self._store.close()
 
 
-# --- places and promises ------------------------------------------------------------------------
+# --- places ------------------------------------------------------------------------------------
 
 
-def test_a_copy_is_opened_again_for_the_same_version_and_schema_only(engine, source, tmp_path):
+def test_a_copy_is_opened_again_for_the_same_version_and_schema_only(
+    engine, source, tmp_path, codes_of
+):
     held = open_table(engine.load("statistics_source", source))
     kinds = range(len(engine.listed.places))
     places = [engine.place(f"statistics_copy_{kind}", tmp_path, kind) for kind in kinds]
@@ -348,7 +342,7 @@ def test_a_copy_is_opened_again_for_the_same_version_and_schema_only(engine, sou
         assert not holds_copy(place, held)
         made = code_table(held, schema.codings, place=place, version="first")
         opened = open_coded(place, schema.codings, version="first", near=held)
-        assert Counter(fetched(opened)) == Counter(fetched(made))
+        assert Counter(codes_of(opened)) == Counter(codes_of(made))
         assert holds_copy(place, held)
         assert (opened.rows, opened.version) == (made.rows, "first")
         assert opened.dialect is (EMBEDDED if place.endswith(".duckdb") else held.dialect)
@@ -362,116 +356,3 @@ def test_a_copy_is_opened_again_for_the_same_version_and_schema_only(engine, sou
         opened.close()
     with pytest.raises(InputError, match="no coded copy"):
         open_coded(places[0].replace("copy", "cpy"), [], near=held)
-
-
-def test_a_broken_promise_is_refused_with_its_count_and_leaves_nothing(engine, tmp_path):
-    table = pa.table({"id": [1, 1, 1, 2, 2], "sex": ["F", "F", "F", "F", "SECRET-7741"]})
-    held = open_table(engine.load("statistics_promises", table))
-    text = ColumnCoding("sex", 1, values=("F",), constant=True)
-    rest = ColumnCoding("sex", 2, values=("F",), other=True, constant=True)
-    place = engine.place("promises", tmp_path)
-    for codings, options, words in (
-        ([text], {}, "1 value of column 'sex'"),
-        ([rest], {"unit": "id"}, "in 2 cases"),
-        ([rest], {"unit": "id", "rows_per_unit": 2}, "in 1 case"),
-        ([rest], {"unit": "id", "rows_per_unit": 3}, "'sex' .* varies within 1 unit"),
-        ([rest], {"max_rows": 4}, "5 rows"),
-    ):
-        with pytest.raises((ColumnError, InputError), match=words) as refused:
-            code_table(held, codings, place=place, **options)
-        assert "7741" not in str(refused.value)
-    made = code_table(held, [rest], place=place)
-    assert made.count() == 5
-    made.close()
-
-
-def test_the_empty_table_has_totals_too(engine):
-    columns = {"x": pa.array([], pa.int64()), "s": pa.array([], pa.string())}
-    held = open_table(engine.load("statistics_empty", pa.table(columns)))
-    codings = [
-        ColumnCoding("x", 9, low=Fraction(0), step=Fraction(1)),
-        ColumnCoding("s", 2, values=("a", "b")),
-    ]
-    copy = code_table(held, codings)
-    form = Form((("x", 2),), 3, Fraction(1))
-    wheres = [All(), Leaf("s", ((1, 1),)), Leaf("x", ((2, 5),))]
-    for some in (wheres[:1], wheres):
-        questions = [
-            Question(statistic, where, form, Fraction(1, 2), 0, 0)
-            for where in some
-            for statistic in (Statistic.SUM, Statistic.SQUARES, Statistic.ORDER)
-        ]
-        assert totals(copy, questions) == [0, 0, None] * len(some)
-
-
-# --- what only one engine has ---------------------------------------------------------------------
-
-only_postgres = pytest.mark.only("postgres")
-only_spark = pytest.mark.only("spark")
-
-
-@only_spark
-def test_times_whose_day_depends_on_the_session_are_refused(engine):
-    backend = engine.load("statistics_any", pa.table({"x": [1]})).get_backend()
-    day = ColumnCoding("t", 9, low=Fraction(19_000), step=Fraction(1), date=True)
-    for kind in ("TIMESTAMP", "TIMESTAMP_LTZ"):
-        zoned = backend.sql(f"SELECT {kind} '2022-01-08 23:30:00' AS t")
-        with pytest.raises(ColumnError, match="times with a time zone"):
-            code_table(open_table(zoned), [day])
-    plain = backend.sql("SELECT TIMESTAMP_NTZ '2022-01-08 23:30:00' AS t")
-    assert fetched(code_table(open_table(plain), [day])) == [(0,)]
-
-
-def postgres_table(engine, *statements):
-    """Run statements on the server and return its table ``odd``."""
-    backend = engine.load("statistics_any", pa.table({"x": [1]})).get_backend()
-    for statement in ("DROP TABLE IF EXISTS odd", *statements):
-        backend.con.execute(statement)
-    backend.con.commit()
-    return open_table(backend.table("odd"))
-
-
-@only_postgres
-def test_infinite_dates_and_numbers_of_the_database_are_clamped(engine):
-    held = postgres_table(
-        engine,
-        "CREATE TABLE odd (d date, t timestamp, n numeric)",
-        "INSERT INTO odd VALUES ('infinity', 'infinity', 'infinity'), "
-        "('-infinity', '-infinity', '-infinity'), (NULL, NULL, 'NaN')",
-    )
-    day = {"low": Fraction(0), "step": Fraction(1), "date": True, "nullable": True}
-    number = {"low": Fraction(0), "step": Fraction(1), "nullable": True}
-    copy = code_table(
-        held,
-        [ColumnCoding("d", 9, **day), ColumnCoding("t", 9, **day), ColumnCoding("n", 9, **number)],
-    )
-    assert Counter(fetched(copy)) == Counter([(8, 8, 8), (0, 0, 0), (None, None, None)])
-
-
-@only_postgres
-def test_numbers_of_the_database_are_the_categories_that_are_listed(engine):
-    held = postgres_table(
-        engine,
-        "CREATE TABLE odd (n numeric, x double precision)",
-        "INSERT INTO odd VALUES (1152921504606846976, 1152921504606846976), (5.00, 5), "
-        "('NaN', 'NaN'), (1e40, 1e40), (5.5, 5.5), ('infinity', 'infinity')",
-    )
-    listed = {"values": (5, 2**60), "other": True, "nullable": True}
-    copy = code_table(held, [ColumnCoding("n", 3, **listed), ColumnCoding("x", 3, **listed)])
-    assert Counter(fetched(copy)) == Counter([(1, 1), (0, 0), (None, None), *[(2, 2)] * 3])
-
-
-@only_postgres
-def test_a_table_of_the_database_cannot_be_changed_by_a_statement_and_a_lost_one_is_found(engine):
-    held = postgres_table(engine, "CREATE TABLE odd AS SELECT 1 AS x")
-    backend = held.backend
-    backend.con.execute("DROP TABLE IF EXISTS odd_copy, odd_copy_about")
-    copy = code_table(
-        held, [ColumnCoding("x", 9, low=Fraction(0), step=Fraction(1))], place="odd_copy"
-    )
-    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
-        copy.store.fetch('DELETE FROM "odd_copy"')
-    with pytest.raises(psycopg.OperationalError):
-        backend.con.execute("SELECT pg_terminate_backend(pg_backend_pid())")
-    assert backend.con.closed
-    assert copy.count() == 1

@@ -144,12 +144,12 @@ def test_the_bound_is_the_radius_of_the_ball():
 def test_a_larger_measurement_error_blurs_the_test(error, gap):
     short = IntervalUnion.of([Interval(100 - error, 150 + error)])
     tall = IntervalUnion.of([Interval(150 - error, 250 + error, low_closed=False)])
-    found = analyse_intervals(short, tall, base=math.e)
-    assert found.deciding == 150
-    assert found.ambiguous == 2 * error
-    entropy = math.log(found.outputs.length)
-    assert found.performance_bound - entropy == pytest.approx(gap, abs=1e-6)
-    assert -found.privacy == pytest.approx(gap, abs=1e-6)
+    analysis = analyse_intervals(short, tall, base=math.e)
+    assert analysis.deciding == 150
+    assert analysis.ambiguous == 2 * error
+    entropy = math.log(analysis.outputs.length)
+    assert analysis.performance_bound - entropy == pytest.approx(gap, abs=1e-6)
+    assert -analysis.privacy == pytest.approx(gap, abs=1e-6)
 
 
 # --- Farokhi 2021, Example 4 and Figure 8 --------------------------------------------------------

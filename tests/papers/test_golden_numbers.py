@@ -75,10 +75,10 @@ def test_the_numbers_of_example_1_follow_from_binomial_coefficients(voters, ever
     fewest = sum(math.comb(voters, k) for k in range((voters + 1) // 2))
     assert voters - math.log2(fewest) == printed(everything)
     assert math.log2(2**voters - fewest + 1) == printed(worst)
-    found = worst_attribute(majority_vote(voters))
-    assert (found.merged_count, found.values) == (fewest, 2**voters - fewest + 1)
+    attribute = worst_attribute(majority_vote(voters))
+    assert (attribute.merged_count, attribute.values) == (fewest, 2**voters - fewest + 1)
     if 2 * fewest < 2**voters:
-        assert found.released == 0  # a tie makes "no" the rarer outcome
+        assert attribute.released == 0  # a tie makes "no" the rarer outcome
 
 
 # --- channels -----------------------------------------------------------------------------------
@@ -233,6 +233,6 @@ def test_stochastic_leakage_of_the_heart_data_is_above_the_maximin_information(h
     peaks = defaultdict(float)
     for (x, y), number in together.items():
         peaks[y] = max(peaks[y], number / alone[x])
-    found = maximal_leakage(relation)
-    assert found == pytest.approx(math.log2(math.fsum(peaks.values())), abs=1e-9)
-    assert maximin_information(relation) < found < math.log2(min(len(alone), len(peaks)))
+    leakage = maximal_leakage(relation)
+    assert leakage == pytest.approx(math.log2(math.fsum(peaks.values())), abs=1e-9)
+    assert maximin_information(relation) < leakage < math.log2(min(len(alone), len(peaks)))

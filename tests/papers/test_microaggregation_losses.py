@@ -28,9 +28,9 @@ DATA_IS_HERE = pytest.mark.skipif(
     ],
 )
 def test_mdav_loses_what_was_published(file, rows, k, percent):
-    found = mdav(file, k)
-    assert (found.rows, len(found.columns)) == (rows, 13)
-    assert round(100 * found.information_loss, 2) == percent
+    averages = mdav(file, k)
+    assert (averages.rows, len(averages.columns)) == (rows, 13)
+    assert round(100 * averages.information_loss, 2) == percent
 
 
 @DATA_IS_HERE
@@ -54,6 +54,6 @@ def test_mu_approx_loses_about_what_mdav_does(file, k):
 def test_mdav_loses_on_normal_numbers_what_other_software_does(rows, standardise, loss):
     numbers = np.random.default_rng(1).standard_normal((rows, 4)).round(6)
     table = {f"x{column}": numbers[:, column] for column in range(4)}
-    found = mdav(table, 5, standardise=standardise)
-    assert round(found.information_loss, 5) == loss
-    assert set(found.sizes.tolist()) == {5}
+    averages = mdav(table, 5, standardise=standardise)
+    assert round(averages.information_loss, 5) == loss
+    assert set(averages.sizes.tolist()) == {5}

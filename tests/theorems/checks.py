@@ -23,26 +23,26 @@ def wrong_numbers(  # noqa: PLR0913, PLR0917 - what an answer is compared with
     """Name everything that an answer says and the table does not."""
     reading = answer.reading
     expected = true_answer(select, rows, columns)
-    told = [tuple(_told_key(key) for key in keys) for keys in reading.groups]
+    shown_groups = [tuple(_shown_key(key) for key in keys) for keys in reading.groups]
     groups = [
         tuple(
             _expected_key(part, key, columns) for part, key in zip(group, select.keys, strict=True)
         )
         for group, _ in expected
     ]
-    if told != groups:
-        yield "other groups", str(told)
+    if shown_groups != groups:
+        yield "other groups", str(shown_groups)
         return
     wished = {} if wish.error is None else dict.fromkeys(reading.labels, Fraction(str(wish.error)))
     records = answer.to_dict()["rows"]
     apart = len(set(reading.labels)) == len(reading.labels)
     for (_, numbers), estimates, record in zip(expected, reading.rows, records, strict=True):
-        for one, number, estimate, label in zip(
+        for aggregate, number, estimate, label in zip(
             select.aggregates, numbers, estimates, reading.labels, strict=True
         ):
             limits = [limit[label] for limit in (promised, wished) if label in limit]
             shown = record[label] if apart and not estimate.date else None
-            for kind in _wrong(estimate, number, shown, limits, root=is_root(one)):
+            for kind in _wrong(estimate, number, shown, limits, root=is_root(aggregate)):
                 yield kind, f"{label}: {number} told as {estimate}, at most {limits} off"
 
 
@@ -71,7 +71,7 @@ def _wrong(
             yield "farther off than promised"
 
 
-def _told_key(key: Any) -> Any:
+def _shown_key(key: Any) -> Any:
     return key.shown if key.value is None else (type(key.value).__name__, str(key.value))
 
 

@@ -206,7 +206,7 @@ def answer(
 ) -> list[tuple[tuple[Any, ...], list[Fraction | None]]]:
     """Return every group with its true numbers; without GROUP BY one group without a key."""
     chosen = [row for row in rows if select.where is None or truth(select.where, row) is True]
-    told = []
+    groups = []
     for group in product(*(groups_of(key, columns) for key in select.keys)):
         inside = [
             row
@@ -216,8 +216,10 @@ def answer(
                 for key, part in zip(select.keys, group, strict=True)
             )
         ]
-        told.append((group, [aggregate_truth(one, inside) for one in select.aggregates]))
-    return told
+        groups.append(
+            (group, [aggregate_truth(aggregate, inside) for aggregate in select.aggregates])
+        )
+    return groups
 
 
 # --- spelling -----------------------------------------------------------------------------------
@@ -332,7 +334,7 @@ def spell_key(key: Key, rng: Any) -> str:
 
 def spell_select(select: Select, columns: dict[str, Column], rng: Any) -> str:
     keys = [spell_key(key, rng) for key in select.keys]
-    listed = [spell_aggregate(one, rng) for one in select.aggregates]
+    listed = [spell_aggregate(aggregate, rng) for aggregate in select.aggregates]
     if rng.random() < 0.15:
         listed = [f"{text} AS n{place}" for place, text in enumerate(listed)]
     shown = [*(keys if rng.random() < 0.5 else []), *listed]
@@ -389,30 +391,30 @@ def reword(condition: Condition | None, columns: dict[str, Column], rng: Any) ->
 
 def features(select: Select, columns: dict[str, Column]) -> Counter[str]:
     """Count the parts of SQL that a question uses."""
-    told: Counter[str] = Counter()
-    for one in select.aggregates:
-        name = one.function
-        told[name + ("" if name != "COUNT" else "(column)" if one.column else "(*)")] += 1
-        if one.form is not None:
-            told["linear form"] += len(one.form.terms) > 1
-            told["scaled or shifted form"] += len(one.form.terms) == 1 and one.form != Form(
-                ((one.form.terms[0][0], Fraction(1)),)
-            )
-            told["aggregate of dates"] += any(columns[name].date for name, _ in one.form.terms)
-    told["several aggregates"] += len(select.aggregates) > 1
-    told["no WHERE"] += select.where is None
+    counts: Counter[str] = Counter()
+    for aggregate in select.aggregates:
+        name = aggregate.function
+        counts[name + ("" if name != "COUNT" else "(column)" if aggregate.column else "(*)")] += 1
+        form = aggregate.form
+        if form is not None:
+            plain = Form(((form.terms[0][0], Fraction(1)),))
+            counts["linear form"] += len(form.terms) > 1
+            counts["scaled or shifted form"] += len(form.terms) == 1 and form != plain
+            counts["aggregate of dates"] += any(columns[name].date for name, _ in form.terms)
+    counts["several aggregates"] += len(select.aggregates) > 1
+    counts["no WHERE"] += select.where is None
     for key in select.keys:
         kinds = {"column": "GROUP BY values", "bin": "GROUP BY BIN", "floor": "GROUP BY FLOOR"}
-        told[kinds[key.spelling]] += 1
-        told[f"GROUP BY {columns[key.column].kind} column"] += 1
-    told["GROUP BY several keys"] += len(select.keys) > 1
+        counts[kinds[key.spelling]] += 1
+        counts[f"GROUP BY {columns[key.column].kind} column"] += 1
+    counts["GROUP BY several keys"] += len(select.keys) > 1
     if select.where is not None:
-        _condition_features(select.where, columns, told)
+        _condition_features(select.where, columns, counts)
         rows = [dict(zip(columns, row, strict=True)) for row in _records(columns)]
         truths = {truth(select.where, row) is True for row in rows}
-        told["contradiction"] += truths == {False}
-        told["tautology"] += truths == {True}
-    return +told
+        counts["contradiction"] += truths == {False}
+        counts["tautology"] += truths == {True}
+    return +counts
 
 
 def _records(columns: dict[str, Column]) -> list[tuple[Any, ...]]:
@@ -420,10 +422,10 @@ def _records(columns: dict[str, Column]) -> list[tuple[Any, ...]]:
 
 
 def _condition_features(
-    condition: Condition, columns: dict[str, Column], told: Counter[str]
+    condition: Condition, columns: dict[str, Column], counts: Counter[str]
 ) -> None:
     kind, *parts = condition
-    told[
+    counts[
         {
             "constant": "TRUE or FALSE",
             "compare": f"compare {parts[1] if len(parts) > 1 else ''}",
@@ -432,17 +434,17 @@ def _condition_features(
     ] += 1
     if kind in {"and", "or"}:
         for part in parts[0]:
-            _condition_features(part, columns, told)
+            _condition_features(part, columns, counts)
     elif kind in {"not", "is true"}:
-        _condition_features(parts[0], columns, told)
+        _condition_features(parts[0], columns, counts)
     elif kind in {"in", "between"}:
-        told[f"NOT {kind.upper()}"] += parts[-1]
+        counts[f"NOT {kind.upper()}"] += parts[-1]
     elif kind == "missing":
-        told["IS NOT NULL"] += parts[-1]
+        counts["IS NOT NULL"] += parts[-1]
     if kind == "compare":
         form, _, value = parts
         ((name, times),) = form.terms
         ends = sorted(form.of({name: end}) for end in (columns[name].low, columns[name].high))
-        told["compare outside the range"] += not ends[0] <= value <= ends[1]
-        told["compare a linear form"] += times != 1 or form.constant != 0
-        told["compare a date"] += columns[name].date
+        counts["compare outside the range"] += not ends[0] <= value <= ends[1]
+        counts["compare a linear form"] += times != 1 or form.constant != 0
+        counts["compare a date"] += columns[name].date

@@ -50,7 +50,8 @@ class Step:
     limit: int
     """floor(2^B) by the budget of the moment."""
     version: int
-    told: str
+    text: str
+    """All that an outsider saw of the step."""
     questions: int
 
 
@@ -115,19 +116,19 @@ class Run:
     def _step(self, act: Callable[[], str]) -> None:
         """Do something and add all that an outsider sees of it to the transcript."""
         before, listed = self.transcript, len(self.asked)
-        told = act()
+        text = act()
         entries = [] if self.agent is None else self.agent.ledger.entries()
         fresh = entries[self.rows_seen :]
         self.rows_seen = len(entries)
         if self.agent is not None:
-            told += self._standing()
-        told += "".join(f"\nROW {entry.fields}" for entry in fresh)
-        told = told.replace(str(self.folder), "FOLDER")
-        self.transcript = hashlib.sha256((before + told).encode()).hexdigest()
+            text += self._standing()
+        text += "".join(f"\nROW {entry.fields}" for entry in fresh)
+        text = text.replace(str(self.folder), "FOLDER")
+        self.transcript = hashlib.sha256((before + text).encode()).hexdigest()
         charge, total = self.owed, 1
         for entry in fresh:
             charge *= int(entry.cells) if entry.kind == "reserve" else 1
-        self.owed = charge if "Pending" in told else self.owed
+        self.owed = charge if "Pending" in text else self.owed
         for entry in entries:
             total *= int(entry.cells)
         limit = floor_power(self.agent.state.budget) if self.agent is not None else 1
@@ -139,14 +140,14 @@ class Run:
                 self._problem("the charges pass an allowance", f"{analyst} {own}")
         count = sum(len(asked.selects) for asked in self.asked[listed:])
         self.steps.append(
-            Step(before, self.transcript, charge, total, limit, self.version, told, count)
+            Step(before, self.transcript, charge, total, limit, self.version, text, count)
         )
 
     def _standing(self) -> str:
         """Return what the owner and every analyst see of the account."""
         state, ledger = self.agent.state, self.agent.ledger
         balances = [ledger.balance("t", analyst) for analyst in (None, "ann", "bob")]
-        pending = [(one.questions, one.cells) for one in ledger.pending("t")]
+        pending = [(batch.questions, batch.cells) for batch in ledger.pending("t")]
         return f"\nSTANDING {state} {balances} {pending} {self.agent.spent} {self.agent.remaining}"
 
     def _create(self) -> str:
@@ -197,10 +198,10 @@ class Run:
             return self._owner("set_budget", rng.choice(["1", "2.5", "4", "6", "8", "10"]))
         if draw < 0.21:
             analyst = rng.choice(["ann", "bob"])
-            told = self._owner("allow", analyst, rng.choice(["1", "2", "1.585", "3"]))
-            if told.endswith("None"):
+            text = self._owner("allow", analyst, rng.choice(["1", "2", "1.585", "3"]))
+            if text.endswith("None"):
                 self.allowed.add(analyst)
-            return told
+            return text
         if draw < 0.24:
             return self._reopen()
         present = [asked for asked in self.asked if asked.version == self.version]
@@ -278,8 +279,8 @@ class Run:
             selects.append(rng.choice(selects))
         elif draw < 0.25:  # the same of everybody and of nobody, whom a scan must keep apart
             self.used["everybody and nobody in a batch"] += 1
-            one = rng.choice(selects)
-            both = [replace(one, where=None), replace(one, where=("constant", False))]
+            select = rng.choice(selects)
+            both = [replace(select, where=None), replace(select, where=("constant", False))]
             rng.shuffle(both)
             selects = [*selects[:1], *both] if draw < 0.15 else both
         return selects
@@ -313,18 +314,18 @@ class Run:
     ) -> str:
         asked.account = asked.analyst if asked.analyst in self.allowed else ""
         broken = rng.random() < 0.03
-        quote, told = self._quote(asked) if rng.random() < 0.6 else (None, "")
+        quote, text = self._quote(asked) if rng.random() < 0.6 else (None, "")
         alone = len(asked.wishes) == 1 and rng.random() < 0.7
-        told += f"\nASK {asked.analyst} {asked.wishes} {asked.vacuous}"
+        text += f"\nASK {asked.analyst} {asked.wishes} {asked.vacuous}"
         try:
             answers = self._answers(asked, alone=alone, broken=broken)
         except HartleyError as error:
             self._check_refusal(error, asked, quote, broken=broken)
             self.seen.append(type(error).__name__)
-            return f"{told}\n{refusal(error)}"
+            return f"{text}\n{refusal(error)}"
         except Exception as error:  # noqa: BLE001 - whatever it is, nobody may see it
             self._problem("an error of no kind", f"{asked.wishes} {error!r}")
-            return f"{told}\n{type(error)}"
+            return f"{text}\n{type(error)}"
         self._check_charge(asked, quote, answers[0].bits)
         if before is not None:
             self._check_repeat(before, asked, answers, free=free)
@@ -332,12 +333,15 @@ class Run:
             self._check_answer(asked, place, answer, quote)
         self.nodes.append((self.transcript, self._counted(asked), len(answers)))
         self.seen += [
-            str([(e.low, e.high) for row in one.reading.rows for e in row]) for one in answers
+            str([(e.low, e.high) for row in answer.reading.rows for e in row]) for answer in answers
         ]
         asked.readings = [answer.reading for answer in answers]
         self.asked.append(asked)
-        shown = [(one.to_dict(), str(one), one.reading, one.bits, one.caption) for one in answers]
-        return f"{told}\n{shown}"
+        shown = [
+            (answer.to_dict(), str(answer), answer.reading, answer.bits, answer.caption)
+            for answer in answers
+        ]
+        return f"{text}\n{shown}"
 
     def _answers(self, asked: Asked, *, alone: bool, broken: bool) -> list[Any]:
         options: dict[str, Any] = {"analyst": asked.analyst}
@@ -432,7 +436,7 @@ def _draw_wish(select: Any, columns: dict[str, Any], rng: random.Random) -> dict
         return {}
     if draw < 0.7:
         return {"bits": rng.choice([0, 1, 1, 2, 2, 3, 4, 6, "1.5", "1.585", "2.33"])}
-    forms = [one.form for one in select.aggregates if one.form is not None]
+    forms = [aggregate.form for aggregate in select.aggregates if aggregate.form is not None]
     widths = [
         sum(abs(times) * (columns[name].high - columns[name].low) for name, times in form.terms)
         for form in forms

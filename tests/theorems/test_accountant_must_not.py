@@ -93,7 +93,7 @@ def test_must_not_merge_atoms_in_which_an_order_statistic_takes_different_values
     assert price(questions, schema).cells == 2
 
 
-# --- Several rows a person ------------------------------------------------------------------------
+# --- Several rows per person ----------------------------------------------------------------------
 
 
 def test_must_not_use_the_persons_own_range_for_an_order_statistic():

@@ -23,8 +23,8 @@ from hartley.agent.questions.batch import from_plain
 from hartley.agent.transcript import transcripts_of
 from hartley.errors import Refused
 from hartley.ranges.schema.schema import Schema
-from hartley.ranges.transcripts.inference import Relaxation
 from hartley.ranges.transcripts.possible_records import one_row_left, possible_records
+from hartley.ranges.transcripts.relaxation import Relaxation
 from hartley.ranges.transcripts.transcript import Told
 
 

@@ -78,7 +78,7 @@ def judge(world: Any, runs: list[Run]) -> list[str]:
             node = step.before, tuple(opened[: step.version + 1])
             children[node].add(step.after)
             charges[node] = step.charge
-            texts[node] = step.told
+            texts[node] = step.text
         for node, after in children.items():
             world.attained[0] += charges[node] > 1
             world.attained[1] += charges[node] > 1 and len(after) == charges[node]

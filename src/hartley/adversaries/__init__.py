@@ -1,1 +1,1 @@
-"""Who tries to learn more: attacks that an owner turns on an own release or agent."""
+"""Attacks that owners run on their own releases and agents, to see what can be learned."""

@@ -14,8 +14,9 @@ import numpy as np
 from hartley.adversaries.differencing_finding import Difference, DifferencingFinding, Term
 from hartley.adversaries.finding import no_answer
 from hartley.errors import InputError, OptionError
-from hartley.ranges.transcripts.inference import Reach, Relaxation
+from hartley.ranges.transcripts.inference import Reach
 from hartley.ranges.transcripts.possible_records import MOST_STEPS
+from hartley.ranges.transcripts.relaxation import Relaxation
 from hartley.ranges.transcripts.transcript import ABSENT
 
 if TYPE_CHECKING:
@@ -27,20 +28,20 @@ if TYPE_CHECKING:
     from hartley.ranges.transcripts.transcript import Transcript
 
 MOST_TARGETS = 400
-"""For so many totals, those of fewest rows first, all combinations are tried."""
+"""All combinations are tried for at most this many totals, those of the fewest rows first."""
 MOST_SETS = 2_000
-"""So many sets of rows are listed at most; the finding says where there are more."""
+"""At most this many sets of rows are listed; the finding says so if there are more."""
 MOST_PIECES = 500
-"""More sets of public values than this are not sized by what the answers tell."""
+"""If a group has more sets of public values than this, the answers are not used to size them."""
 MOST_NUMBERS = 500_000
-"""In a table of what answers add up, when it is searched for sums of several of them."""
+"""The largest table of answered values that is searched for sums of several answers."""
 MOST_DENOMINATOR = 60
-"""Of the multipliers of a combination that is searched for."""
+"""The largest denominator of a multiplier in a combination that is searched for."""
 
 
 @dataclass(frozen=True)
 class Differencing:
-    r"""Combines answers so that everybody cancels but a few rows.
+    r"""Combines answers so that everybody except a few rows cancels out.
 
     .. math:: \sum_S v \ge \max_y \Bigl\{ \sum_j \bigl(y_j^+ l_j - y_j^- h_j\bigr)
         + \sum_g n_g \min_{r \in g} \bigl(v_r 1_S(r) - y \cdot w_r\bigr) \Bigr\}
@@ -48,14 +49,14 @@ class Differencing:
     All linear combinations y of all answers are tried at once, by a linear programme whose
     multipliers are checked in whole numbers; where the tables are few, all of them are followed
     as well. A total is called settled only with such a proof, not settled only with two tables
-    that fit every answer, and open otherwise. Totals are taken of whatever was counted, added up
-    or ranked, over every set of at most so many rows that public columns tell apart, and over any
-    one row. Grows with the number of
-    those sets times a linear programme of the records that answers tell apart; beyond
-    ``MOST_TARGETS`` totals the finding says how many were not tried.
+    that fit every answer, and open otherwise. The totals are those of everything that was counted,
+    added up or ranked: over every set of at most ``rows`` rows that public columns tell apart, and
+    over any single row. The cost grows with the number of those sets times a linear programme over
+    the records that the answers tell apart; beyond ``MOST_TARGETS`` totals the finding says how
+    many were not tried.
 
     Args:
-        rows: how many rows a total may be about to be called isolating.
+        rows: a total is called isolating if it is about at most this many rows.
 
     Example:
         >>> from hartley.ranges.transcripts.transcript import Group, Told, Transcript
@@ -66,15 +67,15 @@ class Differencing:
         >>> answers = told(83, who >= 0), told(32, who == 1), told(14, who == 2)
         >>> groups = tuple(Group(1, np.flatnonzero(who == one)) for one in range(3))
         >>> town = Transcript(("pay",), pay[:, None], answers, groups, 51**3)
-        >>> found = Differencing().attack(town)
-        >>> sorted((d.low, d.after, len(d.combination)) for d in found.isolating)
+        >>> finding = Differencing().attack(town)
+        >>> sorted((d.low, d.after, len(d.combination)) for d in finding.isolating)
         [(14, 1, 1), (32, 1, 1), (37, 1, 3)]
     """
 
     rows: int = 1
 
     def attack(self, *transcripts: Transcript) -> DifferencingFinding:
-        """Return what combinations of answers tell.
+        """Return what combinations of answers reveal.
 
         Args:
             transcripts: one, or the parts of one that share no private column.
@@ -100,7 +101,9 @@ class Differencing:
             answers=heard,
             left_out=transcripts[0].left_out,
             total_rows=transcripts[0].rows,
-            differences=tuple(sorted(differences, key=lambda one: (one.rows, -one.excluded))),
+            differences=tuple(
+                sorted(differences, key=lambda difference: (difference.rows, -difference.excluded))
+            ),
             more_sets=any(part.has_more_sets for part in parts),
             public_known=all(atom.whole for part in parts for atom in part.atoms),
         )
@@ -112,32 +115,32 @@ class _Atom:
 
     group: int
     kinds: NDArray[np.bool_]
-    """Which kinds of the group's records are theirs."""
+    """Which of the group's kinds of records these rows can have."""
     rows: int
-    """How many they are at most."""
+    """The largest number of rows this can be."""
     whole: bool
-    """Whether they are the whole group, so that everybody knows how many they are."""
+    """Whether these rows are the whole group, so that their number is known."""
     name: str
 
 
 @dataclass(frozen=True)
 class _Target:
-    """A whole number a record, whose total over few rows is in question."""
+    """A whole number for each record; the attack asks for its total over few rows."""
 
     costs: tuple[NDArray[np.int64], ...]
     rows: int
     atoms: tuple[_Atom, ...]
-    told: tuple[int, int] | None = None
-    """What two answers alone say, where it is their difference."""
+    difference: tuple[int, int] | None = None
+    """The ends of the total, where it is the difference of two answers."""
     terms: tuple[Term, ...] = ()
-    """Those answers."""
+    """Those two answers."""
     one_row: bool = False
-    """Whether it is about any one row of the only atom."""
+    """Whether the total is about any one row of the only atom."""
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Answers that hang together, as statements about kinds of records."""
+    """Answers that share private columns, as statements about kinds of records."""
 
     transcript: Transcript
     within: int
@@ -152,12 +155,12 @@ class _Part:
 
     @property
     def asked(self) -> range:
-        """The answers, each of which takes a whole number of every row, by their places."""
+        """The places of the answers; each answer assigns a whole number to every row."""
         return range(len(self.transcript.answers))
 
     @property
     def totals(self) -> list[int]:
-        """Those of them that add the numbers up."""
+        """The places of the answers that add these numbers up."""
         return [i for i in self.asked if self.transcript.answers[i].is_total]
 
     @cached_property
@@ -167,9 +170,9 @@ class _Part:
 
     @cached_property
     def atoms(self) -> tuple[_Atom, ...]:
-        """Everybody whom public columns tell apart."""
+        """The sets of rows that public columns tell apart."""
         absent = (self.transcript.records == ABSENT).all(axis=1) & bool(self.transcript.columns)
-        found = []
+        atoms = []
         for place, group in enumerate(self.transcript.groups):
             kinds = self.relaxed.kinds[place]
             there = np.zeros(len(kinds.weights), bool)
@@ -182,8 +185,8 @@ class _Part:
             for (kind, mine), most in zip(pieces.items(), rows, strict=True):
                 if most:
                     name = group.name or self.transcript.type_name(kind)
-                    found.append(_Atom(place, mine, most, bool(mine.all()), name))
-        return tuple(found)
+                    atoms.append(_Atom(place, mine, most, bool(mine.all()), name))
+        return tuple(atoms)
 
     def _most_rows(self, group: int, pieces: list[NDArray[np.bool_]]) -> list[int]:
         """Return how many rows of a group each of its pieces has at most."""
@@ -196,31 +199,31 @@ class _Part:
             )
             for mine in pieces
         ]
-        # Rows that others certainly have are left to nobody else.
+        # A row that certainly belongs to one piece cannot belong to another.
         taken = sum(reach.low for reach in counted)
         return [min(reach.high, rows - taken + reach.low) for reach in counted]
 
     def _costs(self, numbers: dict[int, NDArray[np.int64]]) -> tuple[NDArray[np.int64], ...]:
-        """Return the number of every kind of every group, nothing where none is given."""
+        """Return the number of every kind of every group, 0 where none is given."""
         return tuple(
             numbers[place] if place in numbers else np.zeros(len(block.weights), np.int64)
             for place, block in enumerate(self.statements.blocks)
         )
 
-    # --- what is in question ------------------------------------------------------------------
+    # --- the totals that are tried ------------------------------------------------------------
 
     def targets(self) -> list[_Target]:
-        """Return every total that is in question, each once."""
-        found: dict[object, _Target] = {}
+        """Return every total that is tried, each once."""
+        distinct: dict[object, _Target] = {}
         for target in (*self._pairs(), *self._sets(), *self._sums_of_several(), *self._one_rows()):
             key = target.one_row, *(cost.tobytes() for cost in target.costs)
             if target.one_row:
                 key = *key, target.atoms[0].group, target.atoms[0].kinds.tobytes()
-            found.setdefault(key, target)
-        return list(found.values())
+            distinct.setdefault(key, target)
+        return list(distinct.values())
 
     def _pairs(self) -> Iterator[_Target]:
-        """Compare every two totals, and every one with none."""
+        """Return the difference of every two totals, and every total by itself."""
         answers = [self.transcript.answers[i] for i in self.totals]
         nothing = np.zeros(len(self.transcript.records), np.int64)
         smaller = [
@@ -233,19 +236,19 @@ class _Part:
                 nested = not (inside & ~answer.inside).any()
                 if nested and rest.any() and (answer.values[inside] == values[inside]).all():
                     costs = self._by_kind(np.where(rest, answer.values, 0))
-                    told = answer.ends[0] - ends[1], answer.ends[1] - ends[0]
+                    difference = answer.ends[0] - ends[1], answer.ends[1] - ends[0]
                     if any(self._varies(atom, costs[atom.group]) for atom in self.atoms):
                         terms = Term(Fraction(1), answer.text), *other
-                        yield replace(self._about(costs, rest), told=told, terms=terms)
+                        yield replace(self._about(costs, rest), difference=difference, terms=terms)
 
     def _by_kind(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
         """Return the number of every kind, given that of every record."""
-        found = []
+        by_group = []
         for group, kinds in zip(self.transcript.groups, self.relaxed.kinds, strict=True):
             mine = np.zeros(len(kinds.weights), np.int64)
             mine[kinds.kinds] = numbers[group.records]
-            found.append(mine)
-        return tuple(found)
+            by_group.append(mine)
+        return tuple(by_group)
 
     def _about(self, costs: tuple[NDArray[np.int64], ...], rest: NDArray[np.bool_]) -> _Target:
         """Return a total with the rows that it can be about, by what is public."""
@@ -258,7 +261,7 @@ class _Part:
         return _Target(costs, self._rows(tuple(atoms)), tuple(atoms))
 
     def _rows(self, atoms: tuple[_Atom, ...]) -> int:
-        """Return how many rows some atoms have at most; those of a group are not more than it."""
+        """Return how many rows some atoms have at most; no group counts more rows than it has."""
         groups = {atom.group for atom in atoms}
         return sum(
             min(
@@ -272,7 +275,7 @@ class _Part:
         return np.where(atom.kinds, self.relaxed.kinds[atom.group].values[:, answer], 0)
 
     def _depends(self, atom: _Atom, answer: int) -> bool:
-        """Tell whether an answer depends on what is not known of an atom."""
+        """Tell whether an answer depends on the unknown values of an atom's rows."""
         return self._varies(atom, self.relaxed.kinds[atom.group].values[:, answer])
 
     @staticmethod
@@ -294,7 +297,7 @@ class _Part:
 
     @cached_property
     def _listed_sets(self) -> list[tuple[int, tuple[_Atom, ...]]]:
-        """List what is asked of which atoms, one more than is looked at, single ones first."""
+        """List answers with the atoms they depend on, single atoms first, one more than is used."""
         asked = {
             answer: [atom for atom in self.atoms if self._depends(atom, answer)]
             for answer in self.asked
@@ -322,7 +325,7 @@ class _Part:
         return numbers
 
     def _sums_of_several(self) -> Iterator[_Target]:
-        """Search sums of several answers in which all cancels but what is left of one atom."""
+        """Search for sums of several answers in which everything but one atom cancels out."""
         for atom in self.atoms:
             if atom.rows > self.within:
                 continue
@@ -331,7 +334,7 @@ class _Part:
             for multipliers in self._cancelling(atom):
                 numbers = np.where(atom.kinds, weights @ multipliers, 0)
                 shape = _shape(numbers[atom.kinds])
-                if any(shape) and shape not in asked:  # else it is asked for as it is
+                if any(shape) and shape not in asked:  # otherwise one answer already asks for it
                     yield _Target(self._costs({atom.group: numbers}), atom.rows, (atom,))
 
     def _cancelling(self, atom: _Atom) -> list[NDArray[np.int64]]:
@@ -357,10 +360,10 @@ class _Part:
                     numbers = self._numbers(atom, answer)[atom.kinds]
                     yield _Target((numbers,), 1, (atom,), one_row=True)
 
-    # --- what is found ------------------------------------------------------------------------
+    # --- what the answers reveal about a total ------------------------------------------------
 
     def difference(self, target: _Target, steps: int, *, tried: bool) -> Difference | None:
-        """Try all combinations of answers for one total; None where no such row can be."""
+        """Try all combinations of answers for one total; None if no such row can exist."""
         tried = tried and self.relaxed.small
         try:
             plain, reach = (self._of_one_row if target.one_row else self._of_all)(
@@ -371,8 +374,8 @@ class _Part:
                 return None
             raise
         low, high = reach.low, reach.high
-        if target.told is not None:
-            low, high = max(low, target.told[0]), min(high, target.told[1])
+        if target.difference is not None:
+            low, high = max(low, target.difference[0]), min(high, target.difference[1])
         return Difference(
             rows=target.rows,
             before=plain[1] - plain[0] + 1,
@@ -390,14 +393,14 @@ class _Part:
         )
 
     def _of_all(self, target: _Target, steps: int | None) -> tuple[tuple[int, int], Reach]:
-        """Return what the total of all rows could be, and what it can be still."""
+        """Return what the total of all rows could be without the answers, and with them."""
         plain = self.statements.plain(target.costs)
         if steps is None:
             return plain, Reach(*plain)
         return plain, self.statements.reach(target.costs, steps=steps)
 
     def _of_one_row(self, target: _Target, steps: int | None) -> tuple[tuple[int, int], Reach]:
-        """Return what the number of one row could be, and what it can be still."""
+        """Return what the number of one row could be without the answers, and with them."""
         (atom,), (cost,) = target.atoms, target.costs
         plain = int(cost.min()), int(cost.max())
         if steps is None:
@@ -429,7 +432,7 @@ class _Part:
 
 
 def _shape(numbers: NDArray[np.int64]) -> tuple[int, ...]:
-    """Return numbers without a constant and a factor, which are known of all of them."""
+    """Return numbers without their common constant and factor, which reveal nothing."""
     over = numbers - numbers[0]
     factor = int(np.gcd.reduce(over)) * (
         1 if int(over[np.flatnonzero(over)[:1]].sum()) >= 0 else -1
@@ -440,7 +443,7 @@ def _shape(numbers: NDArray[np.int64]) -> tuple[int, ...]:
 def _null_vectors(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """Return whole vectors that every row turns into 0, as far as doubles show them.
 
-    What is missed or wrong here makes no claim wrong: what a combination tells is proved later.
+    A mistake here cannot make a claim wrong: what a combination reveals is proved later.
     """
     from scipy.linalg import null_space
 
@@ -457,9 +460,9 @@ def _null_vectors(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         others = np.arange(len(basis)) != pivot
         basis[others] -= np.outer(basis[others, column], basis[pivot])
         pivot += 1
-    found = []
+    vectors = []
     for vector in basis:
         fractions = [Fraction(float(y)).limit_denominator(MOST_DENOMINATOR) for y in vector]
         scale = math.lcm(*(y.denominator for y in fractions))
-        found.append(np.array([int(y * scale) for y in fractions], np.int64))
-    return found
+        vectors.append(np.array([int(y * scale) for y in fractions], np.int64))
+    return vectors

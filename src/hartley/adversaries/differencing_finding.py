@@ -1,4 +1,4 @@
-"""What combinations of answers tell about few rows: totals that are settled, narrowed or open."""
+"""The finding of the differencing attack: totals of few rows that are settled, narrowed or open."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ class Term:
 
 @dataclass(frozen=True)
 class Difference:
-    """The total of few rows, as far as all answers tell it."""
+    """The total of few rows, and how many values all answers leave it."""
 
     rows: int
-    """How many rows it can be about, by what is public and by the answers."""
+    """How many rows it can be about, given what is public and the answers."""
     before: int
-    """How many values the total could have had."""
+    """How many values the total could have without the answers."""
     after: int
-    """How many it can still have at most; between the ends all count that are not ruled out."""
+    """How many values it can still have at most: all between the ends that are not ruled out."""
     at_least: int
-    """How many it can still have at least: as many tables fit every answer."""
+    """How many values it can still have at least: tables with these totals fit every answer."""
     low: int
     """The smallest total left, in the whole numbers of the answers."""
     high: int
     exact: bool
-    """Whether the smallest and the largest total left are those of tables that fit."""
+    """Whether tables that fit the answers reach the smallest and the largest total left."""
     alike: int
-    """How many rows it is true of: with ``one_row`` of each of so many."""
+    """How many rows it holds for; with ``one_row``, for each of them."""
     names: tuple[str, ...]
-    """What is known of those rows, without values."""
+    """What is known about those rows, without values."""
     sized: bool
-    """Whether it is known how many rows it is about, not only how many at most."""
+    """Whether the number of rows is known exactly, not only a bound on it."""
     one_row: bool
-    """Whether it is about any one of several rows that nobody can tell apart."""
+    """Whether it is about any one of several rows that public columns do not tell apart."""
     tried: bool
     """Whether all combinations of answers were tried, and not only two answers."""
     combination: tuple[Term, ...]
-    """Answers that prove it, each with how many times it is taken; empty where none is needed."""
+    """Answers that prove it, each with its multiplier; empty if none is needed."""
 
     @property
     def excluded(self) -> float:
@@ -62,7 +62,7 @@ class Difference:
 
     @property
     def verdict(self) -> Literal["settled", "not settled", "open"]:
-        """Settled with a proof, not settled with two tables that fit, else open."""
+        """Settled if there is a proof, not settled if two tables fit, otherwise open."""
         if self.after == 1:
             return "settled"
         return "not settled" if self.at_least > 1 else "open"
@@ -88,7 +88,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class DifferencingFinding:
-    """What combinations of answers tell about few rows."""
+    """What combinations of answers reveal about few rows."""
 
     within: int
     answers: int
@@ -96,7 +96,7 @@ class DifferencingFinding:
     total_rows: int
     differences: tuple[Difference, ...]
     more_sets: bool = False
-    """Whether there are more sets of so few rows than were looked at."""
+    """Whether there are more sets of that few rows than were examined."""
     public_known: bool = True
     """Whether it is known who has which public values."""
     measured: ClassVar[str] = "largest share of totals ruled out for that few rows"
@@ -104,64 +104,78 @@ class DifferencingFinding:
     @property
     def few(self) -> tuple[Difference, ...]:
         """The totals of few enough rows."""
-        return tuple(one for one in self.differences if one.rows <= self.within)
+        return tuple(
+            difference for difference in self.differences if difference.rows <= self.within
+        )
 
     @property
     def isolating(self) -> tuple[Difference, ...]:
-        """Those of them about which the answers tell something."""
-        return tuple(one for one in self.few if one.after < one.before)
+        """The totals of few enough rows about which the answers reveal something."""
+        return tuple(difference for difference in self.few if difference.after < difference.before)
 
     @property
     def untried(self) -> int:
         """For how many totals of few enough rows only pairs of answers were tried."""
-        return sum(not one.tried for one in self.few)
+        return sum(not difference.tried for difference in self.few)
 
     @property
     def worst(self) -> Difference | None:
-        """The most telling of few enough rows; of equal ones that of most answers."""
+        """The most revealing total of few enough rows; of equal ones, that of most answers."""
         return max(
-            self.isolating, key=lambda one: (one.excluded, len(one.combination)), default=None
+            self.isolating,
+            key=lambda difference: (difference.excluded, len(difference.combination)),
+            default=None,
         )
 
     @property
     def smallest(self) -> Difference | None:
-        """The difference of fewest rows that tells anything at all."""
-        return next((one for one in self.differences if one.after < one.before), None)
+        """The difference of the fewest rows that reveals anything."""
+        return next(
+            (difference for difference in self.differences if difference.after < difference.before),
+            None,
+        )
 
     @property
     def unsized(self) -> tuple[Difference, ...]:
-        """Settled totals of rows that public columns tell apart, however many they may be."""
+        """Settled totals of rows that public columns tell apart, where their number is unknown."""
         return tuple(
-            one
-            for one in self.differences
-            if not one.sized
-            and not one.one_row
-            and one.rows > self.within
-            and one.verdict == "settled"
-            and one.after < one.before
+            difference
+            for difference in self.differences
+            if not difference.sized
+            and not difference.one_row
+            and difference.rows > self.within
+            and difference.verdict == "settled"
+            and difference.after < difference.before
         )
 
     @property
     def number(self) -> AttackEstimate:
         """The largest share of totals that is ruled out for few enough rows."""
         share = self.worst.excluded if self.worst else 0.0
-        open_shares = [1 - one.at_least / one.before for one in self.few if not one.exact]
+        open_shares = [
+            1 - difference.at_least / difference.before
+            for difference in self.few
+            if not difference.exact
+        ]
         most = 1.0 if self.more_sets else max([share, *open_shares])
         return AttackEstimate(share, share, most)
 
     @property
     def headline(self) -> str:
-        """What was found, in one plain sentence."""
+        """The result in one sentence."""
         worst = self.worst
         if worst is not None:
-            left = f"{worst.after:,} of {worst.before:,} possible"
+            remaining = f"{worst.after:,} of {worst.before:,} possible"
             if worst.one_row and worst.sized:
-                return f"{_used(worst)} leaves {left} values to any one of {worst.alike:,} rows."
+                return (
+                    f"{_used(worst)} leaves {remaining} values to any one of {worst.alike:,} rows."
+                )
             if worst.one_row:
-                return f"{_used(worst)} leaves {left} values to a row of {', '.join(worst.names)}."
-            return f"{_used(worst)} isolates {_rows(worst.rows)}, and leaves {left} totals."
+                where = ", ".join(worst.names)
+                return f"{_used(worst)} leaves {remaining} values to a row of {where}."
+            return f"{_used(worst)} isolates {_rows(worst.rows)}, and leaves {remaining} totals."
         if self.unsized:
-            most = min(self.unsized, key=lambda one: one.rows)
+            most = min(self.unsized, key=lambda difference: difference.rows)
             return (
                 f"{_used(most)} settles a total of rows that public columns tell apart, and leaves "
                 f"1 of {most.before:,} possible totals; those are {most.rows:,} rows at most."
@@ -180,13 +194,13 @@ class DifferencingFinding:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What else is to be said, a sentence each."""
-        found = []
+        """The details, one sentence each."""
+        sentences = []
         shown = self.worst or next(iter(self.unsized), None)
         if shown is not None and shown.combination and shown.verdict == "settled":
-            found.append(_written(shown))
+            sentences.append(_written(shown))
         smallest = self.smallest
-        found.append(
+        sentences.append(
             "No combination that was tried, and no answer alone, rules out any total."
             if smallest is None
             else "The smallest set of rows that the answers tell something about has "
@@ -194,21 +208,21 @@ class DifferencingFinding:
             f"{smallest.before:,} totals are left."
         )
         if self.isolating:
-            found.append(self._counted())
+            sentences.append(self._counted())
         if self.unsized:
             number = len(self.unsized)
-            found.append(
+            sentences.append(
                 f"{counted(number, 'total')} {verb_for(number, 'is')} settled of rows that public "
                 "columns tell apart; how many rows those are is not known without the true table."
             )
         elif not self.public_known:
-            found.append("Without the true table it is not known who has which public values.")
-        found += self._not_tried()
-        return tuple(found)
+            sentences.append("Without the true table it is not known who has which public values.")
+        sentences += self._not_tried()
+        return tuple(sentences)
 
     def _counted(self) -> str:
-        settled = sum(one.verdict == "settled" for one in self.isolating)
-        unsettled = sum(one.verdict == "not settled" for one in self.isolating)
+        settled = sum(difference.verdict == "settled" for difference in self.isolating)
+        unsettled = sum(difference.verdict == "not settled" for difference in self.isolating)
         return (
             f"Of the totals of {_rows(self.within, 'or fewer')} {settled:,} are settled, "
             f"{unsettled:,} are narrowed, and {len(self.isolating) - settled - unsettled:,} are "
@@ -216,26 +230,28 @@ class DifferencingFinding:
         )
 
     def _not_tried(self) -> list[str]:
-        found = []
+        sentences = []
         if self.untried:
-            found.append(
+            sentences.append(
                 f"For {self.untried:,} totals of that few rows only pairs of answers were tried."
             )
         if self.more_sets:
-            found.append("There are more sets of that few rows than were examined.")
+            sentences.append("There are more sets of that few rows than were examined.")
         if self.left_out:
-            found.append(
+            sentences.append(
                 f"Not used, although they may reveal more: {counted(self.left_out, 'answer')}, "
                 "about older data or about too many values at once."
             )
-        return found
+        return sentences
 
     def chart(self) -> Chart:
         """Return how much of the totals is left at least, for the fewest numbers of rows."""
-        left: dict[int, float] = {}
-        for one in self.differences:
-            left[one.rows] = min(left.get(one.rows, 1.0), one.after / one.before)
-        rows = tuple(left)[:SHOWN]
+        shares: dict[int, float] = {}
+        for difference in self.differences:
+            shares[difference.rows] = min(
+                shares.get(difference.rows, 1.0), difference.after / difference.before
+            )
+        rows = tuple(shares)[:SHOWN]
         return Chart(
             "Combinations of answers",
             (
@@ -246,7 +262,7 @@ class DifferencingFinding:
                         Series(
                             "left",
                             tuple(map(float, rows)),
-                            tuple(left[number] for number in rows),
+                            tuple(shares[number] for number in rows),
                             "points",
                         ),
                     ),
@@ -268,10 +284,10 @@ class DifferencingFinding:
             "answers": self.answers,
             "answers_left_out": self.left_out,
             "isolating": len(self.isolating),
-            "settled": sum(one.verdict == "settled" for one in self.isolating),
+            "settled": sum(difference.verdict == "settled" for difference in self.isolating),
             "only_pairs_tried": self.untried,
             "more_sets": self.more_sets,
-            "differences": [one.to_dict() for one in self.differences[:SHOWN]],
+            "differences": [difference.to_dict() for difference in self.differences[:SHOWN]],
         }
 
 
@@ -291,7 +307,7 @@ def _written(difference: Difference) -> str:
         return f"It is settled by a combination of {len(terms):,} answers."
     text = " ".join(
         f"{'-' if term.times < 0 else '+'} {_times(abs(term.times))}[{term.question}]"
-        for term in sorted(terms, key=lambda one: one.times < 0)
+        for term in sorted(terms, key=lambda term: term.times < 0)
     )
     return f"It is settled by {text.removeprefix('+ ')}."
 

@@ -1,4 +1,4 @@
-"""What the classes of a k-anonymous table give away: counts and shares, never a value."""
+"""The findings of attacks on the classes of a k-anonymous table: counts and shares, no values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Attack = Literal["homogeneity", "similarity", "skewness"]
 ORDER: tuple[Attack, ...] = ("homogeneity", "similarity", "skewness")
-"""From the attack that tells most, the value itself, to the one that tells least."""
+"""From the attack that reveals most, the value itself, to the one that reveals least."""
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,14 @@ class Disclosure:
     attack: Attack
     column: str
     learned: str
-    """What is learned, in words that fit behind 'learns'."""
+    """What is learned, in words that fit after 'learns'."""
     people: int
     classes: int
     """How many classes of equal keys the attack succeeds on."""
     smallest: int | None
-    """The size of the smallest of them; None where it succeeds on none."""
+    """The size of the smallest of them; None if it succeeds on none."""
     rows: int
-    """How many people have a value of the column at all."""
+    """How many people have a value in the column."""
 
     @property
     def sentence(self) -> str:
@@ -69,7 +69,7 @@ class Guess:
 
 @dataclass(frozen=True)
 class TableFinding:
-    """What one attack or several learn from the classes of a table; exact.
+    """What one or several attacks learn from the classes of a table; exact.
 
     No value of the table appears: only counts and shares.
     """
@@ -83,34 +83,36 @@ class TableFinding:
     disclosures: tuple[Disclosure, ...]
     guesses: tuple[Guess, ...]
     left_out: Mapping[str, int]
-    """How many people are left out of what is said about a column, since it is missing."""
+    """By column, how many people are not counted because their value is missing."""
     notes: tuple[str, ...] = ()
     measured: ClassVar[str] = "share of people whose value is learned"
 
     @property
     def worst(self) -> Disclosure:
-        """What is learned about most people, by the most telling attack that succeeds at all."""
+        """What the most revealing successful attack learns about the most people."""
         for attack in ORDER:
-            made = [one for one in self.disclosures if one.attack == attack]
-            if any(one.people for one in made):
-                return max(made, key=lambda one: one.people)
+            disclosures = [
+                disclosure for disclosure in self.disclosures if disclosure.attack == attack
+            ]
+            if any(disclosure.people for disclosure in disclosures):
+                return max(disclosures, key=lambda disclosure: disclosure.people)
         return self.disclosures[0]
 
     @property
     def number(self) -> AttackEstimate:
-        """The share of people whose value is learned by the most telling attack; exact."""
+        """The share of people whose value the most revealing attack learns; exact."""
         return AttackEstimate.exact(self.worst.people / self.worst.rows)
 
     @property
     def headline(self) -> str:
-        """What was found, in one plain sentence, and one a column of which people are left out."""
-        told = (
+        """The result in one sentence, and one more for each column with missing values."""
+        left_out = (
             left_out_sentence(rows, [name], of=OF_COLUMN) for name, rows in self.left_out.items()
         )
-        return " ".join((self._told, *told))
+        return " ".join((self._summary, *left_out))
 
     @property
-    def _told(self) -> str:
+    def _summary(self) -> str:
         worst = self.worst
         head = f"{self.table} is {self.k:,}-anonymous over {', '.join(self.keys)}"
         if not worst.people:
@@ -122,13 +124,15 @@ class TableFinding:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What else is to be said, a sentence each."""
-        made = [one.sentence for one in self.disclosures]
-        return (*made, *(guess.sentence for guess in self.guesses), *self.notes)
+        """The details, one sentence each."""
+        learned = (disclosure.sentence for disclosure in self.disclosures)
+        return (*learned, *(guess.sentence for guess in self.guesses), *self.notes)
 
     def chart(self) -> Chart:
         """Return the share of people for each attack, and how often a guess is right."""
-        attacks = [a for a in ORDER if any(one.attack == a for one in self.disclosures)]
+        attacks = [
+            a for a in ORDER if any(disclosure.attack == a for disclosure in self.disclosures)
+        ]
         learned = tuple(self._bars(attack) for attack in attacks)
         columns = tuple(guess.column for guess in self.guesses)
         guessed = (
@@ -144,13 +148,13 @@ class TableFinding:
         )
 
     def _bars(self, attack: Attack) -> Series:
-        columns = tuple(dict.fromkeys(one.column for one in self.disclosures))
+        columns = tuple(dict.fromkeys(disclosure.column for disclosure in self.disclosures))
         shares = tuple(
             max(
                 (
-                    one.people / one.rows
-                    for one in self.disclosures
-                    if (one.attack, one.column) == (attack, column)
+                    disclosure.people / disclosure.rows
+                    for disclosure in self.disclosures
+                    if (disclosure.attack, disclosure.column) == (attack, column)
                 ),
                 default=0.0,
             )
@@ -174,7 +178,7 @@ class TableFinding:
             "classes": self.classes,
             "k": self.k,
             "rows_left_out": dict(self.left_out),
-            "attacks": [vars(one) for one in self.disclosures],
+            "attacks": [vars(disclosure) for disclosure in self.disclosures],
             "guesses": [
                 {
                     "column": guess.column,
@@ -187,12 +191,17 @@ class TableFinding:
 
 
 def join_findings(findings: Sequence[TableFinding]) -> TableFinding:
-    """Return several attacks on one table as one finding, the most telling attack first."""
+    """Return several attacks on one table as one finding, the most revealing attack first."""
     first = findings[0]
-    made = [one for finding in findings for one in finding.disclosures]
+    disclosures = [disclosure for finding in findings for disclosure in finding.disclosures]
     return replace(
         first,
-        disclosures=tuple(sorted(made, key=lambda one: (ORDER.index(one.attack), -one.people))),
+        disclosures=tuple(
+            sorted(
+                disclosures,
+                key=lambda disclosure: (ORDER.index(disclosure.attack), -disclosure.people),
+            )
+        ),
         guesses=tuple(dict.fromkeys(guess for finding in findings for guess in finding.guesses)),
         left_out={name: n for finding in findings for name, n in finding.left_out.items()},
         notes=tuple(dict.fromkeys(note for finding in findings for note in finding.notes)),

@@ -1,4 +1,4 @@
-"""What an attack found: a sentence, a number with its uncertainty, and what there is to draw."""
+"""The result of an attack: a sentence, a number with its uncertainty, and a chart."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class AttackEstimate:
     """A number and the interval that holds the true one.
 
-    ``confidence`` is how often such an interval holds it; 1 says that the number is exact or that
-    the interval is certain.
+    ``confidence`` is how often such an interval holds it; 1 means that the number is exact or the
+    interval is certain.
 
     Example:
         >>> AttackEstimate(0.5, 0.4, 0.6, 0.95).covers(0.45)
@@ -30,12 +30,12 @@ class AttackEstimate:
 
     @classmethod
     def exact(cls, value: float) -> AttackEstimate:
-        """Return a number that is known as it is."""
+        """Return an estimate without uncertainty."""
         return cls(value, value, value)
 
     @property
     def is_exact(self) -> bool:
-        """Whether nothing is uncertain about the number."""
+        """Whether the number has no uncertainty."""
         return self.low == self.high and self.confidence == 1
 
     def covers(self, value: float) -> bool:
@@ -53,29 +53,29 @@ class AttackEstimate:
 
 
 class Finding(Protocol):
-    """What every attack returns, and all that pages and terminals need of it."""
+    """What every attack returns: all that pages and terminals need to show it."""
 
     @property
     def headline(self) -> str:
-        """What was found, in one plain sentence."""
+        """The result in one sentence."""
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What else is to be said, a sentence each."""
+        """The details, one sentence each."""
 
     @property
     def number(self) -> AttackEstimate:
-        """The one number of the attack, with its uncertainty."""
+        """The main number of the attack, with its uncertainty."""
 
     def chart(self) -> Chart:
-        """Return what there is to draw."""
+        """Return a chart of the result."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding as plain values, ready for JSON."""
 
 
 def no_answer() -> OptionError:
-    """Return the refusal to attack an agent of which no answer can be used."""
+    """Return the error for an agent that has no answers an attack can use."""
     return OptionError(
         "There is no answer to attack",
         hint="ask about the present version of the data; answers about older versions, and those "
@@ -84,20 +84,22 @@ def no_answer() -> OptionError:
 
 
 def share(hits: int, trials: int, *, confidence: float = 0.95) -> AttackEstimate:
-    r"""Return how often something happens, seen in independent trials.
+    r"""Estimate how often something happens from independent trials.
 
-    The interval of Clopper and Pearson (1934): it holds the true share at least as often as
-    ``confidence`` says, for any number of trials.
+    The interval is that of Clopper and Pearson (1934): it holds the true share at least as often
+    as ``confidence`` says, for any number of trials.
 
     Example:
-        >>> found = share(0, 10)
-        >>> found.value, found.low, round(found.high, 4)
+        >>> estimate = share(0, 10)
+        >>> estimate.value, estimate.low, round(estimate.high, 4)
         (0.0, 0.0, 0.3085)
     """
     from scipy.stats import beta
 
     if not 0 <= hits <= trials or trials < 1:
-        raise OptionError(f"{hits} hits in {trials} trials cannot be", hint="play at least once")
+        raise OptionError(
+            f"{hits} hits in {trials} trials are impossible", hint="play at least once"
+        )
     rest = (1 - confidence) / 2
     low = float(beta.ppf(rest, hits, trials - hits + 1)) if hits else 0.0
     high = float(beta.isf(rest, hits + 1, trials - hits)) if hits < trials else 1.0
@@ -105,12 +107,12 @@ def share(hits: int, trials: int, *, confidence: float = 0.95) -> AttackEstimate
 
 
 def advantage(wins: int, games: int, *, confidence: float = 0.95) -> AttackEstimate:
-    r"""Return the advantage over a thrown coin of a player who won this many games.
+    r"""Return the advantage over a coin toss of a player who won this many games.
 
     .. math:: \mathrm{Adv} = 2 |P - 1/2|
 
-    (Farokhi 2020, Section V.A). The interval follows from that of the share of games won, so it
-    covers 0 unless the coin is refuted.
+    (Farokhi 2020, Section V.A). The interval follows from that of the share of games won; it
+    covers 0 unless the results rule out a fair coin.
 
     Example:
         >>> advantage(50, 100).value, advantage(50, 100).covers(0)

@@ -1,4 +1,4 @@
-"""What a policy releases of the sum of a group's readings: step functions over whole numbers."""
+"""Policies that release the sum of a group's readings, as step functions over whole numbers."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ Aggregate: TypeAlias = Literal["mean", "sum"]
 
 MOST_CELLS = 1_000_000
 MOST_SUMS = 4_000_000
-"""A function that is no quantizer is asked for every sum that a group can have."""
+"""A function that is not a quantizer is called for every sum that a group can have."""
 FAR = 2.0**53
 MOST_WHOLE = 2**48
-"""Below, a quotient of whole numbers and a half never rounds over an edge."""
+"""Below this, a quotient of whole numbers plus a half never rounds past an edge."""
 STRETCHES = 32
-"""So many stretches of the guide a cell: seldom is an edge in one, so the first cell is right."""
+"""Stretches of the guide per cell: few of them contain an edge, so the first cell is right."""
 
 
 @dataclass(frozen=True)
 class Sums:
-    """The sums of codes that a group can have, and what one code means."""
+    """The sums of codes that a group can have, and what a code of 1 stands for."""
 
     unit: Fraction
     group: int
@@ -53,7 +53,7 @@ class Sums:
 
 
 def cells_of(quantizer: Quantizer) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
-    """Return the edges between the cells of a quantizer and what is released for each.
+    """Return the edges between the cells of a quantizer, and the value released for each cell.
 
     Example:
         >>> from hartley.policies.quantizers.quantizer import UniformQuantizer
@@ -64,15 +64,15 @@ def cells_of(quantizer: Quantizer) -> tuple[tuple[Fraction, ...], tuple[Fraction
     if quantizer.levels > MOST_CELLS:
         raise OptionError(
             f"A policy of {quantizer.levels:,} cells is too fine to attack",
-            hint=f"attack one of at most {MOST_CELLS:,}, or the aggregate without a policy",
+            hint=f"attack a policy of at most {MOST_CELLS:,} cells, or the aggregate without one",
         )
     return quantizer.steps()
 
 
 def released(policy: Policy, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what a policy releases of numbers, an edge being the double nearest to it.
+    """Return what a policy releases for each number; edges are rounded to the nearest double.
 
-    A decimal thus lies in the cell where it is written to lie: 0.3 in the fourth of ten.
+    So a decimal lies in the cell that its digits say: 0.3 in the fourth of ten.
 
     Example:
         >>> from hartley.policies.quantizers.quantizer import UniformQuantizer
@@ -91,7 +91,7 @@ def released(policy: Policy, values: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def policy_words(policy: Policy) -> str:
-    """Say how something is released.
+    """Describe in a few words how a policy releases values.
 
     Example:
         >>> from hartley.policies.quantizers.quantizer import UniformQuantizer
@@ -109,37 +109,37 @@ def policy_words(policy: Policy) -> str:
 
 
 def steps_of(policy: Policy, sums: Sums, readings: int) -> Steps:
-    """Return a policy as the kernel executes it.
+    """Return a policy in the form that the kernel executes.
 
-    A quantizer is exact: a sum is compared with the least whole number that reaches the edge. Of
-    a function every sum is asked once. Where one number is released for several stretches of
-    sums, the adversary is given all between them, so nobody is excluded wrongly.
+    A quantizer is exact: a sum is compared with the least whole number that reaches the edge. A
+    function is called once for every sum. If one number is released for several stretches of
+    sums, everything between them counts as possible, so no candidate is excluded wrongly.
 
     Args:
-        policy: None, a quantizer or a function of an array, or several: one a reading, or a
-            number of them that divides the readings and is repeated.
-        sums: what a group can have.
+        policy: None, a quantizer or a function of an array, or a list of them: one per reading,
+            or a number that divides the readings and is repeated.
+        sums: the sums that a group can have.
         readings: how many readings everybody has.
     """
     several = list(policy) if isinstance(policy, (list, tuple)) else [policy]
     check_number(several, readings)
-    distinct = list({id(one): one for one in several}.values())
-    number = {id(one): i for i, one in enumerate(distinct)}
-    which = np.tile([number[id(one)] for one in several], readings // len(several))
+    distinct = list({id(single): single for single in several}.values())
+    number = {id(single): i for i, single in enumerate(distinct)}
+    which = np.tile([number[id(single)] for single in several], readings // len(several))
     starts = np.flatnonzero(np.concatenate(([True], which[1:] != which[:-1])))
     runs = np.column_stack((starts, np.append(starts[1:], readings), which[starts]))
     if policy is None:
         runs[:, 2] = -1
-    equal = np.array([_equal_cells(one, sums) for one in distinct])
+    equal = np.array([_equal_cells(single, sums) for single in distinct])
     stairs = [
-        (np.zeros(0), np.zeros(1)) if policy is None or factor > 0 else _stairs(one, sums)
-        for one, factor in zip(distinct, equal[:, 0], strict=True)
+        (np.zeros(0), np.zeros(1)) if policy is None or factor > 0 else _stairs(single, sums)
+        for single, factor in zip(distinct, equal[:, 0], strict=True)
     ]
     return _joined(stairs, sums, runs.astype(np.int64), equal)
 
 
 def check_number(policies: Sequence[object], readings: int) -> None:
-    """Refuse a number of policies that does not go with the readings."""
+    """Raise an error if the number of policies does not divide the readings."""
     if not policies or readings % len(policies):
         raise OptionError(
             f"{len(policies):,} policies do not fit {readings:,} readings",
@@ -148,10 +148,10 @@ def check_number(policies: Sequence[object], readings: int) -> None:
 
 
 def _equal_cells(policy: object, sums: Sums) -> tuple[float, ...]:
-    """Return equal cells in whole numbers, as the kernel takes them; zeros where they do not fit.
+    """Return equal cells as whole numbers for the kernel; zeros if the policy has no such cells.
 
-    Cell k begins at the sum origin + k width, both rational; times their common denominator all
-    are whole, and exact in doubles while small.
+    Cell k begins at the sum origin + k width, both rational. Multiplied by their common
+    denominator they are whole numbers, which small enough doubles hold exactly.
     """
     if not isinstance(policy, Quantizer) or not policy.is_equal or policy.low == policy.high:
         return (0.0,) * 6
@@ -168,7 +168,7 @@ def _equal_cells(policy: object, sums: Sums) -> tuple[float, ...]:
 
 
 def _stairs(policy: Any, sums: Sums) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # noqa: ANN401 - checked here
-    """Return the first sum of every cell but the first, and what is released for each."""
+    """Return the first sum of every cell but the first, and the value released for each cell."""
     # The adversary compares what is released with one person's readings.
     one_person = sums.aggregate_unit * sums.group
     if isinstance(policy, Quantizer):
@@ -192,7 +192,7 @@ def _stairs(policy: Any, sums: Sums) -> tuple[NDArray[np.float64], NDArray[np.fl
 
 
 def _asked(policy: Function, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ask a function for numbers, twice, since only what is settled can be attacked this way."""
+    """Call a function twice: this attack only works on policies without randomness."""
     answers = [np.asarray(policy(values.copy()), dtype=np.float64) for _ in range(2)]
     if answers[0].shape != values.shape or not np.isfinite(answers[0]).all():
         raise OptionError(
@@ -213,7 +213,7 @@ def _joined(
     runs: NDArray[np.int64],
     equal: NDArray[np.float64],
 ) -> Steps:
-    """Lay step functions end to end, each with its guide."""
+    """Concatenate step functions, each with its guide."""
     cells = np.cumsum([0, *(values.size for _, values in stairs)])
     hulls = [_hull(firsts, values) for firsts, values in stairs]
     guides, scales = [], []

@@ -1,4 +1,4 @@
-"""The brute-force guesser: how many trials a release saves."""
+"""The brute-force guessing attack: how many trials a release saves."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ class BruteForceGuessing:
 
     .. math:: |[U]| \text{ trials without the release}, \quad |[U|y]| \text{ after seeing } y
 
-    at worst, and (m + 1)/2 on average where m values are equally likely (Farokhi and Ding 2021).
-    A release gives somebody away where one value is left. Exact integers and fractions. Linear
+    at worst, and (m + 1)/2 on average if m values are equally likely (Farokhi and Ding 2021).
+    A release reveals a secret if only one value is left. Exact integers and fractions. Linear
     in the number of released values; with an attribute, one sort of the distinct pairs.
 
     Args:
-        attribute: what is guessed: a column of the secret side, a mapping from secrets or a
-            function of them; the secret itself if left out.
+        attribute: what is guessed: a column of the secret side, a mapping from secrets, or a
+            function of a secret. By default, the secret itself.
 
     Example:
         >>> from hartley import Relation
         >>> votes = Relation.from_pairs([((a, b), a + b >= 1) for a in (0, 1) for b in (0, 1)])
-        >>> found = BruteForceGuessing().attack(votes)
-        >>> found.trials, found.least, found.most, found.average
+        >>> finding = BruteForceGuessing().attack(votes)
+        >>> finding.trials, finding.least, finding.most, finding.average
         (4, 1, 3, Fraction(7, 4))
     """
 
@@ -52,11 +52,11 @@ class BruteForceGuessing:
         """Return how many trials the release leaves."""
         summary = relation.summary
         if self.attribute is None:
-            trials, left = summary.secrets, summary.secret_sizes
+            trials, remaining = summary.secrets, summary.secret_sizes
         else:
             image = attribute_codes(relation, self.attribute)
-            trials, left = int(image.max()) + 1, relation.pairs().distinct_images(image)
-        sizes, where = np.unique(left, return_inverse=True)
+            trials, remaining = int(image.max()) + 1, relation.pairs().distinct_images(image)
+        sizes, where = np.unique(remaining, return_inverse=True)
         rows = np.zeros(sizes.size, np.int64)
         np.add.at(rows, where, summary.released_rows)
         worst = worst_attribute(relation)
@@ -65,7 +65,7 @@ class BruteForceGuessing:
             secret=name or ("an attribute" if self.attribute is not None else _named(relation)),
             trials=trials,
             left=tuple(zip(sizes.tolist(), rows.tolist(), strict=True)),
-            outputs=int((left == sizes[0]).sum()),
+            outputs=int((remaining == sizes[0]).sum()),
             attribute_values=worst.values,
             attribute_merged=worst.merged_count,
             leakage=log_ratio(trials, int(sizes[0])),
@@ -81,36 +81,36 @@ def _named(relation: Relation) -> str:
 
 @dataclass(frozen=True)
 class GuessingFinding:
-    """How many trials a brute-force guesser needs with a release and without; exact."""
+    """How many trials a brute-force guesser needs with and without a release; exact."""
 
     secret: str
     trials: int
-    """Values of the secret: trials without the release, at worst."""
+    """The number of values of the secret: the trials needed without the release, at worst."""
     left: tuple[tuple[int, int], ...]
-    """How many values a released value leaves, in rising order, and for how many rows."""
+    """Pairs, in ascending order: a number of values left, and the rows for which it is left."""
     outputs: int
     """How many released values leave the fewest."""
     attribute_values: int
-    """How many values the worst attribute has, of which one trial is left."""
+    """How many values the worst attribute has; the release leaves one of them."""
     attribute_merged: int
     """How many secrets the worst attribute does not tell apart."""
     leakage: float
-    """Bits: trials without the release over those after the most telling released value."""
+    """In bits: trials without the release over those after the most revealing released value."""
     attribute_leakage: float
-    """Bits: the same of the worst attribute."""
+    """In bits: the same for the worst attribute."""
     rows_left_out: int = 0
     left_out: str = ""
-    """Which rows do not count because a value is missing; empty where all count."""
+    """Which rows do not count because a value is missing; empty if all rows count."""
     measured: ClassVar[str] = "bits of trials saved by the most revealing released value"
 
     @property
     def least(self) -> int:
-        """Trials after the most telling released value, at worst."""
+        """Trials after the most revealing released value, at worst."""
         return self.left[0][0]
 
     @property
     def most(self) -> int:
-        """Trials after the least telling released value, at worst."""
+        """Trials after the least revealing released value, at worst."""
         return self.left[-1][0]
 
     @cached_property
@@ -120,7 +120,7 @@ class GuessingFinding:
 
     @property
     def average(self) -> Fraction:
-        """Trials on average over the rows, the values that are left being equally likely."""
+        """Trials on average over the rows, if the values left are equally likely."""
         return Fraction(sum((size + 1) * rows for size, rows in self.left), 2 * self.rows)
 
     @property
@@ -130,7 +130,7 @@ class GuessingFinding:
 
     @property
     def found_at_once(self) -> int:
-        """For how many rows a single value is left, though there were several."""
+        """For how many rows the release leaves one of several values."""
         return self.left[0][1] if self.least == 1 < self.trials else 0
 
     @property
@@ -140,11 +140,11 @@ class GuessingFinding:
 
     @property
     def headline(self) -> str:
-        """What was found, in one plain sentence, and one more where rows are left out of it."""
-        return f"{self._told} {self.left_out}".rstrip()
+        """The result in one sentence, and one more if rows are left out of it."""
+        return f"{self._summary} {self.left_out}".rstrip()
 
     @property
-    def _told(self) -> str:
+    def _summary(self) -> str:
         if self.least == self.trials:
             return (
                 f"The release saves a brute-force guesser of {self.secret} nothing: "
@@ -157,11 +157,11 @@ class GuessingFinding:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What else is to be said, a sentence each."""
+        """The details, one sentence each."""
         some = "1 released value leaves" if self.outputs == 1 else (
             f"{self.outputs:,} released values leave"
         )  # fmt: skip
-        found = [
+        sentences = [
             (
                 f"Without the release it takes {counted(self.trials, 'trial')} at worst and "
                 f"{_average(self.average_before)} on average if all values are equally likely."
@@ -173,7 +173,7 @@ class GuessingFinding:
             f"{some} as few as {self.least:,}, in {self.left[0][1]:,} of {self.rows:,} rows.",
         ]
         if self.found_at_once:
-            found.append(
+            sentences.append(
                 f"For {self.found_at_once:,} of {self.rows:,} rows nothing is left to guess."
             )
         if self.attribute_values > 1:
@@ -185,18 +185,18 @@ class GuessingFinding:
                     "others apart"
                 )
             )
-            found.append(
+            sentences.append(
                 f"Worst attribute: {what}, which takes {counted(self.attribute_values, 'trial')} "
                 "without the release and 1 after it."
             )
-        return tuple(found)
+        return tuple(sentences)
 
     def chart(self) -> Chart:
-        """Return the share of rows that so many trials find, with the release and without."""
+        """Return a chart: the share of rows guessed by number of trials, with and without it."""
         sizes = np.array([size for size, _ in self.left], np.float64)
         shares = np.array([rows for _, rows in self.left], np.float64) / self.rows
         at = _points(self.trials, sizes)
-        found = [float(shares @ np.minimum(trials / sizes, 1.0)) for trials in at]
+        guessed = [float(shares @ np.minimum(trials / sizes, 1.0)) for trials in at]
         plain = [min(trials / self.trials, 1.0) for trials in at]
         x = tuple(map(float, at))
         return Chart(
@@ -206,7 +206,7 @@ class GuessingFinding:
                     "trials",
                     "share of rows found",
                     (
-                        Series("with the release", x, tuple(found), tone=1),
+                        Series("with the release", x, tuple(guessed), tone=1),
                         Series("without", x, tuple(plain), dash="dashed", tone=5),
                     ),
                     x_log=self.trials > 1,

@@ -1,4 +1,4 @@
-"""Attacks on a table in which people share their keys: classes with one value, or nearly so."""
+"""Attacks on a k-anonymous table: homogeneity, skewness and similarity of its classes."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ if TYPE_CHECKING:
     """What an attack learns about one confidential column."""
 
 ROUNDING = 2.0**-50
-"""Doubles that are further apart by no more than this share of the largest one count as near."""
+"""Doubles may exceed a distance by this share of the largest value and still count as near."""
 LARGEST = 2**62
-"""Whole numbers below can be subtracted in one word."""
+"""Whole numbers below this can be subtracted in 64 bits."""
 
 
 @dataclass(frozen=True)
 class Homogeneity:
-    r"""Whoever knows somebody's keys learns the value that everybody with these keys has.
+    r"""Counts people whose value follows from their keys: everybody with the same keys has it.
 
     .. math:: \frac{1}{n} \sum_{i \,:\, \max_s n_{is} = n_i} n_i
 
-    The homogeneity attack (Machanavajjhala et al. 2007): no k helps where a class has one value.
-    A column with one value in the whole table tells nothing. Exact. One pass over the rows a
-    confidential column.
+    The homogeneity attack (Machanavajjhala et al. 2007): k-anonymity does not help if a class has
+    one value. A column with one value in the whole table reveals nothing. Exact. One pass over the
+    rows for each confidential column.
 
     Args:
-        keys: the columns by which somebody can be recognised.
+        keys: the columns by which a person can be recognised.
         confidential: the columns whose values should stay unknown.
 
     Example:
         >>> ill = {"age": [30, 30, 40, 40], "ill": ["flu", "flu", "flu", "hiv"]}
-        >>> found = Homogeneity(["age"], ["ill"]).attack(ill)
-        >>> found.number.value, found.worst.people, found.worst.smallest
+        >>> finding = Homogeneity(["age"], ["ill"]).attack(ill)
+        >>> finding.number.value, finding.worst.people, finding.worst.smallest
         (0.5, 2, 2)
     """
 
@@ -64,27 +64,27 @@ class Homogeneity:
     confidential: Sequence[str]
 
     def attack(self, table: object) -> TableFinding:
-        """Return how many people's values the classes of a table give away."""
+        """Return for how many people the classes of a table reveal the value."""
 
-        def judge(column: ViewColumn, found: KeyClasses) -> Iterable[Disclosure]:
-            told = found.counts.distinct == 1
+        def judge(column: ViewColumn, classes: KeyClasses) -> Iterable[Disclosure]:
+            disclosing = classes.counts.distinct == 1
             learned = f"the value of {column.name}"
-            yield _disclosure("homogeneity", column.name, learned, found.counts, told)
+            yield _disclosure("homogeneity", column.name, learned, classes.counts, disclosing)
 
         return _attack(table, self.keys, self.confidential, judge)
 
 
 @dataclass(frozen=True)
 class Skewness:
-    r"""Whoever knows somebody's keys holds a value for much likelier than the table says.
+    r"""Counts people whose keys make some value much likelier than it is in the whole table.
 
     .. math:: \frac{1}{n} \sum_{i \,:\, \max_s p_{is} / q_s > r} n_i
 
-    The skewness attack (Li, Li and Venkatasubramanian 2007). Exact. One pass over the rows a
-    confidential column.
+    The skewness attack (Li, Li and Venkatasubramanian 2007). Exact. One pass over the rows for
+    each confidential column.
 
     Args:
-        keys: the columns by which somebody can be recognised.
+        keys: the columns by which a person can be recognised.
         confidential: the columns whose values should stay unknown.
         times: the ratio r that has to be exceeded.
 
@@ -106,37 +106,38 @@ class Skewness:
                 hint="choose a whole number of 1 or more",
             )
 
-        def judge(column: ViewColumn, found: KeyClasses) -> Iterable[Disclosure]:
+        def judge(column: ViewColumn, classes: KeyClasses) -> Iterable[Disclosure]:
             learned = (
                 f"a value of {column.name} more than {self.times} times as likely as in the table"
             )
-            told = skewed_classes(found.counts, self.times)
-            yield _disclosure("skewness", column.name, learned, found.counts, told)
+            disclosing = skewed_classes(classes.counts, self.times)
+            yield _disclosure("skewness", column.name, learned, classes.counts, disclosing)
 
         return _attack(table, self.keys, self.confidential, judge)
 
 
 @dataclass(frozen=True)
 class Similarity:
-    r"""Whoever knows somebody's keys learns the value nearly: all in the class are alike.
+    r"""Counts people whose keys nearly reveal the value: all values of their class are alike.
 
     .. math:: \max_{s : n_{is} > 0} s - \min_{s : n_{is} > 0} s \le d
 
-    or all values of a class lie in one group of a hierarchy: the similarity attack (Li, Li and
-    Venkatasubramanian 2007), against which no number of different values helps. Records whose
-    value is missing are left out. Classes with one value count too; a column that is all alike in
-    the whole table tells nothing. Exact for whole numbers and groups; differences of doubles
-    within their rounding count as near. One pass over the rows a confidential column.
+    or all values of a class lie in one group of a hierarchy. This is the similarity attack (Li, Li
+    and Venkatasubramanian 2007); having many different values in a class does not prevent it.
+    Records with a missing value are left out. Classes with one value count too; a column whose
+    values are alike in the whole table reveals nothing. Exact for whole numbers and groups;
+    differences of doubles within their rounding count as near. One pass over the rows for each
+    confidential column.
 
     Args:
-        keys: the columns by which somebody can be recognised.
-        near: for confidential columns of numbers, how far apart values that are alike may be.
+        keys: the columns by which a person can be recognised.
+        near: for confidential columns of numbers, how far apart values that count as alike may be.
         hierarchy: for confidential columns, the groups of every value from narrow to wide.
 
     Example:
         >>> pay = {"age": [30, 30, 40, 40], "pay": [900, 950, 900, 5000]}
-        >>> found = Similarity(["age"], near={"pay": 100}).attack(pay)
-        >>> found.number.value, found.worst.learned
+        >>> finding = Similarity(["age"], near={"pay": 100}).attack(pay)
+        >>> finding.number.value, finding.worst.learned
         (0.5, 'the value of pay to within 100')
     """
 
@@ -145,21 +146,21 @@ class Similarity:
     hierarchy: Mapping[str, Mapping[Any, Sequence[object]]] = field(default_factory=dict)
 
     def attack(self, table: object) -> TableFinding:
-        """Return for how many people the classes of a table give the value away nearly."""
+        """Return for how many people the classes of a table nearly reveal the value."""
         opened = open_table(table)
         distances = {name: _distance(name, text) for name, text in self.near.items()}
 
-        def judge(column: ViewColumn, found: KeyClasses) -> Iterable[Disclosure]:
+        def judge(column: ViewColumn, classes: KeyClasses) -> Iterable[Disclosure]:
             name = column.name
             if name in distances:
-                told = _within(column, found, distances[name])
+                disclosing = _within(column, classes, distances[name])
                 learned = f"the value of {name} to within {exactly(distances[name])}"
-                yield _disclosure("similarity", name, learned, found.counts, told)
+                yield _disclosure("similarity", name, learned, classes.counts, disclosing)
             if name not in self.hierarchy:
                 return
-            levels = nested_levels(name, found.values, self.hierarchy[name], opened)
+            levels = nested_levels(name, classes.values, self.hierarchy[name], opened)
             for place, level in enumerate(levels):
-                groups = found.counts.regroup(level.groups)
+                groups = classes.counts.regroup(level.groups)
                 learned = f"the group of {name} at level {place + 1} of its hierarchy"
                 yield _disclosure("similarity", name, learned, groups, groups.distinct == 1)
 
@@ -223,12 +224,12 @@ def _names(names: Sequence[str], what: str) -> tuple[str, ...]:
 
 
 def _disclosure(
-    attack: Attack, column: str, learned: str, counts: ClassCounts, told: NDArray[np.bool_]
+    attack: Attack, column: str, learned: str, counts: ClassCounts, disclosing: NDArray[np.bool_]
 ) -> Disclosure:
-    """Say for whom a class tells something; where the whole table tells the same, for nobody."""
+    """Count the people in disclosing classes; nobody if the whole table discloses the same."""
     if counts.width == 1:
-        told = np.zeros(len(counts), bool)
-    sizes = counts.sizes[told]
+        disclosing = np.zeros(len(counts), bool)
+    sizes = counts.sizes[disclosing]
     return Disclosure(
         attack,
         column,
@@ -244,23 +245,23 @@ def _disclosure(
 
 
 def _distance(column: str, distance: object) -> Fraction:
-    found = parse_number(distance, name=f"the distance of column '{column}'")
-    if found < 0:
+    number = parse_number(distance, name=f"the distance of column '{column}'")
+    if number < 0:
         raise OptionError(
             f"The distance of column '{column}' is negative", hint="choose 0 or a larger number"
         )
-    return found
+    return number
 
 
-def _within(column: ViewColumn, found: KeyClasses, distance: Fraction) -> NDArray[np.bool_]:
+def _within(column: ViewColumn, classes: KeyClasses, distance: Fraction) -> NDArray[np.bool_]:
     """Tell for every class whether all its values lie within a distance of each other."""
     if not column.kind.numeric:
         raise ColumnError(
             f"Column '{column.name}' does not hold numbers, so its values have no distance",
             hint="give it a hierarchy that names the groups of every value",
         )
-    counts = found.counts
-    listed = found.values
+    counts = classes.counts
+    listed = classes.values
     first, last = counts.codes[counts.starts[:-1]], counts.codes[counts.starts[1:] - 1]
     values, limit = np.array(listed, np.float64), float(distance)
     if all(isinstance(value, int) for value in listed):
@@ -269,6 +270,6 @@ def _within(column: ViewColumn, found: KeyClasses, distance: Fraction) -> NDArra
     else:
         limit += ROUNDING * float(np.abs(values).max())
     if values[-1] - values[0] <= limit:
-        return np.zeros(len(counts), bool)  # the whole table says as much
+        return np.zeros(len(counts), bool)  # the whole table reveals as much
     near: NDArray[np.bool_] = (values[last] - values[first] <= limit).astype(bool)
     return near

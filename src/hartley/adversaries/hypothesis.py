@@ -1,4 +1,4 @@
-"""The hypothesis test: for how many people a release decides a hypothesis for certain."""
+"""The hypothesis-testing attack: for how many people a release decides a hypothesis for certain."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class HypothesisTesting:
 
     .. math:: y \in [Y|p_0] \,\Delta\, [Y|p_1]
 
-    The consistent test (Farokhi 2021, Theorems 1 and 2): it says true where every secret that can
-    have led to the released value fulfils the hypothesis, false where none does, and errs nowhere
-    else than where nobody could do better. Exact. One pass over the distinct pairs.
+    The consistent test (Farokhi 2021, Theorems 1 and 2): it says true if every secret that can
+    lead to the released value fulfils the hypothesis, and false if none does. It only errs where
+    every test can err. Exact. One pass over the distinct pairs.
 
     Args:
         hypothesis: a comparison over the secret's columns such as "age >= 50", a function of a
@@ -35,8 +35,8 @@ class HypothesisTesting:
     Example:
         >>> from hartley import Relation
         >>> dice = Relation.from_pairs([(1, "low"), (2, "low"), (3, "mid"), (4, "mid"), (6, "top")])
-        >>> found = HypothesisTesting(lambda eyes: eyes >= 4).attack(dice)
-        >>> found.share, found.rows_decided
+        >>> finding = HypothesisTesting(lambda eyes: eyes >= 4).attack(dice)
+        >>> finding.share, finding.rows_decided
         (Fraction(3, 5), (1, 2))
     """
 
@@ -44,16 +44,16 @@ class HypothesisTesting:
 
     def attack(self, relation: Relation) -> TestingFinding:
         """Return for how many rows the hypothesis is decided."""
-        found = analyse_hypothesis(relation, self.hypothesis)
+        analysis = analyse_hypothesis(relation, self.hypothesis)
         rows = np.zeros(4, np.int64)
-        np.add.at(rows, found.possible, relation.summary.released_rows)
-        outputs = found.counts
+        np.add.at(rows, analysis.possible, relation.summary.released_rows)
+        outputs = analysis.counts
         return TestingFinding(
             hypothesis=self.hypothesis if isinstance(self.hypothesis, str) else "the hypothesis",
             rows=(int(rows[1]), int(rows[2]), int(rows[3])),
             outputs=(outputs["true"], outputs["false"], outputs["ambiguous"]),
-            performance=_finite(found.performance_bound),
-            privacy=_finite(found.privacy),
+            performance=_finite(analysis.performance_bound),
+            privacy=_finite(analysis.privacy),
             rows_left_out=relation.left_out,
             left_out=relation.left_out_sentence,
         )
@@ -73,12 +73,12 @@ class TestingFinding:
     outputs: tuple[int, int, int]
     """Released values that show it true, show it false, and leave it open."""
     performance: float | None
-    """Bits: log of the released values that decide; None where none does."""
+    """In bits: the logarithm of the released values that decide; None if none does."""
     privacy: float | None
-    """Bits: how far those fall short of all released values; None, without limit, if none does."""
+    """In bits: how far those fall short of all released values; None (infinite) if none decides."""
     rows_left_out: int = 0
     left_out: str = ""
-    """Which rows do not count because a value is missing; empty where all count."""
+    """Which rows do not count because a value is missing; empty if all rows count."""
     measured: ClassVar[str] = "share of rows for which the hypothesis is decided for certain"
     __test__: ClassVar[bool] = False  # pytest would collect a class of this name
 
@@ -99,11 +99,11 @@ class TestingFinding:
 
     @property
     def headline(self) -> str:
-        """What was found, in one plain sentence, and one more where rows are left out of it."""
-        return f"{self._told} {self.left_out}".rstrip()
+        """The result in one sentence, and one more if rows are left out of it."""
+        return f"{self._summary} {self.left_out}".rstrip()
 
     @property
-    def _told(self) -> str:
+    def _summary(self) -> str:
         decided, total = sum(self.rows_decided), sum(self.rows)
         if not decided:
             return f"No released value decides for certain whether {self.hypothesis}."
@@ -114,7 +114,7 @@ class TestingFinding:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What else is to be said, a sentence each."""
+        """The details, one sentence each."""
         true, false, doubt = self.outputs
         return (
             (

@@ -1,4 +1,4 @@
-"""Load monitoring: which appliances run, told from the consumption of the whole home?"""
+"""The load monitoring attack: when appliances run, inferred from the consumption of a home."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Signals:
-    """One row an appliance, and the total."""
+    """The readings of each appliance, one row each, and the total."""
 
     names: tuple[str, ...]
     appliances: NDArray[np.float64]
@@ -42,13 +42,13 @@ class Signals:
 def signals_of(
     source: object, *, total: object = None, columns: Sequence[str] | None = None
 ) -> Signals:
-    """Return the signals of appliances by name, or of the columns of a table.
+    """Return the signals of appliances, given by name or as the columns of a table.
 
-    Rows of a table in which some reading is missing are left out; they stay in its order.
+    Rows of a table with a missing reading are left out; the others keep their order.
 
     Example:
-        >>> found = signals_of({"lamp": [0, 60], "oven": [900, 900]})
-        >>> found.names, found.total
+        >>> home = signals_of({"lamp": [0, 60], "oven": [900, 900]})
+        >>> home.names, home.total
         (('lamp', 'oven'), array([900., 960.]))
     """
     if isinstance(source, Mapping) and not isinstance(total, str) and columns is None:
@@ -59,7 +59,7 @@ def signals_of(
     sizes = {values.size for values in (*arrays.values(), *([] if whole is None else [whole]))}
     if not arrays or len(sizes) != 1 or sizes == {0}:
         raise OptionError(
-            "Some appliance, or the total, lacks a reading at some time",
+            "An appliance, or the total, lacks a reading at some time",
             hint="give at least one appliance, and the same number of readings for all",
         )
     appliances = np.stack(list(arrays.values()))
@@ -69,15 +69,15 @@ def signals_of(
 
 def _numbers(name: object, values: Any) -> NDArray[np.float64]:  # noqa: ANN401 - checked here
     try:
-        found = np.asarray(values, dtype=np.float64).ravel()
+        numbers = np.asarray(values, dtype=np.float64).ravel()
     except (TypeError, ValueError):
-        found = np.array([np.nan])
-    if not np.isfinite(found).all():
+        numbers = np.array([np.nan])
+    if not np.isfinite(numbers).all():
         raise OptionError(
             f"The readings of {name} are not all finite numbers",
             hint="leave out the times at which a reading is missing",
         )
-    return found
+    return numbers
 
 
 def _from_table(
@@ -100,33 +100,33 @@ def _from_table(
             )
     if not listed:
         raise ColumnError(f"{table.name} has no column of an appliance", hint="name some columns")
-    found = run(table, table.expression.select(*listed, *whole).to_pyarrow)
+    arrow = run(table, table.expression.select(*listed, *whole).to_pyarrow)
     rows = {
-        name: found.column(name).cast("float64").to_numpy().astype(np.float64)
+        name: arrow.column(name).cast("float64").to_numpy().astype(np.float64)
         for name in (*listed, *whole)
     }
-    kept = np.all([np.isfinite(values) for values in rows.values()], axis=0)
-    if not kept.any():
+    complete = np.all([np.isfinite(values) for values in rows.values()], axis=0)
+    if not complete.any():
         raise TableError(
             f"No row of {table.name} has a reading of all appliances", hint="choose other columns"
         )
-    arrays = {name: rows[name][kept] for name in listed}
-    return arrays, rows[whole[0]][kept] if whole else None
+    arrays = {name: rows[name][complete] for name in listed}
+    return arrays, rows[whole[0]][complete] if whole else None
 
 
 MOST_COMBINATIONS = 2**20
 BLOCKS, RESAMPLES = 100, 2000
-"""The interval draws so many stretches of time, so often."""
+"""The interval resamples this many stretches of time, this many times."""
 ALL = "all appliances"
 
 
 @dataclass(frozen=True)
 class ApplianceScore:
-    """How well the adversary tells when one appliance, or any of them, is on."""
+    """How well the adversary recognises when one appliance, or any of them, is on."""
 
     name: str
     states: tuple[float, ...]
-    """The powers that it was learned to draw, off first; none for all appliances together."""
+    """The powers it was learned to draw, off first; empty for all appliances together."""
     on: float
     """The share of time that it is on."""
     true: AttackEstimate
@@ -145,14 +145,14 @@ class ApplianceScore:
 
     @property
     def best(self) -> tuple[AttackEstimate, float, AttackEstimate]:
-        """The f-score, that of chance and the gain of whichever adversary gains more."""
+        """The f-score, the f-score by chance and the gain of the adversary that gains more."""
         if self.trained_gain.value > self.gain.value:
             return self.trained, self.trained_chance, self.trained_gain
         return self.released, self.chance, self.gain
 
     @property
     def told(self) -> bool:
-        """Whether either adversary does better than chance, by its interval."""
+        """Whether the interval of either adversary lies above chance."""
         return self.gain.low > 0 or self.trained_gain.low > 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -173,7 +173,7 @@ class ApplianceScore:
 
 @dataclass(frozen=True)
 class LoadFinding:
-    """What load monitoring finds in a released signal, beside the true one."""
+    """What load monitoring finds in a released signal, compared with the true one."""
 
     overall: ApplianceScore
     appliances: tuple[ApplianceScore, ...]
@@ -190,28 +190,28 @@ class LoadFinding:
 
     @property
     def headline(self) -> str:
-        """What was found, in one plain sentence: appliances count one by one."""
-        told = [score for score in self.appliances if score.told]
-        if not told:
+        """The result in one sentence; each appliance counts by itself."""
+        recognised = [score for score in self.appliances if score.told]
+        if not recognised:
             score = self.overall
             return (
                 "The released signal does not show when any of the appliances runs: overall it "
                 f"gives an f-score of {score.released.value:.3f}, against {score.true.value:.3f} "
                 f"from the true signal and {score.chance:.3f} by chance."
             )
-        most = max(told, key=lambda score: score.best[2].value)
+        most = max(recognised, key=lambda score: score.best[2].value)
         reached, chance, _ = most.best
-        number = "one" if len(told) == 1 else str(len(told))
+        number = "one" if len(recognised) == 1 else str(len(recognised))
         return (
             f"From the released signal an adversary tells better than chance when {number} of "
-            f"{len(self.appliances)} appliances {verb_for(len(told), 'runs')}, best of "
-            f"all {most.name}: an f-score of {reached.value:.3f}, against {most.true.value:.3f} "
+            f"{len(self.appliances)} appliances {verb_for(len(recognised), 'runs')}. The easiest "
+            f"is {most.name}: an f-score of {reached.value:.3f}, against {most.true.value:.3f} "
             f"from the true signal and {chance:.3f} by chance."
         )
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What else is to be said, a sentence each."""
+        """The details, one sentence each."""
         number = len(self.appliances)
         first = (
             f"The signal of {self.readings:,} readings was released {self.policy}; the powers of "
@@ -220,17 +220,17 @@ class LoadFinding:
         )
         said = [first]
         said += [
-            f"{one.name}: f-score {one.released.value:.3f} ({one.released.low:.3f} to "
-            f"{one.released.high:.3f}), {one.true.value:.3f} from the true signal, "
-            f"{one.chance:.3f} by chance; trained cell by cell {one.trained.value:.3f} "
-            f"({one.trained.low:.3f} to {one.trained.high:.3f}), {one.trained_chance:.3f} by "
-            f"chance; on {100 * one.on:.3g} % of the time."
-            for one in self.appliances
+            f"{score.name}: f-score {score.released.value:.3f} ({score.released.low:.3f} to "
+            f"{score.released.high:.3f}), {score.true.value:.3f} from the true signal, "
+            f"{score.chance:.3f} by chance; trained cell by cell {score.trained.value:.3f} "
+            f"({score.trained.low:.3f} to {score.trained.high:.3f}), {score.trained_chance:.3f} by "
+            f"chance; on {100 * score.on:.3g} % of the time."
+            for score in self.appliances
         ]
         said += [
-            f"{one.name} was never on in the training part, so it is never recognised."
-            for one in self.appliances
-            if len(one.states) == 1
+            f"{score.name} was never on in the training part, so it is never recognised."
+            for score in self.appliances
+            if len(score.states) == 1
         ]
         said.append(
             f"The intervals, each of {100 * self.number.confidence:.4g} % confidence, come from "
@@ -241,23 +241,23 @@ class LoadFinding:
     def chart(self) -> Chart:
         """Return the f-scores from both signals, appliance by appliance."""
         shown = (*self.appliances, self.overall)
-        names = tuple(one.name for one in shown)
+        names = tuple(score.name for score in shown)
         bars = [
             Series(
                 label,
                 names,
-                tuple(one.value for one in found),
+                tuple(estimate.value for estimate in estimates),
                 kind="bars",
-                low=tuple(one.low for one in found),
-                high=tuple(one.high for one in found),
+                low=tuple(estimate.low for estimate in estimates),
+                high=tuple(estimate.high for estimate in estimates),
             )
-            for label, found in (
-                ("true signal", [one.true for one in shown]),
-                ("released signal", [one.released for one in shown]),
-                ("released signal, trained cell by cell", [one.trained for one in shown]),
+            for label, estimates in (
+                ("true signal", [score.true for score in shown]),
+                ("released signal", [score.released for score in shown]),
+                ("released signal, trained cell by cell", [score.trained for score in shown]),
             )
         ]
-        chance = Series("chance", names, tuple(one.chance for one in shown), kind="bars")
+        chance = Series("chance", names, tuple(score.chance for score in shown), kind="bars")
         panel = Panel("appliance", "f-score", (*bars, chance), from_zero=True)
         return Chart(f"Load monitoring of a signal released {self.policy}", (panel,))
 
@@ -269,7 +269,7 @@ class LoadFinding:
             "sentences": list(self.sentences),
             "number": self.number.to_dict(),
             "overall": self.overall.to_dict(),
-            "appliances": [one.to_dict() for one in self.appliances],
+            "appliances": [score.to_dict() for score in self.appliances],
             "policy": self.policy,
             "trained": self.trained,
             "readings": self.readings,
@@ -277,35 +277,35 @@ class LoadFinding:
 
 
 class LoadMonitoring:
-    r"""Choose at every time the states of appliances whose powers sum up nearest to a signal.
+    r"""Chooses for every time the states of appliances whose powers add up closest to a signal.
 
     .. math:: \hat z_t = \arg\min_{z} \Big| y_t - r - \sum_a p_a(z_a) \Big|, \qquad
         F = \frac{2\,TP}{2\,TP + FP + FN}
 
     Combinatorial optimisation (Hart 1992), the method of Farokhi 2019, Noiseless Privacy, Fig. 4.
     The powers p of each appliance are learned from the first part of its own readings: off is 0,
-    and the others are the centres of the best clusters of its readings while on, by dynamic
-    programming. r is the median of what the appliances leave of the total in that part. An
-    appliance counts as on above a threshold; true and chosen states are compared on the second
-    part. All combinations are sorted once, so a reading costs the logarithm of their number.
+    and the others are the centres of the best clusters of its readings while on, found by dynamic
+    programming. r is the median of the part of the total that no appliance explains. An appliance
+    counts as on above a threshold; true and chosen states are compared on the second part. All
+    combinations are sorted once, so a reading costs the logarithm of their number.
 
-    A second adversary is trained cell by cell: on the first part, released the same way, it counts
-    how often each appliance is on at every released value, and then says on at those values that
-    give the most beyond chance there. A value that it never saw counts as the nearest that it did.
+    A second adversary is trained cell by cell. It counts, on the first part as released, how often
+    each appliance is on at every released value. Then it says "on" at the values that gain most
+    beyond chance. A value that it has never seen counts as the nearest one that it has.
 
-    The f-score over all appliances pools their times: one appliance that is told well can hide in
-    it, so each counts by itself. Chance is what the same choices would score
-    at times unrelated to the truth. Intervals are those of the bootstrap over stretches of time:
-    approximate, and only as good as stretches are alike.
+    The f-score over all appliances pools their times. An appliance that is recognised well can be
+    hidden in it, so each also counts by itself. Chance is what the same choices would score at
+    times unrelated to the truth. Intervals come from the bootstrap over stretches of time: they
+    are approximate, and assume that stretches are alike.
 
     Args:
         appliances: the readings of each appliance by name, or a table with a column for each.
-        total: the readings of the whole home, or the name of their column; the sum of the
-            appliances if left out.
-        columns: the columns of appliances; all numbers but the total if left out. Tables only.
-        train: how many readings, or which share of them, are learned from; they come first.
-        states: how many states an appliance has at most, off included.
-        on: above which reading it counts as on.
+        total: the readings of the whole home, or the name of their column. By default, the sum
+            of the appliances.
+        columns: the columns of appliances, for tables only. By default, all numbers but the total.
+        train: how many of the first readings, or which share of them, are used for learning.
+        states: the largest number of states of an appliance, off included.
+        on: an appliance counts as on above this reading.
 
     Example:
         >>> from hartley.policies.quantizers.quantizer import UniformQuantizer
@@ -340,8 +340,8 @@ class LoadMonitoring:
             _learned(readings[: self.trained], states, on) for readings in self.signals.appliances
         )
         first = slice(None, self.trained)
-        left = self.signals.total[first] - self.signals.appliances[:, first].sum(axis=0)
-        self.rest = float(np.median(left))
+        unexplained = self.signals.total[first] - self.signals.appliances[:, first].sum(axis=0)
+        self.rest = float(np.median(unexplained))
 
     @cached_property
     def _sorted(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -357,12 +357,12 @@ class LoadMonitoring:
         sums = np.zeros(number)
         for powers, chosen in zip(self.powers, states, strict=True):
             sums += np.asarray(powers)[chosen]
-        # Of equal sums the one with the fewest appliances on comes first, and is chosen.
+        # Among equal sums the one with the fewest appliances on comes first, and is chosen.
         order = np.lexsort(((states > 0).sum(axis=0), sums))
         return sums[order], states[:, order]
 
     def disaggregate(self, signal: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the state of every appliance at every time of a signal, 0 being off.
+        """Return the state of every appliance at every time of a signal; 0 is off.
 
         Example:
             >>> home = LoadMonitoring({"lamp": [0, 60] * 9, "oven": [0, 0, 900] * 6})
@@ -375,15 +375,15 @@ class LoadMonitoring:
     def trained_choice(
         self, learned: NDArray[np.float64], shown: NDArray[np.float64]
     ) -> NDArray[np.bool_]:
-        """Say by released values alone when each appliance is on.
+        """Return when each appliance is judged to be on, from released values alone.
 
-        An f-score minus chance is a ratio of what adds up over the values, so the best set of them
-        is one of those with the largest shares of time on, as for the f-score itself (Lipton,
-        Elkan and Narayanaswamy 2014): sorting finds it.
+        An f-score minus chance is a ratio of sums over the values, so the best set of values holds
+        those with the largest shares of time on, as for the f-score itself (Lipton, Elkan and
+        Narayanaswamy 2014): sorting finds it.
 
         Args:
-            learned: what is released of the part that is learned from.
-            shown: what is released of the part that is attacked.
+            learned: the released values of the training part.
+            shown: the released values of the part that is attacked.
 
         Example:
             >>> home = LoadMonitoring({"lamp": [0, 60, 0, 60, 60, 0]}, train=4)
@@ -407,13 +407,13 @@ class LoadMonitoring:
     def attack(
         self, policy: Policy = None, *, confidence: float = 0.95, seed: int = 0
     ) -> LoadFinding:
-        """Tell how well appliances are recognised from the total as a policy releases it.
+        """Return how well appliances are recognised in the total that a policy releases.
 
         Args:
             policy: a quantizer, or a function that takes and returns an array; None releases the
                 true total.
-            confidence: how often an interval is meant to hold the true f-score.
-            seed: of the drawn stretches.
+            confidence: how often an interval should hold the true f-score.
+            seed: the seed of the resampling.
         """
         second = slice(self.trained, None)
         signal = self.signals.total[second]
@@ -461,7 +461,7 @@ def _training(train: float, size: int) -> int:
 
 
 def _tally(truth: NDArray[np.bool_], chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Count, stretch by stretch, the times both on, truly on, chosen on, and all, by appliance."""
+    """Count times per stretch and appliance: on and chosen, on, chosen, and all."""
     starts = np.linspace(0, truth.shape[1], min(BLOCKS, truth.shape[1]), endpoint=False)
     parts = [truth & chosen, truth, chosen, np.ones_like(truth)]
     at = starts.astype(np.int64)
@@ -469,7 +469,7 @@ def _tally(truth: NDArray[np.bool_], chosen: NDArray[np.bool_]) -> NDArray[np.fl
 
 
 def _drawn(size: int, seed: int) -> NDArray[np.float64]:
-    """Return how often each stretch is drawn, first once each, then at random."""
+    """Return how often each stretch is drawn: once each in the first row, then at random."""
     blocks = min(BLOCKS, size)
     drawn = np.random.default_rng(seed).multinomial(blocks, [1 / blocks] * blocks, RESAMPLES)
     return np.concatenate((np.ones((1, blocks)), drawn))
@@ -486,16 +486,16 @@ def _score(  # noqa: PLR0913, PLR0917 - an appliance, what was counted, and how 
     """Return the scores of one appliance, or, after the last one, of all together."""
     which = slice(at, at + 1) if at < len(powers) else slice(None)
     counts = [np.einsum("rb,kab->rka", draws, tally[:, which]) for tally in tallies]
-    (true, _), (found, chance), (trained, trained_chance) = map(_with_chance, counts)
+    (true, _), (from_release, chance), (trained, trained_chance) = map(_with_chance, counts)
     on, times = counts[0][0, 1], counts[0][0, 3]
     return ApplianceScore(
         name=name,
         states=powers[at] if at < len(powers) else (),
         on=float(on.sum() / times.sum()),
         true=_interval(true, confidence),
-        released=_interval(found, confidence),
+        released=_interval(from_release, confidence),
         chance=float(chance[0]),
-        gain=_interval(found - chance, confidence),
+        gain=_interval(from_release - chance, confidence),
         trained=_interval(trained, confidence),
         trained_chance=float(trained_chance[0]),
         trained_gain=_interval(trained - trained_chance, confidence),
@@ -505,7 +505,7 @@ def _score(  # noqa: PLR0913, PLR0917 - an appliance, what was counted, and how 
 def _with_chance(
     counts: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the f-scores of all draws, and those of as many choices at unrelated times."""
+    """Return the f-scores of all draws, and those of equally many choices at unrelated times."""
     both, on, chosen, times = (counts[:, kind] for kind in range(4))
     totals = on.sum(axis=1), chosen.sum(axis=1)
     return _f(both.sum(axis=1), *totals), _f((on * chosen / times).sum(axis=1), *totals)
@@ -520,7 +520,7 @@ def _f(
 
 
 def _interval(values: NDArray[np.float64], confidence: float) -> AttackEstimate:
-    """Return the first value with the interval that holds most of the others, and the first."""
+    """Return the first value, with an interval that holds it and most of the others."""
     rest = (1 - confidence) / 2
     low, high = np.quantile(values[1:], [rest, 1 - rest]).tolist()
     value = float(values[0])

@@ -1,4 +1,4 @@
-"""The membership game: which of two people is in a group whose aggregate is released?"""
+"""The membership game: an adversary guesses which of two people is in an aggregated group."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StrategyResult:
-    """How one strategy did."""
+    """How often one strategy won."""
 
     name: str
     wins: int
     coins: int
-    """In how many games a coin decided, both candidates being equally likely to the strategy."""
+    """In how many games the strategy found both candidates equally likely and tossed a coin."""
     advantage: AttackEstimate
 
     def to_dict(self) -> dict[str, Any]:
@@ -45,7 +45,7 @@ class StrategyResult:
 
 @dataclass(frozen=True)
 class MembershipFinding:
-    """What came of many games; the intervals of all strategies hold together."""
+    """The result of many games; the intervals of all strategies hold together."""
 
     strategies: tuple[StrategyResult, ...]
     games: int
@@ -57,15 +57,15 @@ class MembershipFinding:
     policy: str
     left_out: int
     exact: bool
-    """Whether the readings were played as given, not rounded to the nearest of a fine grid."""
+    """Whether the readings were used as given, not rounded to a fine grid."""
     times_left_out: int = 0
 
     measured = "advantage of the best strategy"
 
     @property
     def best(self) -> StrategyResult:
-        """The strategy of the largest advantage."""
-        return max(self.strategies, key=lambda one: one.advantage.value)
+        """The strategy with the largest advantage."""
+        return max(self.strategies, key=lambda strategy: strategy.advantage.value)
 
     @property
     def number(self) -> AttackEstimate:
@@ -74,30 +74,30 @@ class MembershipFinding:
 
     @property
     def headline(self) -> str:
-        """What was found, in one plain sentence."""
+        """The result in one sentence."""
         which = f"which of two people is in a group of {self.group}"
-        if all(one.advantage.covers(0) for one in self.strategies):
-            most = max(one.advantage.high for one in self.strategies)
+        if all(strategy.advantage.covers(0) for strategy in self.strategies):
+            most = max(strategy.advantage.high for strategy in self.strategies)
             return (
                 f"No strategy tells better than a coin {which}: in {self.games:,} games no "
                 f"advantage was found, and one above {most:.3f} is ruled out."
             )
-        found = self.number
+        best = self.number
         return (
             f"An adversary can tell {which}: by {self.best.name} with an advantage of "
-            f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f}) over a coin."
+            f"{best.value:.3f} ({best.low:.3f} to {best.high:.3f}) over a coin."
         )
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What else is to be said, a sentence each."""
+        """The details, one sentence each."""
         times = counted(self.readings, "time")
         first = (
             f"The {self.aggregate} of {self.group} people at {times} was released {self.policy}; "
             f"each game drew its people from {self.people:,}."
         )
         said = [first]
-        said += [_sentence(one, self.games) for one in self.strategies]
+        said += [_sentence(strategy, self.games) for strategy in self.strategies]
         said.append(
             "The advantage is 2|P - 1/2|, where P is the share of games won; the intervals hold "
             f"together with {100 * self.number.confidence:.4g} % confidence."
@@ -111,15 +111,15 @@ class MembershipFinding:
         return tuple(said)
 
     def chart(self) -> Chart:
-        """Return the advantage of every strategy, with its interval."""
-        found = [one.advantage for one in self.strategies]
+        """Return a chart: the advantage of every strategy, with its interval."""
+        advantages = [strategy.advantage for strategy in self.strategies]
         bars = Series(
             "advantage",
-            tuple(one.name for one in self.strategies),
-            tuple(one.value for one in found),
+            tuple(strategy.name for strategy in self.strategies),
+            tuple(estimate.value for estimate in advantages),
             kind="bars",
-            low=tuple(one.low for one in found),
-            high=tuple(one.high for one in found),
+            low=tuple(estimate.low for estimate in advantages),
+            high=tuple(estimate.high for estimate in advantages),
         )
         title = f"Membership in a group of {self.group}, released {self.policy}"
         return Chart(title, (Panel("strategy", "advantage", (bars,), from_zero=True),))
@@ -132,7 +132,7 @@ class MembershipFinding:
             "sentences": list(self.sentences),
             "number": self.number.to_dict(),
             "best": self.best.name,
-            "strategies": [one.to_dict() for one in self.strategies],
+            "strategies": [strategy.to_dict() for strategy in self.strategies],
             "games": self.games,
             "seed": self.seed,
             "people": self.group,
@@ -145,15 +145,19 @@ class MembershipFinding:
         }
 
 
-def _sentence(one: StrategyResult, games: int) -> str:
-    found = one.advantage
+def _sentence(strategy: StrategyResult, games: int) -> str:
+    estimate = strategy.advantage
     text = (
-        f"{one.name.capitalize()}: advantage {found.value:.3f} ({found.low:.3f} to "
-        f"{found.high:.3f}), {one.wins:,} of {games:,} games won"
+        f"{strategy.name.capitalize()}: advantage {estimate.value:.3f} ({estimate.low:.3f} to "
+        f"{estimate.high:.3f}), {strategy.wins:,} of {games:,} games won"
     )
-    if one.name == "consistency":
-        return f"{text}; in {games - one.coins:,} games one candidate was named with certainty."
-    return f"{text}, {one.coins:,} of them decided by a coin." if one.coins else f"{text}."
+    if strategy.name == "consistency":
+        return (
+            f"{text}; in {games - strategy.coins:,} games one candidate was named with certainty."
+        )
+    return (
+        f"{text}, {strategy.coins:,} of them decided by a coin." if strategy.coins else f"{text}."
+    )
 
 
 STRATEGIES = ("correlation", "squared error", "common peaks", "consistency")
@@ -162,44 +166,45 @@ GAMES = 10_000
 
 
 class MembershipGame:
-    r"""Two candidates, a group that one of them is in, and what is released of the group.
+    r"""A game with two candidates, a group with one of them in it, and the group's release.
 
     .. math:: \mathrm{Adv} = 2 |P\{\hat\jmath = j\} - 1/2|
 
-    A game draws two candidates, a coin j, and n - 1 other people; the aggregate of candidate j
-    and the others is released through a policy, reading by reading; the adversary, who knows all
-    readings of both candidates, names one (Farokhi 2019, Noiseless Privacy, Fig. 2, after Buescher
-    et al. 2017). What a strategy finds equal, a fair coin decides. The strategies:
+    A game draws two candidates, a coin j, and n - 1 other people. A policy releases the aggregate
+    of candidate j and the others, reading by reading. The adversary knows all readings of both
+    candidates and names one of them (Farokhi 2019, Noiseless Privacy, Fig. 2, after Buescher et
+    al. 2017). If a strategy finds both equally likely, it tosses a fair coin. The strategies:
 
-    * "correlation": the candidate whose readings correlate more with what is released.
-    * "squared error": the candidate whose readings are nearer to it in the sum of squares.
-    * "common peaks": the candidate with more peaks at the same times. A peak is above what comes
-      before and not below what comes after.
-    * "consistency": the non-stochastic one. The adversary also knows a range that holds the
-      readings of all others and nothing else about them, and asks whether some such readings
-      explain every released cell. Where exactly one candidate is left, it is named with
-      certainty. Nothing that this adversary knows says more: where both are left, both are
-      possible. Exact, in whole numbers; the candidate who takes part is never excluded.
+    * "correlation": the candidate whose readings correlate more with the release.
+    * "squared error": the candidate whose readings are nearer to the release in squared error.
+    * "common peaks": the candidate who has more peaks at the same times as the release. A peak is
+      above the reading before it and not below the one after it.
+    * "consistency": the non-stochastic strategy. The adversary also knows a range that holds the
+      readings of all others, and nothing else about them. It asks whether readings in that range
+      explain every released cell. If only one candidate is left, it is named with certainty.
+      If both are left, both are possible, and this adversary cannot know more. Exact, in whole
+      numbers; the candidate in the group is never excluded.
 
-    The cost is that of reading n + 2 rows a game. Readings that are decimals of up to nine places
-    are played as they are, others rounded to 40 bits.
+    A game costs the reading of n + 2 rows. Readings that are decimals of up to nine places are
+    used as they are; others are rounded to 40 bits.
 
     Args:
         readings: an array of people x readings, or a table (see ``person``).
         people: n, how many people are in the group, the candidate included.
-        policy: a quantizer, a function that takes and returns an array, a list of them (one a
-            reading, or a number that divides the readings, repeated), or None: no policy.
+        policy: a quantizer, a function that takes and returns an array, or a list of them (one per
+            reading, or a number that divides the readings and is repeated). None: no policy.
         strategies: some of the names above.
         aggregate: "mean" or "sum".
-        range: what the adversary knows of everybody's readings; the least and the largest of all
-            if left out.
-        candidates: the rows of two people who are the candidates in every game; drawn if left out.
-        person: the column of a table that says whose row it is; without it a row is a person.
+        range: the range of everybody's readings that the adversary knows. By default, from the
+            least to the largest of all readings.
+        candidates: the rows of two people who are the candidates in every game. By default, they
+            are drawn.
+        person: the column of a table that says whose row it is; without it, a row is a person.
         order: the column that puts the rows of a person in order.
-        columns: the columns of readings; all other numbers if left out.
-        drop: what of a table is left out where a reading is missing: "people", whoever lacks one,
-            or "times", those at which somebody lacks one. What is left follows one upon the other,
-            also in the search for peaks.
+        columns: the columns of readings. By default, all other numbers.
+        drop: what is left out of a table with missing readings: "people" leaves out everybody who
+            lacks a reading, "times" every time at which somebody lacks one. The remaining times
+            count as consecutive, also in the search for peaks.
 
     Example:
         >>> from hartley.policies.quantizers.quantizer import UniformQuantizer
@@ -237,7 +242,7 @@ class MembershipGame:
         self.candidates = candidates
         self.grid = ReadingGrid.of(values, group=people)
         self._range = _code_range(self.grid, range)
-        _ = self._steps  # a policy that makes no sense is refused before any game
+        _ = self._steps  # raises an error for an invalid policy before any game
 
     @cached_property
     def _profiles(self) -> Profiles:
@@ -263,16 +268,16 @@ class MembershipGame:
             (self.group - 1) * low,
             (self.group - 1) * high,
         )
-        policy, kept, dropped = self.policy, self.readings.times, self.readings.times_left_out
+        policy, times, dropped = self.policy, self.readings.times, self.readings.times_left_out
         if dropped and isinstance(policy, (list, tuple)) and policy:
-            # Several policies go with all times in turn: each that is left keeps its own.
-            check_number(policy, kept.size + dropped)
-            policy = [policy[time % len(policy)] for time in kept.tolist()]
+            # Several policies take turns over all times, so the remaining times keep theirs.
+            check_number(policy, times.size + dropped)
+            policy = [policy[time % len(policy)] for time in times.tolist()]
         return steps_of(policy, sums, codes.shape[1])
 
     @property
     def kernel_input(self) -> tuple[Profiles, Steps]:
-        """The readings and the policy as the kernel takes them: whole numbers, exactly."""
+        """The readings and the policy in the kernel's form: exact whole numbers."""
         return self._profiles, self._steps
 
     def play(
@@ -284,27 +289,27 @@ class MembershipGame:
         threads: int | None = None,
         progress: Callable[[str, float], None] | None = None,
     ) -> MembershipFinding:
-        """Play games and tell how often each strategy won.
+        """Play games and count how often each strategy wins.
 
         Args:
-            games: how many.
-            seed: a whole number; the same one gives the same games, however many threads play.
+            games: the number of games.
+            seed: a whole number; the same seed gives the same games with any number of threads.
             confidence: how often all intervals together hold the true advantages.
-            threads: how many play at once; one a processor if left out.
-            progress: told the share of the games that are played.
+            threads: how many games run at once. By default, one per processor.
+            progress: called with the share of the games that are played.
         """
         from hartley.kernels.games import count_outcomes
 
         _check_play(games, seed, confidence)
         wins, coins = np.zeros(len(STRATEGIES), np.int64), np.zeros(len(STRATEGIES), np.int64)
-        told = None if progress is None else partial(progress, "play")
-        for out in self.outcomes(games, seed=seed, threads=threads, progress=told):
+        report_share = None if progress is None else partial(progress, "play")
+        for out in self.outcomes(games, seed=seed, threads=threads, progress=report_share):
             won, thrown = count_outcomes(out)
             wins += won
             coins += thrown
-        # Each interval is wider, so that the best of several strategies keeps the confidence.
+        # Bonferroni: wider intervals, so that the best of several strategies keeps the confidence.
         alone = 1 - (1 - confidence) / len(self.strategies)
-        found = [
+        results = [
             StrategyResult(
                 name,
                 int(wins[at]),
@@ -314,7 +319,7 @@ class MembershipGame:
             for at, name in enumerate(STRATEGIES)
             if name in self.strategies
         ]
-        return self._finding(tuple(found), games, seed)
+        return self._finding(tuple(results), games, seed)
 
     def outcomes(
         self,
@@ -324,10 +329,10 @@ class MembershipGame:
         threads: int | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> Iterator[NDArray[np.int8]]:
-        """Give what came of every game, some games at a time, a row each and a column a strategy.
+        """Yield the outcomes of games in blocks, with a row per game and a column per strategy.
 
-        2 is a right and -2 a wrong choice by reason, 1 and -1 the same by a coin. All strategies
-        are there, in the order of ``STRATEGIES``.
+        2 is a right and -2 a wrong choice by the strategy; 1 and -1 are the same by a coin. All
+        strategies are included, in the order of ``STRATEGIES``.
         """
         from hartley.kernels.games import Rules, play_games
 
@@ -343,10 +348,10 @@ class MembershipGame:
         )
 
     def _finding(
-        self, found: tuple[StrategyResult, ...], games: int, seed: int
+        self, results: tuple[StrategyResult, ...], games: int, seed: int
     ) -> MembershipFinding:
         return MembershipFinding(
-            found,
+            results,
             games=games,
             seed=seed,
             group=self.group,
@@ -367,7 +372,7 @@ def _peaks(codes: NDArray[np.float64]) -> NDArray[np.uint8]:
     return peaks
 
 
-# --- what makes no sense ------------------------------------------------------------------------
+# --- checks of the arguments --------------------------------------------------------------------
 
 
 def _known_strategies(strategies: Sequence[str]) -> tuple[str, ...]:
@@ -397,7 +402,7 @@ def _check_group(
     if candidates is not None and (
         len(candidates) != 2
         or candidates[0] == candidates[1]
-        or not all(isinstance(one, int) and 0 <= one < people for one in candidates)
+        or not all(isinstance(row, int) and 0 <= row < people for row in candidates)
     ):
         raise OptionError(
             "The candidates are not the numbers of two different rows",

@@ -1,4 +1,4 @@
-"""The readings of people over time, as one row a person, and as whole numbers on a grid."""
+"""The readings of people over time: one row per person, and as whole numbers on a grid."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 Drop: TypeAlias = Literal["people", "times"]
 MOST_DECIMALS = 9
 MOST_BITS = 40
-"""Readings that are no short decimals are rounded to so many bits below the largest."""
+"""Readings that are not short decimals are rounded to this many bits below the largest."""
 EXACT_BITS = 52
-"""Whole numbers up to so many bits are exact doubles, with room for one more addition."""
+"""Whole numbers of at most this many bits are exact doubles, with room for one more addition."""
 
 
 @dataclass(frozen=True)
 class ReadingGrid:
-    """Readings as whole multiples of a unit, one row a person."""
+    """Readings as whole multiples of a unit, one row per person."""
 
     codes: NDArray[np.float64]
     unit: Fraction
@@ -40,7 +40,7 @@ class ReadingGrid:
     def of(cls, readings: NDArray[np.float64], *, group: int) -> ReadingGrid:
         """Find the unit: a decimal one where the readings are short decimals, else a power of 2.
 
-        The sum of as many readings as the group has people then is an exact double.
+        With this unit, the sum of one reading per person of the group is an exact double.
 
         Example:
             >>> grid = ReadingGrid.of(np.array([[0.1, 0.25]]), group=4)
@@ -63,10 +63,10 @@ class ReadingGrid:
 
 @dataclass(frozen=True)
 class Readings:
-    """The readings of people at the same times, and what was left out to get there."""
+    """The readings of people at the same times, and how many people or times were left out."""
 
     values: NDArray[np.float64]
-    """One row a person, one column a time."""
+    """One row per person, one column per time."""
     times: NDArray[np.int64]
     """Which of all times these are, counted from 0."""
     people_left_out: int
@@ -81,16 +81,16 @@ def readings_of(
     columns: Sequence[str] | None = None,
     drop: Drop = "people",
 ) -> Readings:
-    """Return the readings, one row a person, where everybody has one at every time.
+    """Return complete readings: one row per person, with a reading at every time.
 
     Args:
-        source: an array of people x readings, or of more axes, of which the first is the people;
-            or a table. Without ``person`` each of its rows is a person.
-        person: the column that says whose row it is, where a person has several.
+        source: an array of people x readings (with more axes, the first one is the people), or a
+            table. Without ``person``, each row of the table is a person.
+        person: the column that says whose row it is, if a person has several.
         order: the column that puts the rows of a person in order.
-        columns: the columns of readings; all numbers but the two above if left out.
-        drop: what of a table is left out where a reading is missing: "people", whoever lacks one,
-            or "times", those at which somebody lacks one.
+        columns: the columns of readings. By default, all numbers but the two above.
+        drop: what is left out of a table with missing readings: "people" leaves out everybody who
+            lacks a reading, "times" every time at which somebody lacks one.
 
     Example:
         >>> table = {"home": [1, 1, 2, 2, 3], "day": [1, 2, 1, 2, 1], "kwh": [5, 6, 7, 8, 9]}
@@ -115,7 +115,7 @@ def readings_of(
     return _complete(_from_table(table := open_table(source), person, order, columns), table, drop)
 
 
-def _are_paths(source: Any) -> bool:  # noqa: ANN401 - whatever was passed
+def _are_paths(source: Any) -> bool:  # noqa: ANN401 - the caller's argument
     return not isinstance(source, np.ndarray) and all(isinstance(item, str) for item in source)
 
 
@@ -143,26 +143,26 @@ def _from_array(source: object) -> NDArray[np.float64]:
 def _from_table(
     table: Table, person: str | None, order: str | None, columns: Sequence[str] | None
 ) -> NDArray[np.float64]:
-    """Return the readings of a table, one row a person, not a number where one is missing."""
+    """Return the readings of a table, one row per person, with NaN for missing readings."""
     keys = [name for name in (person, order) if name is not None]
     listed = list(columns) if columns else [n for n in table.columns if table.kind(n).numeric]
     listed = [name for name in listed if name not in keys]
     table.require([*keys, *listed])
     _check_columns(table, person, order, listed)
-    found = run(table, table.expression.select(*keys, *listed).to_pyarrow)
+    arrow = run(table, table.expression.select(*keys, *listed).to_pyarrow)
     rows = np.column_stack(
-        [found.column(name).cast("float64").to_numpy().astype(np.float64) for name in listed]
+        [arrow.column(name).cast("float64").to_numpy().astype(np.float64) for name in listed]
     )
     rows[~np.isfinite(rows)] = np.nan
     if rows.size == 0:
         raise TableError(f"{table.name} has no rows", hint="pass a table with at least one row")
     if person is not None and order is not None:
-        rows = _spread(table, rows, _codes(found.column(person)), _codes(found.column(order)))
+        rows = _spread(table, rows, _codes(arrow.column(person)), _codes(arrow.column(order)))
     return rows
 
 
 def _complete(rows: NDArray[np.float64], table: Table, drop: Drop) -> Readings:
-    """Leave out whom or what lacks a reading."""
+    """Leave out the people, or the times, with a missing reading."""
     missing = np.isnan(rows)
     if drop == "times":
         whole = ~missing.any(axis=0)
@@ -213,7 +213,7 @@ def _spread(
     person: tuple[NDArray[np.int64], int],
     order: tuple[NDArray[np.int64], int],
 ) -> NDArray[np.float64]:
-    """Give every person one row, with nothing where a time is missing."""
+    """Give every person one row, with NaN for missing times."""
     times = person[0] * order[1] + order[0]
     if np.unique(times).size < times.size:
         raise TableError(

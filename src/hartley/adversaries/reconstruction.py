@@ -11,8 +11,8 @@ import numpy as np
 from hartley.adversaries.finding import AttackEstimate, no_answer
 from hartley.chart import Chart, Panel, Series
 from hartley.exact import bits_at_least, bits_at_most
-from hartley.ranges.transcripts.inference import Relaxation
 from hartley.ranges.transcripts.possible_records import MOST_STEPS, one_row_left, possible_records
+from hartley.ranges.transcripts.relaxation import Relaxation
 from hartley.ranges.transcripts.transcript import ANY_TYPE
 from hartley.wording import bits_down, bits_up, counted, verb_for
 
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
     from hartley.ranges.transcripts.transcript import Transcript
 
 MOST_GROUPS = 40
-"""So many groups of rows are looked at, the smallest first."""
+"""At most this many groups of rows are examined, the smallest first."""
 
 
 @dataclass(frozen=True)
 class Reconstruction:
     r"""Puts all answers together and asks which records are still possible for one row.
 
-    Two adversaries. The one knows nothing of the others' private values: the range left is that
-    of all consistent tables, enumerated where they are few, else bounded by a linear programme
-    whose bound is rounded outward. The other knows everybody else exactly; that is the one about
-    whom an agent promises something:
+    There are two adversaries. The first knows nothing about the others' private values: all tables
+    that fit the answers are enumerated if they are few, otherwise a linear programme, rounded
+    outward, bounds what is left. The second knows everybody else exactly. The promise of an agent
+    is about the second:
 
     .. math:: |\{a(x, v) : x \in [X_i]\}| \le \prod_b \mathrm{cells}_b
 
-    (Farokhi 2020, Definition 1 and Theorem 6). The promise is about how many answers one
-    person's data can cause, not about how much one answer tells. No bound ever excludes the
-    truth. Grows with the number of records of the columns that the answers depend on.
+    (Farokhi 2020, Definition 1 and Theorem 6). The promise bounds how many answers one person's
+    data can cause, not how much one answer reveals. No bound ever excludes the truth. The cost
+    grows with the number of records of the columns that the answers depend on.
 
     Args:
         most: how many steps an enumeration may take before the linear programme is used.
@@ -53,8 +53,8 @@ class Reconstruction:
         >>> age = np.arange(4)
         >>> total = Told("SUM(age)", age >= 0, age, 5, (5, 5), least=0, step=Fraction(1))
         >>> pair = Transcript(("age",), age[:, None], (total,), (Group(2, age),), 4)
-        >>> found = Reconstruction().attack(pair)
-        >>> found.left[0].values, found.left[0].of, found.left[0].exact
+        >>> finding = Reconstruction().attack(pair)
+        >>> finding.left[0].values, finding.left[0].of, finding.left[0].exact
         (2, 4, True)
     """
 
@@ -71,35 +71,46 @@ class Reconstruction:
         first = transcripts[0]
         return ReconstructionFinding(
             rows=first.rows,
-            answers=sum(len(one.answers) for one in transcripts),
+            answers=sum(len(transcript.answers) for transcript in transcripts),
             left_out=first.left_out,
             charged=first.charged,
-            left=tuple(left for one in transcripts for left in self._alone(one)),
-            others=tuple(tuple(one_row_left(one)) for one in transcripts) if first.known else None,
-            secrets=tuple(tuple(one.columns[i] for i in one.secrets) for one in transcripts),
-            truth_inside=all(one.holds_truth() for one in transcripts) if first.known else None,
+            left=tuple(
+                remaining for transcript in transcripts for remaining in self._alone(transcript)
+            ),
+            others=tuple(tuple(one_row_left(transcript)) for transcript in transcripts)
+            if first.known
+            else None,
+            secrets=tuple(
+                tuple(transcript.columns[i] for i in transcript.secrets)
+                for transcript in transcripts
+            ),
+            truth_inside=all(transcript.holds_truth() for transcript in transcripts)
+            if first.known
+            else None,
             people=first.people,
-            skipped=sum(max(len(_occupied(one)) - MOST_GROUPS, 0) for one in transcripts),
+            skipped=sum(
+                max(len(_occupied(transcript)) - MOST_GROUPS, 0) for transcript in transcripts
+            ),
         )
 
     def _alone(self, transcript: Transcript) -> list[Left]:
         """Count, or bound, the values of each private column that are left for each group."""
         chosen = _occupied(transcript)[:MOST_GROUPS]
         exact = possible_records(transcript, most=self.most)
-        relaxed, found = Relaxation(transcript), []
+        relaxed, remaining = Relaxation(transcript), []
         for place in chosen:
             group = transcript.groups[place]
             for i in transcript.secrets:
                 of = transcript.values(i, group.records)
-                kept = (
+                possible = (
                     group.records[exact[place]]
                     if exact is not None
                     else _bounded(transcript, relaxed, place, i)
                 )
-                values = transcript.values(i, kept)
+                values = transcript.values(i, possible)
                 name = transcript.columns[i]
-                found.append(Left(name, group.rows, group.name, values, of, exact is not None))
-        return found
+                remaining.append(Left(name, group.rows, group.name, values, of, exact is not None))
+        return remaining
 
 
 def _occupied(transcript: Transcript) -> list[int]:
@@ -117,9 +128,9 @@ def _bounded(
     reach = relaxed.reach_of_one(place, codes)
     if reach is None:
         return records
-    # That a value is missing is not excluded.
-    kept = (codes < 0) | ((codes >= reach[0]) & (codes <= reach[1]))
-    return np.asarray(records[kept])
+    # A missing value is never excluded.
+    possible = (codes < 0) | ((codes >= reach[0]) & (codes <= reach[1]))
+    return np.asarray(records[possible])
 
 
 @dataclass(frozen=True)
@@ -133,7 +144,7 @@ class Left:
     values: int
     of: int
     exact: bool
-    """Whether just these are possible; else no others are."""
+    """Whether the number is exact; otherwise it is an upper bound."""
 
     @property
     def excluded(self) -> float:
@@ -143,13 +154,13 @@ class Left:
 
 @dataclass(frozen=True)
 class ReconstructionFinding:
-    """What all answers together leave of one row."""
+    """What all answers together leave possible for one row."""
 
     rows: int
     answers: int
     left_out: int
     charged: int
-    """What was charged for the answers, in cells."""
+    """The charge for the answers, in cells."""
     left: tuple[Left, ...]
     """For an adversary who knows nothing about the others."""
     others: tuple[tuple[OneRow, ...], ...] | None
@@ -160,61 +171,61 @@ class ReconstructionFinding:
     people: bool = True
     """Whether every row is a person."""
     skipped: int = 0
-    """How many groups of rows were not examined for one who knows nothing about the others."""
+    """How many groups were not examined for the adversary who knows nothing about the others."""
 
     @property
     def looked(self) -> int:
-        """At how many rows was looked for an adversary who knows everybody else."""
+        """How many rows were examined for the adversary who knows everybody else."""
         return min((sum(o.rows for o in part) for part in self.others or ()), default=0)
 
     @property
     def worst(self) -> Left | None:
-        """Where most values are ruled out for one who knows nothing about the others."""
-        return max(self.left, key=lambda one: one.excluded, default=None)
+        """Where the adversary who knows nothing about the others rules out the most values."""
+        return max(self.left, key=lambda remaining: remaining.excluded, default=None)
 
     @property
     def transcripts(self) -> int | None:
-        """The most answers that one row can cause, all others being fixed.
+        """The largest number of answers that one row can cause if all others are fixed.
 
-        Parts share no private column, so a row of what is worst in each of them is possible too,
-        and answers of parts multiply; what is public or open of it is the same in all parts.
+        Parts share no private column, so one row can be the worst in all of them at once, and the
+        numbers of answers multiply. Its public and open values are the same in all parts.
         """
         if not self.others:
             return None
         most: list[dict[int, int]] = [{} for _ in self.others]
         for worst, rows in zip(most, self.others, strict=True):
-            for one in rows:
-                worst[one.type] = max(worst.get(one.type, 1), one.transcripts)
+            for row in rows:
+                worst[row.type] = max(worst.get(row.type, 1), row.transcripts)
         types = set().union(*most)
         return max((prod(w.get(t, w.get(ANY_TYPE, 1)) for w in most) for t in types), default=1)
 
     @property
     def fewest(self) -> OneRow | None:
-        """The row with fewest records left, in the part that tells most about it."""
-        rows = [one for part in self.others or () for one in part]
-        several = [one for one in rows if one.candidates > 1]
-        return min(several or rows, key=lambda one: (one.left, -one.candidates), default=None)
+        """The row with the fewest records left, in the part that reveals most about it."""
+        rows = [row for part in self.others or () for row in part]
+        several = [row for row in rows if row.candidates > 1]
+        return min(several or rows, key=lambda row: (row.left, -row.candidates), default=None)
 
     @property
     def settled_beside(self) -> tuple[int, ...]:
-        """For how many rows, part by part, one who knows everybody else is left with one record."""
+        """By part, the rows with one record left for the adversary who knows everybody else."""
         return tuple(
-            sum(one.rows for one in part if one.left == 1 < one.candidates)
+            sum(row.rows for row in part if row.left == 1 < row.candidates)
             for part in self.others or ()
         )
 
     @property
     def alone(self) -> int:
-        """For how many rows, in the part where they are most, a single record is left."""
+        """The number of rows with one record left, in the part where it is largest."""
         return max(self.settled_beside, default=0)
 
     @property
     def settled_by_column(self) -> dict[str, int]:
-        """For how many rows one who knows nothing about the others is left with one value."""
+        """By column, the rows with one value left for the adversary who knows nothing else."""
         rows: dict[str, int] = {}
-        for left in self.left:
-            if left.values == 1 < left.of:
-                rows[left.column] = rows.get(left.column, 0) + left.rows
+        for remaining in self.left:
+            if remaining.values == 1 < remaining.of:
+                rows[remaining.column] = rows.get(remaining.column, 0) + remaining.rows
         return rows
 
     @property
@@ -231,15 +242,15 @@ class ReconstructionFinding:
 
     @property
     def number(self) -> AttackEstimate:
-        """Bits told about one row to one who knows the others; else the share ruled out."""
+        """Bits about one row if everybody else is known; without the table, the share ruled out."""
         if self.transcripts is not None:
-            found = bits_at_least(self.transcripts)
-            least = max(one.transcripts for part in self.others or () for one in part)
-            # No row need be worst in all parts, and rows that were not looked at may fare worse.
-            low = found if len(self.others or ()) == 1 else bits_at_least(least)
+            bits = bits_at_least(self.transcripts)
+            least = max(row.transcripts for part in self.others or () for row in part)
+            # Perhaps no row is worst in all parts, and rows not examined may be worse.
+            low = bits if len(self.others or ()) == 1 else bits_at_least(least)
             seen = self.looked >= self.rows
             return AttackEstimate(
-                found, low, found if seen else max(found, bits_at_least(self.charged))
+                bits, low, bits if seen else max(bits, bits_at_least(self.charged))
             )
         worst = self.worst
         if worst is None:
@@ -250,11 +261,11 @@ class ReconstructionFinding:
 
     @property
     def headline(self) -> str:
-        """What was settled, and for how many people, in one plain sentence."""
+        """What was settled, and for how many people, in one sentence."""
         many = counted(self.answers, "answer")
         settle = verb_for(self.answers, "settles")
         if self.keeps_promise is False:
-            return f"{many} BROKE THE PROMISE: {self._told()}."
+            return f"{many} BROKE THE PROMISE: {self._learned()}."
         of = f"of {self.rows:,} {self._who}"
         alone = _settled_rows(self.settled_by_column.items())
         if self.others is None:
@@ -276,16 +287,16 @@ class ReconstructionFinding:
 
     @property
     def _certain(self) -> bool:
-        """Whether what is left to one who knows nothing about the others is exact for everybody."""
-        return all(left.exact for left in self.left) and not self.skipped
+        """Whether everything about the adversary who knows nothing else is exact."""
+        return all(remaining.exact for remaining in self.left) and not self.skipped
 
     @property
     def _none(self) -> str:
-        """Say that no value is settled, as surely as it is known."""
-        one = self.answers == 1
+        """Say that no value is settled, or only that none is shown to be."""
+        single = self.answers == 1
         if self._certain:
-            return f"{'settles' if one else 'settle'} no value"
-        return f"{'is' if one else 'are'} not shown to settle any value"
+            return f"{'settles' if single else 'settle'} no value"
+        return f"{'is' if single else 'are'} not shown to settle any value"
 
     def _nobody(self, settle: str) -> str:
         """Say that not even an adversary who knows everybody else is left with one record."""
@@ -294,60 +305,60 @@ class ReconstructionFinding:
             return f"{settle} nothing private"
         seen = f"each of {self.rows:,} {self._who}"
         if self.looked < self.rows:
-            seen = f"each of the {self.looked:,} of {self.rows:,} {self._who} looked at"
+            seen = f"each of the {self.looked:,} of {self.rows:,} {self._who} examined"
         return (
             f"{settle} nobody's record, even for an adversary who knows everybody else: at least "
             f"{worst.left:,} are left to {seen}"
         )
 
-    def _told(self) -> str:
+    def _learned(self) -> str:
         row = "person" if self.people else "row"
-        one = f"one {row}" if self.looked >= self.rows else f"one of {self.looked:,} {self._who}"
-        told = bits_up(bits_at_least(self.transcripts or 1), 2)
+        person = f"one {row}" if self.looked >= self.rows else f"one of {self.looked:,} {self._who}"
+        learned = bits_up(bits_at_least(self.transcripts or 1), 2)
         charged = bits_down(bits_at_most(self.charged), 2)
-        if self.transcripts == self.charged:  # rounded apart, equal numbers would look unequal
+        if self.transcripts == self.charged:  # rounding up and down would make them look unequal
             return (
-                f"an adversary who knows everybody else learns about {one} just the {charged} "
-                "charged"
+                f"an adversary who knows everybody else learns exactly the {charged} that were "
+                f"charged about {person}"
             )
-        kept = "within" if self.keeps_promise else "MORE THAN"
+        relation = "within" if self.keeps_promise else "MORE THAN"
         return (
-            f"an adversary who knows everybody else learns at most {told} about {one}, {kept} "
-            f"the {charged} that were charged"
+            f"an adversary who knows everybody else learns at most {learned} about {person}, "
+            f"{relation} the {charged} that were charged"
         )
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What else is to be said, a sentence each."""
-        found = []
+        """The details, one sentence each."""
+        sentences = []
         if self.transcripts is not None:
-            told = self._told()
-            found.append(f"{told[0].upper()}{told[1:]}.")
-            found += self._beside()
-        found.append(self._alone())
+            text = self._learned()
+            sentences.append(f"{text[0].upper()}{text[1:]}.")
+            sentences += self._beside()
+        sentences.append(self._alone())
         if self.truth_inside is not None:
-            found.append(
+            sentences.append(
                 "The true table is among those that the answers leave possible."
                 if self.truth_inside
                 else "The true table is NOT among those that the answers leave possible: the "
                 "answers were given about another table."
             )
         else:
-            found.append(
-                "Without the true table nothing is said about an adversary who knows everybody "
-                "else, and public columns are taken to be unknown."
+            sentences.append(
+                "Without the true table the attack cannot examine an adversary who knows everybody "
+                "else, and it takes public columns to be unknown."
             )
         if self.skipped:
-            found.append(
+            sentences.append(
                 f"The {MOST_GROUPS} smallest groups of rows were examined; {self.skipped:,} "
                 "larger ones were not."
             )
         if self.left_out:
-            found.append(
+            sentences.append(
                 f"Not used: {self.left_out:,} answers about older data or about too many values at "
                 "once; with them an adversary may learn more, within what was charged for them."
             )
-        return tuple(found)
+        return tuple(sentences)
 
     def _alone(self) -> str:
         worst = self.worst
@@ -358,43 +369,44 @@ class ReconstructionFinding:
         how = "exactly" if worst.exact else "at most"
         return (
             f"{who} is left with {how} {worst.values:,} of {worst.of:,} values of {worst.column} "
-            f"for a row{_among(worst)}, which is where most are ruled out."
+            f"for a row{_among(worst)}, the row with the largest share ruled out."
         )
 
     def _beside(self) -> list[str]:
         """Say for each part how many records are left, of how many rows."""
-        found = []
+        sentences = []
         for columns, part, settled in zip(
             self.secrets, self.others or (), self.settled_beside, strict=True
         ):
-            rest = [one for one in part if one.left > 1]
+            rest = [row for row in part if row.left > 1]
             text = f"Of {', '.join(columns)} an adversary who knows everybody else is left with"
             if settled:
                 text += f" a single record for {settled:,} of {self.rows:,} {self._who}"
             if rest:
-                worst = min(rest, key=lambda one: (one.left, -one.candidates))
-                rows = sum(one.rows for one in rest)
+                worst = min(rest, key=lambda row: (row.left, -row.candidates))
+                rows = sum(row.rows for row in rest)
                 text += (
                     f"{' and' if settled else ''} at least {worst.left:,} of {worst.candidates:,} "
                     f"records for {f'the other {rows:,}' if settled else f'all {rows:,}'}"
                 )
             if columns and (settled or rest):
-                found.append(f"{text}.")
-        found.append(
-            "The promise bounds how many answers a row can cause, not how much one answer tells."
+                sentences.append(f"{text}.")
+        sentences.append(
+            "The promise bounds how many answers a row can cause, not how much one answer reveals."
         )
         if self.looked < self.rows:
-            found.append(
+            sentences.append(
                 f"{self.looked:,} of {self.rows:,} rows were examined; for the others more may "
                 "be learned, within what was charged."
             )
-        return found
+        return sentences
 
     def chart(self) -> Chart:
-        """Return the share of values left for each column, and bits told beside bits charged."""
-        columns = tuple(dict.fromkeys(one.column for one in self.left))
+        """Return a chart: the share of values left by column, and bits learned and charged."""
+        columns = tuple(dict.fromkeys(remaining.column for remaining in self.left))
         shares = tuple(
-            min(1 - one.excluded for one in self.left if one.column == column) for column in columns
+            min(1 - remaining.excluded for remaining in self.left if remaining.column == column)
+            for column in columns
         )
         panels = [
             Panel(
@@ -403,7 +415,7 @@ class ReconstructionFinding:
             )
         ]  # fmt: skip
         if self.transcripts is not None:
-            names = ("told at most", "charged")
+            names = ("learned at most", "charged")
             bits = (bits_at_least(self.transcripts), bits_at_least(self.charged))
             panels.append(
                 Panel(
@@ -426,7 +438,7 @@ class ReconstructionFinding:
             "charged_cells": str(self.charged),
             "charged_bits": bits_at_least(self.charged),
             "people": self.people,
-            "knowing_nothing": [vars(one) for one in self.left],
+            "knowing_nothing": [vars(remaining) for remaining in self.left],
             "settled_knowing_nothing": self.settled_by_column,
             "knowing_everybody_else": None
             if self.fewest is None
@@ -449,5 +461,5 @@ def _settled_rows(counted: Iterable[tuple[str, int]]) -> str:
     return " and ".join(f"{columns} of {rows:,}" for columns, rows in counted if rows)
 
 
-def _among(left: Left) -> str:
-    return f" of {left.group}" if left.group else ""
+def _among(remaining: Left) -> str:
+    return f" of {remaining.group}" if remaining.group else ""

@@ -1,4 +1,4 @@
-"""Uniqueness: who is the only one with what is released, or with a few known points of it?"""
+"""The uniqueness attack: whose released values, or few known points, nobody else has."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LABELS = (
 
 @dataclass(frozen=True)
 class Singled:
-    """How many people some known points single out."""
+    """The share of people that a number of known points singles out."""
 
     known: Known
     share: AttackEstimate
@@ -56,17 +56,17 @@ class Singled:
 
 @dataclass(frozen=True)
 class UniquenessFinding:
-    """How many records, or people, are alone with what is released of them."""
+    """How many records, or people, have released values that nobody else has."""
 
     columns: tuple[str, ...]
     sizes: Mapping[int, int]
     """How many classes of equal records there are of each size, as released."""
     true_sizes: Mapping[int, int] | None
-    """The same of the true values; None where nothing was changed."""
+    """The same for the true values; None if nothing was changed."""
     people: int | None
     singled: tuple[Singled, ...]
     changed: bool
-    """Whether a policy changed what is released."""
+    """Whether a policy changed the values before release."""
 
     @property
     def records(self) -> int:
@@ -75,12 +75,12 @@ class UniquenessFinding:
 
     @property
     def unique(self) -> int:
-        """How many records nobody else shares."""
+        """How many records differ from all others."""
         return self.sizes.get(1, 0)
 
     @property
     def unique_share(self) -> AttackEstimate:
-        """The share of records that nobody else shares; exact."""
+        """The share of records that differ from all others; exact."""
         return AttackEstimate.exact(self.unique / self.records)
 
     @property
@@ -95,7 +95,7 @@ class UniquenessFinding:
 
     @property
     def headline(self) -> str:
-        """What was found, in one plain sentence."""
+        """The result in one sentence."""
         how = ", as the policy releases them" if self.changed else ""
         if self.singled:
             last = self.singled[-1]
@@ -110,11 +110,11 @@ class UniquenessFinding:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What else is to be said, a sentence each."""
+        """The details, one sentence each."""
         said = [
-            f"{_points(one.known)} out {percent(one.share.value)} of the people, "
-            f"{_sure(one.share)}."
-            for one in self.singled
+            f"{_points(singled.known)} out {percent(singled.share.value)} of the people, "
+            f"{_sure(singled.share)}."
+            for singled in self.singled
         ]
         said.append(
             f"{self.unique:,} of {self.records:,} records share their released values with no "
@@ -126,16 +126,16 @@ class UniquenessFinding:
         return tuple(said)
 
     def chart(self) -> Chart:
-        """Return the share singled out by each number of points, or the sizes of classes."""
+        """Return a chart: the share singled out by number of points, or the sizes of classes."""
         if self.singled:
-            shares = [one.share for one in self.singled]
+            shares = [singled.share for singled in self.singled]
             line = Series(
                 "people",
-                tuple(str(one.known) for one in self.singled),
-                tuple(one.value for one in shares),
+                tuple(str(singled.known) for singled in self.singled),
+                tuple(share.value for share in shares),
                 kind="points",
-                low=tuple(one.low for one in shares),
-                high=tuple(one.high for one in shares),
+                low=tuple(share.low for share in shares),
+                high=tuple(share.high for share in shares),
             )
             panel = Panel("known points", "share of people singled out", (line,), from_zero=True)
             return Chart("Uniqueness of people", (panel,))
@@ -161,7 +161,7 @@ class UniquenessFinding:
             "unique_share": self.unique_share.value,
             "true_unique": None if true is None else true.get(1, 0),
             "people": self.people,
-            "singled": [one.to_dict() for one in self.singled],
+            "singled": [singled.to_dict() for singled in self.singled],
             "by_policy": self.changed,
         }
 
@@ -176,8 +176,8 @@ def _records(sizes: Mapping[int, int]) -> int:
 def _shares(sizes: Mapping[int, int]) -> tuple[float, ...]:
     """Return the share of records in classes of each span of sizes."""
     held = np.array([size * classes for size, classes in sizes.items()], np.float64)
-    found = np.bincount(np.searchsorted(LIMITS, list(sizes)), held, minlength=len(LABELS))
-    return tuple((found / held.sum()).tolist())
+    records = np.bincount(np.searchsorted(LIMITS, list(sizes)), held, minlength=len(LABELS))
+    return tuple((records / held.sum()).tolist())
 
 
 def _points(known: Known) -> str:
@@ -186,11 +186,11 @@ def _points(known: Known) -> str:
     return f"{counted(known, 'known point')} {verb_for(known, 'singles')}"
 
 
-def _sure(found: AttackEstimate) -> str:
-    if found.is_exact:
+def _sure(estimate: AttackEstimate) -> str:
+    if estimate.is_exact:
         return "exactly"
-    between = f"between {percent(found.low)} and {percent(found.high)}"
-    return f"{between} with {100 * found.confidence:.4g} % confidence"
+    between = f"between {percent(estimate.low)} and {percent(estimate.high)}"
+    return f"{between} with {100 * estimate.confidence:.4g} % confidence"
 
 
 TRIALS = 10_000
@@ -198,22 +198,22 @@ TRIALS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Uniqueness:
-    r"""Count the records that are alone with their released values, and people with a few points.
+    r"""Counts records whose released values are unique, and people whom a few points single out.
 
     .. math:: \frac{|\{i : n(y_i) = 1\}|}{n}
 
     (Farokhi 2019, Noiseless Privacy, Fig. 6). Exact; the engine that holds the table groups it,
     in one pass. A missing value is a value of its own.
 
-    With a ``person``, each row is a point of somebody's, and the second number is the share of
-    people whom ``known`` of their different points, drawn evenly, single out: nobody else has
-    them all (de Montjoye et al. 2013). Exact for one point and for all, else from drawn people and
-    points with the interval of Clopper and Pearson.
+    With a ``person``, each row is a point of that person. The second number is then the share of
+    people whom ``known`` of their different points, drawn uniformly, single out: nobody else has
+    all of them (de Montjoye et al. 2013). Exact for one point and for all points; otherwise
+    estimated from drawn people and points, with the interval of Clopper and Pearson.
 
     Args:
-        table: a table, wherever it is.
-        columns: the released columns; those of the policy if left out.
-        policy: how they are released; as they are if left out.
+        table: a table: a file, a data frame, a database table or a dictionary of columns.
+        columns: the released columns. By default, those of the policy.
+        policy: how they are released. By default, as they are.
         person: the column that says whose row it is; it is not released.
 
     Example:
@@ -238,15 +238,15 @@ class Uniqueness:
         confidence: float = 0.95,
         progress: Callable[[str, float], None] | None = None,
     ) -> UniquenessFinding:
-        """Count who is alone.
+        """Count the unique records, and the people whom known points single out.
 
         Args:
             known: how many points of a person are known, or "all"; every smaller number is tried
-                too. Left out, records are counted alone.
+                too. By default, only records are counted.
             trials: how many people and points are drawn for each number of points.
-            seed: of these draws; a whole number.
+            seed: the seed of these draws, a whole number.
             confidence: how often an interval holds the true share.
-            progress: told the share of the work that is done.
+            progress: called with the share of the work that is done.
         """
         if (known is not None) != (self.person is not None):
             raise OptionError(
@@ -271,7 +271,7 @@ class Uniqueness:
             self.policy is not None,
         )
 
-    # --- what is released -----------------------------------------------------------------------
+    # --- the released table ---------------------------------------------------------------------
 
     @cached_property
     def _opened(self) -> Table:
@@ -306,7 +306,7 @@ class Uniqueness:
 
     @cached_property
     def _released(self) -> Table:
-        """The table as it is released, and the person of each row."""
+        """The released table, with the person of each row."""
         if self.policy is None:
             return self._opened
         if self.policy.aggregates:
@@ -334,9 +334,9 @@ class Uniqueness:
 
         assert self.person is not None
         view = prepare(self._released, [self.person, *self._columns], missing="value")
-        found = distinct_counts(view)
-        found = found.filter(found.column("c0").is_valid())  # nobody's rows are no one's points
-        encoded = [encode_column(found.column(f"c{i}")) for i in range(len(view.columns))]
+        counts = distinct_counts(view)
+        counts = counts.filter(counts.column("c0").is_valid())  # a point without a person
+        encoded = [encode_column(counts.column(f"c{i}")) for i in range(len(view.columns))]
         points, _ = combine_codes(
             [codes for codes, _ in encoded[1:]], [len(values) for _, values in encoded[1:]]
         )
@@ -357,18 +357,18 @@ class Uniqueness:
         if known == "all" or known >= each.max():
             alone = singled_out(visits, 0, np.uint64(0), 0)
             return Singled(known, AttackEstimate.exact(int(alone.sum()) / alone.size))
-        # Another number of points gets other draws.
+        # Each number of points gets draws of its own.
         key = np.random.SeedSequence([seed, known]).generate_state(1, np.uint64)[0]
         alone = singled_out(visits, known, np.uint64(key), trials)
         return Singled(known, share(int(alone.sum()), trials, confidence=confidence))
 
 
 def grid_policy(ranges: Mapping[str, tuple[object, object]], bits: object) -> PolicyDocument:
-    """Return the policy that releases points on a grid of boxes, with so many bits a point.
+    """Return the policy that releases points on a grid of boxes, with a number of bits per point.
 
     Each coordinate has floor(2^(bits/2)) equal cells, so that a point of two coordinates has at
-    most 2^bits boxes (Farokhi 2019, Noiseless Privacy, Section V.C, rounded down). Several
-    points of a record, such as the two ends of a trip, cost as many times the bits.
+    most 2^bits boxes (Farokhi 2019, Noiseless Privacy, Section V.C, rounded down). A record of
+    several points, such as the two ends of a trip, costs the bits once for each point.
 
     Args:
         ranges: the least and the largest value of every coordinate, by column.
@@ -392,7 +392,7 @@ def grid_policy(ranges: Mapping[str, tuple[object, object]], bits: object) -> Po
 
 
 def _alone_by_one(visits: Visits) -> float:
-    """Return the share of people whom one of their points, drawn evenly, singles out; exact."""
+    """Return the share of people whom one of their points, drawn uniformly, singles out; exact."""
     rare = np.diff(visits.point_at)[visits.points] == 1
     alone = np.add.reduceat(rare, visits.person_at[:-1], dtype=np.int64)
     each = np.diff(visits.person_at)

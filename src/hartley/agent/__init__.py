@@ -1,1 +1,1 @@
-"""Who answers questions: the trusted agent that holds a private table."""
+"""The trusted agent that holds a private table and answers questions about it."""

@@ -1,4 +1,4 @@
-"""The trusted agent: price() and ask(), the whole walk on one screen."""
+"""The Agent class: price() and ask(), with the whole course of a question on one screen."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 
 
 class Agent:
-    """Holds a private table; answers questions truthfully and counts in bits what that tells.
+    """Holds a private table, answers questions truthfully and counts what it reveals in bits.
 
     Every answer is an interval that certainly contains the truth. With everybody else's data
     fixed, all analysts together see at most floor(2^budget) different transcripts as one
     person's data varies over its whole range (docs/accountant.md).
 
     Args:
-        data: the table: whatever ``open_table`` takes, on DuckDB, PostgreSQL or Spark; None
-            where its coded copy is there already.
-        schema: a ``Schema``, a dict or the path of a TOML file, public.
-        budget: in bits; of a dataset that the ledger knows it is in the ledger.
+        data: the table: anything that ``open_table`` takes, on DuckDB, PostgreSQL or Spark; None
+            if its coded copy already exists.
+        schema: the public schema: a ``Schema``, a dict or the path of a TOML file.
+        budget: the budget in bits; needed only for a dataset that is new to the ledger.
         ledger: a path, ``sqlite:///path``, ``postgresql://...`` or an open ledger.
-        place: where the integer-coded copy lives; beside a ledger that is a file if left out.
-        update: whether the table is a new version of a dataset that the ledger knows.
+        place: the place of the integer-coded copy. By default, next to the ledger file.
+        update: whether the table is a new version of a dataset in the ledger.
 
     Example:
         >>> import tempfile
@@ -80,7 +80,7 @@ class Agent:
         read = Schema.read(schema)
         self._owns_ledger = isinstance(ledger, (str, os.PathLike))
         self.ledger = (
-            open_ledger(ledger, create=budget is not None)  # a slip in its name makes no new one
+            open_ledger(ledger, create=budget is not None)  # a typing error creates no ledger
             if isinstance(ledger, (str, os.PathLike))
             else ledger
         )
@@ -116,11 +116,11 @@ class Agent:
 
         Args:
             question: SQL, a wish, or a list of them: a batch.
-            error: how far off the answers may be, at most.
-            bits: what each question may cost, instead; else the schema's default.
-            analyst: who would ask.
-            vacuous: whether answers that say no more than the schema are wished; else the quote
-                names them, with the next price that tells more.
+            error: the largest error that the answers may have.
+            bits: the price of each question, instead of an error. By default, the schema's.
+            analyst: the analyst who would ask.
+            vacuous: whether to accept answers that say no more than the schema; otherwise the
+                quote names them, with the next price that reveals more.
         """
         desk = self._ready().desk
         plans = desk.plan(question, error, bits)
@@ -144,16 +144,16 @@ class Agent:
 
         Args:
             question: SQL, a wish, or a list of them: a batch, priced together.
-            error: how far off the answers may be, at most.
-            bits: what each question may cost, instead; else the schema's default.
-            analyst: who asks.
+            error: the largest error that the answers may have.
+            bits: the price of each question, instead of an error. By default, the schema's.
+            analyst: the analyst who asks.
             vacuous: whether to pay even for an answer that certainly says no more than the schema.
             given: the rows of a quote, which is then not exceeded.
 
         Returns:
-            an ``Answer``, or of a list a ``BatchAnswer``.
+            an ``Answer``, or a ``BatchAnswer`` for a list.
         """
-        held = self._ready()  # one version from here to the reply, whatever others do meanwhile
+        held = self._ready()  # one version until the reply, even if others replace it meanwhile
         plans = held.desk.plan(question, error, bits)
         if not vacuous:
             held.desk.check_useful(plans, self.ledger, analyst)
@@ -190,7 +190,7 @@ class Agent:
         return answers[0] if isinstance(question, (str, Wish)) else BatchAnswer(answers)
 
     def _ready(self) -> Holding:
-        """Return the version that is held; refuse, before a charge, what nobody could answer."""
+        """Return the current version; raise an error before a charge if nothing can be answered."""
         if self._closed or os.getpid() != self._process:
             what = "is closed" if self._closed else "was opened by another process"
             raise OptionError(
@@ -201,7 +201,7 @@ class Agent:
     def _finish(
         self, held: Holding, paid: Reservation, questions: Sequence[Question]
     ) -> list[int | None]:
-        """Run what is paid for and not known yet, keep it, and return every cell."""
+        """Run the paid questions without an answer, keep the answers, and return every cell."""
         cells = [None if text in {None, NULL} else int(text or 0) for text in paid.answers]
         missing = [i for i, text in enumerate(paid.answers) if text is None]
         if missing:
@@ -213,7 +213,7 @@ class Agent:
         return cells
 
     def _note_head(self) -> None:
-        """Note beside the copy where the ledger ends, so that an older one is noticed."""
+        """Note next to the copy where the ledger ends, so that an older ledger is detected."""
         if self._head is not None:
             self._head.save()
 
@@ -221,12 +221,12 @@ class Agent:
 
     @property
     def state(self) -> State:
-        """How the dataset stands, for its owner."""
+        """The state of the dataset, for its owner."""
         return self.ledger.state(self.schema.name)
 
     @property
     def spent(self) -> float:
-        """What is charged to all analysts together and to the open columns, in bits."""
+        """The charges of all analysts together and of the open columns, in bits."""
         return self.state.balance.spent_bits
 
     @property
@@ -236,7 +236,7 @@ class Agent:
 
     @property
     def accountant(self) -> Accountant[Question]:
-        """All charges as they stand, to explain a batch; what is asked, the ledger charges."""
+        """The present charges, used to explain a batch; the ledger itself does the charging."""
         held, state = self._ready(), self.state
         earlier = held.desk.earlier
         earlier.read(self.ledger)
@@ -248,7 +248,7 @@ class Agent:
             charged=state.spent,
             answered=[from_plain(question) for charge in charges for question in charge.questions],
         )
-        if state.population is not None:  # whose budget may hold less than that of the dataset
+        if state.population is not None:  # its budget may have less left than that of the dataset
             balance = accountant.balance
             accountant.balance = replace(balance, limit=balance.charged * state.balance.left)
         return accountant
@@ -258,7 +258,7 @@ class Agent:
         return self.ledger.history(self.schema.name, analyst)
 
     def set_budget(self, bits: object) -> str:
-        """Change the budget: an owner's act; returns the new promise."""
+        """Change the budget, which only the owner may do; returns the new promise."""
         entry = self.ledger.record(self.schema.name, "budget", {"bits": str(bits)})
         self._note_head()
         return str(entry.told["promise"])
@@ -269,22 +269,22 @@ class Agent:
         self._note_head()
 
     def update(self, data: object, *, erasure: bool = False) -> None:
-        """Replace the table by a new version: what was answered stays charged.
+        """Replace the table by a new version; earlier charges stay.
 
         Args:
-            data: the new table, whole.
-            erasure: whether it is new because a person was taken out.
+            data: the complete new table.
+            erasure: whether the reason is that a person was removed.
         """
         self._replace(self.schema, data, "erasure" if erasure else "version")
 
     def change_schema(
         self, schema: Schema | Mapping[str, Any] | str | os.PathLike[str], data: object
     ) -> None:
-        """Ask the table under another schema from now on: a new version; nothing is re-priced.
+        """Use another schema from now on, as a new version; earlier charges stay as they are.
 
-        The unit stays once anything was charged, since a charge is counted for a unit; so does
-        the population. More rows a unit, other ranges and other kinds of columns are fine: each
-        version is priced under its own schema.
+        The unit and the population cannot change after the first charge, since a charge is counted
+        for a unit. The rows per unit, the ranges and the kinds of columns may change: each version
+        is priced under its own schema.
         """
         changed = Schema.read(schema)
         changed.require_confirmed()
@@ -298,7 +298,7 @@ class Agent:
     def _replace(
         self, schema: Schema, data: object, kind: Literal["version", "erasure", "schema"]
     ) -> None:
-        """Hold another version from now on; who is being answered reads the old one to its end."""
+        """Use another version from now on; questions in progress finish with the old one."""
         table = open_table(data)
         with self._changing:
             old = self._ready()
@@ -310,7 +310,7 @@ class Agent:
             remove_copy(self._place, old.coded.version, table)
 
     def summary(self) -> str:
-        """Say in a few lines what was promised, spent and asked."""
+        """Return a few lines that say what was promised, spent and asked."""
         overview = self.ledger.overview(self.schema.name)
         state, size = overview.state, self.schema.record_bits
         balance = state.balance
@@ -343,18 +343,18 @@ class Agent:
         error: object = None,
         bits: object = None,
     ) -> str:
-        """Show in words the atoms and factors behind a charge, and whether the budget covers it."""
+        """Explain a charge: its atoms and factors, and whether the budget covers it."""
         plans = self._ready().desk.plan(question, error, bits)
         return self.accountant.explain(questions_of(plans))
 
     def close(self) -> None:
-        """Give back the connections; what was answered and charged is on disk."""
+        """Close the connections; all answers and charges are on disk."""
         self._closed = True
         self._held.coded.close()
         self._close_ledger()
 
     def _close_ledger(self) -> None:
-        if self._owns_ledger:  # one that was given may be used elsewhere
+        if self._owns_ledger:  # a ledger passed by the caller may be used elsewhere
             self.ledger.close()
 
     def __enter__(self) -> Self:
@@ -365,7 +365,7 @@ class Agent:
 
 
 def _about_others(overview: Overview) -> list[str]:
-    """Say what a population promises beside a dataset, and whether a promise was broken."""
+    """Return the promise of the population, and whether a promise was broken."""
     lines = []
     population = overview.state.population
     if population is not None:
@@ -381,6 +381,6 @@ def _about_others(overview: Overview) -> list[str]:
 
 
 def _identity(paid: Reservation, questions: Sequence[Question], plan: Selection) -> str:
-    """Return a name of a resolved question: a digest of its text and version, never of data."""
+    """Return the name of a resolved question: a digest of its text and version, never of data."""
     names = dict(zip(questions, paid.digests, strict=True))
     return digest(*(names[question] for question in plan.questions))[:16]

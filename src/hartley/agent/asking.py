@@ -1,4 +1,4 @@
-"""Ask or price in one call: what ``hartley ask`` and ``hartley price`` do."""
+"""The functions ask() and price(): one call each, as in ``hartley ask`` and ``hartley price``."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ def ask(  # noqa: PLR0913 - what an answer rests on, each by name
 
     Args:
         question: SQL, a wish, or a list of them: a batch, which is answered by a ``BatchAnswer``.
-        schema: a ``Schema``, a dict or the path of a TOML file, public.
-        ledger: where charges are kept: a path, ``sqlite:///path``, ``postgresql://...`` or an open
+        schema: the public schema: a ``Schema``, a dict or the path of a TOML file.
+        ledger: the ledger of charges: a path, ``sqlite:///path``, ``postgresql://...`` or an open
             ledger.
-        table: the private table: whatever ``open_table`` takes; None where its coded copy is there
-            from an earlier call.
-        budget: in bits, of a table that the ledger does not know yet.
-        place: where the coded copy lives; beside a ledger that is a file if left out.
-        update: whether the table is a new version of one that the ledger knows.
-        error: how far off the answers may be, at most.
-        bits: what each question may cost, instead; else the schema's default.
-        analyst: who asks, if allowances are set.
-        vacuous: whether to take answers that say no more than the schema.
+        table: the private table: anything that ``open_table`` takes; None if its coded copy
+            exists from an earlier call.
+        budget: the budget in bits, for a table that is new to the ledger.
+        place: the place of the coded copy. By default, next to the ledger file.
+        update: whether the table is a new version of one in the ledger.
+        error: the largest error that the answers may have.
+        bits: the price of each question, instead of an error. By default, the schema's.
+        analyst: the analyst who asks, if allowances are set.
+        vacuous: whether to accept answers that say no more than the schema.
 
     Example:
         >>> import tempfile
@@ -85,13 +85,13 @@ def price(  # noqa: PLR0913 - what a price rests on, each by name
     Args:
         questions: SQL, a wish, or a list of them: a batch.
         schema: a ``Schema``, a dict or the path of a TOML file.
-        ledger: to tell what would be due now, and the number of rows.
-        rows: the public number of rows, where no ledger tells it.
-        error: how far off the answers may be, at most.
-        bits: what each question may cost, instead; else the schema's default.
-        analyst: who would ask.
-        vacuous: whether answers that say no more than the schema are wished; else the quote names
-            them, with the next price that tells more.
+        ledger: the ledger, for the charge that is due now and the number of rows.
+        rows: the public number of rows, if there is no ledger.
+        error: the largest error that the answers may have.
+        bits: the price of each question, instead of an error. By default, the schema's.
+        analyst: the analyst who would ask.
+        vacuous: whether to accept answers that say no more than the schema; otherwise the quote
+            names them, with the next price that reveals more.
 
     Example:
         >>> age = {"age": {"kind": "private", "range": [0, 100], "step": 1}}

@@ -1,4 +1,4 @@
-"""One version of the data: loaded, coded, checked against the ledger, ready to be asked."""
+"""One version of the data: loaded, coded and checked against the ledger, ready for questions."""
 
 from __future__ import annotations
 
@@ -53,24 +53,24 @@ if TYPE_CHECKING:
 
 
 NAMED_DIGITS = 12
-"""How much of the hash of the first row the name of the note holds: ledgers may share a folder."""
+"""Digits of the first row's hash in the name of the note; several ledgers may share a folder."""
 
 
 class HeadNote:
-    """The note about one ledger in one folder."""
+    """The note in a folder that records where a ledger ended."""
 
     def __init__(self, ledger: Ledger, folder: Path) -> None:
         self._ledger, self._folder = ledger, folder.absolute()
 
     def path(self) -> Path | None:
-        """Return where the note is; None of a ledger without rows."""
+        """Return the path of the note; None for a ledger without rows."""
         first = self._ledger.first_hash()
         if first is None:
             return None
         return self._folder / f"hartley.{first[:NAMED_DIGITS]}.head"
 
     def check(self) -> None:
-        """Refuse a ledger that lacks the row which was noted last."""
+        """Raise an error if the ledger lacks the row that was noted last."""
         path = self.path()
         if path is None or not path.exists():
             return
@@ -90,12 +90,12 @@ class HeadNote:
             )
 
     def save(self) -> None:
-        """Note where the ledger ends now, on the disk; not where nothing can be written."""
+        """Write where the ledger ends to the disk, if it is writable."""
         path, head = self.path(), self._ledger.head()
         if path is None or head is None:
             return
         text = head.to_json() + "\n"
-        # What cannot be written is a weaker check, and no reason to withhold what is paid for.
+        # Without the note the check is weaker, but that is no reason to withhold a paid answer.
         with suppress(OSError, InputError):
             if not path.exists() or path.read_text(encoding="utf-8") != text:
                 write_whole(path, text)
@@ -103,7 +103,7 @@ class HeadNote:
 
 Place = str | os.PathLike[str]
 PATIENCE = 2
-"""Seconds to wait for others who still read a copy that is to be removed."""
+"""Seconds to wait for readers of a copy that is to be removed."""
 
 
 def load(  # noqa: PLR0913 - what a dataset is made of, each by name
@@ -115,15 +115,15 @@ def load(  # noqa: PLR0913 - what a dataset is made of, each by name
     place: Place | None,
     update: bool = False,
 ) -> CodedTable:
-    """Open the coded copy of a dataset, make it on the first day, or replace it.
+    """Open the coded copy of a dataset, create it for a new dataset, or replace it.
 
     Args:
-        data: whatever ``open_table`` takes; None where the copy is there already.
-        schema: confirmed by the owner.
-        ledger: where the dataset is recorded, or will be.
-        budget: in bits, of a dataset that is not in the ledger yet.
-        place: where the coded copy lives.
-        update: whether the data are a new version of a dataset that the ledger knows.
+        data: anything that ``open_table`` takes; None if the copy already exists.
+        schema: the schema, confirmed by the owner.
+        ledger: the ledger in which the dataset is, or will be, recorded.
+        budget: the budget in bits, for a dataset that is new to the ledger.
+        place: the place of the coded copy.
+        update: whether the data are a new version of a dataset in the ledger.
     """
     schema.require_confirmed()
     known = state_of(ledger, schema.name)
@@ -190,14 +190,14 @@ def replace_copy(  # noqa: PLR0913 - what a version is made of, each by name
     place: Place | None,
     kind: Literal["version", "erasure", "schema"] = "version",
 ) -> CodedTable:
-    """Make a new coded copy and record it as a new version: what was charged stays charged.
+    """Make a new coded copy and record it as a new version; earlier charges stay.
 
     Args:
-        table: the new table, whole.
-        schema: of the new table.
-        ledger: where the dataset is recorded.
-        before: the schema that the dataset had; refused where it has another one by now.
-        place: where the coded copies live.
+        table: the complete new table.
+        schema: the schema of the new table.
+        ledger: the ledger of the dataset.
+        before: the schema before; an error is raised if the dataset now has another one.
+        place: the place of the coded copies.
         kind: why there is a new version.
     """
     content = {"schema": schema.to_toml()} if kind == "schema" else {}
@@ -214,7 +214,7 @@ def _recorded(  # noqa: PLR0913, PLR0917 - what a version is made of
     content: dict[str, Any],
     under: str | None = None,
 ) -> CodedTable:
-    """Code a table, then record it; a copy that is not recorded does not stay."""
+    """Code a table, then record it; a copy that cannot be recorded is removed."""
     if table is None:
         raise InputError(
             f"There is no coded copy of '{schema.name}' and no table to make it from",
@@ -222,7 +222,7 @@ def _recorded(  # noqa: PLR0913, PLR0917 - what a version is made of
         )
     version = secrets.token_hex(16)
     where = None if place is None else place_of(place, version, table)
-    with ledger.making():  # nobody sweeps meanwhile, for the copy has no row yet
+    with ledger.making():  # no clean-up meanwhile: the ledger has no row for the copy yet
         coded = code_table(
             table,
             schema.codings,
@@ -238,7 +238,7 @@ def _recorded(  # noqa: PLR0913, PLR0917 - what a version is made of
             "rows": coded.rows if schema.rows == "public" else None,
             "version": version,
         }
-        if kind != "erasure":  # which says as little as it can
+        if kind != "erasure":  # an erasure records as little as possible
             content["rules"] = RULES
 
         def check() -> None:
@@ -263,23 +263,23 @@ def _recorded(  # noqa: PLR0913, PLR0917 - what a version is made of
 
 
 def remove_copy(place: Place | None, version: str, table: Table | None) -> None:
-    """Remove the copy of a version that is asked no more; who is reading it may go on."""
+    """Remove the copy of an old version; questions in progress may finish."""
     if place is not None:
         drop_copy(place_of(place, version, table), table)
 
 
 def remove_leftovers(ledger: Ledger, dataset: str, place: Place | None, near: Table | None) -> None:
-    """Remove copies that a crash has left: they may hold who was erased.
+    """Remove copies left by a crash, since they may contain people who were erased.
 
-    These are copies of earlier versions of the dataset, and copies that were made for this ledger
-    and that no row of it knows. A copy is recorded while nobody sweeps, and what another ledger, or
-    nobody, is known to have made is never touched. What cannot be removed now is left for later.
+    These are copies of earlier versions of the dataset, and copies made for this ledger that none
+    of its rows records. No clean-up runs while a copy is recorded, and copies of another or an
+    unknown ledger are never touched. What cannot be removed now is removed later.
     """
     owner = _owner(ledger)
     if place is None or owner is None:
         return
 
-    def left(versions: dict[str, list[str]]) -> list[str]:
+    def leftovers(versions: dict[str, list[str]]) -> list[str]:
         known = {version[:MARK] for listed in versions.values() for version in listed}
         past = {version[:MARK] for version in versions.get(dataset, [])[:-1]}
         copies = {mark: place_of(place, mark, near) for mark in marks_at(place, near)}
@@ -290,29 +290,29 @@ def remove_leftovers(ledger: Ledger, dataset: str, place: Place | None, near: Ta
         ]
 
     def work(versions: dict[str, list[str]]) -> None:
-        for copy in left(versions):
+        for copy in leftovers(versions):
             drop_copy(copy, near, seconds=PATIENCE)
         if is_file(place, near):
             for path in unfinished_folders(place, owner.ledger):
                 shutil.rmtree(path, ignore_errors=True)
 
-    with suppress(Exception):  # no reason to refuse questions
+    with suppress(Exception):  # a failed clean-up must not prevent questions
         unfinished = is_file(place, near) and unfinished_folders(place, owner.ledger)
-        if unfinished or left(ledger.versions()):
+        if unfinished or leftovers(ledger.versions()):
             ledger.sweep(work)
 
 
 def head_note(ledger: Ledger, place: Place | None, *, in_file: bool) -> HeadNote | None:
-    """Return the note of where the ledger ended: beside copies in files, else beside the ledger."""
+    """Return the note of where the ledger ended; it lies next to copies in files, or the ledger."""
     beside = Path(place) if in_file and place is not None else ledger.path
     return None if place is None or beside is None else HeadNote(ledger, beside.parent)
 
 
 def _owner(ledger: Ledger) -> Owner | None:
-    """Return by what a ledger knows its copies; None of one without a key that cannot be written.
+    """Return how a ledger recognises its copies; None if it has no key and is read-only.
 
-    Nothing can be charged to such a ledger, so nothing new is asked. Where charges are possible and
-    the key is not to be had, nobody could tell whether a copy was changed, and none is opened.
+    Nothing can be charged to such a ledger, so no new question is answered. If charges are possible
+    but there is no key, a changed copy could not be detected, so no copy is opened.
     """
     try:
         secret = ledger.secret()
@@ -324,10 +324,10 @@ def _owner(ledger: Ledger) -> Owner | None:
 
 
 def _check_digest(coded: CodedTable, table: Table | None, ledger: Ledger) -> None:
-    """Refuse a copy that is not as it was recorded; one without a digest is compared once."""
+    """Raise an error if a copy was changed; a copy without a digest is compared once."""
     expected = ledger.copy_digest(coded.version)
     if expected is None:
-        if not ledger.only_reads:  # else nothing new is asked
+        if not ledger.only_reads:  # otherwise no new question is answered
             _adopt(coded, table, ledger)
     elif coded.digest is None or not hmac.compare_digest(coded.digest.encode(), expected.encode()):
         raise InputError(
@@ -338,9 +338,9 @@ def _check_digest(coded: CodedTable, table: Table | None, ledger: Ledger) -> Non
 
 
 def _adopt(coded: CodedTable, table: Table | None, ledger: Ledger) -> None:
-    """Keep the digest of a copy that has none, after all its rows were compared with the table.
+    """Record the digest of a copy that has none, after comparing all its rows with the table.
 
-    Earlier versions of Hartley kept none, and a ledger that was restored from a backup has lost it.
+    Earlier versions of Hartley recorded none, and a ledger restored from a backup has lost it.
     """
     if table is None:
         raise InputError(
@@ -349,12 +349,12 @@ def _adopt(coded: CodedTable, table: Table | None, ledger: Ledger) -> None:
         )
     if not holds_rows_of(coded, table, thorough=True):
         raise _other(table)
-    assert coded.digest is not None  # it was opened for its owner
+    assert coded.digest is not None  # set for every copy that is opened for its owner
     ledger.keep_copy_digest(coded.version, coded.digest)
 
 
 def state_of(ledger: Ledger, dataset: str) -> State | None:
-    """Return how a dataset stands, or None where the ledger does not know it."""
+    """Return the state of a dataset, or None if it is not in the ledger."""
     return ledger.state(dataset) if dataset in ledger.datasets() else None
 
 
@@ -370,24 +370,24 @@ def _check_budget(budget: object, known: State) -> None:
 
 
 def lasting_place(place: Place | None, ledger: object, dataset: str) -> Place | None:
-    """Return the place of coded copies, or that beside a ledger; no file moves with the process."""
+    """Return the absolute place of coded copies; by default next to the ledger."""
     if place is None:
         place = _beside(ledger, dataset)
     return Path(place).absolute() if place is not None and is_database(place) else place
 
 
 def _beside(ledger: object, dataset: str) -> Path | None:
-    """Return the place of coded copies beside a ledger that is a file."""
+    """Return the place of coded copies next to a ledger file."""
     text = os.fspath(ledger) if isinstance(ledger, (str, os.PathLike)) else ""
     path = text.removeprefix("sqlite:///")
     if not path or "://" in path:
         return None
-    name = re.sub(r"[^A-Za-z0-9_-]", "_", dataset)[:100]  # names that become alike share nothing
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", dataset)[:100]  # if two become equal: versions differ
     return Path(path).with_name(f"{Path(path).name}.{name}{EMBEDDED.endings[0]}")
 
 
 def _refuse_other(table: Table | None, coded: CodedTable) -> None:
-    """Refuse data that are not those of the copy, which would answer for them."""
+    """Raise an error if the data differ from the copy, since the copy gives the answers."""
     if table is not None and not holds_rows_of(coded, table):
         raise _other(table)
 
@@ -404,14 +404,14 @@ K = TypeVar("K")
 
 MOST_REMEMBERED = 1000
 TRIES = 3
-"""How often a failing engine is asked before the answer is pending."""
+"""Attempts with a failing engine before the answer is pending."""
 
 
 @dataclass(frozen=True)
 class Holding:
-    """A version, replaced whole by the next: who asks never sees half of one and half of another.
+    """One version of the data, replaced as a whole, so that no question sees parts of two.
 
-    Used by many threads at once; what it remembers are functions of public things.
+    Used by many threads at once; everything it caches is a function of public things.
     """
 
     schema: Schema
@@ -428,13 +428,13 @@ class Holding:
 
     @cached_property
     def desk(self) -> Desk:
-        """Where questions are read and priced, by the public number of rows of this version."""
+        """Reads and prices questions, with the public number of rows of this version."""
         rows = self.schema.max_rows if self.schema.rows == "private" else self.coded.rows
-        assert rows is not None  # a schema with private rows says the most that there can be
+        assert rows is not None  # a schema with private rows states their largest number
         return Desk(self.schema, rows, self.public_count, self.coded.version)
 
     def public_count(self, condition: Condition) -> int | None:
-        """Count rows by public columns alone, where the number of rows is public."""
+        """Count rows by public columns alone, if the number of rows is public."""
         kinds = {self.schema.columns[name].kind for name in columns_of(condition)}
         if self.schema.rows == "private" or kinds - {"public"}:
             return None
@@ -456,7 +456,7 @@ class Holding:
         return rows
 
     def price(self, questions: Sequence[Question]) -> int:
-        """Price questions in cells; the same ones are often priced again."""
+        """Price questions in cells; prices are cached."""
         key = tuple(questions)
         cells = self._prices.get(key)
         if cells is None:
@@ -465,7 +465,7 @@ class Holding:
         return cells
 
     def cells(self, questions: Sequence[Question]) -> list[int | None]:
-        """Run questions that are paid for, and return the cell that each total lies in."""
+        """Run questions that are paid for, and return the cell of each total."""
         for _ in range(TRIES):
             try:
                 results = totals(self.coded, questions)
@@ -473,7 +473,7 @@ class Holding:
                     cell_of(question, total)
                     for question, total in zip(questions, results, strict=True)
                 ]
-            except Stopped:  # by whoever runs the engine, so it is not asked again at once
+            except Stopped:  # cancelled by the operator of the engine, so not repeated at once
                 break
             except Exception:  # noqa: BLE001, S112 - how an engine fails may depend on the data
                 continue

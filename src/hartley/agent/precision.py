@@ -1,4 +1,4 @@
-"""How coarse an answer may be told, and how far off it can be: known before any data is touched."""
+"""The error of an answer and the coarsest steps for an error, known before any data is read."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     Steps = list[Fraction | None]
 
     PublicCount = Callable[[Condition], int | None]
-    """How many rows a condition has, where everybody may know it."""
+    """A function from a condition to its number of rows, if that is public."""
 
 SPLIT = Fraction(7, 12)
-"""The share of a variance's error that its sum takes; the cheapest is 2 - sqrt(2) of it."""
+"""The share of a variance's error that its sum takes; the cheapest share is 2 - sqrt(2)."""
 WIDEST_ROOT = Fraction(3, ROOT_GRID)
-"""What rounding two roots outward adds to a width at most, and a little."""
+"""A little more than rounding two roots outward can add to a width."""
 
 
 def worst_errors(
     selection: Selection, *, public_count: PublicCount | None = None, fullest: bool = False
 ) -> tuple[Fraction, ...]:
-    """Return for each item the largest half-width that its answer can have, whatever the data.
+    """Return for each item the largest half-width that its answer can have for any data.
 
     Exact for sums, order statistics and averages of a public number of rows; a bound otherwise.
-    ``fullest`` assumes instead that every row counts where it is private how many do: an average of
-    few rows is far off. Linear in the number of items.
+    With ``fullest``, every row counts if their number is private, since an average of few rows has
+    a large error. Linear in the number of items.
 
     Example:
         >>> from hartley.agent.questions.question import parse
@@ -56,10 +56,10 @@ def worst_errors(
 def steps_for_error(
     selection: Selection, error: object, *, public_count: PublicCount | None = None
 ) -> tuple[Fraction, ...]:
-    """Return the coarsest steps that keep every item within an error, whatever the data.
+    """Return the coarsest steps that keep every item within an error for any data.
 
-    Counts stay exact. An average or a spread needs a public number of rows: with few rows the
-    error of a sum is that of the average, so a promise before the data is read is refused.
+    Counts stay exact. An average or a spread needs a public number of rows: with few rows its error
+    is as large as that of the sum, so nothing can be promised before the data is read.
 
     Example:
         >>> from hartley.agent.questions.question import parse
@@ -83,7 +83,7 @@ def steps_for_error(
 def _steps(
     selection: Selection, item: Item, wish: Fraction, public_count: PublicCount | None
 ) -> list[tuple[int, Fraction]]:
-    """Return the places of the questions of an item, each with the coarsest step that will do."""
+    """Return the places of the questions of an item, each with the coarsest sufficient step."""
     counts = [(item.count, Fraction(1))] if item.count is not None else []
     if item.kind is NumberKind.COUNT:
         return counts
@@ -97,7 +97,7 @@ def _steps(
     assert item.sum is not None
     total = selection.questions[item.sum]
     rows = _known_rows(selection, item, public_count)
-    if rows is not None and rows <= item.sample:  # NULL, whatever the data
+    if rows is not None and rows <= item.sample:  # NULL for any data
         return [*_constants(selection, item), *counts]
     if rows is None:
         raise _unpromised(selection, item, wish)
@@ -131,8 +131,8 @@ def _spread_steps(
         width = width * (rows - 1) / rows
     off = math.floor(SPLIT * width * rows / (2 * largest)) if largest else 0
     off = min(off, rows * largest)
-    left = math.floor(rows * (width - _squared_mean_width(off, rows, largest)))
-    return [(item.sum, _capped(total, off)), (item.squares, _capped(squares, left))]
+    rest = math.floor(rows * (width - _squared_mean_width(off, rows, largest)))
+    return [(item.sum, _capped(total, off)), (item.squares, _capped(squares, rest))]
 
 
 def _worst(
@@ -157,9 +157,9 @@ def _worst(
 
 def _divided_width(selection: Selection, item: Item, counted: int, rows: int | None) -> Fraction:
     """Return the largest width of what is divided by the number of rows, in units of the form."""
-    if counted:  # the answer does not know how many rows there are
+    if counted:  # the number of rows is not known exactly
         return _range_width(item)
-    if rows is not None and rows <= item.sample:  # NULL, whatever the data
+    if rows is not None and rows <= item.sample:  # NULL for any data
         return Fraction(0)
     if item.kind is not NumberKind.AVERAGE:
         return _spread_width(selection, item, rows)
@@ -173,12 +173,12 @@ def _divided_width(selection: Selection, item: Item, counted: int, rows: int | N
 def vacuous_labels(
     selection: Selection, *, public_count: PublicCount | None = None
 ) -> tuple[str, ...]:
-    """Name the numbers of a SELECT that say no more than the schema does, whatever the data.
+    """Return the labels of a SELECT whose numbers say no more than the schema, for any data.
 
-    A number is vacuous where the cells that it is read from hold all that the schema allows, and an
-    average or a spread also where the number of its rows is not told. What the schema settles
-    already is not: it is exact. A label is named where it has a vacuous number, and in no group
-    one that is told. Linear in the number of items.
+    A number is vacuous if its cells contain everything that the schema allows; an average or a
+    spread also if the number of its rows is not revealed. A number that the schema alone settles is
+    exact, not vacuous. A label is returned if it has a vacuous number and no group in which its
+    number is not vacuous. Linear in the number of items.
 
     Example:
         >>> from hartley.agent.questions.question import parse
@@ -201,9 +201,9 @@ def vacuous_labels(
 
 
 def coarsest_steps(selection: Selection, schema: Schema) -> Steps:
-    """Return the coarsest step of each question at which every label is told in some group.
+    """Return the coarsest step of each question at which no label is vacuous in all groups.
 
-    Counts are exact; None where a question may be constant.
+    Counts are exact; None if a question may be constant.
     """
     easiest: dict[str, tuple[Fraction, dict[int, Fraction]]] = {}
     for item in selection.items:
@@ -228,7 +228,7 @@ def coarsest_steps(selection: Selection, schema: Schema) -> Steps:
 
 
 def _settled(item: Item) -> bool:
-    """Whether the schema alone settles a number, but for being NULL."""
+    """Whether the schema alone settles a number, except that it may be NULL."""
     if item.rows[1] == 0:
         return True
     if item.kind is NumberKind.COUNT:
@@ -239,9 +239,9 @@ def _settled(item: Item) -> bool:
 
 
 def _needed(selection: Selection, item: Item) -> list[dict[int, Fraction]]:
-    """Return ways to tell something of an item: the coarsest step of each question that it takes.
+    """Return ways to make an item not vacuous: the coarsest step of each question it needs.
 
-    At a step the largest total lies in another cell than the smallest where every row counts.
+    At such a step the largest and the smallest total lie in different cells, if every row counts.
     """
     count = {} if item.count is None else {item.count: Fraction(item.rows[1])}
     if item.kind is NumberKind.COUNT:
@@ -269,13 +269,13 @@ def _needed(selection: Selection, item: Item) -> list[dict[int, Fraction]]:
 def _tells(
     selection: Selection, item: Item, way: Iterable[int], public_count: PublicCount | None
 ) -> bool:
-    """Whether each question of one way to tell an item has more than one cell to lie in."""
+    """Whether each question of one of these ways has more than one possible cell."""
     rows = item.rows[1]
     if item.kind not in (NumberKind.COUNT, NumberKind.SUM, NumberKind.ORDER):
         assert item.reach is not None
         width = item.reach[1] - item.reach[0]
         if any(selection.questions[place].step > width for place in way):
-            # ToldBefore of all rows, perhaps, and not of as few as there are for everybody to see.
+            # Perhaps enough for all rows, but not for the few that publicly count.
             rows = _known_rows(selection, item, public_count) or rows
     for place in way:
         question = selection.questions[place]
@@ -287,7 +287,7 @@ def _tells(
 
 
 def _bounds(question: Question, item: Item, rows: int) -> tuple[int, int]:
-    """Return from where to where a total lies, of so many rows where it is divided by them."""
+    """Return the range of a total; with a number of rows, for a total that is divided by it."""
     if question.statistic is Statistic.COUNT:
         return item.rows
     assert item.reach is not None
@@ -300,7 +300,7 @@ def _bounds(question: Question, item: Item, rows: int) -> tuple[int, int]:
 
 
 def _certainly_null(selection: Selection, item: Item, public_count: PublicCount | None) -> bool:
-    """Whether everybody may know that there are too few rows."""
+    """Whether it is public that there are too few rows."""
     if item.kind in (NumberKind.COUNT, NumberKind.SUM):
         return False
     rows = _known_rows(selection, item, public_count)
@@ -318,25 +318,25 @@ def _spread_width(selection: Selection, item: Item, rows: int | None) -> Fractio
     assert item.squares is not None
     assert item.reach is not None
     off = _width(selection.questions[item.sum])
-    left = _width(selection.questions[item.squares])
+    squares_off = _width(selection.questions[item.squares])
     largest = item.reach[1]  # of a form that begins at 0
     if rows is None:  # few rows are the worst
-        width = Fraction(left + 2 * largest * off)
+        width = Fraction(squares_off + 2 * largest * off)
     else:
         off = min(off, rows * largest)
-        width = Fraction(left, rows) + _squared_mean_width(off, rows, largest)
+        width = Fraction(squares_off, rows) + _squared_mean_width(off, rows, largest)
         if item.sample:
             width = width * rows / (rows - 1)
     return width if item.kind is NumberKind.VARIANCE else root_up(width) + WIDEST_ROOT
 
 
 def _squared_mean_width(off: int, rows: int, largest: int) -> Fraction:
-    """Return how much a squared mean can vary where its sum, at most rows h, is off by that."""
+    """Return how much a squared mean can vary if its sum, at most rows h, is off by that."""
     return Fraction(off * (2 * rows * largest - off), rows**2)
 
 
 def _range_width(item: Item) -> Fraction:
-    """Return how wide the answer can be by the range of the values alone, in units of the form."""
+    """Return the width of the answer by the range of the values alone, in units of the form."""
     assert item.reach is not None
     width = Fraction(item.reach[1] - item.reach[0])
     if item.kind in (NumberKind.AVERAGE, NumberKind.ORDER):
@@ -346,7 +346,7 @@ def _range_width(item: Item) -> Fraction:
 
 
 def _known_rows(selection: Selection, item: Item, public_count: PublicCount | None) -> int | None:
-    """Return the number of rows of an item where it is public."""
+    """Return the number of rows of an item if it is public."""
     if item.rows[0] == item.rows[1]:
         return item.rows[0]
     where = selection.questions[item.parts[0]].where
@@ -363,14 +363,16 @@ def _within(question: Question, width: Fraction) -> Fraction:
 
 
 def _capped(question: Question, width: int) -> Fraction:
-    """Return the coarsest step with cells no wider; one cell where all fits into it."""
+    """Return the coarsest step with cells no wider; one cell if everything fits into it."""
     return Fraction(min(width, question.most - question.least) + 1)
 
 
 def _constants(selection: Selection, item: Item) -> list[tuple[int, Fraction]]:
-    """Return steps that tell nothing."""
+    """Return steps that reveal nothing."""
     questions = [(place, selection.questions[place]) for place in item.parts]
-    return [(place, _capped(found, found.most - found.least)) for place, found in questions]
+    return [
+        (place, _capped(question, question.most - question.least)) for place, question in questions
+    ]
 
 
 def _unpromised(selection: Selection, item: Item, wish: Fraction) -> Refused:

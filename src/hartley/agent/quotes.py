@@ -1,4 +1,4 @@
-"""From texts and wishes to plans and quotes: public things alone, before any data is touched."""
+"""Plans and quotes for questions, made from public things alone before any data is read."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from hartley.ranges.schema.schema import Schema
 
 MOST_PLANS, MOST_KEPT = 1000, 100
-"""So many plans are remembered, of so many statistics at most; a repeat need not be read again."""
+"""The number of cached plans, and the largest number of statistics of a cached plan."""
 
 
 MOST_TRIES = 8
-"""So many prices are tried, each twice as far on, until one tells something."""
+"""The number of prices tried, at doubling distances, until one reveals something."""
 
 
 @dataclass(frozen=True)
 class Wish:
-    """A question and what is wished of its answer: an error, or a price in bits.
+    """A question with a wish for its answer: an error, or a price in bits.
 
     Example:
         >>> Wish("SELECT AVG(age) FROM people", error=0.5).error
@@ -53,19 +53,19 @@ class Wish:
 
 @dataclass(frozen=True)
 class Desk:
-    """Where questions are read and priced: it knows what everybody may know, and no data."""
+    """Reads and prices questions; it knows only what is public, and no data."""
 
     schema: Schema
     rows: int
-    """The public number of rows, or the most that there can be."""
+    """The public number of rows, or the largest possible one."""
     public_count: PublicCount | None = None
-    """Counts rows by public columns alone, where that can be done."""
+    """Counts rows by public columns alone, if that is possible."""
     version: str | None = None
     """Of the data; None where it is the ledger's present one."""
     plans: dict[tuple[str, str, str], Selection] = field(
         default_factory=dict, repr=False, compare=False
     )
-    """What was read before, by text and wish: plans depend on nothing else here."""
+    """The cached plans by text and wish, since plans depend on nothing else."""
 
     @cached_property
     def earlier(self) -> Earlier:
@@ -146,7 +146,7 @@ class Desk:
         return resolved
 
     def _within(self, selection: Selection, bits: object) -> Selection:
-        """Return a selection with the finest steps for so many bits."""
+        """Return a selection with the finest steps for a number of bits."""
         try:
             return selection.with_steps(steps_for_bits(selection.questions, bits, self.schema))
         except Refused as refused:
@@ -161,7 +161,7 @@ class Desk:
     # --- answers that would say no more than the schema ---
 
     def check_useful(self, plans: Sequence[Selection], ledger: Ledger, analyst: str | None) -> None:
-        """Refuse answers that would say no more than the schema, unless they were paid for."""
+        """Raise an error for answers that say no more than the schema, unless already paid for."""
         for plan in plans:
             labels = vacuous_labels(plan, public_count=self.public_count)
             if not labels or not ledger.unpaid(
@@ -178,28 +178,30 @@ class Desk:
             )
 
     def useful(self, plan: Selection, labels: Sequence[str], cells: int) -> tuple[Useful, ...]:
-        """Return the least price at which all is told, and the next whole number of bits.
+        """Return the least price at which no label is vacuous, and the next whole number of bits.
 
-        Errors are those of some labels, which would be vacuous for less.
+        The errors are those of the given labels, which would be vacuous for less.
         """
         coarsest = coarsest_steps(plan, self.schema)
         limit = max(cells_within(plan.questions, coarsest, self.schema), cells + 1)
         for more in range(MOST_TRIES):
-            first = self._told_within(plan, limit + 2**more - 1, labels)
+            first = self._useful_within(plan, limit + 2**more - 1, labels)
             if first is not None:
                 break
         else:
             return ()
         whole = 1 << (first.cells - 1).bit_length()
         exact = not any(error for _, error in first.errors)
-        if exact or whole == first.cells or len(plan.questions) > MOST_KEPT:  # a second takes long
+        if (
+            exact or whole == first.cells or len(plan.questions) > MOST_KEPT
+        ):  # a second search takes long
             return (first,)
-        second = self._told_within(plan, whole, labels)
+        second = self._useful_within(plan, whole, labels)
         better = second is not None and second.errors != first.errors
         return (first, second) if second is not None and better else (first,)
 
-    def _told_within(self, plan: Selection, limit: int, labels: Sequence[str]) -> Useful | None:
-        """Return how labels are told within a limit of cells; None where something is not told."""
+    def _useful_within(self, plan: Selection, limit: int, labels: Sequence[str]) -> Useful | None:
+        """Return the errors of labels within a limit of cells; None if a label stays vacuous."""
         try:
             steps = steps_within(plan.questions, limit, self.schema)
         except Refused:
@@ -233,10 +235,10 @@ class Desk:
         *,
         vacuous: bool = False,
     ) -> Quote:
-        """Return the price of plans, with what of it is due now, where a ledger tells it.
+        """Return the price of plans and, with a ledger, the part of it that is due now.
 
-        Numbers that would say no more than the schema are named with the next price that tells
-        more, unless ``vacuous`` says that they are wished.
+        Numbers that would say no more than the schema are named with the next price that reveals
+        more, unless ``vacuous`` accepts them.
         """
         if ledger is not None:
             plans = self.known_plans(plans, ledger, analyst)
@@ -244,7 +246,7 @@ class Desk:
         priced = price(questions, self.schema)
         offer = None
         if ledger is not None:
-            # The account may hold what the dataset or its population does not.
+            # The account may have enough left when the dataset or its population has not.
             offer = ledger.offer(
                 self.schema.name,
                 analyst,
@@ -312,12 +314,12 @@ def questions_of(plans: Sequence[Selection]) -> list[Question]:
 
 
 def levels(question: Question) -> int:
-    """Return in how many cells a statistic is told."""
+    """Return the number of cells of a statistic."""
     return int((question.most - question.least) / question.step) + 1
 
 
 def check_same_schema(schema: Schema, known: State) -> None:
-    """Refuse a schema that is not the one under which the dataset is asked."""
+    """Raise an error if the schema is not that of the dataset in the ledger."""
     if known.schema != schema.to_toml():
         raise InputError(
             f"The schema of '{schema.name}' differs from the one in the ledger",

@@ -1,4 +1,4 @@
-"""What a ledger charged, computed again from what it holds: schemas and resolved questions."""
+"""The charges of a ledger, computed again from its recorded schemas and resolved questions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def reprice(
         told: the questions of the earlier rows that it was priced from, from version 2 on.
 
     Returns:
-        the cells, or None where the schema is no agent's or the rules are not these.
+        the cells, or None if no agent recorded the schema or the rules have another version.
 
     Example:
         >>> from hartley.agent.questions.batch import Question, Statistic, Test, to_plain
@@ -65,13 +65,13 @@ def reprice(
 
 
 def open_cells(schema: object, rules: str) -> int | None:
-    """Return the factor of the open columns of a recorded schema, or None as ``reprice``."""
+    """Return the factor of the open columns of a recorded schema, or None as in ``reprice``."""
     read_schema = _schema(schema, rules)
     return None if read_schema is None else open_factor(read_schema)
 
 
 def verify_prices(ledger: Ledger, **more: Any) -> LedgerReport:  # noqa: ANN401 - what Ledger.verify takes
-    """Replay a ledger and compute every price in it again; linear in rows, times a price each."""
+    """Replay a ledger and compute every price in it again; linear in the number of rows."""
     return ledger.verify(reprice, open_factor=open_cells, **more)
 
 

@@ -1,4 +1,4 @@
-"""What an agent has told so far, as linear statements about the records of a table."""
+"""All answers of an agent so far, as linear statements about the records of a table."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ColumnCuts:
-    """A column in pieces of codes that no question tells apart."""
+    """A column cut into pieces of codes that no question distinguishes."""
 
     column: Column
     starts: tuple[int, ...]
@@ -56,8 +56,8 @@ class ColumnCuts:
     @property
     def widths(self) -> NDArray[np.int64]:
         """How many values each piece has."""
-        found = np.diff([*self.starts, self.column.points]).tolist()
-        return np.array(found + [1] * self.column.nullable, np.int64)
+        widths = np.diff([*self.starts, self.column.points]).tolist()
+        return np.array(widths + [1] * self.column.nullable, np.int64)
 
     @property
     def codes(self) -> NDArray[np.int64]:
@@ -65,14 +65,14 @@ class ColumnCuts:
         return np.array([*self.starts, *[MISSING] * self.column.nullable], np.int64)
 
     def pieces(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the piece of each code; missing ones come as the number of points."""
-        found: NDArray[np.int64] = np.searchsorted(self.starts, codes, side="right") - 1
-        found[codes == self.column.points] = len(self.starts)
-        return found
+        """Return the piece of each code; a missing value is given as the number of points."""
+        pieces: NDArray[np.int64] = np.searchsorted(self.starts, codes, side="right") - 1
+        pieces[codes == self.column.points] = len(self.starts)
+        return pieces
 
 
 def cut_column(column: Column, questions: Iterable[Question]) -> ColumnCuts:
-    """Cut a column where questions do; a column that is added up or ranked into single codes.
+    """Cut a column where questions do; a summed or ranked column is cut into single codes.
 
     Example:
         >>> from fractions import Fraction
@@ -102,7 +102,7 @@ def _tests(condition: Condition) -> list[Test]:
 
 
 class Domain:
-    """All records of some columns, numbered, and the one that stands for no row at all."""
+    """All records of some columns, numbered, and possibly one that stands for an absent row."""
 
     def __init__(self, cuts: Iterable[ColumnCuts], *, absent: bool, opened: bool = False) -> None:
         self.cuts, self.absent, self.opened = tuple(cuts), absent, opened
@@ -113,20 +113,20 @@ class Domain:
         self._places = {cut.column.name: i for i, cut in enumerate(self.cuts)}
 
     def _spread(self, listed: list[NDArray[np.int64]], nobody: int) -> NDArray[np.int64]:
-        """Return something of each piece for each record."""
-        found = np.zeros(self._pieces.shape, np.int64)
+        """Return for each record the values of its pieces."""
+        spread = np.zeros(self._pieces.shape, np.int64)
         for i, each in enumerate(listed):
-            found[:, i] = each[self._pieces[:, i]]
+            spread[:, i] = each[self._pieces[:, i]]
         if self.absent:
-            found = np.concatenate([found, np.full((1, len(listed)), nobody, np.int64)])
-        return found
+            spread = np.concatenate([spread, np.full((1, len(listed)), nobody, np.int64)])
+        return spread
 
     @cached_property
     def multiplicity(self) -> NDArray[np.int64]:
-        """How many records of private values each one stands for."""
+        """The number of records of private values that each record stands for."""
         private = [i for i, cut in enumerate(self.cuts) if cut.column.kind == "private"]
-        found: NDArray[np.int64] = np.prod(self.widths[:, private], axis=1, dtype=np.int64)
-        return found
+        products: NDArray[np.int64] = np.prod(self.widths[:, private], axis=1, dtype=np.int64)
+        return products
 
     def _codes(self, column: str) -> NDArray[np.int64]:
         codes: NDArray[np.int64] = self.records[:, self._places[column]]
@@ -136,20 +136,20 @@ class Domain:
         """Tell for each record whether a row with it passes a condition."""
         if isinstance(condition, Test):
             codes = self._codes(condition.column)
-            found: NDArray[np.bool_] = (codes == MISSING) & condition.missing
+            passing: NDArray[np.bool_] = (codes == MISSING) & condition.missing
             for low, high in condition.codes:
-                found |= (codes >= low) & (codes <= high)
-            return found
+                passing |= (codes >= low) & (codes <= high)
+            return passing
         every = isinstance(condition, All)
-        found = np.full(len(self.records), every)
+        passing = np.full(len(self.records), every)
         for part in condition.parts:
             mine = self.passing(part)
-            found = found & mine if every else found | mine
+            passing = passing & mine if every else passing | mine
         if self.absent:
-            found[-1] = False
-        return found
+            passing[-1] = False
+        return passing
 
-    def told(self, question: Question, cell: int | None, text: str) -> Told:
+    def statement(self, question: Question, cell: int | None, text: str) -> Told:
         """Return an answer as a statement about records."""
         inside = self.passing(question.where)
         values = inside.astype(np.int64)
@@ -178,19 +178,19 @@ class Domain:
     # --- who has which record -----------------------------------------------------------------
 
     def types(self) -> NDArray[np.int64]:
-        """Number what is public or open of each record.
+        """Number the public and open values of each record.
 
-        Of no row it is any of them; where a column is open, a number of its own: that a row is
-        not there is then told, and paid for, with the open columns.
+        An absent row can have any of them. If a column is open, it gets a number of its own: open
+        columns reveal, and are charged for, that a row is absent.
         """
         _, types = np.unique(self.records[:, self.known], axis=0, return_inverse=True)
-        found = types.reshape(-1).astype(np.int64)
+        numbers = types.reshape(-1).astype(np.int64)
         if self.absent:
-            found[-1] = int(found.max()) + 1 if self.opened else ANY_TYPE
-        return found
+            numbers[-1] = int(numbers.max()) + 1 if self.opened else ANY_TYPE
+        return numbers
 
     def groups(self, rows: int, truth: NDArray[np.int64] | None) -> tuple[Group, ...]:
-        """Return who can be told apart: by public and open columns where those are known."""
+        """Return the groups of rows that known public and open columns distinguish."""
         if truth is None or self.absent:
             return (Group(rows, np.arange(len(self.records))),)
         types = self.types()
@@ -207,7 +207,7 @@ class Domain:
         return name_of_type(kind, int(types.max()) + 1, names)
 
     def count(self, coded: CodedTable, rows: int) -> NDArray[np.int64]:
-        """Count how many rows of a table have each record, and how many are not there."""
+        """Count how many rows of a table have each record, and how many are absent."""
         from sqlglot import exp
 
         from hartley.agent.statistics.statements import select
@@ -215,12 +215,12 @@ class Domain:
         truth = np.zeros(len(self.records), np.int64)
         keys: list[Any] = [coded.column(cut.column.name) for cut in self.cuts]
         if keys:
-            found = coded.run(select(coded, keys, [exp.Count(this=exp.Star())], None))
-            place = np.zeros(found.num_rows, np.int64)
+            counts = coded.run(select(coded, keys, [exp.Count(this=exp.Star())], None))
+            place = np.zeros(counts.num_rows, np.int64)
             for i, cut in enumerate(self.cuts):
-                codes = found.column(i).fill_null(cut.column.points).to_numpy().astype(np.int64)
+                codes = counts.column(i).fill_null(cut.column.points).to_numpy().astype(np.int64)
                 place = place * cut.size + cut.pieces(codes)
-            np.add.at(truth, place, found.column(len(keys)).to_numpy().astype(np.int64))
+            np.add.at(truth, place, counts.column(len(keys)).to_numpy().astype(np.int64))
         else:
             truth[0] = coded.rows
         if self.absent:
@@ -234,7 +234,7 @@ def domain_size(cuts: Iterable[ColumnCuts]) -> int:
 
 
 MOST_RECORDS = 1_000_000
-"""Answers that depend on so many columns that there are more records are left out."""
+"""Answers whose columns have more records than this are left out."""
 
 
 def transcripts_of(
@@ -248,16 +248,16 @@ def transcripts_of(
 
     Every kind of question is a statement about how many rows have which record: counts, sums and
     sums of squares are totals, an order statistic is a count on either side. Answers that share
-    no private column, directly or by way of others, say nothing about each other: each such part
-    is a transcript of its own. What is not answered yet, is about an older version, or depends on
-    too many values at once is left out, which tells an attacker less. Public and open columns
-    are known row by row where the table is given; else they are as unknown as private ones.
+    no private column, directly or through others, say nothing about each other: each such part
+    is a transcript of its own. Questions without an answer, answers about an older version, and
+    answers that depend on too many values at once are left out, so an attack learns less. With
+    the table, public and open columns are known row by row; otherwise they count as unknown.
 
     Args:
         ledger: the ledger of the agent.
-        dataset: its name; may be left out where the ledger has one.
-        schema: its public schema; the one that the ledger holds if left out.
-        data: the true table, whatever ``open_table`` takes.
+        dataset: the name of the dataset; needed only if the ledger has several.
+        schema: the public schema. By default, the one in the ledger.
+        data: the true table: anything that ``open_table`` takes.
 
     Example:
         >>> import tempfile
@@ -291,10 +291,10 @@ def transcripts_of(
         raise _no_agents(name)
     given = data is not None and known.rows == "public"
     shown = {n for n, column in known.columns.items() if given and column.kind != "private"}
-    parts, left = _parts(list(heard), known, rows, shown)
+    parts, left_out = _parts(list(heard), known, rows, shown)
     old = sum(len(charge.questions) for charge in charges if charge not in present)
-    left += old + len({str(q) for charge in present for q in charge.questions}) - len(heard)
-    book = _Book(known, rows, math.prod(charge.cells for charge in present), left, heard)
+    left_out += old + len({str(q) for charge in present for q in charge.questions}) - len(heard)
+    book = _Book(known, rows, math.prod(charge.cells for charge in present), left_out, heard)
     if data is None:
         return tuple(book.part(questions, cuts, None) for questions, cuts in parts)
     coded = code_table(
@@ -355,7 +355,7 @@ def _heard(charges: Iterable[Charge]) -> dict[Question, tuple[int | None, str]]:
 
 @dataclass(frozen=True)
 class _Book:
-    """What all parts of a transcript share."""
+    """The data that all parts of a transcript share."""
 
     schema: Schema
     rows: int
@@ -366,14 +366,14 @@ class _Book:
     def part(
         self, questions: Sequence[Question], cuts: Sequence[ColumnCuts], coded: CodedTable | None
     ) -> Transcript:
-        """Return the transcript of questions that hang together."""
+        """Return the transcript of one part of the questions."""
         opened = any(column.kind == "open" for column in self.schema.columns.values())
         domain = Domain(cuts, absent=self.schema.rows == "private", opened=opened)
         truth = None if coded is None else domain.count(coded, self.rows)
         return Transcript(
             tuple(cut.column.name for cut in cuts),
             domain.records,
-            tuple(domain.told(question, *self.heard[question]) for question in questions),
+            tuple(domain.statement(question, *self.heard[question]) for question in questions),
             domain.groups(self.rows, truth),
             charged=self.charged,
             left_out=self.left_out,
@@ -386,48 +386,47 @@ class _Book:
         )
 
 
-# --- which answers hang together ----------------------------------------------------------------
+# --- which answers belong together --------------------------------------------------------------
 
 
 def _parts(
     questions: Sequence[Question], schema: Schema, rows: int, known: set[str]
 ) -> tuple[list[tuple[list[Question], list[ColumnCuts]]], int]:
-    """Put questions that share unknown columns together; count those that are left out.
+    """Group questions that share unknown columns; also count those that are left out.
 
     Args:
-        questions: answered ones.
-        schema: of the table.
-        rows: how many there are at most.
-        known: columns that are known row by row, which link nothing.
+        questions: the answered questions.
+        schema: the schema of the table.
+        rows: the largest possible number of rows.
+        known: the columns that are known row by row; sharing them does not link questions.
     """
     parts: list[tuple[set[str], list[Question]]] = []
-    left = 0
-    for question in sorted(questions, key=lambda one: len(_touched(one))):
+    left_out = 0
+    for question in sorted(questions, key=lambda asked: len(_touched(asked))):
         names = _touched(question)
         near = parts if schema.rows == "private" else [p for p in parts if p[0] & names - known]
-        merged = [question, *(one for part in near for one in part[1])]
+        merged = [question, *(earlier for part in near for earlier in part[1])]
         wider = names.union(*(part[0] for part in near))
         cuts = [cut_column(schema.columns[name], merged) for name in wider]
         if domain_size(cuts) > MOST_RECORDS or _largest(question, schema) * rows >= FAR // 8:
-            left += 1
+            left_out += 1
             continue
         parts = [part for part in parts if part not in near]
         parts.append((wider, merged))
-    every = [one for _, listed in parts for one in listed]
-    shared = known & {name for one in every for name in _touched(one)}
-    found = []
+    every = [question for _, listed in parts for question in listed]
+    shared = known & {name for question in every for name in _touched(question)}
+    sorted_parts = []
     for names, listed in parts:
-        # What is known of a row is the same in every part that asks for it at all, so that those
-        # speak of the same groups.
+        # Parts that use a known column use all of its cuts, so that their groups are the same.
         wider = names | shared if names & known else names
         columns = [column for name, column in schema.columns.items() if name in wider]
         cuts = [cut_column(column, every if column.name in known else listed) for column in columns]
         if domain_size(cuts) > MOST_RECORDS:
-            left += len(listed)
+            left_out += len(listed)
             continue
         order = {question: i for i, question in enumerate(questions)}
-        found.append((sorted(listed, key=order.__getitem__), cuts))
-    return found, left
+        sorted_parts.append((sorted(listed, key=order.__getitem__), cuts))
+    return sorted_parts, left_out
 
 
 def _touched(question: Question) -> set[str]:
@@ -436,7 +435,7 @@ def _touched(question: Question) -> set[str]:
 
 
 def _largest(question: Question, schema: Schema) -> int:
-    """Return how large the number of a row can be, or what an order statistic makes of it."""
+    """Return the largest number of a row, or the largest factor of an order statistic."""
     form = question.form
     if form is None:
         return 1

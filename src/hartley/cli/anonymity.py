@@ -33,7 +33,7 @@ from hartley.errors import OptionError
 from hartley.files import check_files, written_together
 
 
-def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     keys: Keys,
     confidential: Annotated[
@@ -94,7 +94,7 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         say(f"Report: {written['html']}")
 
 
-def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     keys: Keys,
     k: Annotated[
@@ -173,7 +173,7 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         raise OptionError(
             f"Column '{name}' has bins and a hierarchy", hint="give --bins or --hierarchy, not both"
         )
-    found = anonymize(
+    release = anonymize(
         opened,
         split_columns(keys, opened.columns),
         k,
@@ -183,14 +183,14 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         method=method,
         suppress=suppress,
     )
-    again = check_release(found)
+    again = check_release(release)
     with written_together():
-        found.write(out, spreadsheet_safe=spreadsheet_safe)
-        written = {"html": str(write_html(found, html))} if html else {}
+        release.write(out, spreadsheet_safe=spreadsheet_safe)
+        written = {"html": str(write_html(release, html))} if html else {}
     if wants_json(json):
-        print_json(found.to_dict() | {"check": again.to_dict(), "file": str(out)} | written)
+        print_json(release.to_dict() | {"check": again.to_dict(), "file": str(out)} | written)
         return
-    print_anonymized(found, again, console())
+    print_anonymized(release, again, console())
     say(f"Written: {out}")
     if written:
         say(f"Report: {written['html']}")

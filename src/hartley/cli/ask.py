@@ -52,7 +52,7 @@ Place = Annotated[
     typer.Option(
         "--place",
         metavar="PLACE",
-        help="Where to keep the coded copy; default: beside the ledger file.",
+        help="Where to keep the coded copy; default: next to the ledger file.",
     ),
 ]
 WishedError = Annotated[
@@ -73,13 +73,11 @@ Vacuous = Annotated[
 ]
 Analyst = Annotated[
     str | None,
-    typer.Option(
-        "--analyst", metavar="NAME", help="The analyst who asks, where allowances are set."
-    ),
+    typer.Option("--analyst", metavar="NAME", help="The analyst who asks, if allowances are set."),
 ]
 
 
-def ask_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     question: Questions,
     schema: SchemaFile,
     ledger: LedgerAddress,
@@ -107,7 +105,7 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter an option
 
     data = None if table is None else open_tables([table], null, names)
     with telling_refusals(json):
-        found: Any = ask(
+        reply: Any = ask(
             question,
             schema,
             table=data,
@@ -121,17 +119,17 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             vacuous=vacuous,
         )
     if wants_json(json):
-        print_json(found[0].to_dict() if len(question) == 1 else found.to_dict())
+        print_json(reply[0].to_dict() if len(question) == 1 else reply.to_dict())
         return
     out = console()
-    for answer in found:
+    for answer in reply:
         if len(question) > 1:
             out.print(answer.text, style="dim", markup=False, highlight=False)
         out.print(answer.reading)
-    out.print(found[0].caption, style="dim", highlight=False)
+    out.print(reply[0].caption, style="dim", highlight=False)
 
 
-def price_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     question: Questions,
     schema: SchemaFile,
     ledger: Annotated[
@@ -176,7 +174,7 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     if table is not None and rows is None and ledger is None:
         rows = _count_rows(open_tables([table], null, names))
     with telling_refusals(json):
-        found = price(
+        quote = price(
             question,
             schema,
             ledger=ledger,
@@ -187,13 +185,13 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             vacuous=vacuous,
         )
     if wants_json(json):
-        print_json(found.to_dict() | ({"explanation": found.explanation} if explain else {}))
+        print_json(quote.to_dict() | ({"explanation": quote.explanation} if explain else {}))
         return
     out = console()
-    out.print(str(found), markup=False)
+    out.print(str(quote), markup=False)
     if explain:
         out.print()
-        out.print(found.explanation, markup=False)
+        out.print(quote.explanation, markup=False)
 
 
 def _count_rows(table: Table) -> int:

@@ -1,4 +1,4 @@
-"""The commands ``hartley attack ...``: turn the papers' attacks on an own release or agent."""
+"""The commands ``hartley attack ...``: run the papers' attacks on your own release or agent."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ attack_app.command("uniqueness")(uniqueness_command)
 
 
 @attack_app.command("homogeneity")
-def homogeneity_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+def homogeneity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     keys: Keys,
     confidential: Annotated[
@@ -129,7 +129,7 @@ Bins = Annotated[
 
 
 @attack_app.command("guessing")
-def guessing_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+def guessing_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     secret: Secret,
     released: Released,
@@ -159,7 +159,7 @@ def guessing_command(  # noqa: PLR0913, PLR0917 - one parameter an option
 
 
 @attack_app.command("hypothesis")
-def hypothesis_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+def hypothesis_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     secret: Secret,
     released: Released,
@@ -178,7 +178,7 @@ def hypothesis_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     html: Html = None,
     json: Format = None,
 ) -> None:
-    """Decide a hypothesis about the secret for everybody whom a release leaves no doubt about.
+    """Count the rows for which a release decides a hypothesis about the secret for certain.
 
     [dim]Example: hartley attack hypothesis people.parquet --secret income --released job
     --hypothesis "income >= 50000"[/dim]
@@ -219,7 +219,7 @@ Data = Annotated[
 
 
 @attack_app.command("reconstruction")
-def reconstruction_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+def reconstruction_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     ledger: LedgerFile,
     schema: SchemaFile = None,
     dataset: DataSet = None,
@@ -227,7 +227,7 @@ def reconstruction_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     html: Html = None,
     json: Format = None,
 ) -> None:
-    """Combine all answers of an agent: what they settle, for how many, and what was promised.
+    """Combine all answers of an agent: what they settle, for how many people, and the promise.
 
     With the true table it also shows that the truth fits the answers, and what an adversary who
     knows everybody else learns, which is what the agent's promise is about.
@@ -244,7 +244,7 @@ attack_app.command("reconstruct", hidden=True)(renamed(reconstruction_command, "
 
 
 @attack_app.command("differencing")
-def differencing_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+def differencing_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     ledger: LedgerFile,
     schema: SchemaFile = None,
     dataset: DataSet = None,

@@ -58,7 +58,7 @@ Seed = Annotated[
 ]
 
 
-def membership_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+def membership_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     readings: Annotated[
         list[str],
         typer.Argument(
@@ -138,7 +138,7 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     tell_finding(finding, html=html, json=json)
 
 
-def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     total: Annotated[
         str | None,
@@ -211,7 +211,7 @@ def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     tell_finding(home.attack(released, seed=seed), html=html, json=json)
 
 
-def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     columns: Annotated[
         list[str] | None,
@@ -287,7 +287,7 @@ def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter an option
 
 
 class _Wish(NamedTuple):
-    """How numbers are to be released, in the words of the options."""
+    """The options that say how numbers are released."""
 
     policy: Path | None
     bits: str | None
@@ -295,38 +295,38 @@ class _Wish(NamedTuple):
     ends: tuple[Fraction, Fraction] | None
 
     def of_one(self) -> Quantizer | None:
-        """Return the quantizer of one home's own readings."""
+        """Return the quantizer for the readings of a single home."""
         if self.policy is None:
             return self._equal_cells(times=1, share=1)
         self._check_alone()
-        found = _quantizers(self.policy)
-        if len(found) > 1:
+        quantizers = _quantizers(self.policy)
+        if len(quantizers) > 1:
             raise OptionError(
-                f"The policy file {self.policy} releases {len(found)} columns, not one signal",
+                f"The policy file {self.policy} releases {len(quantizers)} columns, not one signal",
                 hint="write a policy of one column",
             )
-        return next(iter(found.values()))
+        return next(iter(quantizers.values()))
 
     def of_group(
         self, people: int, aggregate: str, columns: Sequence[str]
     ) -> Quantizer | list[Quantizer] | None:
-        """Return what an aggregate goes through: one quantizer, or one a column of readings."""
+        """Return the policy of an aggregate: one quantizer, or one per column of readings."""
         if self.policy is None:
             whole = aggregate == "sum"
             return self._equal_cells(times=people if whole else 1, share=1 if whole else people)
         self._check_alone()
-        found = _quantizers(self.policy)
-        if len(found) == 1:
-            return next(iter(found.values()))
-        if list(found) != list(columns):
+        quantizers = _quantizers(self.policy)
+        if len(quantizers) == 1:
+            return next(iter(quantizers.values()))
+        if list(quantizers) != list(columns):
             raise OptionError(
                 f"The policy file {self.policy} does not release the columns of readings in order",
                 hint="write a policy of one column, or of those under --columns in their order",
             )
-        return list(found.values())
+        return list(quantizers.values())
 
     def _equal_cells(self, *, times: int, share: int) -> Quantizer | None:
-        """Return equal cells over so many times the range, of which one moves a share."""
+        """Return equal cells over the range ``times`` times; one person moves it by range/share."""
         from hartley.policies.quantizers.quantizer import UniformQuantizer
 
         if self.bits is None and self.levels is None:
@@ -355,7 +355,7 @@ def _quantizers(path: Path) -> dict[str, Quantizer]:
     """Return the quantizers of a policy file by column."""
     from hartley.policies.document import PolicyDocument
 
-    found: dict[str, Quantizer] = {}
+    quantizers: dict[str, Quantizer] = {}
     for column in PolicyDocument.load(path).columns:
         if column.cells is None:
             raise OptionError(
@@ -363,12 +363,12 @@ def _quantizers(path: Path) -> dict[str, Quantizer]:
                 "cells",
                 hint="attack a policy of quantizers or cuts",
             )
-        found[column.name] = column.cells
-    return found
+        quantizers[column.name] = column.cells
+    return quantizers
 
 
 def _document(policy: Path | None, grid: list[str], bits: str | None) -> PolicyDocument | None:
-    """Return how records are released: by a file, on a grid, or as they are."""
+    """Return the policy of records: from a file, on a grid, or None."""
     from hartley.adversaries.uniqueness import grid_policy
     from hartley.policies.document import PolicyDocument
 
@@ -387,18 +387,18 @@ def _document(policy: Path | None, grid: list[str], bits: str | None) -> PolicyD
 
 def _spread(names: list[str], columns: Sequence[str]) -> list[str]:
     """Replace every FIRST...LAST with the columns of a table from the first to the last."""
-    found: list[str] = []
+    spread: list[str] = []
     for name in names:
         first, dots, last = name.partition("...")
         if name in columns or not dots or first not in columns or last not in columns:
-            found.append(name)
+            spread.append(name)
         else:
-            found += columns[columns.index(first) : columns.index(last) + 1]
-    return found
+            spread += columns[columns.index(first) : columns.index(last) + 1]
+    return spread
 
 
 def _ends(text: str, option: str) -> tuple[Fraction, Fraction]:
-    """Read two numbers with a colon between them."""
+    """Read two numbers that are separated by a colon."""
     low, colon, high = text.partition(":")
     if not colon:
         raise OptionError(

@@ -28,7 +28,7 @@ from hartley.cli.output import (
 from hartley.files import check_files
 
 
-def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     secret: Annotated[
         list[str],
@@ -49,7 +49,7 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         typer.Option(
             "--hypothesis",
             metavar="CONDITION",
-            help='Also measure who is shown to meet a condition on the secret, as "age >= 50".',
+            help='Also measure for whom the release decides a condition such as "age >= 50".',
         ),
     ] = None,
     sweep: Annotated[

@@ -1,4 +1,4 @@
-"""Which commands there are, and a group that imports a command only when it is called."""
+"""The list of commands, and a group that imports a command only when it is called."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class CommandEntry(NamedTuple):
-    """A command as ``hartley --help`` lists it, and where its code is."""
+    """A command in the list of ``hartley --help``, and the place of its code."""
 
     home: str
     """The module of ``hartley.cli`` and the function or Typer application in it."""
@@ -111,7 +111,7 @@ COMMANDS = {
 
 
 class _Listed(TyperCommand):
-    """A command that is not imported yet: its name and the first line of its help."""
+    """A command that is not yet imported: its name and the first line of its help."""
 
 
 class LazyGroup(TyperGroup):
@@ -123,7 +123,7 @@ class LazyGroup(TyperGroup):
             self.add_command(_Listed(name, help=entry.help))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401 - Typer keeps these types to itself
-        """Return the command that the arguments begin with, imported now."""
+        """Import and return the command that the arguments begin with."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, load_command(name) if isinstance(command, _Listed) else command, rest
 
@@ -151,7 +151,7 @@ def load_commands() -> dict[str, Any]:
 
 
 def renamed(command: Callable[..., None], name: str) -> Callable[..., None]:
-    """Return a command under its old name: it works as before and says the new one."""
+    """Return a command under its old name: it works as before, and prints the new name."""
 
     @functools.wraps(command)
     def warned(**options: Any) -> None:  # noqa: ANN401 - the options of the command

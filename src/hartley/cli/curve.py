@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from hartley.policies.distortion.result import Objective
 
 
-def curve_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+def curve_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     key: Annotated[
         list[str],

@@ -58,5 +58,7 @@ def _print(listed: list[dict[str, str | None]], folder: Path) -> None:
         table.add_row(known["name"], known["title"], here, known["download"], known["licence"])
     screen = console()
     screen.print(table)
-    screen.print(f"\nCopies are looked for in {folder}. Every one has a synthetic twin:", end=" ")
+    screen.print(
+        f"\nCopies are searched for in {folder}. Every data set has a synthetic twin:", end=" "
+    )
     screen.print("hartley sample FILE --like NAME.")

@@ -55,19 +55,19 @@ def design_command(
         )
     written = {"policy": out, "certificate": certificate, "html": html}
     check_files(written, {"design": [spec]})
-    found = design(spec)
+    designed = design(spec)
     with written_together():
         if out is not None:
-            found.document.save(out)
+            designed.document.save(out)
         if certificate is not None and out is not None:
-            found.certificate.bind(out).save(certificate)
+            designed.certificate.bind(out).save(certificate)
         if html is not None:
-            write_html(found, html)
+            write_html(designed, html)
     files = {what: str(path) for what, path in written.items() if path is not None}
     if wants_json(json):
-        print_json(found.to_dict() | {"files": files})
+        print_json(designed.to_dict() | {"files": files})
         return
-    print_design(found, console())
-    print_certificate(found.certificate, console())
+    print_design(designed, console())
+    print_certificate(designed.certificate, console())
     for what, path in files.items():
         say(f"{'Page' if what == 'html' else what.capitalize()}: {path}")

@@ -1,4 +1,4 @@
-"""What every attack command shares: the page, and JSON or text."""
+"""Output that all attack commands share: the HTML page, and JSON or text."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def check_page(html: Path | None, read: Iterable[str | Path] = ()) -> None:
-    """Refuse, before any work, a page that would overwrite what is read or has no folder."""
+    """Raise an error early if the page would overwrite an input or its folder is missing."""
     check_files({"report": html}, {"table": read})
 
 
 def tell_finding(finding: Finding, *, html: Path | None, json: bool | None) -> None:
-    """Write the page, if any, and print what an attack found."""
+    """Write the page if asked for, and print the finding of an attack."""
     from hartley.reports import write_html
     from hartley.reports.pages.attack import print_finding
 

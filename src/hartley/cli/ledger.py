@@ -108,7 +108,7 @@ def show_command(
     """Show the datasets of a LEDGER: budgets, bits spent, allowances and every charge."""
     with _open(ledger) as opened:
         names = opened.datasets() if dataset is None else [dataset]
-        # An analyst sees the own balance alone.
+        # An analyst sees only their own balance.
         shared = opened.populations() if dataset is None and analyst is None else []
         if wants_json(json):
             content: dict[str, Any] = {"datasets": [_content(opened, n, analyst) for n in names]}
@@ -151,7 +151,7 @@ def population_command(
     from hartley.agent.ledger import open_ledger
 
     _refuse_exchanged(name, ledger)
-    with open_ledger(ledger) as opened:  # the first thing that a new ledger holds may be this
+    with open_ledger(ledger) as opened:  # a population may be the first entry of a new ledger
         entry = opened.record(name, "population", {"bits": budget})
         (population,) = (each for each in opened.populations() if each.name == name)
     if wants_json(json):
@@ -162,12 +162,12 @@ def population_command(
         return
     say(f"Population {name}: {entry.told['promise']}.")
     if population.datasets:
-        spent, left = _cost(population.balance), _left(population.balance)
-        say(f"{spent} of {population.balance.bits} bits are spent, {left} are left.")
+        spent, remaining = _cost(population.balance), _remaining(population.balance)
+        say(f"{spent} of {population.balance.bits} bits are spent, {remaining} are left.")
 
 
 def _refuse_exchanged(name: str, ledger: str) -> None:
-    """Refuse a file in the place of the name, which would make a ledger of that name."""
+    """Raise an error if the arguments are swapped; it would create a ledger under that name."""
     if "://" not in ledger and not Path(ledger).exists() and Path(name).is_file():
         raise InputError(
             f"There is no ledger '{ledger}', and '{name}' is a file",
@@ -278,7 +278,7 @@ def _population_content(population: Population) -> dict[str, Any]:
 
 
 def _content(ledger: Ledger, dataset: str, analyst: str | None) -> dict[str, Any]:
-    """Return one dataset as plain values; in an analyst's view the own balance alone."""
+    """Return one dataset as plain values; an analyst sees only their own balance."""
     from hartley.agent.ledger.entries import write_integer
 
     charges = [
@@ -323,7 +323,7 @@ def _print_dataset(ledger: Ledger, dataset: str, analyst: str | None) -> None:
         own = ledger.balance(dataset, analyst)
         out.print(
             f"[bold]{escape(dataset)}[/bold]: {escape(analyst)} has spent {_cost(own)} of "
-            f"{own.bits} bits, {_left(own)} are left"
+            f"{own.bits} bits, {_remaining(own)} are left"
         )
     table = _table("row", "time", "analyst", "bits", "questions", "answered", "asked")
     for charge in ledger.history(dataset, analyst):
@@ -342,7 +342,7 @@ def _print_dataset(ledger: Ledger, dataset: str, analyst: str | None) -> None:
 
 
 def _print_sum(budgets: int, bits: Fraction) -> None:
-    """Say what datasets that share no budget may tell together."""
+    """Print what datasets without a shared budget may reveal together."""
     if budgets > 1:
         text = f"{budgets} budgets: about the same people they multiply, up to {bits} bits in all"
         console().print(text, soft_wrap=True)
@@ -355,7 +355,7 @@ def _print_population(population: Population) -> None:
     names = escape(", ".join(population.datasets)) or "no dataset yet"
     console().print(
         f"population [bold]{escape(population.name)}[/bold]: {_cost(balance)} of {balance.bits} "
-        f"bits spent, {_left(balance)} left; {names}"
+        f"bits spent, {_remaining(balance)} left; {names}"
     )
 
 
@@ -367,15 +367,15 @@ def _print_state(state: State) -> None:
     tightest = f" of {escape(state.balance.tightest)}" if state.balance.tightest else ""
     out.print(
         f"[bold]{escape(state.dataset)}[/bold]: {_cost(state.balance)} of {state.budget} bits "
-        f"spent, {_left(state.balance)}{tightest} left; {rows}, version {state.version}"
+        f"spent, {_remaining(state.balance)}{tightest} left; {rows}, version {state.version}"
     )
     if not state.allowances:
         return
     table = _table("allowance", "bits", "spent", "left")
     for name, balance in state.allowances.items():
-        table.add_row(escape(name), str(balance.bits), _cost(balance), _left(balance))
+        table.add_row(escape(name), str(balance.bits), _cost(balance), _remaining(balance))
     table.add_row(
-        "[dim]the others[/dim]", str(state.free.bits), _cost(state.free), _left(state.free)
+        "[dim]the others[/dim]", str(state.free.bits), _cost(state.free), _remaining(state.free)
     )
     out.print(table)
 
@@ -403,7 +403,7 @@ def _cost(balance: Balance) -> str:
     return _bits(balance.spent)
 
 
-def _left(balance: Balance) -> str:
+def _remaining(balance: Balance) -> str:
     from hartley.wording import decimals_down
 
     return decimals_down(balance.remaining)

@@ -1,4 +1,4 @@
-"""All commands, and what happens when one fails."""
+"""The main function of the command line: it runs a command and reports errors."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from hartley.errors import HartleyError, InputError, Refused
 from hartley.files import remove_private_folders
 
 INTERRUPTED = 130
-"""The exit code after Ctrl-C, here as in a shell: 128 and the number of the signal."""
+"""The exit code after Ctrl-C, as in a shell: 128 plus the number of the signal."""
 PATIENCE = 10.0
-"""Seconds for what is open to be closed after a signal; then the process ends all the same."""
+"""Seconds to close files and connections after a signal; then the process ends anyway."""
 STOPPED = "Interrupted; hint: nothing was left half-written"
 
 app = typer.Typer(
@@ -70,7 +70,7 @@ class _Signals:
     def _catch(self, number: int, _frame: object) -> None:
         if self.caught is None:
             self.caught = number
-            # A thread that waits for a lock, for example of an import, must not keep us for ever.
+            # A thread that waits for a lock, for example of an import, must not block the exit.
             limit = threading.Timer(PATIENCE, self.end)
             limit.daemon = True
             limit.start()
@@ -83,9 +83,9 @@ class _Signals:
 
 
 def main() -> None:
-    """Run a command; exit with 0 done, 2 the user's mistake, 130 interrupted, 1 anything else."""
+    """Run a command; exit with 0 if done, 2 for a user's mistake, 130 if interrupted, else 1."""
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a terminal that lacks a sign shows another one
+        if hasattr(stream, "reconfigure"):  # replace characters that the terminal cannot show
             stream.reconfigure(errors="replace")
     with _Signals() as signals:
         try:
@@ -95,7 +95,7 @@ def main() -> None:
                 raise
             code, message = INTERRUPTED, STOPPED
         if signals.caught is not None:
-            message = STOPPED  # whatever failed after a signal failed because of it
+            message = STOPPED  # an error after a signal is caused by it
         if message is not None:
             plain = os.environ.get("NO_COLOR") or not is_terminal(sys.stderr)
             typer.secho(f"Error: {message}", err=True, fg=None if plain else typer.colors.RED)
@@ -105,7 +105,7 @@ def main() -> None:
 
 
 def _run() -> tuple[int, str | None]:
-    """Run a command; return its exit code and, where it failed, the sentence to show."""
+    """Run a command; return its exit code and, if it failed, the message to show."""
     try:
         code = app(prog_name="hartley", standalone_mode=False)
     except HartleyError as error:
@@ -118,7 +118,7 @@ def _run() -> tuple[int, str | None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1, None
     except Exception as error:
-        if hasattr(error, "show") and hasattr(error, "exit_code"):  # a word that is no option
+        if hasattr(error, "show") and hasattr(error, "exit_code"):  # an unknown option
             error.show()
             return int(error.exit_code), None
         if os.environ.get("HARTLEY_DEBUG"):
@@ -131,4 +131,7 @@ def _run() -> tuple[int, str | None]:
             message = "There is not enough memory; hint: raise its limit, or name fewer columns"
         return 1, message
     code = code if isinstance(code, int) else 0
-    return code, STOPPED if code == INTERRUPTED else None  # what typer makes of an interruption
+    return (
+        code,
+        STOPPED if code == INTERRUPTED else None,
+    )  # typer raises this when it is interrupted

@@ -21,7 +21,7 @@ from hartley.cli.output import Format, console, print_json, say, wants_json
 from hartley.files import check_files, written_together
 
 
-def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     k: Annotated[int, typer.Option("--k", "-k", metavar="K", help="The smallest size of a group.")],
     out: Out,
@@ -68,7 +68,7 @@ def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     check_form(out, spreadsheet_safe=spreadsheet_safe)
     check_files({"release": out, "report": html}, {"table": table})
     opened = open_tables(table, null, names)
-    found = microaggregate(
+    release = microaggregate(
         opened,
         k,
         split_columns(columns, opened.columns) if columns else None,
@@ -76,14 +76,14 @@ def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         standardise=not raw,
         keep=split_columns(keep or [], opened.columns),
     )
-    again = check_release(found)
+    again = check_release(release)
     with written_together():
-        released = found.write(out, spreadsheet_safe=spreadsheet_safe)
-        written = {"html": str(write_html(found, html))} if html else {}
+        released = release.write(out, spreadsheet_safe=spreadsheet_safe)
+        written = {"html": str(write_html(release, html))} if html else {}
     if wants_json(json):
-        print_json(found.to_dict() | {"check": again.to_dict(), "out": str(released)} | written)
+        print_json(release.to_dict() | {"check": again.to_dict(), "out": str(released)} | written)
         return
-    print_microaggregation(found, again, console())
+    print_microaggregation(release, again, console())
     say(f"Released: {released}")
     if written:
         say(f"Report: {written['html']}")

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, and what their texts mean."""
+"""Arguments and options that several commands share, and functions that parse them."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ Csv = Annotated[
 def open_tables(
     tables: list[str], null: list[str] | None = None, names: str | None = None
 ) -> Table:
-    """Open the files that a command names, as one table."""
+    """Open the files of a command as one table."""
     from hartley.engines.tables.sources import open_table
 
     return open_table(
@@ -115,7 +115,7 @@ def open_tables(
 
 
 def split_columns(texts: list[str], columns: Sequence[str]) -> list[str]:
-    """Split lists of columns at their commas, except names of columns that hold some.
+    """Split lists of columns at commas; column names that contain commas stay whole.
 
     Example:
         >>> split_columns(["age,income, gross,sex"], ["age", "sex", "income, gross"])
@@ -125,7 +125,7 @@ def split_columns(texts: list[str], columns: Sequence[str]) -> list[str]:
 
 
 def _split(text: str, columns: Sequence[str]) -> list[str]:
-    """Split off the longest column that a list begins with, or what is before its first comma."""
+    """Split off the longest column name a list begins with, or the text before its first comma."""
     parts = text.split(",")
     begun = (",".join(parts[:end]) for end in range(len(parts), 1, -1))
     first = next((start for start in begun if {start, start.strip()} & {*columns}), parts[0])
@@ -141,7 +141,7 @@ def split_settings(texts: list[str], option: str, form: str) -> dict[str, str]:
         >>> split_settings(["age=10"], "--bins", "COL=STEP")
         {'age': '10'}
     """
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for text in texts:
         column, equals, value = text.rpartition("=")
         if not (column.strip() and equals and value.strip()):
@@ -149,16 +149,16 @@ def split_settings(texts: list[str], option: str, form: str) -> dict[str, str]:
                 f"The option {option} {one_line(text)} is not of the form {form}",
                 hint=f"write {option} {form}",
             )
-        if column.strip() in found:
+        if column.strip() in settings:
             raise OptionError(
                 f"The option {option} names column '{column.strip()}' twice", hint="name it once"
             )
-        found[column.strip()] = value.strip()
-    return found
+        settings[column.strip()] = value.strip()
+    return settings
 
 
 def read_hierarchies(texts: list[str], table: Table) -> dict[str, dict[object, tuple[str, ...]]]:
-    """Read the hierarchies of columns; values are read as what the column holds."""
+    """Read the hierarchies of columns; values are converted to the column's type."""
     from hartley.policies.records.hierarchy import read_hierarchy
 
     settings = split_settings(texts, "--hierarchy", "COL=FILE")

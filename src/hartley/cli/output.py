@@ -1,4 +1,4 @@
-"""What every command shares: JSON or text, and a progress bar."""
+"""Output that all commands share: JSON or text, and a progress bar."""
 
 from __future__ import annotations
 
@@ -31,34 +31,36 @@ Format = Annotated[
 
 
 def wants_json(choice: bool | None) -> bool:
-    """Decide between JSON and text: as asked, else JSON when piped."""
+    """Decide between JSON and text: as asked for, otherwise JSON in a pipe."""
     return not is_terminal(sys.stdout) if choice is None else choice
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Tell whether somebody looks at a stream; a closed one is nobody's."""
+    """Tell whether a stream is a terminal; a closed stream is not."""
     return stream is not None and not stream.closed and stream.isatty()
 
 
 def print_json(content: Any) -> None:  # noqa: ANN401 - nested plain values
     """Print plain values as JSON."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-    # JSON escapes the old control characters only; a name may hold others that steer a terminal.
+    # JSON escapes only the ASCII control characters; names may contain others.
     typer.echo("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))
 
 
 def say(text: str, *, nl: bool = True) -> None:
-    """Print a line; no name in it can steer a terminal."""
+    """Print a line; control characters in names are escaped."""
     typer.echo(_written_out(text), nl=nl)
 
 
 def print_certificate(certificate: Certificate, console: Console) -> None:
-    """Print what a policy promises, and what follows from it."""
+    """Print the promise of a policy, and what follows from it."""
     from rich.text import Text
 
-    told = [("certificate", certificate.paragraph())]
-    told += [(one.name, one.sentence) for one in certificate.consequences]
-    for name, sentence in told:
+    paragraphs = [("certificate", certificate.paragraph())]
+    paragraphs += [
+        (consequence.name, consequence.sentence) for consequence in certificate.consequences
+    ]
+    for name, sentence in paragraphs:
         head = f"{name.capitalize()}."
         lines = textwrap.wrap(f"{head} {sentence}", console.width, break_on_hyphens=False)
         text = Text("\n".join(lines))
@@ -68,11 +70,11 @@ def print_certificate(certificate: Certificate, console: Console) -> None:
 
 
 def console() -> Console:
-    """Return a console for text; where there is no terminal, one of a steady width."""
+    """Return a console for text; without a terminal it has a fixed width."""
     from rich.console import Console
 
     class SafeConsole(Console):
-        """Shows what a table holds as text: escape sequences in names are written out."""
+        """A console that escapes control characters in the texts of tables."""
 
         def render(self, *words: Any, **options: Any) -> Iterator[Segment]:  # noqa: ANN401 - as declared
             for segment in super().render(*words, **options):
@@ -89,7 +91,7 @@ def _written_out(text: str) -> str:
 
 @contextmanager
 def progress_bar(titles: dict[str, str]) -> Iterator[Callable[[str, float], None] | None]:
-    """Give a function that shows a bar a kind of work; nothing where nobody looks."""
+    """Yield a function that shows one bar per kind of work; None without a terminal."""
     if not is_terminal(sys.stderr):
         yield None
         return

@@ -30,7 +30,7 @@ from hartley.cli.output import (
 from hartley.files import check_files, written_together
 
 
-def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     out: Out,
     column: Annotated[
@@ -196,8 +196,8 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     promised = report.certificate
     files = {what: str(path) for what, path in written.items() if path is not None}
     if wants_json(json):
-        told = {} if promised is None else {"promise": promised.to_dict()}
-        print_json(report.to_dict() | told | {"files": files})
+        promise = {} if promised is None else {"promise": promised.to_dict()}
+        print_json(report.to_dict() | promise | {"files": files})
         return
     print_pram(report, console(), estimate=estimate)
     if promised is not None:
@@ -206,7 +206,7 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         say(f"{what.capitalize()}: {path}")
 
 
-def estimate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+def estimate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     policy: Annotated[
         Path,
@@ -236,9 +236,9 @@ def estimate_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     from hartley.reports.pages.pram import print_estimate
     from hartley.studies.pram import estimate
 
-    found = estimate(open_tables(table, null, names), policy, joint=joint, project=project)
+    estimates = estimate(open_tables(table, null, names), policy, joint=joint, project=project)
     if wants_json(json):
-        print_json({"format": 1, "estimates": [one.to_dict() for one in found]})
+        print_json({"format": 1, "estimates": [item.to_dict() for item in estimates]})
         return
-    for one in found:
-        print_estimate(one, console())
+    for item in estimates:
+        print_estimate(item, console())

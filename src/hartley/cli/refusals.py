@@ -1,4 +1,4 @@
-"""Tell a refusal: why, and where in the question the culprit stands."""
+"""Output of refused questions: the reason, and the place in the question."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 WIDTH = 100
-"""A longer line is cut around the place."""
+"""Longer lines are cut around the place."""
 ELLIPSIS = "..."
 
 
 def pointed_at(error: HartleyError) -> str:
-    """Return what an error says, and of a refused question the line with the culprit marked.
+    """Return the text of an error; for a refused question, also the line with the place marked.
 
     Example:
         >>> refused = Refused("A join", hint="ask one table", text="FROM a, b", place=(6, 9))
@@ -32,7 +32,7 @@ def pointed_at(error: HartleyError) -> str:
 
 
 def marked(text: str, start: int, end: int) -> str:
-    r"""Return the line of a text that holds a place, and below it carets under the place.
+    r"""Return the line of a text that contains a place, with carets below the place.
 
     Example:
         >>> print(marked("SELECT\n  age FROM people", 9, 12))
@@ -63,7 +63,7 @@ def marked(text: str, start: int, end: int) -> str:
 
 @contextmanager
 def telling_refusals(json: bool | None) -> Iterator[None]:
-    """Print a refusal as JSON too, where JSON is wanted; the sentence follows on stderr anyway."""
+    """Print a refusal as JSON if JSON is asked for; the message goes to stderr in any case."""
     try:
         yield
     except Refused as refused:

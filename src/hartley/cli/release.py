@@ -20,7 +20,7 @@ from hartley.cli.output import (
 from hartley.files import check_files
 
 
-def release_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+def release_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     policy: Annotated[Path, typer.Argument(metavar="POLICY", help="The policy file.")],
     out: Out,

@@ -52,16 +52,16 @@ def reproduce_command(
     drawn = _draw(names, where, folder)
     page = write_gallery(drawn, folder) if wanted.strip().lower() == "all" else None
     if wants_json(json):
-        told = [one.found.to_dict() | {"files": list(one.files)} for one in drawn]
-        print_json({"folder": str(folder), "figures": told, "gallery": page and str(page)})
+        figures = [figure.result.to_dict() | {"files": list(figure.files)} for figure in drawn]
+        print_json({"folder": str(folder), "figures": figures, "gallery": page and str(page)})
     else:
         shown = console()
-        for one in drawn:
-            print_figure(one, shown)
+        for figure in drawn:
+            print_figure(figure, shown)
         say(f"Folder: {folder}")
         if page is not None:
             say(f"Gallery: {page}")
-    missing = [one.found.figure.name for one in drawn if not one.files]
+    missing = [figure.result.figure.name for figure in drawn if not figure.files]
     if missing:
         which = f"{'Figure' if len(missing) == 1 else 'Figures'} {', '.join(missing)}"
         rest = "the others are written" if len(missing) < len(drawn) else "nothing is written"
@@ -71,7 +71,7 @@ def reproduce_command(
 
 
 def _checked(data: str) -> str | Path:
-    """Return a word for where the data come from, or a path that exists."""
+    """Return a known word such as "synthetic", or a path that exists."""
     if data in WORDS:
         return data
     path = Path(data).expanduser()
@@ -84,29 +84,29 @@ def _checked(data: str) -> str | Path:
 
 
 def _folder(out: Path) -> Path:
-    """Return the folder to write into, made where it does not exist."""
+    """Return the folder to write to; it is created if it does not exist."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError:
         raise OptionError(
-            f"The folder {out} cannot be made", hint="choose another one with --out"
+            f"The folder {out} cannot be created", hint="choose another one with --out"
         ) from None
     return out
 
 
 def _draw(names: tuple[str, ...], data: str | Path, folder: Path) -> list[DrawnFigure]:
-    """Compute and write one figure after the other, and show how far the work is."""
+    """Compute and write the figures one by one, and show the progress."""
     from hartley.papers.reproduce import reproduce
     from hartley.reports.pages.figures import write_figure
 
     drawn: list[DrawnFigure] = []
     with progress_bar({"all": "Drawing figures"}) as show:
 
-        def told(_: str, share: float) -> None:
+        def show_share(_: str, share: float) -> None:
             if show is not None:
                 show("all", (len(drawn) + share) / len(names))
 
         for name in names:
-            (found,) = reproduce(name, data, progress=told)
-            drawn.append(write_figure(found, folder))
+            (result,) = reproduce(name, data, progress=show_share)
+            drawn.append(write_figure(result, folder))
     return drawn

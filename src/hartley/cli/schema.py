@@ -30,7 +30,7 @@ SchemaFile = Annotated[
 
 
 @schema_app.command("draft")
-def draft_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+def draft_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Annotated[
         str,
         typer.Argument(
@@ -103,7 +103,7 @@ def check_command(
         print_json({"schema": str(schema), **content, **_summary(described)})
         return
     words = f"{schema.name} is sound: {len(described.columns)} columns"
-    say(f"{words}, {described.record_bits:.1f} bits a record")
+    say(f"{words}, {described.record_bits:.1f} bits per record")
     if rows is not None:
         say(f"The table fits it: {rows:,} rows")
     if described.draft:
@@ -174,7 +174,7 @@ def dummy_command(
 
 
 def _coded_rows(schema: Schema, table: Table) -> int:
-    """Code a table in memory, which checks it against its schema, and discard the codes."""
+    """Check a table against its schema: code it in memory, and discard the codes."""
     from hartley.engines.coded.copying import code_table
 
     coded = code_table(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PICTURES = (".png", ".svg", ".pdf")
 
 
-def tradeoff_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+def tradeoff_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     spec: Spec,
     errors: Annotated[
         str | None,
@@ -62,18 +62,18 @@ def tradeoff_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             hint=f"call it for example curve{PICTURES[0]}; the formats are {', '.join(PICTURES)}",
         )
     with progress_bar({"points": "Measuring points"}) as progress:
-        found = tradeoff(spec, errors=errors, progress=progress)
-    _write(found, written)
+        curve = tradeoff(spec, errors=errors, progress=progress)
+    _write(curve, written)
     files = {what: str(path) for what, path in written.items() if path is not None}
     if wants_json(json):
-        print_json(found.to_dict() | {"files": files})
+        print_json(curve.to_dict() | {"files": files})
         return
-    print_tradeoff(found, console())
+    print_tradeoff(curve, console())
     for what, path in files.items():
         say(f"{what.capitalize()}: {path}")
 
 
-def _write(found: Tradeoff, written: Mapping[str, Path | None]) -> None:
+def _write(curve: Tradeoff, written: Mapping[str, Path | None]) -> None:
     """Write the requested files: all of them or none."""
     from hartley.files import write_whole, written_together
     from hartley.reports.pages.tradeoff import render_csv, render_picture, render_tradeoff
@@ -81,8 +81,8 @@ def _write(found: Tradeoff, written: Mapping[str, Path | None]) -> None:
     with written_together():
         if written["picture"] is not None:
             kind = written["picture"].suffix.lower().removeprefix(".")
-            write_whole(written["picture"], render_picture(found, kind))
+            write_whole(written["picture"], render_picture(curve, kind))
         if written["table"] is not None:
-            write_whole(written["table"], render_csv(found))
+            write_whole(written["table"], render_csv(curve))
         if written["page"] is not None:
-            write_whole(written["page"], render_tradeoff(found))
+            write_whole(written["page"], render_tradeoff(curve))

@@ -1,1 +1,1 @@
-"""The data of the papers: loaders, and seeded generators of tables that resemble them."""
+"""The data sets of the papers: loaders, and seeded generators of tables that resemble them."""

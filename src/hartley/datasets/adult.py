@@ -90,8 +90,8 @@ def load_adult(
 
     Args:
         path: the file, or a folder that holds it.
-        download: whether to get adult.data where there is no copy.
-        cache: the folder that keeps downloads.
+        download: whether to download adult.data if there is no copy.
+        cache: the folder for downloads.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -108,8 +108,8 @@ def load_adult(
     table = typed(pa.table(columns), _types(), file, ADULT.title)
     if not set(pc.unique(table.column("income")).to_pylist()) <= {"<=50K", ">50K"}:
         raise not_the_file(file, ADULT.title)
-    told = f"{ADULT.title} ({ADULT.licence}), from {ADULT.page}, read from {file.name}."
-    return Dataset("adult", table, synthetic=False, source=told, units=UNITS, notes=NOTES)
+    origin = f"{ADULT.title} ({ADULT.licence}), from {ADULT.page}, read from {file.name}."
+    return Dataset("adult", table, synthetic=False, source=origin, units=UNITS, notes=NOTES)
 
 
 def _types() -> dict[str, Any]:
@@ -119,7 +119,7 @@ def _types() -> dict[str, Any]:
 
 
 def make_adult(rows: int = 32_561, *, seed: int = SEED) -> Dataset:
-    """Draw records of adults who do not exist.
+    """Draw synthetic records of adults.
 
     Occupation, hours and income follow education; marriage follows age, and the relationship
     follows marriage and sex. Shares are those of the original, from its published description.
@@ -164,14 +164,14 @@ def make_adult(rows: int = 32_561, *, seed: int = SEED) -> Dataset:
             for name in COLUMNS
         }
     )
-    told = synthetic_source(ADULT.title, "nobody in it exists")
-    return Dataset("adult", table, synthetic=True, source=told, units=UNITS, notes=NOTES)
+    origin = synthetic_source(ADULT.title, "nobody in it exists")
+    return Dataset("adult", table, synthetic=True, source=origin, units=UNITS, notes=NOTES)
 
 
 def _hours(
     random: np.random.Generator, leaning: NDArray[np.float64], age: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Draw hours a week: nearly half of all people work 40, the young and the old fewer."""
+    """Draw working hours per week: nearly half work 40, the young and the old work fewer."""
     fewer = 12.0 * ((age < 22) | (age > 66))
     other = np.clip(42.5 + 16 * leaning - fewer, 1, 99)
     usual = random.random(age.size) < np.where(fewer > 0, 0.20, 0.44)
@@ -215,7 +215,7 @@ def _relationship(
 
 
 def _capital(random: np.random.Generator, rich: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-    """Draw gains and losses: most people have neither, nobody both."""
+    """Draw gains and losses: most people have neither, and nobody has both."""
     rows = rich.size
     chance = random.random(rows)
     gains = chance < np.where(rich, 0.214, 0.042)

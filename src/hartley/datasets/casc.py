@@ -1,4 +1,4 @@
-"""Microdata on which microaggregation is compared: the reference sets of the CASC project.
+"""The CASC reference sets: microdata for comparing methods of microaggregation.
 
 Brand, Domingo-Ferrer and Mateo-Sanz (2002), Reference data sets to test and compare SDC methods
 for protection of numerical microdata.
@@ -125,9 +125,9 @@ def load_census(
 
     Args:
         path: the file ``CASCrefmicrodata.csv``, or a folder that holds it.
-        download: refused, since no open address serves it as a table; the R package sdcMicro
-            ships it, and a copy in the cache is found.
-        cache: the folder that keeps downloads.
+        download: not supported, since no open address serves it as a table. The R package
+            sdcMicro ships it; put a copy into the cache.
+        cache: the folder for downloads.
     """
     file = locate(CENSUS, path, download=download, cache=cache)
     return _load(CENSUS, file, CENSUS_COLUMNS)
@@ -143,15 +143,15 @@ def load_tarragona(
 
     Args:
         path: the file ``Tarragona.csv``, or a folder that holds it.
-        download: refused, as for the Census set.
-        cache: the folder that keeps downloads.
+        download: not supported, as for the Census set.
+        cache: the folder for downloads.
     """
     file = locate(TARRAGONA, path, download=download, cache=cache)
     return _load(TARRAGONA, file, TARRAGONA_COLUMNS)
 
 
 def make_census(rows: int = 1080, *, seed: int = SEED) -> Dataset:
-    """Draw records like those of the Census reference set; nobody in it exists.
+    """Draw synthetic records like those of the Census reference set.
 
     Total income is the sum of earnings and other income, and the contribution to social security
     is 7.65 % of earnings, as in the original.
@@ -178,9 +178,9 @@ def make_census(rows: int = 1080, *, seed: int = SEED) -> Dataset:
 
 
 def make_tarragona(rows: int = 834, *, seed: int = SEED) -> Dataset:
-    """Draw companies like those of the Tarragona reference set; none of them exists.
+    """Draw synthetic companies like those of the Tarragona reference set.
 
-    The net profit is what a tax leaves of the gross profit; losses are not taxed.
+    The net profit is the gross profit after tax; losses are not taxed.
 
     Example:
         >>> make_tarragona(10).columns[-1]
@@ -206,8 +206,8 @@ def _dataset(source: Source, drawn: dict[str, Any], columns: tuple[str, ...]) ->
     import pyarrow as pa
 
     table = pa.table({name: whole(drawn[name]) for name in columns})
-    told = synthetic_source(source.title)
-    return Dataset(source.name, table, synthetic=True, source=told, units=_units(source, columns))
+    origin = synthetic_source(source.title)
+    return Dataset(source.name, table, synthetic=True, source=origin, units=_units(source, columns))
 
 
 def _load(source: Source, file: Path, columns: tuple[str, ...]) -> Dataset:
@@ -217,8 +217,10 @@ def _load(source: Source, file: Path, columns: tuple[str, ...]) -> Dataset:
     table = read_csv(file, source.title, delimiter=";" if semicolons else ",")
     table = table.rename_columns([name.strip().replace(" ", ".") for name in table.column_names])
     table = typed(table, dict.fromkeys(columns, pa.int64()), file, source.title)
-    told = f"{source.title}; {source.licence}, from {source.page}."
-    return Dataset(source.name, table, synthetic=False, source=told, units=_units(source, columns))
+    origin = f"{source.title}; {source.licence}, from {source.page}."
+    return Dataset(
+        source.name, table, synthetic=False, source=origin, units=_units(source, columns)
+    )
 
 
 def _units(source: Source, columns: tuple[str, ...]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Every data set by its name."""
+"""The list of all data sets by name: where they come from, how to load and how to make them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SYNTHETIC, DOWNLOAD = "synthetic", "download"
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """A data set: where it comes from, how it is read and how one like it is made."""
+    """A data set of the list: its source, its loader and its generator."""
 
     source: Source
     load: Callable[..., Dataset]
@@ -71,17 +71,17 @@ def dataset(
     data: str | os.PathLike[str] | Dataset = SYNTHETIC,
     *,
     cache: str | os.PathLike[str] | None = None,
-    **options: Any,  # noqa: ANN401 - whatever the generator takes
+    **options: Any,  # noqa: ANN401 - the options of the generator
 ) -> Dataset:
-    """Return a data set of the papers by its name: made by a generator, or the real one.
+    """Return a data set of the papers by name, synthetic or real.
 
     Args:
         name: one of the names that ``hartley datasets`` lists.
-        data: ``synthetic``; or a file, or a folder that holds it; or ``download``, for the copy
-            in the cache, and from the official source where there is none. A ``Dataset`` is
-            returned as it is.
-        cache: the folder that keeps downloads.
-        options: for the generator, as ``rows`` or ``seed``; real data have their own size.
+        data: ``synthetic`` for a generated table; a file, or a folder that holds it; or
+            ``download`` for the copy in the cache, which is downloaded from the official source
+            if it is not there. A ``Dataset`` is returned unchanged.
+        cache: the folder for downloads.
+        options: options of the generator, such as ``rows`` or ``seed``.
 
     Example:
         >>> patients = dataset("hungarian", rows=50, seed=3)
@@ -106,7 +106,7 @@ def dataset(
 
 
 def entry_of(name: str) -> CatalogueEntry:
-    """Return what belongs to a name.
+    """Return the entry of a name.
 
     Example:
         >>> entry_of("taxi").source.title
@@ -122,10 +122,10 @@ def entry_of(name: str) -> CatalogueEntry:
 def list_datasets(
     data: str | os.PathLike[str] | None = None,
 ) -> list[dict[str, str | None]]:
-    """Return every data set of the papers: where it comes from, and whether a copy is here.
+    """Return every data set of the papers: its source, and whether there is a local copy.
 
     Args:
-        data: the folder to look for copies in; the cache if left out.
+        data: the folder to search for copies. By default, the cache.
 
     Example:
         >>> [known["name"] for known in list_datasets()][:2]

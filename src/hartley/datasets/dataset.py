@@ -1,4 +1,4 @@
-"""A table to study, and where it comes from."""
+"""The Dataset class: a table with its name, units and origin."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HALF_HOURS = tuple(f"{end // 60 % 24}:{end % 60:02d}" for end in range(30, 1441,
 
 @dataclass(frozen=True)
 class Dataset:
-    """A table with its name, its units and its origin; made-up data say that they are synthetic.
+    """A table with its name, units and origin; generated data are marked as synthetic.
 
     Example:
         >>> import pyarrow as pa
@@ -36,15 +36,15 @@ class Dataset:
     """A pyarrow table."""
     synthetic: bool
     source: str
-    """Where it comes from, in one sentence."""
+    """One sentence that says where the table comes from."""
     units: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The unit of each column that has one."""
     notes: tuple[str, ...] = field(default=(), repr=False)
-    """What a reader of the numbers must know."""
+    """Sentences that a reader of the numbers must know."""
 
     @property
     def title(self) -> str:
-        """The name for a figure or a table; a synthetic one always says so."""
+        """The name for a figure or a table; it says so if the data are synthetic."""
         return f"{self.name} (synthetic)" if self.synthetic else self.name
 
     @property
@@ -58,7 +58,7 @@ class Dataset:
         return tuple(self.table.column_names)
 
     def numbers(self, column: str) -> NDArray[np.float64]:
-        """Return a column as double precision numbers, not a number where missing."""
+        """Return a column as double precision numbers, with NaN for missing values."""
         import pyarrow as pa
 
         try:
@@ -74,16 +74,16 @@ class Dataset:
         """Return the rows in which the named columns, or all of them, have values."""
         import pyarrow.compute as pc
 
-        kept = np.ones(self.rows, dtype=bool)
+        filled = np.ones(self.rows, dtype=bool)
         for column in columns or self.columns:
-            kept &= pc.is_valid(self.table.column(self._known(column))).to_numpy()
-        return replace(self, table=self.table.filter(kept))
+            filled &= pc.is_valid(self.table.column(self._known(column))).to_numpy()
+        return replace(self, table=self.table.filter(filled))
 
     def readings(self, category: str = "GC") -> NDArray[np.float64]:
         """Return half-hour readings as an array of homes x days x 48, in kWh.
 
-        Homes and days are in increasing order; days that some home misses, in part or whole,
-        are left out. A table of mean profiles has one day.
+        Homes and days are in increasing order. Days on which any home misses a reading are left
+        out. A table of mean profiles has one day.
 
         Args:
             category: GC general consumption, CL controlled load, GG gross generation.
@@ -109,7 +109,7 @@ class Dataset:
         return np.ascontiguousarray(grid[:, whole])
 
     def to_dict(self) -> dict[str, object]:
-        """Return what describes the table, without its rows, as plain values."""
+        """Return the description of the table, without its rows, as plain values."""
         return {
             "name": self.name,
             "synthetic": self.synthetic,

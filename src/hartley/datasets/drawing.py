@@ -1,4 +1,4 @@
-"""Draw columns that depend on each other: what the generators share."""
+"""Functions that the generators share: draw columns that depend on each other."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SEED = 1928
-"""Of every generator, where no other is given."""
+"""The default seed of every generator."""
 MOST_ROWS = 10_000_000
-"""More is surely a slip of the keyboard."""
+"""A larger number of rows is taken for a typing error."""
 
 
 def random_numbers(seed: int, **sizes: int) -> np.random.Generator:
-    """Return the random numbers of a seed, after checking how much is asked for.
+    """Return the random generator of a seed, after checking the sizes that are asked for.
 
-    The bit generator is named, so that another default of NumPy changes no table.
+    The bit generator is named, so that a new default of NumPy does not change any table.
 
     Example:
         >>> random_numbers(7, rows=10).integers(100, size=3).tolist()
@@ -91,7 +91,7 @@ def choice(random: np.random.Generator, shares: Mapping[str, float], rows: int) 
 def by_quantiles(
     normal: NDArray[np.float64], levels: Sequence[float], values: Sequence[float]
 ) -> NDArray[np.float64]:
-    """Turn a standard normal column into one of given quantiles, straight between them.
+    """Turn a standard normal column into one with given quantiles, linear between them.
 
     Example:
         >>> by_quantiles(np.array([-9.0, 0.0, 9.0]), [0, 0.5, 1], [10, 15, 40]).round(3).tolist()
@@ -99,17 +99,17 @@ def by_quantiles(
     """
     from scipy.special import ndtr
 
-    found: NDArray[np.float64] = np.interp(ndtr(normal), levels, values)
-    return found
+    column: NDArray[np.float64] = np.interp(ndtr(normal), levels, values)
+    return column
 
 
 def whole(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> Any:  # noqa: ANN401 - a pyarrow array, untyped
-    """Return whole numbers, with nothing where they are missing."""
+    """Return an array of whole numbers, with nulls for the missing ones."""
     import pyarrow as pa
 
     return pa.array(np.rint(values).astype(np.int64), mask=missing)
 
 
 def synthetic_source(title: str, why: str = "no row belongs to anybody") -> str:
-    """Return the sentence that stands beside everything made of synthetic data."""
+    """Return the sentence that is shown with every result from synthetic data."""
     return f"Synthetic, drawn by a seeded generator after the {title}: {why}."

@@ -65,7 +65,7 @@ NOTES = (
 
 @dataclass(frozen=True)
 class _Hospital:
-    """What the patients of a hospital look like in numbers: means, deviations and shares."""
+    """The patients of a hospital in numbers: means, deviations and shares."""
 
     source: Source
     rows: int
@@ -79,9 +79,9 @@ class _Hospital:
     electrocardiogram: tuple[float, ...]
     angina: float
     depression: tuple[float, float]
-    """The share of patients who have one, and its mean there."""
+    """The share of patients who have a depression, and its mean among them."""
     step: float
-    """In which the depression is written."""
+    """The step to which the depression is rounded."""
     slope: tuple[float, ...]
     vessels: tuple[float, ...]
     thal: tuple[float, ...]
@@ -163,8 +163,8 @@ def load_hungarian(
 
     Args:
         path: the file ``processed.hungarian.data``, or a folder that holds it.
-        download: whether to get it where there is no copy.
-        cache: the folder that keeps downloads.
+        download: whether to download it if there is no copy.
+        cache: the folder for downloads.
     """
     return _load(HUNGARIAN, path, download=download, cache=cache)
 
@@ -179,16 +179,16 @@ def load_cleveland(
 
     Args:
         path: the file ``processed.cleveland.data``, or a folder that holds it.
-        download: whether to get it where there is no copy.
-        cache: the folder that keeps downloads.
+        download: whether to download it if there is no copy.
+        cache: the folder for downloads.
     """
     return _load(CLEVELAND, path, download=download, cache=cache)
 
 
 def make_hungarian(rows: int = _HUNGARIAN.rows, *, seed: int = SEED) -> Dataset:
-    """Draw patients that resemble those of the Hungarian hospital; none of them exists.
+    """Draw synthetic patients like those of the Hungarian hospital.
 
-    Blood pressures end mostly in 0, and most patients miss the last columns, as in the original.
+    Most blood pressures end in 0, and most patients lack the last columns, as in the original.
 
     Example:
         >>> patients = make_hungarian()
@@ -199,7 +199,7 @@ def make_hungarian(rows: int = _HUNGARIAN.rows, *, seed: int = SEED) -> Dataset:
 
 
 def make_cleveland(rows: int = _CLEVELAND.rows, *, seed: int = SEED) -> Dataset:
-    """Draw patients that resemble those of the Cleveland hospital; none of them exists.
+    """Draw synthetic patients like those of the Cleveland hospital.
 
     Example:
         >>> make_cleveland(10).title
@@ -227,8 +227,8 @@ def _load(
     written = dict.fromkeys(COLUMNS, pa.float64())  # one file writes 63, the other 63.0
     table = read_csv(file, source.title, names=COLUMNS, types=written, member="*.data")
     table = typed(table, _types(), file, source.title)
-    told = f"{source.title} ({source.licence}), from {source.page}."
-    return Dataset(source.name, table, synthetic=False, source=told, units=UNITS, notes=NOTES)
+    origin = f"{source.title} ({source.licence}), from {source.page}."
+    return Dataset(source.name, table, synthetic=False, source=origin, units=UNITS, notes=NOTES)
 
 
 def _make(hospital: _Hospital, rows: int, seed: int) -> Dataset:
@@ -257,16 +257,16 @@ def _make(hospital: _Hospital, rows: int, seed: int) -> Dataset:
     }
     gone = {name: random.random(rows) < hospital.missing.get(name, 0.0) for name in COLUMNS}
     if hospital is _HUNGARIAN:
-        gone["slope"] = ~ill  # a slope was written only where there is a depression
+        gone["slope"] = ~ill  # there is a slope only with a depression
     table = pa.table(
         {
             name: pa.array(drawn[name]) if name == "oldpeak" else whole(drawn[name], gone[name])
             for name in COLUMNS
         }
     )
-    told = synthetic_source(hospital.source.title, "no patient exists")
+    origin = synthetic_source(hospital.source.title, "no patient exists")
     name = hospital.source.name
-    return Dataset(name, table, synthetic=True, source=told, units=UNITS, notes=NOTES)
+    return Dataset(name, table, synthetic=True, source=origin, units=UNITS, notes=NOTES)
 
 
 def _bounded(
@@ -279,7 +279,7 @@ def _bounded(
 def _skewed(
     normal: NDArray[np.float64], shape: tuple[float, float, int, int]
 ) -> NDArray[np.float64]:
-    """Return a column with a longer tail upwards, of a mean and a deviation."""
+    """Return a column with a given mean and deviation, and a longer tail upwards."""
     mean, deviation, low, high = shape
     spread = float(np.sqrt(np.log1p((deviation / mean) ** 2)))
     values = mean * np.exp(spread * normal - spread**2 / 2)
@@ -289,7 +289,7 @@ def _skewed(
 def _read_off(
     random: np.random.Generator, values: NDArray[np.float64], tens: float, fives: float
 ) -> NDArray[np.float64]:
-    """Round as people do who read an instrument: to tens, to fives, else to even numbers."""
+    """Round as people who read an instrument do: to tens, to fives or to even numbers."""
     choice = random.random(values.size)
     step = np.where(choice < tens, 10.0, np.where(choice < tens + fives, 5.0, 2.0))
     return step * np.rint(values / step)

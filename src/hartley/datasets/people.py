@@ -1,4 +1,4 @@
-"""A table of people who do not exist."""
+"""The sample table: synthetic people."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ JOBS = ("none", "trade", "office", "care", "teaching", "industry", "management",
 
 
 def people(rows: int = 5000, *, seed: int = 1928) -> Any:  # noqa: ANN401 - a pyarrow table, untyped
-    """Return a synthetic table of people: the sample on which Hartley shows what it does.
+    """Return a synthetic table of people, the sample that Hartley's documentation uses.
 
-    One row a person: number, age, sex, region, job, height (cm), weight (kg), income a year,
+    Each row is a person: number, age, sex, region, job, height (cm), weight (kg), yearly income,
     diagnosis and visits to a doctor in the last year. The columns depend on each other roughly as
-    they do among people; every value is drawn by a seeded generator. A few incomes are missing.
+    they do in a population; every value is drawn by a seeded generator. Some incomes are missing.
 
     Args:
-        rows: how many people.
-        seed: of the generator; the same seed gives the same table on every machine.
+        rows: the number of people.
+        seed: the seed of the generator; the same seed gives the same table on every machine.
 
     Example:
         >>> table = people(3)
@@ -71,7 +71,7 @@ def people(rows: int = 5000, *, seed: int = 1928) -> Any:  # noqa: ANN401 - a py
 
 
 def _job(draw: np.random.Generator, age: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Draw a job; nearly everybody of 67 and more is retired."""
+    """Draw a job; nearly everybody aged 67 or older is retired."""
     shares = np.array([0.11, 0.17, 0.25, 0.14, 0.08, 0.17, 0.08])
     job = draw.choice(len(shares), age.size, p=shares)
     retired = draw.random(age.size) < np.clip((age - 61) / 6, 0, 0.97)

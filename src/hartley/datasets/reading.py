@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MISSING = ("", "?", "NA", "NaN", "nan", "NULL")
-"""What stands for a missing value in one or another of the files."""
+"""The texts that stand for a missing value in the files."""
 
 
 DAMAGES = (EOFError, OSError, UnicodeDecodeError, zipfile.BadZipFile, zlib.error)
-"""What reading a damaged file or archive ends in."""
+"""The errors that reading a damaged file or archive can raise."""
 
 
 def read_csv(  # noqa: PLR0913 - how a file is written, each by name
@@ -31,16 +31,16 @@ def read_csv(  # noqa: PLR0913 - how a file is written, each by name
     member: str = "*.csv",
     delimiter: str = ",",
 ) -> Any:  # noqa: ANN401 - a pyarrow table, untyped
-    """Read comma-separated values, without a header where names are given.
+    """Read comma-separated values; with ``names``, the file has no header.
 
     Args:
-        path: the file, plain or out of gzip or zip.
-        title: of the data set, for an error.
-        names: of the columns.
-        types: of the columns; the others are found out.
-        skip: lines before the header.
-        member: which file of an archive.
-        delimiter: between two values.
+        path: the file, plain or in a gzip or zip archive.
+        title: the title of the data set, for error messages.
+        names: the names of the columns.
+        types: the types of columns; other types are inferred.
+        skip: the number of lines before the header.
+        member: the file to read from an archive.
+        delimiter: the character between two values.
     """
     import pyarrow as pa
     import pyarrow.csv
@@ -60,7 +60,7 @@ def read_csv(  # noqa: PLR0913 - how a file is written, each by name
 
 
 def first_lines(path: Path, lines: int = 2, member: str = "*.csv") -> list[str]:
-    """Return how a file begins, to tell in which layout it is written."""
+    """Return the first lines of a file, to recognise its layout."""
     try:
         with opened(path, member) as file:
             return [_text(file) for _ in range(lines)]
@@ -73,7 +73,7 @@ def _text(file: IO[bytes]) -> str:
 
 
 def typed(table: Any, types: Mapping[str, Any], path: Path, title: str) -> Any:  # noqa: ANN401 - pyarrow tables
-    """Return the named columns in the named types; nothing is rounded on the way."""
+    """Return the named columns with the given types; a cast that would round is an error."""
     import pyarrow as pa
 
     absent = [name for name in types if name not in table.column_names]
@@ -86,6 +86,8 @@ def typed(table: Any, types: Mapping[str, Any], path: Path, title: str) -> Any: 
 
 
 def not_the_file(path: Path, title: str, why: str = "") -> TableError:
-    """Return the error of a file that is not what its place says."""
-    told = f"The file {path} is not in a layout of the {title}"
-    return TableError(told + (f": {why}" if why else ""), hint="download the official file again")
+    """Return the error for a file that does not have the expected layout."""
+    problem = f"The file {path} is not in a layout of the {title}"
+    return TableError(
+        problem + (f": {why}" if why else ""), hint="download the official file again"
+    )

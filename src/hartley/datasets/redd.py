@@ -1,4 +1,4 @@
-"""Power of a house and of its appliances (REDD, low frequency)."""
+"""The power of a house and of its appliances over time (REDD, low frequency)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SPELLINGS = {"dishwaser": "dishwasher"}
 TOP_FIVE = (*("refrigerator_5", "microwave_11", "kitchen_outlets_8", "lighting_9", "dishwasher_6"),)
 """The appliances of house 1 that paper B looks for."""
 FIRST_SECOND = 1303516800
-"""23 April 2011, from when on paper B takes the data."""
+"""23 April 2011, the first day of the data in paper B."""
 STEP = 3
 """Seconds between the readings of an appliance."""
 NOTES = ("Each value is the mean power over the period that begins at its time.",)
@@ -41,16 +41,16 @@ NOTES = ("Each value is the mean power over the period that begins at its time."
 
 @dataclass(frozen=True)
 class _Appliance:
-    """What an appliance does: it idles, and now and then it runs through a programme."""
+    """How an appliance behaves: it idles, and sometimes runs through a programme."""
 
     label: str
     idle: float
     uses: float
-    """Runs a day; none where the programme repeats for ever."""
+    """Runs per day; None if the programme repeats all the time."""
     hours: tuple[float, float]
-    """Around which hour of the day, and how widely spread."""
+    """The hour of the day around which it runs, and the spread."""
     programme: tuple[tuple[float, float], ...]
-    """Power in watts and minutes, one after the other."""
+    """The steps of the programme: power in watts, and minutes."""
     repeats: int = 1
 
 
@@ -96,10 +96,10 @@ def load_redd(
 
     Args:
         path: the folder that holds house_N, that folder itself, or its labels.dat.
-        download: refused, since REDD wants a registration; a copy in the cache is found.
-        cache: the folder that keeps downloads.
-        house: which, from 1 to 6.
-        period: in seconds.
+        download: not supported, since REDD needs a registration; put a copy into the cache.
+        cache: the folder for downloads.
+        house: the number of the house, from 1 to 6.
+        period: the period of the averages, in seconds.
     """
     _check_period(period)
     source = replace(REDD, file=f"house_{house}/labels.dat", patterns=("labels.dat",))
@@ -119,15 +119,19 @@ def load_redd(
         power[channel][periods - first] = means
     total = np.sum([power.pop(channel) for channel in mains], axis=0)
     columns = {f"{names[channel]}_{channel}": values for channel, values in power.items()}
-    kept = ~np.isnan(total)
-    if not kept.any():
+    measured = ~np.isnan(total)
+    if not measured.any():
         raise TableError(
             f"No period of {labels.parent} has a reading of all mains", hint="use a longer period"
         )
     time = (np.arange(length) + first) * period
-    told = f"{REDD.title} of house {house} ({REDD.licence}), from {REDD.page}."
-    table = _table(time[kept], total[kept], {name: v[kept] for name, v in columns.items()})
-    return Dataset("redd", table, synthetic=False, source=told, units=_units(columns), notes=NOTES)
+    origin = f"{REDD.title} of house {house} ({REDD.licence}), from {REDD.page}."
+    table = _table(
+        time[measured], total[measured], {name: v[measured] for name, v in columns.items()}
+    )
+    return Dataset(
+        "redd", table, synthetic=False, source=origin, units=_units(columns), notes=NOTES
+    )
 
 
 def _check_period(period: int) -> None:
@@ -183,16 +187,16 @@ def _units(columns: Mapping[str, Any]) -> dict[str, str]:
 
 
 def make_redd(days: int = 28, *, period: int = 60, seed: int = SEED) -> Dataset:
-    """Draw the power of a house with 18 channels of appliances; it does not exist.
+    """Draw the power of a synthetic house with 18 channels of appliances.
 
-    The refrigerator cycles for ever; the others run through programmes at their hours. The mains
-    are the sum, a base load without a meter, and noise. Powers and habits are those usual for
-    such appliances, not measured ones.
+    The refrigerator cycles all the time; the others run through programmes at their hours. The
+    mains are the sum of all appliances, a base load without a meter, and noise. Powers and habits
+    are typical of such appliances, not measured.
 
     Args:
-        days: from 23 April 2011 on.
-        period: in seconds, a multiple of 3; values are means over it.
-        seed: of the generator.
+        days: the number of days, from 23 April 2011.
+        period: the period in seconds, a multiple of 3; values are means over it.
+        seed: the seed of the generator.
 
     Example:
         >>> house = make_redd(days=1)
@@ -211,13 +215,13 @@ def make_redd(days: int = 28, *, period: int = 60, seed: int = SEED) -> Dataset:
     slow = np.repeat(random.normal(95, 12, steps * STEP // 3600 + 1), 3600 // STEP)[:steps]
     total += slow + random.normal(0, 4, steps)
     time = FIRST_SECOND + np.arange(steps // fold) * period
-    told = synthetic_source(REDD.title, "no house exists")
+    origin = synthetic_source(REDD.title, "no house exists")
     table = _table(time, total.reshape(-1, fold).mean(axis=1), columns)
-    return Dataset("redd", table, synthetic=True, source=told, units=_units(columns), notes=NOTES)
+    return Dataset("redd", table, synthetic=True, source=origin, units=_units(columns), notes=NOTES)
 
 
 def _power(random: np.random.Generator, appliance: _Appliance, steps: int) -> NDArray[np.float64]:
-    """Draw what an appliance takes in each step, in watts."""
+    """Draw the power of an appliance in each step, in watts."""
     watts, minutes = (np.array(part) for part in zip(*appliance.programme, strict=True))
     watts, minutes = np.tile(watts, appliance.repeats), np.tile(minutes, appliance.repeats)
     per_minute, per_hour = 60 / STEP, 3600 / STEP
@@ -227,7 +231,7 @@ def _power(random: np.random.Generator, appliance: _Appliance, steps: int) -> ND
         begin = (day * 24 + random.normal(*appliance.hours, runs) % 24)[:, None] * per_hour
         length = minutes * random.lognormal(-0.03, 0.25, (runs, 1)) * per_minute
         edges = np.concatenate([begin, begin + np.cumsum(length, axis=1)], axis=1)
-    else:  # one run after the other, for ever
+    else:  # one run after the other, all the time
         runs = int(steps / per_minute / minutes.sum() * 1.5) + 2
         length = minutes * random.lognormal(-0.01, 0.15, (runs, minutes.size)) * per_minute
         ends = np.cumsum(length).reshape(runs, -1)

@@ -1,4 +1,4 @@
-"""A table to try things on: people who do not exist, or one like a known data set."""
+"""The sample function: a synthetic table of people, or one like a known data set."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ ROWS, SEED = 5000, 1928
 
 
 def sample(like: str = PEOPLE, *, rows: int | None = None, seed: int = SEED) -> Dataset:
-    """Return a table of people who do not exist, or one like a known data set.
+    """Return a synthetic table of people, or one like a known data set.
 
     Args:
         like: "people", or the name of a data set of the papers.
-        rows: how many people, patients, trips, homes or days; as many as usual if left out.
-        seed: the same seed gives the same table.
+        rows: the number of people, patients, trips, homes or days. By default, a typical number.
+        seed: the seed of the generator; the same seed gives the same table.
 
     Example:
         >>> sample(rows=10).rows, sample("hungarian", rows=20).title

@@ -42,15 +42,15 @@ CATEGORIES = ("GC", "CL", "GG")
 """General consumption, controlled load, gross generation."""
 FIRST_DAY = date(2012, 7, 1)
 POSTCODES = (2259, 2261, 2290, 2262, 2093, 2263, 2204, 2289, 2100, 2280)
-# Hour, width in hours and height in kWh of what makes the mean day of a home.
+# Hour, width in hours and height in kWh of the peaks in the mean day of a home.
 _BUMPS = ((7.6, 1.3, 0.115), (12.5, 3.0, 0.115), (18.6, 1.6, 0.270), (21.6, 1.9, 0.185))
 _BASE, _HABIT = 0.165, 0.13
-"""What runs always, and what runs at an hour of its own, as a pool pump does, in kWh."""
+"""In kWh: the load that always runs, and one at an hour of its own, such as a pool pump."""
 _MEAN_DAY = 16.0
 _SPREAD = 0.40
-"""Of the logarithm of a home's mean consumption."""
+"""The deviation of the logarithm of a home's mean consumption."""
 _RESTLESS, _MEMORY = 0.85, 0.62
-"""Deviation of the logarithm of a reading from the home's usual, and what half an hour keeps."""
+"""The deviation of a reading's logarithm from its usual, and the correlation per half hour."""
 
 
 def load_solar_homes(
@@ -61,23 +61,23 @@ def load_solar_homes(
 ) -> Dataset:
     """Read half-hour readings of homes.
 
-    Three layouts are recognised: a yearly file of Ausgrid (with the line that stands above its
-    header, or without), a file of mean profiles in the same columns without dates, and readings
-    one a row (``customer_id, reading_datetime, general_supply_kwh``), as of the Smart Grid Smart
-    City trial, which are a stand-in.
+    Three layouts are recognised: a yearly file of Ausgrid (with or without the line above its
+    header), a file of mean profiles with the same columns but no dates, and one reading per row
+    (``customer_id, reading_datetime, general_supply_kwh``), the layout of the Smart Grid Smart
+    City trial, whose readings can stand in for those of the solar homes.
 
     Args:
         path: the file, or a folder that holds it.
-        download: whether to get July 2012 to June 2013 where there is no copy.
-        cache: the folder that keeps downloads.
+        download: whether to download July 2012 to June 2013 if there is no copy.
+        cache: the folder for downloads.
     """
     file = locate(SOLAR_HOMES, path, download=download, cache=cache)
     lines = [line.replace('"', "") for line in first_lines(file)]
-    told = f"{SOLAR_HOMES.title} ({SOLAR_HOMES.licence}), from {SOLAR_HOMES.page}"
+    origin = f"{SOLAR_HOMES.title} ({SOLAR_HOMES.licence}), from {SOLAR_HOMES.page}"
     notes: tuple[str, ...] = ("A column is named after the end of its half hour.",)
     if lines[0].lower().startswith("customer_id,"):
         table = _from_long(read_csv(file, SOLAR_HOMES.title), file)
-        told = "Smart Grid Smart City customer trial, from https://data.gov.au"
+        origin = "Smart Grid Smart City customer trial, from https://data.gov.au"
         notes += ("Readings of a trial nearby stand in for the solar homes.",)
     else:
         skip = next((i for i, line in enumerate(lines) if line.startswith("Customer,")), None)
@@ -86,8 +86,8 @@ def load_solar_homes(
         table = _from_wide(read_csv(file, SOLAR_HOMES.title, skip=skip), file)
         if table.column("date").null_count:
             notes += ("These are mean profiles, not the readings of days.",)
-    told += f", read from {file.name}."
-    return Dataset("solar_homes", table, synthetic=False, source=told, units=UNITS, notes=notes)
+    origin += f", read from {file.name}."
+    return Dataset("solar_homes", table, synthetic=False, source=origin, units=UNITS, notes=notes)
 
 
 def _types() -> dict[str, Any]:
@@ -118,13 +118,13 @@ def _from_wide(table: Any, file: Path) -> Any:  # noqa: ANN401 - pyarrow tables
 
 
 def _from_long(table: Any, file: Path) -> Any:  # noqa: ANN401 - pyarrow tables
-    """Return readings one a row as one row a home and day; half hours without one are missing."""
+    """Turn one reading per row into one row per home and day; half hours may be missing."""
     import pyarrow as pa
 
     kinds = {"customer_id": pa.int64(), "reading_datetime": pa.timestamp("s")}
     table = typed(table, {**kinds, "general_supply_kwh": pa.float64()}, file, SOLAR_HOMES.title)
     customer = table.column("customer_id").to_numpy()
-    # A reading at midnight closes the day before.
+    # A reading at midnight belongs to the day before.
     half = table.column("reading_datetime").to_numpy().astype(np.int64) // 1800 - 1
     keys, row = np.unique(np.stack([customer, half // 48]), axis=1, return_inverse=True)
     grid = np.full((keys.shape[1], 48), np.nan)
@@ -147,16 +147,16 @@ def make_solar_homes(
     seed: int = SEED,
     categories: Sequence[str] = ("GC",),
 ) -> Dataset:
-    """Draw readings of homes from 1 July 2012 on; nobody lives in them.
+    """Draw readings of synthetic homes from 1 July 2012.
 
-    A home has a usual day of its own (base load, morning, noon, evening and late peaks of own
-    height and hour), a season, weekends and days away; readings wander around it with a memory of
+    Each home has its own usual day (a base load, and morning, noon, evening and late peaks of its
+    own height and hour), seasons, weekends and days away; readings vary around it with a memory of
     half an hour. The mean day and its spread between homes are those of the Ausgrid homes.
 
     Args:
-        homes: how many.
-        days: how many for each home.
-        seed: of the generator.
+        homes: the number of homes.
+        days: the number of days for each home.
+        seed: the seed of the generator.
         categories: which of GC (general consumption), CL (controlled load, in part of the homes),
             GG (gross generation of the panels).
 
@@ -182,8 +182,8 @@ def make_solar_homes(
     }
     parts = []
     for name in categories:
-        values, kept = makers[name]()
-        chosen = np.flatnonzero(kept)
+        values, present = makers[name]()
+        chosen = np.flatnonzero(present)
         flat = np.round(values[chosen], 3).reshape(-1, 48)
         head = {
             "Customer": np.repeat(chosen + 1, days),
@@ -194,9 +194,9 @@ def make_solar_homes(
         }
         columns = dict(zip(HALF_HOURS, np.ascontiguousarray(flat.T), strict=True))
         parts.append(pa.table(head | columns))
-    told = synthetic_source(SOLAR_HOMES.title, "no home exists")
+    origin = synthetic_source(SOLAR_HOMES.title, "no home exists")
     table = pa.concat_tables(parts)
-    return Dataset("solar_homes", table, synthetic=True, source=told, units=UNITS)
+    return Dataset("solar_homes", table, synthetic=True, source=origin, units=UNITS)
 
 
 def _consumption(
@@ -209,7 +209,7 @@ def _consumption(
     fresh = _RESTLESS * np.sqrt(1 - _MEMORY**2)
     noise[:, 0] /= np.sqrt(1 - _MEMORY**2)
     wander = lfilter([fresh], [1, -_MEMORY], noise, axis=1).reshape(homes, days, 48)
-    wander = np.clip(wander, -2.6 * _RESTLESS, 2.4 * _RESTLESS)  # a fuse ends what a tail begins
+    wander = np.clip(wander, -2.6 * _RESTLESS, 2.4 * _RESTLESS)  # a fuse limits the largest reading
     mood = lfilter([0.2], [1, -0.75], random.standard_normal((homes, days)), axis=1)
     day = mood + _season(random, homes, days)
     day = np.where(random.random((homes, days)) < 0.03, -1.1, day)  # away
@@ -220,7 +220,7 @@ def _consumption(
 
 
 def _usual_days(random: np.random.Generator, homes: int) -> NDArray[np.float64]:
-    """Draw what a home uses in each half hour of a usual day."""
+    """Draw the consumption of a home in each half hour of a usual day."""
     hour = (np.arange(48) + 0.5) / 2
     shape = np.full((homes, 48), _BASE) * random.lognormal(0, 0.35, (homes, 1))
     for centre, width, height in _BUMPS:
@@ -248,7 +248,7 @@ def _season(random: np.random.Generator, homes: int, days: int) -> NDArray[np.fl
 def _controlled(
     random: np.random.Generator, homes: int, days: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Draw the water heaters that run at night, which 46 homes in 100 have."""
+    """Draw the water heaters that run at night; 46 % of homes have one."""
     hour = (np.arange(48) + 0.5) / 2
     start = (random.normal(23.3, 0.8, (homes, 1, 1))) + random.normal(0, 0.2, (homes, days, 1))
     need = random.gamma(3.0, 1.3, (homes, 1, 1)) * random.lognormal(-0.06, 0.35, (homes, days, 1))
@@ -260,7 +260,7 @@ def _controlled(
 def _generation(
     random: np.random.Generator, days: int, capacity: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Draw what panels give: the arc of the sun, under clouds that all homes share in part."""
+    """Draw the output of the panels: the arc of the sun, under partly shared clouds."""
     hour = (np.arange(48) + 0.5) / 2
     year = 2 * np.pi * np.arange(days) / 365.25
     length = 12 - 2.2 * np.cos(year)[:, None]

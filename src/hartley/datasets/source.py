@@ -1,4 +1,4 @@
-"""Find a data set: a local copy, the cache, or the official source."""
+"""Find the file of a data set: a local copy, a copy in the cache, or a download."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CACHE_VARIABLE = "HARTLEY_DATA"
 PATIENCE = 30.0
-"""Seconds without a byte after which a source counts as out of reach."""
+"""A download is given up after this many seconds without a byte."""
 CHUNK = 1 << 20
 DEEPEST = 2
 """How many folders below the named one are searched."""
@@ -28,29 +28,29 @@ DEEPEST = 2
 
 @dataclass(frozen=True)
 class Source:
-    """Where a data set comes from, and by which file names a copy of it is recognised."""
+    """Where a data set comes from, and the file names by which a copy is recognised."""
 
     name: str
     title: str
     page: str
-    """Where its owner describes and offers it."""
+    """The page on which its owner describes and offers it."""
     licence: str
     file: str
-    """Its official name, under which a download is kept."""
+    """The official file name, under which a download is saved."""
     patterns: tuple[str, ...] = ()
-    """Other names under which copies are known."""
+    """Patterns of other file names for copies."""
     url: str | None = None
-    """Where it is openly served as one file; nothing where it is not."""
+    """The address that openly serves it as one file; None if there is none."""
     sha256: str | None = None
-    """Of what the address serves, where it is known."""
+    """The checksum of the file at that address, if it is known."""
     barrier: str | None = None
-    """Why it has no address, as the end of a sentence about it."""
+    """The reason why there is no address, as the end of a sentence."""
 
 
 def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
     """Return the folder that keeps downloads.
 
-    The one that is given, else what ``HARTLEY_DATA`` names, else the user's cache.
+    This is the given folder, or the one in ``HARTLEY_DATA``, or the user's cache, in this order.
 
     Example:
         >>> cache_folder("downloads").name
@@ -73,7 +73,7 @@ def find_copy(
     path: str | os.PathLike[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
 ) -> Path | None:
-    """Return a copy of a data set, by its path or in the cache; nothing where there is none."""
+    """Return a copy of a data set, by its path or in the cache; None if there is no copy."""
     if path is not None:
         place = Path(path).expanduser()
         return _in_folder(source, place) if place.is_dir() else place if place.exists() else None
@@ -89,9 +89,9 @@ def locate(
     cache: str | os.PathLike[str] | None = None,
 ) -> Path:
     """Return the file of a data set, from a path, from the cache, or downloaded into it."""
-    found = find_copy(source, path, cache)
-    if found is not None:
-        return found
+    copy = find_copy(source, path, cache)
+    if copy is not None:
+        return copy
     if path is not None:
         if Path(path).expanduser().is_dir():
             raise TableError(
@@ -105,8 +105,8 @@ def locate(
             hint=_how_to_get(source),
         )
     if source.url is None:
-        told = f"The {source.title} cannot be downloaded: the set {source.barrier}"
-        raise TableError(told, hint=_by_hand(source, cache))
+        problem = f"The {source.title} cannot be downloaded: the set {source.barrier}"
+        raise TableError(problem, hint=_by_hand(source, cache))
     return fetch(source.url, cache_folder(cache) / source.file, source.sha256, source.page)
 
 
@@ -120,26 +120,26 @@ def _by_hand(source: Source, cache: str | os.PathLike[str] | None) -> str:
 
 
 def _in_folder(source: Source, folder: Path) -> Path | None:
-    """Return the first file of a known name in a folder or below, the official name first."""
+    """Return the first file with a known name in a folder or below, the official name first."""
     for pattern in (source.file, *source.patterns):
         for depth in range(DEEPEST + 1):
-            found = sorted(filter(Path.is_file, folder.glob("*/" * depth + pattern)))
-            if found:
-                return found[0]
+            files = sorted(filter(Path.is_file, folder.glob("*/" * depth + pattern)))
+            if files:
+                return files[0]
     return None
 
 
 def fetch(url: str, target: Path, sha256: str | None = None, page: str = "") -> Path:
-    """Download a file whole or not at all.
+    """Download a file completely or not at all.
 
-    It is written beside its place and moved there only when as many bytes came as were
-    announced and, where the checksum is known, it fits. The time without a byte is limited.
+    The download is written to a temporary file in the same folder. It is moved into place only if
+    all announced bytes arrived and the checksum, if it is known, agrees.
 
     Args:
-        url: where it is served.
-        target: the file to write; its folder is made.
-        sha256: the checksum that it must have.
-        page: where a person can get it instead, for the hint of an error.
+        url: the address of the file.
+        target: the file to write; its folder is created.
+        sha256: the checksum that the file must have.
+        page: where the file can be downloaded by hand, for the hint of an error.
     """
     host = urlsplit(url).hostname or "the file system"
     hint = f"try later, or get it from {page or url} and name the file"
@@ -152,9 +152,9 @@ def fetch(url: str, target: Path, sha256: str | None = None, page: str = "") -> 
         )
     with whole_file(target) as half:
         with half.open("wb") as file:
-            found, complete = _receive(url, host, file, hint)
+            digest, complete = _receive(url, host, file, hint)
         _refuse_partial(target.name, host, hint, complete=complete)
-        _refuse_unknown(target.name, host, page or url, fits=sha256 in {None, found})
+        _refuse_unknown(target.name, host, page or url, fits=sha256 in {None, digest})
     return target
 
 
@@ -172,7 +172,7 @@ def _refuse_unknown(name: str, host: str, page: str, *, fits: bool) -> None:
 
 
 def _receive(url: str, host: str, file: IO[bytes], hint: str) -> tuple[str, bool]:
-    """Copy what an address serves; return its checksum and whether all that was announced came."""
+    """Copy the content of an address; return its checksum, and whether it is complete."""
     from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen
@@ -189,20 +189,20 @@ def _receive(url: str, host: str, file: IO[bytes], hint: str) -> tuple[str, bool
     except HTTPException:
         return "", False
     except OSError as error:
-        told = "cannot be reached"
+        failure = "cannot be reached"
         if isinstance(error, HTTPError):
             error.close()
-            told = f"answered with error {error.code}"
-        raise EngineError(f"The source {host} {told}", hint=hint) from None
+            failure = f"answered with error {error.code}"
+        raise EngineError(f"The source {host} {failure}", hint=hint) from None
     return digest.hexdigest(), size > 0 and (announced is None or int(announced) == size)
 
 
 def opened(path: Path, member: str = "*") -> IO[bytes]:
-    """Open a file for reading, out of its gzip or zip wrapping where it has one.
+    """Open a file for reading; gzip and zip files are unpacked.
 
     Args:
         path: the file.
-        member: which file of a zip archive, as a pattern.
+        member: a pattern for the file in a zip archive.
     """
     import gzip
 

@@ -63,7 +63,7 @@ _POPULAR = 600
 _NORTH = np.array([0.50, 0.87])
 """The direction of the island: along it, and a quarter turn from it."""
 _DAY = (5, 3, 3, 2, 1, 1, 2, 4, 5, 5, 4, 5, 5, 5, 5, 5, 4, 5, 6, 6, 6, 6, 6, 5)
-"""Trips that begin in each hour of the day, in relation to each other."""
+"""The relative number of trips that begin in each hour of the day."""
 
 
 def load_taxi(
@@ -75,36 +75,36 @@ def load_taxi(
 ) -> Dataset:
     """Read trips with coordinates: a file of the TLC of 2009 to 2016, CSV or Parquet.
 
-    Files from 2017 on name zones instead of coordinates, and so do the files of earlier years
-    since they were written again in 2022; they are refused. Trips that begin or end outside the
-    box are left out, and how many is said in the notes.
+    Files from 2017 on hold zones instead of coordinates, and so do the files of earlier years
+    since they were published again in 2022; they raise an error. Trips that begin or end outside
+    the box are left out; the notes say how many.
 
     Args:
         path: the file, or a folder that holds one.
-        download: whether to get the first million trips of 2014 where there is no copy.
-        cache: the folder that keeps downloads.
-        box: west, south, east and north of where trips begin and end; nothing keeps all.
+        download: whether to download the first million trips of 2014 if there is no copy.
+        cache: the folder for downloads.
+        box: the west, south, east and north of the area to keep; None keeps all trips.
     """
     file = locate(TAXI, path, download=download, cache=cache)
     table = _read(file)
     places = [table.column(name).to_numpy() for name in PLACES]
-    kept = ~np.isnan(np.stack(places)).any(axis=0)
+    inside = ~np.isnan(np.stack(places)).any(axis=0)
     if box is not None:
         west, south, east, north = box
         for values, low, high in zip(places, (west, south) * 2, (east, north) * 2, strict=True):
-            kept &= (values >= low) & (values <= high)
-    fewer = table.filter(kept)
+            inside &= (values >= low) & (values <= high)
+    fewer = table.filter(inside)
     if fewer.num_rows == 0:
         raise TableError(f"No trip of {file} lies in the box", hint="give another box=")
     gone = table.num_rows - fewer.num_rows
     notes = (f"{gone:,} of {table.num_rows:,} trips lie outside the box and are left out.",)
-    told = f"{TAXI.title} ({TAXI.licence}), from {TAXI.page}, read from {file.name}."
+    origin = f"{TAXI.title} ({TAXI.licence}), from {TAXI.page}, read from {file.name}."
     made = (table.schema.metadata or {}).get(b"synthetic")  # as `hartley sample` marks its files
     return Dataset(
         "taxi",
         fewer.replace_schema_metadata(None),
         synthetic=made is not None,
-        source=told if made is None else made.decode(),
+        source=origin if made is None else made.decode(),
         units=UNITS,
         notes=notes,
     )
@@ -142,7 +142,7 @@ def _standard(name: str) -> str:
 
 
 def _times(table: Any, column: str | None) -> Any:  # noqa: ANN401 - pyarrow columns
-    """Return times to the second; nothing where a file has none or writes them unusually."""
+    """Return times to the second; nulls if a file has none or an unknown format."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -157,11 +157,11 @@ def _times(table: Any, column: str | None) -> Any:  # noqa: ANN401 - pyarrow col
 
 
 def make_taxi(trips: int = 100_000, *, seed: int = SEED) -> Dataset:
-    """Draw trips of 2014 around the hubs of New York; nobody made them.
+    """Draw synthetic trips of 2014 around the hubs of New York.
 
-    Trips begin near Midtown, Downtown, the upper sides, the airports or anywhere; three in four
-    end nearby, in a distance of the usual skewed kind, the others at another hub. Streets
-    are not drawn, and of the rivers only the Hudson.
+    Trips begin near Midtown, Downtown, the upper sides, the airports or anywhere. Three in four
+    end nearby, at a distance with a skewed distribution; the others end at another hub. There are
+    no streets, and the only river is the Hudson.
 
     Example:
         >>> trips = make_taxi(1000)
@@ -187,14 +187,14 @@ def make_taxi(trips: int = 100_000, *, seed: int = SEED) -> Dataset:
     table = pa.table(
         {COLUMNS[0]: seconds, **dict(zip(PLACES, np.concatenate(places), strict=True))},
     )
-    told = synthetic_source(TAXI.title, "no trip was made")
-    return Dataset("taxi", table, synthetic=True, source=told, units=UNITS)
+    origin = synthetic_source(TAXI.title, "no trip was made")
+    return Dataset("taxi", table, synthetic=True, source=origin, units=UNITS)
 
 
 def _places(
     random: np.random.Generator, trips: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Draw places around hubs, as longitude and latitude, and tell which hub."""
+    """Draw places around hubs: their longitudes, their latitudes and their hubs."""
     hubs = np.array(_HUBS)
     hub = random.choice(len(hubs), trips, p=hubs[:, 0] / hubs[:, 0].sum())
     along, across = random.standard_normal((2, trips)) * hubs[hub, 3:].T
@@ -212,13 +212,13 @@ def _corners(random: np.random.Generator, places: NDArray[np.float64]) -> NDArra
 
 
 def _ashore(places: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Turn back at the Hudson: what lies beyond it is mirrored at the shore."""
+    """Mirror places beyond the Hudson at the shore."""
     east, north = places
     shore = -74.016 + 0.62 * np.clip(north - 40.735, 0, None) - np.clip(40.70 - north, 0, None)
     return np.stack([np.maximum(east, 2 * shore - east), north])
 
 
 def _turned(along: NDArray[np.float64], across: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return steps along and across the island as steps east and north, of unlike degrees."""
+    """Turn steps along and across the island into degrees east and north."""
     east, north = _NORTH
     return np.stack([(east * along + north * across) * 1.32, north * along - east * across])

@@ -26,7 +26,7 @@ YOUNG_PEOPLE = Source(
 )
 UNITS = {"Age": "years", "Height": "cm", "Weight": "kg"}
 MEASURED = ("Age", "Height", "Weight", "Number of siblings")
-"""Numbers; whatever else is no text is an answer from 1 to 5."""
+"""The columns of numbers; all others that are not text are answers from 1 to 5."""
 _NAMES = (
     "Music|Slow songs or fast songs|Dance|Folk|Country|Classical music|Musical|Pop|Rock|"
     "Metal or Hardrock|Punk|Hiphop, Rap|Reggae, Ska|Swing, Jazz|Rock n roll|Alternative|"
@@ -91,13 +91,13 @@ def load_young_people(
 
     Args:
         path: the file ``responses.csv``, or a folder that holds it.
-        download: refused, since Kaggle wants an account; a copy in the cache is found.
-        cache: the folder that keeps downloads.
+        download: not supported, since Kaggle needs an account; put a copy into the cache.
+        cache: the folder for downloads.
     """
     file = locate(YOUNG_PEOPLE, path, download=download, cache=cache)
     table = typed(read_csv(file, YOUNG_PEOPLE.title), _types(), file, YOUNG_PEOPLE.title)
-    told = f"{YOUNG_PEOPLE.title} ({YOUNG_PEOPLE.licence}), from {YOUNG_PEOPLE.page}."
-    return Dataset("young_people", table, synthetic=False, source=told, units=UNITS)
+    origin = f"{YOUNG_PEOPLE.title} ({YOUNG_PEOPLE.licence}), from {YOUNG_PEOPLE.page}."
+    return Dataset("young_people", table, synthetic=False, source=origin, units=UNITS)
 
 
 def _types() -> dict[str, Any]:
@@ -107,10 +107,10 @@ def _types() -> dict[str, Any]:
 
 
 def make_young_people(rows: int = 1010, *, seed: int = SEED) -> Dataset:
-    """Draw answers of young people who do not exist.
+    """Draw synthetic answers of young people.
 
     Age, height and weight depend on each other and on the gender as in the survey. Answers from
-    1 to 5 share a few hidden tastes; which question is answered how is not that of the survey.
+    1 to 5 share a few hidden tastes; the answers to single questions do not follow the survey.
 
     Example:
         >>> survey = make_young_people()
@@ -133,8 +133,8 @@ def make_young_people(rows: int = 1010, *, seed: int = SEED) -> Dataset:
             columns[name] = pa.array(words[name], mask=missing)
         else:
             columns[name] = whole(measured[name] if name in MEASURED else answers[name], missing)
-    told = synthetic_source(YOUNG_PEOPLE.title, "nobody gave these answers")
-    return Dataset("young_people", pa.table(columns), synthetic=True, source=told, units=UNITS)
+    origin = synthetic_source(YOUNG_PEOPLE.title, "nobody gave these answers")
+    return Dataset("young_people", pa.table(columns), synthetic=True, source=origin, units=UNITS)
 
 
 def _bodies(random: np.random.Generator, male: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
@@ -154,7 +154,7 @@ def _bodies(random: np.random.Generator, male: NDArray[np.bool_]) -> dict[str, N
 
 
 def _answers(random: np.random.Generator, rows: int, questions: int) -> NDArray[np.float64]:
-    """Draw answers from 1 to 5, one line a question."""
+    """Draw answers from 1 to 5, one row per question."""
     level = np.clip(random.normal(3.05, 0.62, (questions, 1)), 1.9, 4.7)
     tastes = random.standard_normal((questions, 4)) * 0.17
     leaning = tastes @ random.standard_normal((4, rows))

@@ -1,1 +1,1 @@
-"""WHERE THE DATA LIVES: the only room that imports Ibis and DuckDB."""
+"""The engines that hold and query the data; only this package imports Ibis and DuckDB."""

@@ -1,4 +1,4 @@
-"""Composition over batches of questions: charges multiply, and never pass the budget."""
+"""The accountant: charges of batches multiply, and their product never exceeds the budget."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Priced(Protocol):
-    """What a pricing rule says of a batch."""
+    """The price of a batch by a pricing rule."""
 
     @property
     def cells(self) -> int:
@@ -162,9 +162,9 @@ class Accountant(Generic[Question]):
         if new:
             priced = self._price(new)
             covered = self.balance.covers(priced.cells)
-            cost, left = bits_up(bits_at_least(priced.cells)), bits_down(self.remaining)
+            cost, remaining = bits_up(bits_at_least(priced.cells)), bits_down(self.remaining)
             end = "covered" if covered else "refused"
-            lines += [priced.explain(), f"It costs {cost}; {left} left, so it is {end}."]
+            lines += [priced.explain(), f"It costs {cost}; {remaining} left, so it is {end}."]
         return "\n".join(lines)
 
     def _new(self, batch: Sequence[Question]) -> list[Question]:

@@ -1,4 +1,4 @@
-"""What is promised where one answer about many people is released: noiseless privacy of each."""
+"""The promise for a released answer about many people: noiseless privacy of each of them."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def reach_of(query: Expression, box: Box, declared: object = None) -> Fraction:
     Args:
         query: the query.
         box: the ranges of its variables.
-        declared: what somebody says that it is, where they know it better.
+        declared: a smaller reach that the user knows and vouches for.
 
     Example:
         >>> from hartley.ranges.boxes.expression import parse_expression
@@ -288,8 +288,8 @@ def reach_of(query: Expression, box: Box, declared: object = None) -> Fraction:
 def raised(declared: Fraction, bounds: tuple[Fraction, Fraction | None]) -> Fraction:
     """Return a declared reach, or the most that a query moves where it certainly moves further.
 
-    What it certainly reaches is a bound from within: whoever declared less was wrong, and the
-    truth may lie above it.
+    The reach is proved from within, so a smaller declared number was wrong; the truth may be
+    larger still.
 
     Example:
         >>> around_two = (Fraction("1.9"), Fraction("2.1"))

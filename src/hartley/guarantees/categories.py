@@ -1,4 +1,4 @@
-"""What is promised about the leakage of categories that are merged, or perturbed at random."""
+"""The promise for categories that are merged or perturbed at random: a bound on the leakage."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def promise_perturbation(document: PolicyDocument, budget: object) -> Promise:
     )
     return Promise(
         kind="stochastic maximal leakage",
-        claim=_claim(gain, bits, unbounded, budget, kept=keeps_budget),
+        claim=_claim(gain, bits, unbounded, budget, keeps_budget=keeps_budget),
         value=bits,
         unit="bits",
         theorem=THEOREM,
@@ -186,7 +186,9 @@ def promise_perturbation(document: PolicyDocument, budget: object) -> Promise:
     )
 
 
-def _claim(gain: Fraction, bits: float, unbounded: list[str], budget: object, *, kept: bool) -> str:
+def _claim(
+    gain: Fraction, bits: float, unbounded: list[str], budget: object, *, keeps_budget: bool
+) -> str:
     times = f"multiplies the chance to guess it by {factor_up(gain)} at most"
     if unbounded:
         many = len(unbounded) != 1
@@ -196,7 +198,9 @@ def _claim(gain: Fraction, bits: float, unbounded: list[str], budget: object, *,
             f"The rest of the record {times}, whatever anybody wants to know. {NOT_NOISELESS}"
         )
     budget_sentence = (
-        "" if budget is None else f" That {'keeps' if kept else 'breaks'} {asked_budget(budget)}."
+        ""
+        if budget is None
+        else f" That {'keeps' if keeps_budget else 'breaks'} {asked_budget(budget)}."
     )
     return (
         "Whatever anybody wants to know about a person, the release of the person's record "

@@ -83,7 +83,7 @@ def _read(content: object, readers: dict[str, Callable[[Any], Any]]) -> dict[str
 
 
 def _text(value: object) -> str:
-    # What does not print could steer the terminal of whoever looks at the certificate.
+    # Characters that do not print could control the terminal that shows the certificate.
     if not isinstance(value, str) or not value.isprintable():
         raise TypeError
     return value
@@ -130,9 +130,9 @@ def _all(reader: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
 def _parameters(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise TypeError
-    found = _plain(value, DEEPEST)
-    assert isinstance(found, dict)  # as it came
-    return found
+    parameters = _plain(value, DEEPEST)
+    assert isinstance(parameters, dict)  # as it came
+    return parameters
 
 
 def _plain(value: object, depth: int) -> object:
@@ -202,8 +202,8 @@ class Certificate(Promise):
         """Return the certificate as plain values, ready for JSON; infinity becomes text."""
         content = {field.name: getattr(self, field.name) for field in fields(self)}
         content["consequences"] = [
-            {field.name: _finite(getattr(one, field.name)) for field in fields(Consequence)}
-            for one in self.consequences
+            {field.name: _finite(getattr(consequence, field.name)) for field in fields(Consequence)}
+            for consequence in self.consequences
         ]
         content |= {"value": _finite(self.value), "assumptions": list(self.assumptions)}
         return {"format": FORMAT, "paragraph": self.paragraph()} | content

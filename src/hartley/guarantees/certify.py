@@ -1,4 +1,4 @@
-"""Recompute a promise from the finished policy; never trust whoever designed it."""
+"""Compute the promise of a finished policy from the policy alone, without trusting its design."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def certify(  # noqa: PLR0913 - what is given beside each kind of policy
 ) -> Certificate:
     """Return what a finished policy promises.
 
-    A policy file is certified from what it says alone. A policy that was built in Python says
-    less, so that the query or the ranges are given beside it.
+    A policy file is certified from its content alone. A policy that was built in Python contains
+    less, so the query or the ranges are passed as arguments.
 
     Args:
         policy: what releases.

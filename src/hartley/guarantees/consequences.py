@@ -1,4 +1,4 @@
-"""What follows from a certified claim, with numbers."""
+"""The consequences of a certified claim, each with its number."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def of_noiseless_privacy(outputs: int, *errors: Consequence) -> tuple[Consequenc
 
     Args:
         outputs: the number N of outputs.
-        errors: what follows for whoever estimates the person's data, from ``estimation_error``.
+        errors: the consequences for estimates of the person's data, from ``estimation_error``.
 
     Example:
-        >>> [found.name for found in of_noiseless_privacy(4)][:2]
+        >>> [consequence.name for consequence in of_noiseless_privacy(4)][:2]
         ['information leakage', 'zero-error capacity']
     """
     bits, twice = bits_at_least(outputs), bits_at_least(outputs**2)
@@ -91,7 +91,7 @@ def of_noiseless_privacy(outputs: int, *errors: Consequence) -> tuple[Consequenc
 def estimation_error(
     length: Fraction, outputs: int, *, of: str = "a person's value"
 ) -> Consequence:
-    r"""Return the error of whoever estimates a value of which all were equally likely before.
+    r"""Return the least error of an estimate of a value whose range was equally likely before.
 
     .. math:: E|X - \hat X|^p \ge \frac{\rho\,\mu^{p+1}}{(p+1)\,2^p N^p}, \qquad \rho = 1/\mu
 
@@ -133,7 +133,7 @@ def of_cells(cut: CutBox) -> tuple[Consequence, ...]:
         >>> from hartley.ranges.boxes.box import Box
         >>> from hartley.ranges.boxes.cut_box import CutBox
         >>> cut = CutBox(Box.cube(-2, 2, size=2), "(x1 + x2)/2", (-2, -1, 0, 1, 2))
-        >>> [round(found.value, 6) for found in of_cells(cut)]
+        >>> [round(consequence.value, 6) for consequence in of_cells(cut)]
         [2.0, 3.0, 1.414214]
     """
     agreed, leaked = maximin_information(cut), nonstochastic_leakage(cut)

@@ -1,4 +1,4 @@
-"""What a policy file promises, recomputed from the file alone."""
+"""The promise of a policy file, computed from the file alone."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Conditions:
-    """What must hold of a table so that the promise of a policy file covers its release."""
+    """The conditions on a table under which the promise of a policy file covers its release."""
 
     complete: frozenset[str] = frozenset()
     """The released columns that may hold no missing value."""
@@ -108,7 +108,7 @@ def _promise_rows(
 ) -> Promise:
     outputs = [column.outputs() for column in document.columns]
     read = frozenset[str]().union(*(output.reads for output in outputs))
-    # Of listed points not every number is possible, so nobody errs as if it were.
+    # Only listed points are possible, so the error over all numbers does not apply.
     listed = {column.name for column in document.columns if column.lists_values}
     lengths = {
         name: high - low

@@ -1,4 +1,4 @@
-"""Try everything, where that is little enough, to confirm what was certified."""
+"""Confirm a certified number by brute force, where there are few enough cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is promised against a hypothesis about somebody: how much leaves it open."""
+"""The promise against a hypothesis about a person: the share of records that leave it open."""
 
 from __future__ import annotations
 
@@ -174,8 +174,8 @@ def _promise_one(document: PolicyDocument, name: str, policy: LinePolicy) -> Pro
         for other in document.columns
         if other.name != name and name in other.outputs().reads
     ]
-    kept = {column.name for column in document.columns if column.is_kept}
-    if not kept.issuperset(policy.hypothesis.line.names):
+    kept_names = {column.name for column in document.columns if column.is_kept}
+    if not kept_names.issuperset(policy.hypothesis.line.names):
         promise = replace(promise, assumptions=(*promise.assumptions, COARSER))
     if not leaking:
         return promise

@@ -1,4 +1,4 @@
-"""A claim about a policy, its number, the theorem behind it, its assumptions, exact or bound."""
+"""The promise of a policy: a claim, its number, its theorem, its assumptions, exact or a bound."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNRELATED = (
     "what is possible for one person does not depend on the others' data; people who are related, "
     "such as a household, count together as one person"
 )
-"""Without it a bound holds to whoever knows everybody else's data, and to nobody else."""
+"""Without this assumption a bound only holds for an adversary who knows everybody else's data."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Promise:
             text.append(f"Warning: {broken}; do not rely on it.")
         number = "exact" if self.certainty == "exact" else "a bound"
         rule = "corrected" if self.rule == "corrected" else "as printed"
-        told = "That is judged" if nothing else f"The number is {number},"
-        text.append(f"{told} by {self.theorem}, {rule}.")
+        source = "That is judged" if nothing else f"The number is {number},"
+        text.append(f"{source} by {self.theorem}, {rule}.")
         if self.assumptions:
             text.append("It assumes that " + "; ".join(self.assumptions) + ".")
         return " ".join(text)

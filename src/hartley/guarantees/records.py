@@ -1,4 +1,4 @@
-"""What is promised where records are released one by one: local noiseless privacy."""
+"""The promise for records that are released one by one: local noiseless privacy."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MISSING: Mapping[Missing, tuple[str, ...]] = {
 
 
 def outputs_of(column: ColumnPolicy) -> Output:
-    """Return in how many ways a column of a policy can come out, whatever the record is.
+    """Return how many different releases a column of a policy has, over all records.
 
     Cells that are released alike count once. A column that is kept, or moved near a line, can
     take any value; one whose range is a single number cannot.
@@ -119,7 +119,7 @@ def _estimation(
 ) -> Consequence:
     """Return the error about one column of the table, from all that is computed from it."""
     counts = [
-        # That the value is there is known to whoever estimates it.
+        # An estimate is about a value that is not missing, so missing is not one of its outputs.
         sizes[column.name] if column.computed else column.count
         for column in columns
         if name in column.reads

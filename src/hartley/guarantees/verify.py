@@ -1,4 +1,4 @@
-"""Compute a saved certificate again from its policy file; nothing that it says is believed."""
+"""Verify a saved certificate: compute everything in it again from its policy file."""
 
 from __future__ import annotations
 

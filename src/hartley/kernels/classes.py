@@ -1,4 +1,4 @@
-"""Walk the cells of classes once, class by class, for what their measures need."""
+"""Counts, shares and entropies of a confidential value in every class, in one pass over cells."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 CELLS_A_TASK = 2**18
-"""With fewer cells a thread takes longer to begin than to end."""
+"""With fewer cells, starting a thread takes longer than its work."""
 MOST_TALLIED = 256
 """Counts up to here are ranked by how often each occurs, others by sorting."""
 
@@ -38,7 +38,7 @@ class Cells(NamedTuple):
 def over_classes(
     kernel: Callable[..., tuple[NDArray[Any], ...]], cells: Cells, *options: int
 ) -> tuple[NDArray[Any], ...]:
-    """Run a kernel over all classes, on every processor a range of them, and join what it found.
+    """Run a kernel over all classes, a range of them on every processor, and join the results.
 
     Args:
         kernel: takes cells and the options, and returns arrays of as many items as classes.
@@ -46,8 +46,8 @@ def over_classes(
         options: what else the kernel takes.
 
     Example:
-        >>> one = np.array([0, 2]), np.array([0, 1]), np.array([1, 3]), np.array([4])
-        >>> over_classes(count_tails, Cells(*one, np.array([1, 9])), 2)
+        >>> arrays = np.array([0, 2]), np.array([0, 1]), np.array([1, 3]), np.array([4])
+        >>> over_classes(count_tails, Cells(*arrays, np.array([1, 9])), 2)
         (array([3]), array([1]))
     """
 
@@ -55,16 +55,16 @@ def over_classes(
         ours = cells._replace(starts=cells.starts[first : last + 1], sizes=cells.sizes[first:last])
         return kernel(ours, *options)
 
-    found = _in_ranges(part, cells.sizes.size, cells.codes.size)
-    return tuple(np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    parts = _in_ranges(part, cells.sizes.size, cells.codes.size)
+    return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
 
 
 def _in_ranges(
     work: Callable[..., tuple[Any, ...]], size: int, cells: int, *given: NDArray[np.int64]
 ) -> list[tuple[Any, ...]]:
-    """Do the work for ranges that make up all of a size, on every processor one at a time.
+    """Split a size into ranges, one a processor, and do the work of each in a thread.
 
-    Each is given its ends, and its items of what else is given.
+    The work is called with both ends of its range and with its item of every further array.
     """
     tasks = max(1, min(os.cpu_count() or 1, cells // CELLS_A_TASK))
     ends = np.linspace(0, size, tasks + 1).astype(int).tolist()
@@ -78,11 +78,11 @@ def extreme_shares(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return count and total of the likeliest and of the least likely value of every class.
 
-    How likely is the count over the total, compared exactly.
+    A value is as likely as its count over its total; these shares are compared exactly.
 
     Example:
-        >>> one = np.array([0, 2]), np.array([0, 1]), np.array([1, 3]), np.array([4])
-        >>> extreme_shares(Cells(*one, np.array([1, 9])))
+        >>> arrays = np.array([0, 2]), np.array([0, 1]), np.array([1, 3]), np.array([4])
+        >>> extreme_shares(Cells(*arrays, np.array([1, 9])))
         (array([1]), array([1]), array([3]), array([9]))
     """
     over_most, under_most, over_least, under_least = np.empty((4, cells.sizes.size), np.int64)
@@ -104,7 +104,7 @@ def extreme_shares(
 
 @compiled
 def equal_moves(cells: Cells) -> tuple[NDArray[np.int64]]:
-    """Return of every class 2 n_i n times the share that has to move to be like the table.
+    """Return, for every class, 2 n_i n times the share that has to move to be like the table.
 
     Example:
         >>> alone = np.array([0, 1]), np.array([0]), np.array([1]), np.array([1])
@@ -128,12 +128,11 @@ def equal_moves(cells: Cells) -> tuple[NDArray[np.int64]]:
 
 @compiled
 def ordered_moves(cells: Cells) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return what makes up n_i n times the sum of the distances of cumulative shares.
+    """Return the two parts of n_i n times the sum of the distances of cumulative shares.
 
-    It is n times the first array and n_i times the second, of which neither exceeds the number of
-    values times the records. Between two values of a class only the table's sums move: where they
-    overtake what the class has reached is found by bisection, and what lies on either side was
-    summed beforehand.
+    The sum is n times the first array plus n_i times the second; neither exceeds the number of
+    values times the records. Between two values of a class only the sums of the table change:
+    bisection finds where they overtake the class, and both sides are read from prefix sums.
 
     Example:
         >>> alone = np.array([0, 1]), np.array([2]), np.array([1]), np.array([1])
@@ -171,7 +170,7 @@ def ordered_moves(cells: Cells) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 @compiled
 def divergences(cells: Cells) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return of every class its entropy, and its divergence from the table, in bits.
+    """Return the entropy of every class and its divergence from the table, in bits.
 
     Example:
         >>> half = np.array([0, 1]), np.array([0]), np.array([1]), np.array([1])
@@ -183,19 +182,19 @@ def divergences(cells: Cells) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     for i in range(bits.size):
         for cell in range(cells.starts[i], cells.starts[i + 1]):
             share = cells.counts[cell] / cells.sizes[i]
-            told = np.log2(share)
-            bits[i] -= share * told
-            apart[i] += share * (told + rarity[cells.codes[cell]])
+            log_share = np.log2(share)
+            bits[i] -= share * log_share
+            apart[i] += share * (log_share + rarity[cells.codes[cell]])
     return bits, apart
 
 
 @compiled
 def count_tails(cells: Cells, length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return of every class its largest count, and the sum of all from the given rank on.
+    """Return the largest count of every class and the sum of its counts from a rank on.
 
     Example:
-        >>> one = np.array([0, 3]), np.arange(3), np.array([1, 5, 2]), np.array([8])
-        >>> count_tails(Cells(*one, np.array([1, 5, 2])), 2)
+        >>> arrays = np.array([0, 3]), np.arange(3), np.array([1, 5, 2]), np.array([8])
+        >>> count_tails(Cells(*arrays, np.array([1, 5, 2])), 2)
         (array([5]), array([3]))
     """
     starts, counts = cells.starts, cells.counts
@@ -220,7 +219,7 @@ def count_tails(cells: Cells, length: int) -> tuple[NDArray[np.int64], NDArray[n
 
 @compiled
 def _least_sum(counts: NDArray[np.int32], rank: int, tally: NDArray[np.int64]) -> int:
-    """Return the sum of so many of the least counts, given zeros for all that they can be."""
+    """Return the sum of the least counts, as many as the rank; the tally stays all zeros."""
     for count in counts:
         tally[count] += 1
     total, size = 0, 0
@@ -268,17 +267,17 @@ def code_totals(
 def occupied_cells(
     cube: NDArray[np.uint32], width: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """Return starts, codes and counts of what is not zero in a cube, and which codes occur.
+    """Return starts, codes and counts of the nonzero cells of a cube, and which codes occur.
 
     Example:
         >>> occupied_cells(np.array([0, 1, 0, 0, 0, 2], np.uint32), 2)
         (array([0, 1, 2]), array([0, 0], dtype=int32), array([1, 2], dtype=int32), array([1]))
     """
     table = cube.reshape(-1, width)
-    found = _in_ranges(lambda a, b: _occupied(table[a:b]), len(table), cube.size)
-    occurs = np.any([used for _, used in found], axis=0)
+    parts = _in_ranges(lambda a, b: _occupied(table[a:b]), len(table), cube.size)
+    occurs = np.any([used for _, used in parts], axis=0)
     numbers = np.cumsum(occurs) - 1
-    classes, cells = np.cumsum([(0, 0), *(held for held, _ in found)], axis=0).T
+    classes, cells = np.cumsum([(0, 0), *(held for held, _ in parts)], axis=0).T
     starts = np.full(classes[-1] + 1, cells[-1])
     codes, counts = np.empty((2, cells[-1]), np.int32)
 
@@ -314,8 +313,8 @@ def _list_cells(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
     codes: NDArray[np.int32],
     counts: NDArray[np.int32],
 ) -> None:
-    """Fill in classes and their cells, the first one given, with the numbers of their codes."""
-    found = 0
+    """Fill in classes and their cells from a given cell on, with the numbers of their codes."""
+    listed = 0
     for row in range(table.shape[0]):
         first = cell
         for code in range(table.shape[1]):
@@ -325,5 +324,5 @@ def _list_cells(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
                 cell += 1
         # A class without records is no class: its row of the cube is skipped.
         if cell > first:
-            starts[found] = first
-            found += 1
+            starts[listed] = first
+            listed += 1

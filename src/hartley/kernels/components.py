@@ -22,14 +22,14 @@ def find_root(parent: NDArray[np.int32], node: int) -> int:
 
 
 @compiled
-def join(parent: NDArray[np.int32], one: int, other: int) -> int:
+def join(parent: NDArray[np.int32], first: int, second: int) -> int:
     """Join two trees under the smaller root and return it: labels do not depend on the order."""
-    one = find_root(parent, one)
-    other = find_root(parent, other)
-    if other < one:
-        one, other = other, one
-    parent[other] = one
-    return one
+    first = find_root(parent, first)
+    second = find_root(parent, second)
+    if second < first:
+        first, second = second, first
+    parent[second] = first
+    return first
 
 
 @compiled
@@ -41,35 +41,36 @@ def join_edges(
 ) -> None:
     """Join every secret with the first secret seen beside the same released value.
 
-    Only secrets are nodes: a released value is the memory of one of its secrets, kept as its
-    number plus one, so that zero, which fresh memory holds anyway, means none. Indices are
-    unsigned, which spares a look at their sign for every edge.
+    Only secrets are nodes: a released value remembers one of its secrets, stored as its number
+    plus one, so that zero, which fresh memory holds anyway, means none. Indices are unsigned,
+    which saves a check of their sign for every edge.
     """
     for i in range(secrets.size):
-        one, place = np.uint64(secrets[i]), np.uint64(released[i])
+        node, place = np.uint64(secrets[i]), np.uint64(released[i])
         held = first[place]
         if held == 0:
-            first[place] = np.int32(one) + np.int32(1)
+            first[place] = np.int32(node) + np.int32(1)
             continue
         other = np.uint64(held - 1)
-        above, beyond = np.uint64(parent[one]), np.uint64(parent[other])
+        above, beyond = np.uint64(parent[node]), np.uint64(parent[other])
         if above == beyond:
             continue
-        while above != one:
-            parent[one] = parent[above]
-            one = np.uint64(parent[above])
-            above = np.uint64(parent[one])
+        # Climb to both roots, halving the paths on the way.
+        while above != node:
+            parent[node] = parent[above]
+            node = np.uint64(parent[above])
+            above = np.uint64(parent[node])
         while beyond != other:
             parent[other] = parent[beyond]
             other = np.uint64(parent[beyond])
             beyond = np.uint64(parent[other])
         # A parent is always the smaller one, which ``number_trees`` relies on.
-        parent[max(one, other)] = np.int32(min(one, other))
+        parent[max(node, other)] = np.int32(min(node, other))
 
 
 @compiled
 def merge_forests(parent: NDArray[np.int32], other: NDArray[np.int32]) -> None:
-    """Join in the first forest whatever the second one has joined."""
+    """Join in the first forest all nodes that are joined in the second one."""
     for node in range(parent.size):
         if other[node] != node:
             join(parent, node, other[node])

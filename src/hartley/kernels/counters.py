@@ -1,4 +1,4 @@
-"""Random numbers that are a function of a seed and a count, whoever draws them and when."""
+"""Random numbers that depend on a seed and a count only, not on threads or the order of draws."""
 
 from __future__ import annotations
 

@@ -22,18 +22,24 @@ if TYPE_CHECKING:
 def _first_of_doubles(
     values: NDArray[np.float64], below: float, above: float, room_below: float, room_above: float
 ) -> NDArray[np.int32]:
+    """Return the first position of doubles; the width lies between two adjacent doubles or is one.
+
+    A room is the largest double up to the width less one of the two.
+    """
     first = np.zeros(values.size + 1, np.int32)
     start = 0
     for i in range(values.size):
         while True:
-            one, other = values[i], values[start]
-            difference = one - other
+            end, begin = values[i], values[start]
+            difference = end - begin
+            # Rounding is monotone, so outside of these two doubles the rounded difference is on
+            # the same side of the width as the exact one.
             if difference < below or difference > above:
                 fits = difference < below
             else:
                 # What the subtraction rounded away, exactly (Knuth's two-sum), decides.
-                virtual = difference - one
-                lost = (one - (difference - virtual)) - (other + virtual)
+                virtual = difference - end
+                lost = (end - (difference - virtual)) - (begin + virtual)
                 fits = lost <= (room_below if difference == below else room_above)
             if fits:
                 break
@@ -55,11 +61,11 @@ def _first_of_integers(values: NDArray[np.int64], width: np.uint64) -> NDArray[n
 
 
 def first_within(values: NDArray[Any], width: Fraction) -> NDArray[np.int32]:
-    """Return for every position where a cell within a width may begin that ends there.
+    """Return, for every position, where a cell that ends there may begin within a width.
 
-    The differences of doubles, as of integers, are compared with the width exactly: no rounding
-    decides. Linear in the number of values, which must be sorted; they must be fewer than 2^31,
-    and doubles must differ by no more than a double can hold.
+    Differences, of integers and of doubles, are compared with the width exactly: rounding plays
+    no part. Linear in the number of values, which must be sorted and fewer than 2^31; doubles must
+    not differ by more than a double can hold.
 
     Example:
         >>> first_within(np.array([0.0, 0.1, 0.3]), Fraction(1, 5)).tolist()
@@ -85,6 +91,7 @@ def _double_below(number: Fraction) -> float:
 
 @numba.njit(nogil=True, cache=True)
 def _greedy(first: NDArray[np.int32], cuts: NDArray[np.int32]) -> int:
+    """Fill in the cuts of the greedy cover and return its number of cells."""
     cells = 0
     for end in range(1, first.size):
         if first[end] > cuts[cells]:
@@ -95,9 +102,10 @@ def _greedy(first: NDArray[np.int32], cuts: NDArray[np.int32]) -> int:
 
 
 def fewest_cells(first: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the positions between the fewest cells, each as long as it may be, ends included.
+    """Return the positions between the fewest cells, each as long as it can be, ends included.
 
-    The greedy cover is a smallest one. Linear in the number of positions.
+    The greedy cover has the fewest cells: by induction, its k-th cut is at or behind the k-th cut
+    of any other cover, since ``first`` never decreases. Linear in the number of positions.
 
     Example:
         >>> fewest_cells(first_within(np.array([0, 1, 2, 3, 9]), Fraction(2))).tolist()
@@ -112,12 +120,15 @@ def fewest_cells(first: NDArray[np.int32]) -> NDArray[np.int32]:
 def _cover(
     first: NDArray[np.int32], mass: NDArray[np.int64], least: int, before: NDArray[np.int32]
 ) -> bool:
-    """Tell whether cells of at least some mass cover everything, and where each would begin.
+    """Tell whether cells of at least some mass cover everything, and where each begins.
 
-    The cell that ends at a position begins at the first reached one that it may: any other would
-    hold less. Of two covers with a cell of one inside a cell of the other, the larger cell may be
-    swapped in, so the first reached position also takes the fewest cells to reach.
+    The cell that ends at a position begins at the first reached position from which it may: from
+    any other it would hold less. Of two covers with a cell of one inside a cell of the other, the
+    larger cell may be swapped in, so the first reached position also takes the fewest cells to
+    reach. Position 0 is reached: ``before[0]`` is 0 and is never written.
     """
+    # The first reached position from which a cell may begin; it only moves forward, since `first`
+    # never decreases and a position that was not reached stays so.
     oldest = 0
     for end in range(1, first.size):
         oldest = max(oldest, first[end])
@@ -125,16 +136,19 @@ def _cover(
             oldest += 1
         before[end] = oldest if mass[end] - mass[oldest] >= least else -1
         if oldest == end:
-            return False  # nothing reached is near enough, now or later
+            # A later cell would have to begin here or later, at a position that is not reached.
+            return False
     return bool(before[first.size - 1] >= 0)
 
 
 @numba.njit(nogil=True, cache=True)
 def _largest_least(first: NDArray[np.int32], mass: NDArray[np.int64], low: int, high: int) -> int:
-    """Bisect on the mass of the smallest cell, of which the low one is known to be feasible."""
+    """Bisect on the mass of the smallest cell; the low end is known to be feasible."""
     before = np.zeros(first.size, np.int32)
     while low < high:
-        middle = high - (high - low) // 2
+        middle = (
+            high - (high - low) // 2
+        )  # rounded up, so that a feasible middle raises the low end
         if _cover(first, mass, middle, before):
             low = middle
         else:
@@ -180,6 +194,8 @@ def largest_smallest_cell(
         >>> least, cuts.tolist()  # {0, 1, 4}, {5, 6, 7}
         (3, [0, 3, 6])
     """
+    # The greedy cover is feasible with its own smallest cell. No cover has fewer cells, so the
+    # smallest cell of any holds at most the average over that many.
     greedy = fewest_cells(first)
     low = int(np.diff(mass[greedy]).min())
     high = int(mass[-1]) // (greedy.size - 1)

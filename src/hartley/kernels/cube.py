@@ -58,8 +58,8 @@ class ClassCounts:
         """Group cells by class; cells that are listed twice are added.
 
         Example:
-            >>> found = ClassCounts.from_cells(*np.array([[7, 5, 5], [0, 1, 0], [1, 2, 3]]))
-            >>> found.sizes, found.totals
+            >>> counted = ClassCounts.from_cells(*np.array([[7, 5, 5], [0, 1, 0], [1, 2, 3]]))
+            >>> counted.sizes, counted.totals
             (array([5, 1]), array([4, 2]))
         """
         width = int(codes.max()) + 1 if codes.size else 1

@@ -1,8 +1,9 @@
 """Draw one value a row from a row of probabilities: a keystream, and alias tables, all integers.
 
 The random words are those of the cipher ChaCha20 (Bernstein 2008), by row number: word r of the
-keystream decides row r, whatever the chunks and the threads. Without the key nobody can predict
-them, which a guarantee about random perturbation needs and an ordinary generator does not give.
+keystream decides row r, however the rows are split into chunks and threads. Nobody can predict the
+words without the key. A guarantee about random perturbation needs that, and an ordinary random
+number generator does not provide it.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ CONSTANTS = np.frombuffer(b"expand 32-byte k", dtype="<u4").astype(np.uint32)
 
 @compiled
 def alias_tables(weights: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return for every row of weights, each adding to 2^62, what draws from it in one look-up.
+    """Return tables that draw from rows of weights, each adding to 2^62, in one look-up.
 
-    Walker's method (1977) in whole numbers: so many cells of equal size as the next power of two,
-    each shared by at most two values; the first takes what lies below its threshold. Exact: every
-    value takes its weight in all. Linear in the size of the tables.
+    Walker's method (1977) in whole numbers: cells of equal size, as many as the next power of
+    two, each shared by at most two values; the first takes what lies below its threshold. Exact:
+    the parts of a value add up to its weight. Linear in the size of the tables.
 
     Example:
         >>> thresholds, aliases = alias_tables(np.array([[2**61 + 2**60, 2**60]]))
@@ -48,12 +49,12 @@ def alias_tables(weights: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray
     aliases = np.empty((rows, cells), np.int32)
     small, large = np.empty(cells, np.int32), np.empty(cells, np.int32)
     for row in range(rows):
-        left = np.zeros(cells, np.int64)
-        left[:values] = weights[row]
+        remaining = np.zeros(cells, np.int64)
+        remaining[:values] = weights[row]
         under, over = 0, 0
         for cell in range(cells):
             aliases[row, cell] = cell
-            if left[cell] < capacity:
+            if remaining[cell] < capacity:
                 small[under] = cell
                 under += 1
             else:
@@ -64,10 +65,10 @@ def alias_tables(weights: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray
             # While some cell lacks weight another has too much, since all weights add up to all
             # cells: the giver exists, and after giving it still has zero or more.
             cell, giver = small[under], large[over - 1]
-            thresholds[row, cell] = left[cell]
+            thresholds[row, cell] = remaining[cell]
             aliases[row, cell] = giver
-            left[giver] -= capacity - left[cell]
-            if left[giver] < capacity:
+            remaining[giver] -= capacity - remaining[cell]
+            if remaining[giver] < capacity:
                 over -= 1
                 small[under] = giver
                 under += 1
@@ -165,19 +166,19 @@ def _start(key: NDArray[np.uint32], counter: np.uint64, place: int) -> np.uint32
 
 
 @compiled
-def _quarter(state: NDArray[np.uint32], a: int, b: int, c: int, d: int) -> None:
-    """Stir four words of every lane."""
+def _quarter(state: NDArray[np.uint32], p: int, q: int, r: int, s: int) -> None:
+    """Mix four words of every lane: a quarter round of ChaCha, its words named as in RFC 8439."""
     for lane in range(LANES):
-        one, two, three, four = state[a, lane], state[b, lane], state[c, lane], state[d, lane]
-        one = np.uint32(one + two)
-        four = _turn(four ^ one, 16)
-        three = np.uint32(three + four)
-        two = _turn(two ^ three, 12)
-        one = np.uint32(one + two)
-        four = _turn(four ^ one, 8)
-        three = np.uint32(three + four)
-        two = _turn(two ^ three, 7)
-        state[a, lane], state[b, lane], state[c, lane], state[d, lane] = one, two, three, four
+        a, b, c, d = state[p, lane], state[q, lane], state[r, lane], state[s, lane]
+        a = np.uint32(a + b)
+        d = _turn(d ^ a, 16)
+        c = np.uint32(c + d)
+        b = _turn(b ^ c, 12)
+        a = np.uint32(a + b)
+        d = _turn(d ^ a, 8)
+        c = np.uint32(c + d)
+        b = _turn(b ^ c, 7)
+        state[p, lane], state[q, lane], state[r, lane], state[s, lane] = a, b, c, d
 
 
 @compiled

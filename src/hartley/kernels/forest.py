@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FEW = 16
-"""So many neighbours of a row are found at once and kept, before others are looked for."""
+"""How many nearest neighbours of each row are listed at most; farther ones are searched for."""
 
 
 class Edges(NamedTuple):
     """Pairs of rows and their squared distances."""
 
-    one: NDArray[np.int64]
-    other: NDArray[np.int64]
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
     length: NDArray[np.float64]
 
 
@@ -34,7 +34,7 @@ def mu_approx_groups(points: NDArray[np.float64], k: int) -> NDArray[np.int32]:
     leaves k records on both sides, as long as there is one; what is still larger than 2k - 1 is
     divided by MDAV (after Domingo-Ferrer, Sebe and Solanas 2008). Of edges of one length the one
     between the smaller rows counts as shorter. About n log n log k for points in few columns; a
-    cut costs the size of its tree besides, and a tree of m records that cannot be cut m^2 / k.
+    cut also costs the size of its tree, and a tree of m records that cannot be cut m^2 / k.
 
     Args:
         points: integers, from ``integer_points``; one row a record.
@@ -49,8 +49,8 @@ def mu_approx_groups(points: NDArray[np.float64], k: int) -> NDArray[np.int32]:
         return np.zeros(size, np.int32)
     edges = grow_forest(points, k)
     cut = cut_forest(edges, size, k, max(2 * k - 1, 3 * k - 5))
-    kept = Edges(edges.one[~cut], edges.other[~cut], edges.length[~cut])
-    return np.asarray(divide_trees(points, trees_of(kept, size), k))
+    remaining = Edges(edges.first[~cut], edges.second[~cut], edges.length[~cut])
+    return np.asarray(divide_trees(points, trees_of(remaining, size), k))
 
 
 # --- growing ----------------------------------------------------------------------------------
@@ -79,27 +79,30 @@ def _nearest_outside(
 ) -> tuple[int, float]:
     """Return the nearest row of another component and how far it is, the smallest of several.
 
-    Where none is within the limit, -1 and the limit.
+    Returns -1 and the limit where no such row is within the limit.
     """
     leaves, ours, target = tree.alive.size, component[row], tree.points[tree.place[row]]
     nodes, bounds = tree.nodes, tree.bounds
     nodes[0], bounds[0], top = 1, 0.0, 1
-    found, best = -1, limit
+    nearest, best = -1, limit
     while top > 0:
         top -= 1
         node, bound = nodes[top], bounds[top]
         if inside[node] == ours or bound > best:
             continue
-        if bound == best and 0 <= found < tree.boxes[node, -1]:
+        # A box at exactly the best distance can only win by a smaller row. As long as no row is
+        # known it is opened: a row at the limit itself may decide a tie between two edges.
+        if bound == best and 0 <= nearest < tree.boxes[node, -1]:
             continue
         if node < leaves:
-            one, other = 2 * node, 2 * node + 1
-            bounds[top] = least_distance(tree, one, target)
-            bounds[top + 1] = least_distance(tree, other, target)
+            farther, nearer = 2 * node, 2 * node + 1
+            bounds[top] = least_distance(tree, farther, target)
+            bounds[top + 1] = least_distance(tree, nearer, target)
             if bounds[top] < bounds[top + 1]:
-                one, other = other, one
+                farther, nearer = nearer, farther
                 bounds[top], bounds[top + 1] = bounds[top + 1], bounds[top]
-            nodes[top], nodes[top + 1] = one, other
+            # The nearer box is on top of the stack: it is opened first and lowers the best early.
+            nodes[top], nodes[top + 1] = farther, nearer
             top += 2
             continue
         for place in range(tree.start[node - leaves], tree.start[node - leaves + 1]):
@@ -107,9 +110,9 @@ def _nearest_outside(
             if component[other] == ours:
                 continue
             distance = squared_distance(tree.points, place, target)
-            if distance < best or (distance == best and (found < 0 or other < found)):
-                found, best = other, distance
-    return found, best
+            if distance < best or (distance == best and (nearest < 0 or other < nearest)):
+                nearest, best = other, distance
+    return nearest, best
 
 
 @compiled
@@ -121,6 +124,7 @@ def _list_nearest(tree: Tree, few: int) -> tuple[NDArray[np.int32], NDArray[np.f
     for place in range(size):  # neighbours in the tree search the same leaves
         row = tree.rows[place]
         nearest_rows(tree, tree.points[place], row, distances, rows)
+        # The heap is sorted by distance and then by row; the row itself comes first and is dropped.
         by_row = np.argsort(rows)
         order = by_row[np.argsort(distances[by_row], kind="mergesort")][1:]
         for i in range(few):
@@ -132,38 +136,45 @@ def _list_nearest(tree: Tree, few: int) -> tuple[NDArray[np.int32], NDArray[np.f
 def grow_forest(points: NDArray[np.float64], k: int) -> Edges:
     """Return the edges that join every component of fewer than k rows to others.
 
-    Components only grow, so that the nearest row outside stays the nearest as long as it is
-    outside, and how far it was is the least that the next one can be (Boruvka 1926).
+    Every round, each component of fewer than k rows is joined by its shortest outgoing edge
+    (Boruvka 1926). Components only grow: the nearest row outside remains the nearest until it is
+    inside, and its distance is a lower bound for the next one.
     """
     size = points.shape[0]
     tree = build_tree(points, np.arange(size))
+    # A component of fewer than k rows holds at most k - 2 neighbours of a row, so one of k - 1
+    # listed neighbours is outside: the tree is searched again only where k - 1 exceeds FEW.
     others, lengths = _list_nearest(tree, min(k - 1, FEW))
     parent, component = np.arange(size).astype(np.int32), np.arange(size).astype(np.int32)
     sizes, best = np.ones(size, np.int32), np.empty(size, np.int32)
     near, apart, seen = others[:, 0].copy(), lengths[:, 0].copy(), np.ones(size, np.int32)
-    one, other, length = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
-    edges, found = 0, -1
-    while edges > found:
+    first, second, length = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
+    edges, before = 0, -1
+    while edges > before:
         _choose(tree, component, sizes, k, (near, apart, best))
-        found = edges
+        before = edges
         for root in range(size):
             row = best[root]
             if row < 0:
                 continue
             above, beyond = find_root(parent, row), find_root(parent, near[row])
-            if above == beyond:  # the other side has chosen the same edge
+            # Edges are ordered strictly, so the choices of one round close no circle; the ends are
+            # already joined only if the other side has chosen the same edge.
+            if above == beyond:
                 continue
             whole = sizes[above] + sizes[beyond]
             sizes[join(parent, above, beyond)] = whole
-            one[edges], other[edges], length[edges] = row, near[row], apart[row]
+            first[edges], second[edges], length[edges] = row, near[row], apart[row]
             edges += 1
         for row in range(size):
             component[row] = find_root(parent, row)
+        # The list of a row is sorted, so its first entry outside is the nearest row outside.
+        # `near` is -1 only after a search, when the list is used up: it is no index here.
         for row in range(size):
             while seen[row] < others.shape[1] and component[near[row]] == component[row]:
                 near[row], apart[row] = others[row, seen[row]], lengths[row, seen[row]]
                 seen[row] += 1
-    return Edges(one[:edges].copy(), other[:edges].copy(), length[:edges].copy())
+    return Edges(first[:edges].copy(), second[:edges].copy(), length[:edges].copy())
 
 
 @compiled
@@ -176,7 +187,8 @@ def _choose(
 ) -> None:
     """Find for every component of fewer than k rows the row with its shortest outgoing edge.
 
-    Rows whose nearest is still outside come first: nothing longer has to be looked for.
+    Rows whose nearest is still outside come first, since they need no search; the best of them
+    limits the search of the other rows.
     """
     near, apart, best = edges
     inside = _enclosed(tree, component)
@@ -189,6 +201,7 @@ def _choose(
             held = best[root]
             if not known:
                 limit = np.inf if held < 0 else apart[held]
+                # The last known distance is a lower bound, also where a search ended at its limit.
                 if apart[row] > limit:
                     continue
                 near[row], apart[row] = _nearest_outside(tree, inside, component, row, limit)
@@ -198,7 +211,7 @@ def _choose(
 
 @compiled
 def _is_shorter(near: NDArray[np.int32], apart: NDArray[np.float64], row: int, held: int) -> bool:
-    """Tell whether the edge of one row is shorter than that of another, rows deciding of equals."""
+    """Tell whether the edge of a row is shorter than the one held; row numbers decide ties."""
     mine = (apart[row], min(row, near[row]), max(row, near[row]))
     return mine < (apart[held], min(held, near[held]), max(held, near[held]))
 
@@ -208,41 +221,44 @@ def _is_shorter(near: NDArray[np.int32], apart: NDArray[np.float64], row: int, h
 
 @compiled
 def _hang(edges: Edges, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return what every row hangs from, itself of a root, and all rows, each before all below."""
+    """Return the parent of every row (a root is its own) and the rows in preorder.
+
+    In this order the rows below a row directly follow it, which ``cut_forest`` relies on.
+    """
     start = np.zeros(size + 1, np.int64)
-    for i in range(edges.one.size):
-        start[edges.one[i] + 1] += 1
-        start[edges.other[i] + 1] += 1
+    for i in range(edges.first.size):
+        start[edges.first[i] + 1] += 1
+        start[edges.second[i] + 1] += 1
     start = np.cumsum(start)
-    ends, filled = np.empty(2 * edges.one.size, np.int64), start.copy()
-    for i in range(edges.one.size):
-        ends[filled[edges.one[i]]] = edges.other[i]
-        ends[filled[edges.other[i]]] = edges.one[i]
-        filled[edges.one[i]] += 1
-        filled[edges.other[i]] += 1
+    ends, filled = np.empty(2 * edges.first.size, np.int64), start.copy()
+    for i in range(edges.first.size):
+        ends[filled[edges.first[i]]] = edges.second[i]
+        ends[filled[edges.second[i]]] = edges.first[i]
+        filled[edges.first[i]] += 1
+        filled[edges.second[i]] += 1
     above, order = np.full(size, -1, np.int64), np.empty(size, np.int64)
     waiting, reached = np.empty(size, np.int64), 0
     for root in range(size):
         if above[root] >= 0:
             continue
-        above[root], waiting[0], left = root, root, 1
-        while left > 0:
-            left -= 1
-            row = waiting[left]
+        above[root], waiting[0], height = root, root, 1
+        while height > 0:
+            height -= 1
+            row = waiting[height]
             order[reached] = row
             reached += 1
             for end in ends[start[row] : start[row + 1]]:
                 if above[end] < 0:
-                    above[end], waiting[left] = row, end
-                    left += 1
+                    above[end], waiting[height] = row, end
+                    height += 1
     return above, order
 
 
 @compiled
 def cut_forest(edges: Edges, size: int, k: int, limit: int) -> NDArray[np.bool_]:
-    """Tell which edges to cut, longest first, of trees larger than a limit.
+    """Tell which edges of trees larger than a limit to cut, longest first.
 
-    Trees only shrink, so an edge that may not be cut when its turn comes may never be.
+    Trees only shrink, so an edge that cannot be cut when its turn comes cannot be cut later.
     """
     above, order = _hang(edges, size)
     below, place = np.ones(size, np.int64), np.empty(size, np.int64)
@@ -254,10 +270,14 @@ def cut_forest(edges: Edges, size: int, k: int, limit: int) -> NDArray[np.bool_]
             below[above[row]] += below[row]
     for row in order:
         root[row] = root[above[row]]
+    # `below` counts the rows below a row, itself included, that are still in its tree; `hanging`
+    # counts them before any cut, which is how many places they take in `order`.
     hanging = below.copy()
-    cut = np.zeros(edges.one.size, np.bool_)
+    cut = np.zeros(edges.first.size, np.bool_)
     for edge in _longest_first(edges):
-        row = edges.one[edge] if above[edges.one[edge]] == edges.other[edge] else edges.other[edge]
+        row, parent = edges.first[edge], edges.second[edge]
+        if above[row] != parent:
+            row = parent
         top = root[row]
         if below[row] < k or below[top] <= limit or below[top] - below[row] < k:
             continue
@@ -267,16 +287,16 @@ def cut_forest(edges: Edges, size: int, k: int, limit: int) -> NDArray[np.bool_]
             node = above[node]
             below[node] -= below[row]
         for i in range(place[row], place[row] + hanging[row]):
-            if root[order[i]] == top:
+            if root[order[i]] == top:  # the others were cut off before
                 root[order[i]] = row
     return cut
 
 
 @compiled
 def _longest_first(edges: Edges) -> NDArray[np.int64]:
-    """Rank edges by length, those of one length by their rows."""
-    smaller = np.minimum(edges.one, edges.other)
-    larger = np.maximum(edges.one, edges.other)
+    """Rank edges by length, edges of equal length by their rows."""
+    smaller = np.minimum(edges.first, edges.second)
+    larger = np.maximum(edges.first, edges.second)
     ranked = np.argsort(larger, kind="mergesort")
     ranked = ranked[np.argsort(smaller[ranked], kind="mergesort")]
     return ranked[np.argsort(edges.length[ranked], kind="mergesort")][::-1]
@@ -286,8 +306,8 @@ def _longest_first(edges: Edges) -> NDArray[np.int64]:
 def trees_of(edges: Edges, size: int) -> NDArray[np.int32]:
     """Return the number of the tree of every row."""
     parent = np.arange(size).astype(np.int32)
-    for i in range(edges.one.size):
-        join(parent, edges.one[i], edges.other[i])
+    for i in range(edges.first.size):
+        join(parent, edges.first[i], edges.second[i])
     return number_trees(parent)
 
 

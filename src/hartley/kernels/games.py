@@ -1,8 +1,8 @@
-"""Membership games, many a second: who was in the group whose aggregate was released?
+"""Membership games: which of two candidates was in the group whose aggregate was released?
 
-Readings are whole numbers on a grid (codes), so that the sum of a group, the cell that it falls
-into and what is consistent with that cell are exact. A game draws its own random numbers from the
-seed and its number, so nothing depends on which thread plays it.
+Readings are whole numbers on a grid (codes), so that the sum of a group, its cell and what is
+consistent with that cell are exact. A game draws its random numbers from the seed and its own
+number, so the result does not depend on the thread that plays it.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ SHIFTS = tuple(np.uint64(1 + strategy) for strategy in range(4))
 TIE = 1e-9
 """Correlations nearer than this, or squared errors in proportion, are equal: a coin decides."""
 READINGS_A_TASK = 4_000_000
-"""A thread plays games of about so many readings before it looks up."""
+"""A task of a thread is a number of games with about so many readings in all."""
 
 
 def _summing(function: Function) -> Function:
-    """Compile sums in any order: what that rounds lies far below what counts as a tie."""
+    """Compile with sums in any order: the rounding is far smaller than what counts as a tie."""
     free = {"reassoc", "nsz"}
     try:
         return numba.njit(nogil=True, cache=True, fastmath=free)(function)  # type: ignore[return-value]  # called like the function
@@ -74,8 +74,10 @@ def _draw_game(
     order: NDArray[np.int64],
     swaps: NDArray[np.int64],
 ) -> np.uint64:
-    """Put the candidates and the others of a game first in an order; return bits for its coins."""
+    """Move the candidates and the others of a game to the front; return the bits of its coins."""
     state = first_state(seed, game)
+    # The first steps of a Fisher-Yates shuffle; candidates that are fixed stay in their places.
+    # Every swap is noted, so that `_undo` restores the order without copying it.
     for place in range(2 if rules.first >= 0 else 0, rules.group + 1):
         state += GOLDEN
         other = place + bounded_draw(state, order.size - place)
@@ -86,7 +88,7 @@ def _draw_game(
 
 @inlined
 def _undo(rules: Rules, order: NDArray[np.int64], swaps: NDArray[np.int64]) -> None:
-    """Put the order back, so that the next game does not depend on this one."""
+    """Restore the order, so that the next game does not depend on this one."""
     start = 2 if rules.first >= 0 else 0
     for place in range(rules.group, start - 1, -1):
         other = swaps[place]
@@ -154,26 +156,27 @@ def _moments(
     padded: NDArray[np.float64],
     codes: NDArray[Any],
     peaks: NDArray[np.uint8],
-    one: np.uint64,
-    other: np.uint64,
+    first: np.uint64,
+    second: np.uint64,
 ) -> tuple[float, float, float, float, float]:
-    """Return the sums of what is seen, less its first number, of its squares and two products.
+    """Return sums over the released numbers, each less the first one, and a count of peaks.
 
-    And how many more peaks it shares with the one than with the other: there is a place before
-    the first and after the last number, where nobody has a peak.
+    The sums are those of the numbers, of their squares and of their products with the readings of
+    both candidates. The count says how many more peaks the release shares with the first candidate
+    than with the second. The release is padded by one place on both sides, where nobody has a peak.
     """
-    start = padded[1]
-    total = square = with_one = with_other = more = 0.0
+    start = padded[1]  # numbers near zero: less is lost when squares are subtracted later
+    total = square = with_first = with_second = more = 0.0
     for t in range(padded.size - 2):
         value = padded[t + 1] - start
         total += value
         square += value * value
-        with_one += value * codes[one, t]
-        with_other += value * codes[other, t]
+        with_first += value * codes[first, t]
+        with_second += value * codes[second, t]
         peak = (padded[t + 1] > padded[t]) & (padded[t + 1] >= padded[t + 2])
-        difference = float(np.int32(peaks[one, t]) - np.int32(peaks[other, t]))
+        difference = float(np.int32(peaks[first, t]) - np.int32(peaks[second, t]))
         more += difference if peak else 0.0
-    return total, square, with_one, with_other, more
+    return total, square, with_first, with_second, more
 
 
 @inlined
@@ -184,20 +187,28 @@ def _compare(
     moments: NDArray[np.float64],
     pair: tuple[np.uint64, np.uint64],
 ) -> tuple[float, float, float]:
-    """Return by how much the one candidate fits better than the other, 0 where both fit alike."""
-    one, other = pair
-    total, square, with_one, with_other, more = _moments(padded, codes, peaks, one, other)
+    """Return by how much the first candidate fits better than the second, 0 for a tie.
+
+    One score a strategy: correlation, squared error, shared peaks.
+    """
+    first, second = pair
+    total, square, with_first, with_second, more = _moments(padded, codes, peaks, first, second)
     size, start = padded.size - 2, padded[1]
-    mean, own, scale = moments[one, 0], moments[one, 1], moments[one, 2]
-    mean_other, own_other, scale_other = moments[other, 0], moments[other, 1], moments[other, 2]
+    sum_first, squares_first, scale_first = moments[first, 0], moments[first, 1], moments[first, 2]
+    sum_second, squares_second = moments[second, 0], moments[second, 1]
+    scale_second = moments[second, 2]
+    # Both correlations have the factor 1 / sqrt(spread), which is left out: the comparison with
+    # TIE is squared instead. A constant release has no spread and is a tie.
     spread = size * square - total * total
-    # The correlations up to a factor that both candidates share.
-    better = (size * with_one - mean * total) * scale
-    better -= (size * with_other - mean_other * total) * scale_other
+    better = (size * with_first - sum_first * total) * scale_first
+    better -= (size * with_second - sum_second * total) * scale_second
     correlation = better if better * better > TIE * TIE * spread else 0.0
-    better = own_other - own + 2 * (with_one - with_other + start * (mean - mean_other))
+    # The squared error of the second candidate less that of the first, multiplied out: the squares
+    # of the release cancel, and `start` is added to it again.
+    better = squares_second - squares_first
+    better += 2 * (with_first - with_second + start * (sum_first - sum_second))
     level = square + 2 * start * total + size * start * start
-    error = better if abs(better) > TIE * (own + own_other + level) else 0.0
+    error = better if abs(better) > TIE * (squares_first + squares_second + level) else 0.0
     return correlation, error, more
 
 
@@ -206,7 +217,10 @@ def _compare(
 
 @inlined
 def _outcome(score: float, coin: np.uint64, truth: np.int64) -> int:
-    """Return 2 or -2 for a choice by reason, 1 or -1 by a coin; free of branches to mispredict."""
+    """Return 2 or -2 for a choice by score, 1 or -1 by a coin; positive where it is right.
+
+    Without branches: half of them would be mispredicted. A positive score names candidate 0.
+    """
     by_coin = np.int64(score == 0)
     named = by_coin * np.int64(coin) + (1 - by_coin) * np.int64(score < 0)
     return (2 - by_coin) * (1 - 2 * (named ^ truth))  # type: ignore[return-value]  # a whole number
@@ -221,9 +235,9 @@ def play_some(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
     rules: Rules,
     out: NDArray[np.int8],
 ) -> None:
-    """Play the games from a number on and write how every strategy did in each.
+    """Play the games from a number on and write the outcome of every strategy in each.
 
-    2 is a right and -2 a wrong choice by reason, 1 and -1 the same by a coin.
+    2 is a right and -2 a wrong choice by score, 1 and -1 the same by a coin.
     """
     people, size = profiles.codes.shape
     order, swaps = _first_order(people, rules), np.zeros(rules.group + 1, np.int64)
@@ -235,13 +249,16 @@ def play_some(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
         truth = np.int64(coins & ONE)
         _add_up(codes, order, truth, rules.group, sums)
         other = np.uint64(order[1 - truth])
-        gone = release(sums, codes, other, padded, steps, runs, equal, rules.group)
+        excluded = release(sums, codes, other, padded, steps, runs, equal, rules.group)
         pair = (np.uint64(order[0]), np.uint64(order[1]))
         scores = _compare(padded, codes, peaks, moments, pair)
         out[game, 0] = _outcome(scores[0], (coins >> SHIFTS[0]) & ONE, truth)
         out[game, 1] = _outcome(scores[1], (coins >> SHIFTS[1]) & ONE, truth)
         out[game, 2] = _outcome(scores[2], (coins >> SHIFTS[2]) & ONE, truth)
-        out[game, 3] = _outcome(float((1 - 2 * truth) * gone), (coins >> SHIFTS[3]) & ONE, truth)
+        # Only the candidate who did not take part can be excluded: the score is 0 or names the
+        # other one, so consistency is never wrong except by its coin.
+        by_exclusion = float((1 - 2 * truth) * excluded)
+        out[game, 3] = _outcome(by_exclusion, (coins >> SHIFTS[3]) & ONE, truth)
         _undo(rules, order, swaps)
 
 
@@ -271,10 +288,10 @@ def play_games(  # noqa: PLR0913 - what a game is made of
     threads: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Iterator[NDArray[np.int8]]:
-    """Give the outcomes of games in their order, some at a time, one row a game.
+    """Yield the outcomes of games in their order, some at a time, one row a game.
 
-    The columns are the strategies; 2 is a right and -2 a wrong choice by reason, 1 and -1 the
-    same by a coin. The number of threads changes nothing but the time.
+    The columns are the strategies; 2 is a right and -2 a wrong choice by score, 1 and -1 the
+    same by a coin. The number of threads changes only the time.
     """
     # A whole number of any size is a seed; all its bits count.
     key = np.uint64(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])

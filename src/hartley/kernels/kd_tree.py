@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 LEAF = 16
 """Points in a leaf, at most."""
 DEEPEST = 64
-"""More nodes than a search ever has to keep: one a level."""
+"""More nodes than a search ever keeps waiting: one a level."""
 SAMPLE = 64
-"""So many points tell in which column a node is widest; a wrong guess costs time alone."""
+"""A sample of so many points decides in which column a node is widest; a wrong guess only costs
+time."""
 
 
 class Tree(NamedTuple):
@@ -60,15 +61,17 @@ def squared_distance(points: NDArray[np.float64], place: int, target: NDArray[np
 
 
 @compiled
-def swap_points(points: NDArray[np.float64], rows: NDArray[np.int64], one: int, other: int) -> None:
+def swap_points(
+    points: NDArray[np.float64], rows: NDArray[np.int64], first: int, second: int
+) -> None:
     """Let two points change places."""
     for column in range(points.shape[1]):
-        held = points[one, column]
-        points[one, column] = points[other, column]
-        points[other, column] = held
-    row = rows[one]
-    rows[one] = rows[other]
-    rows[other] = row
+        held = points[first, column]
+        points[first, column] = points[second, column]
+        points[second, column] = held
+    row = rows[first]
+    rows[first] = rows[second]
+    rows[second] = row
 
 
 @compiled
@@ -82,9 +85,10 @@ def _select(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
 ) -> None:
     """Move points until none before the middle is above one behind it (Hoare's selection)."""
     while first < last:
-        one, two = points[first, column], points[last, column]
-        three = points[(first + last) // 2, column]
-        pivot = max(min(one, two), min(max(one, two), three))
+        # The median of three is the pivot: sorted input does not make it quadratic.
+        at_first, at_last = points[first, column], points[last, column]
+        at_middle = points[(first + last) // 2, column]
+        pivot = max(min(at_first, at_last), min(max(at_first, at_last), at_middle))
         i, j = first, last
         while i <= j:
             while points[i, column] < pivot:
@@ -217,7 +221,7 @@ def remove_rows(tree: Tree, rows: NDArray[np.int64]) -> None:
 
 @compiled
 def least_distance(tree: Tree, node: int, target: NDArray[np.float64]) -> float:
-    """Return what the squared distance of a target to anything in a box is at least."""
+    """Return a lower bound for the squared distance of a target to all points of a box."""
     total = 0.0
     for column in range(target.size):
         value = target[column]
@@ -230,7 +234,7 @@ def least_distance(tree: Tree, node: int, target: NDArray[np.float64]) -> float:
 
 @compiled
 def _most(tree: Tree, node: int, target: NDArray[np.float64]) -> float:
-    """Return what the squared distance to anything in a box is at most; -1 of an empty one."""
+    """Return an upper bound for the squared distance to all points of a box; -1 of an empty one."""
     if tree.boxes[node, 0] == np.inf:
         return -1.0
     total = 0.0
@@ -305,24 +309,22 @@ def nearest_rows(
                 if row != itself and (held < rows.size or distance <= distances[0]):
                     held = offer(distances, rows, held, distance, row)
             continue
-        one, other = (
-            least_distance(tree, 2 * node, target),
-            least_distance(tree, 2 * node + 1, target),
-        )
         near = 2 * node
-        if one > other or (one == other and tree.boxes[near, -1] > tree.boxes[near + 1, -1]):
+        left_bound = least_distance(tree, near, target)
+        right_bound = least_distance(tree, near + 1, target)
+        if (left_bound, tree.boxes[near, -1]) > (right_bound, tree.boxes[near + 1, -1]):
             near += 1
-        if held < rows.size or max(one, other) <= distances[0]:
-            nodes[top], bounds[top] = near ^ 1, max(one, other)
+        if held < rows.size or max(left_bound, right_bound) <= distances[0]:
+            nodes[top], bounds[top] = near ^ 1, max(left_bound, right_bound)
             top += 1
-        nodes[top], bounds[top] = near, min(one, other)
+        nodes[top], bounds[top] = near, min(left_bound, right_bound)
         top += 1
 
 
 @compiled
 def farthest_row(tree: Tree, target: NDArray[np.float64]) -> int:
     """Return the row farthest from a target, the smallest of several."""
-    leaves, best, found = tree.alive.size, -1.0, -1
+    leaves, best, farthest = tree.alive.size, -1.0, -1
     nodes, bounds = tree.nodes, tree.bounds
     nodes[0], bounds[0], top = 1, np.inf, 1
     while top > 0:
@@ -330,21 +332,21 @@ def farthest_row(tree: Tree, target: NDArray[np.float64]) -> int:
         node = nodes[top]
         if bounds[top] < best or bounds[top] < 0:
             continue
-        if bounds[top] == best and tree.boxes[node, -1] > found:
+        if bounds[top] == best and tree.boxes[node, -1] > farthest:
             continue
         if node >= leaves:
             first = tree.start[node - leaves]
             for place in range(first, first + tree.alive[node - leaves]):
                 distance = squared_distance(tree.points, place, target)
                 row = tree.rows[place]
-                if distance > best or (distance == best and row < found):
-                    best, found = distance, row
+                if distance > best or (distance == best and row < farthest):
+                    best, farthest = distance, row
             continue
-        one, other = _most(tree, 2 * node, target), _most(tree, 2 * node + 1, target)
-        far = 2 * node if one >= other else 2 * node + 1
-        if min(one, other) >= best:
-            nodes[top], bounds[top] = far ^ 1, min(one, other)
+        left_bound, right_bound = _most(tree, 2 * node, target), _most(tree, 2 * node + 1, target)
+        far = 2 * node if left_bound >= right_bound else 2 * node + 1
+        if min(left_bound, right_bound) >= best:
+            nodes[top], bounds[top] = far ^ 1, min(left_bound, right_bound)
             top += 1
-        nodes[top], bounds[top] = far, max(one, other)
+        nodes[top], bounds[top] = far, max(left_bound, right_bound)
         top += 1
-    return found
+    return farthest

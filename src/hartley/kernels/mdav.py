@@ -1,8 +1,8 @@
 """MDAV, the maximum distance to average vector method, exactly: plain, and with a tree.
 
-Both kernels take integers in doubles. The sum of the records that are left is then an integer
-that does not depend on the order in which the others went, every distance is computed by the same
-sums in the same order, and ties go to the smallest row: both find the same groups, always.
+Both kernels take integers in doubles. The sum of the remaining records is then an integer that does
+not depend on the order in which others were removed, every distance is computed by the same sums in
+the same order, and ties go to the smallest row: both always find the same groups.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PLAIN_WORK = 4_000
-"""Up to so many rows, and a column's share more, looking at all of them beats the tree."""
+"""Up to so many rows, plus some for every column, scanning all of them beats the tree."""
 LARGEST_CODE_BITS = 40
 """The points are rounded to integers of so many bits, or fewer where the sums would not fit."""
 SLACK = 1e-12
@@ -74,32 +74,35 @@ def mdav_groups(points: NDArray[np.float64], k: int) -> NDArray[np.int32]:
     return np.asarray(tree_mdav(points, k))
 
 
-# --- looking at everything --------------------------------------------------------------------
+# --- by scanning all records ------------------------------------------------------------------
 
 
 @compiled
 def _take_plain(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
     points: NDArray[np.float64],
     rows: NDArray[np.int64],
-    left: int,
+    remaining: int,
     centre: int,
     labels: NDArray[np.int32],
     group: int,
     heap: tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]],
 ) -> NDArray[np.float64]:
-    """Give the records nearest to one a group, move them behind the others and return the one."""
+    """Give the record at the centre and those nearest to it a group; return the centre's point.
+
+    They are moved behind the remaining records.
+    """
     distances, chosen, places = heap
     itself = rows[centre]
     target: NDArray[np.float64] = points[centre].copy()
     held = 0
-    for i in range(left):
+    for i in range(remaining):
         distance = -1.0 if rows[i] == itself else squared_distance(points, i, target)
         if held < chosen.size or distance <= distances[0]:
             held = offer(distances, chosen, held, distance, rows[i])
     for i in range(chosen.size):
         labels[chosen[i]] = group
         # Rows stand anywhere by now; `places` says where.
-        place, last = places[chosen[i]], left - 1 - i
+        place, last = places[chosen[i]], remaining - 1 - i
         places[rows[last]], places[chosen[i]] = place, last
         swap_points(points, rows, place, last)
     return target
@@ -107,52 +110,55 @@ def _take_plain(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
 
 @compiled
 def _farthest_plain(
-    points: NDArray[np.float64], rows: NDArray[np.int64], left: int, target: NDArray[np.float64]
+    points: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    remaining: int,
+    target: NDArray[np.float64],
 ) -> int:
     """Return where the record farthest from a target stands, of several the smallest row."""
-    best, found = -1.0, -1
-    for i in range(left):
+    best, farthest = -1.0, -1
+    for i in range(remaining):
         distance = squared_distance(points, i, target)
-        if distance > best or (distance == best and rows[i] < rows[found]):
-            best, found = distance, i
-    return found
+        if distance > best or (distance == best and rows[i] < rows[farthest]):
+            best, farthest = distance, i
+    return farthest
 
 
 @compiled
-def _average(points: NDArray[np.float64], left: int) -> NDArray[np.float64]:
+def _average(points: NDArray[np.float64], remaining: int) -> NDArray[np.float64]:
     """Return the average of the first points, the one rounding after an exact sum."""
     average = np.empty(points.shape[1])
     for column in range(points.shape[1]):
         total = np.int64(0)
-        for i in range(left):
+        for i in range(remaining):
             total += np.int64(points[i, column])
-        average[column] = total / left
+        average[column] = total / remaining
     return average
 
 
 @compiled
 def plain_mdav(points: NDArray[np.float64], k: int) -> NDArray[np.int32]:
-    """Return the groups of MDAV by looking at every record that is left; n^2 / k."""
-    left = points.shape[0]
-    labels = np.full(left, -1, np.int32)
-    held, rows = points.copy(), np.arange(left)
-    heap = (np.empty(k), np.empty(k, np.int64), np.arange(left))
+    """Return the groups of MDAV by scanning every remaining record; n^2 / k."""
+    remaining = points.shape[0]
+    labels = np.full(remaining, -1, np.int32)
+    held, rows = points.copy(), np.arange(remaining)
+    heap = (np.empty(k), np.empty(k, np.int64), np.arange(remaining))
     group = 0
-    while left >= 2 * k:
-        two = left >= 3 * k
-        centre = _farthest_plain(held, rows, left, _average(held, left))
-        target = _take_plain(held, rows, left, centre, labels, group, heap)
-        left, group = left - k, group + 1
+    while remaining >= 2 * k:
+        two = remaining >= 3 * k
+        centre = _farthest_plain(held, rows, remaining, _average(held, remaining))
+        target = _take_plain(held, rows, remaining, centre, labels, group, heap)
+        remaining, group = remaining - k, group + 1
         if two:
-            centre = _farthest_plain(held, rows, left, target)
-            _take_plain(held, rows, left, centre, labels, group, heap)
-            left, group = left - k, group + 1
-    for i in range(left):
+            centre = _farthest_plain(held, rows, remaining, target)
+            _take_plain(held, rows, remaining, centre, labels, group, heap)
+            remaining, group = remaining - k, group + 1
+    for i in range(remaining):
         labels[rows[i]] = group
     return labels
 
 
-# --- looking where it matters -----------------------------------------------------------------
+# --- by a tree and a list of the farthest -----------------------------------------------------
 
 
 class Anchor(NamedTuple):
@@ -179,6 +185,7 @@ def _drop_anchor(
     scale = 4096 / top if top > 0 else 0.0
     for i in range(rows.size):
         counts[int(squares[i] * scale)] += 1
+    # A histogram finds the distance that a sixteenth exceeds, so that only those are sorted.
     wanted, bucket, far = max(1024, rows.size // 16), 4096, counts[4096]
     while bucket > 0 and far < wanted:
         bucket -= 1
@@ -208,28 +215,28 @@ def _farthest_listed(
 ) -> tuple[int, int]:
     """Return the record farthest from a target and how many were looked at; -1 if it is unlisted.
 
-    Nothing is farther away from the target than from where the anchor was dropped by more than
-    these two are apart, so the search ends where the old distance and that drift together fall
-    below the best.
+    By the triangle inequality a record is at most its old distance plus the drift away from the
+    target, where the drift is how far the target is from the old average. The list is sorted by
+    the old distance, so the search ends when that sum falls below the best.
     """
     moved = 0.0
     for column in range(target.size):
         moved += (target[column] - anchor.average[column]) ** 2
     drift = np.sqrt(moved) * (1 + SLACK)
-    best, reach, found = -1.0, -1.0, -1
+    best, reach, farthest = -1.0, -1.0, -1
     for i in range(head, anchor.rows.size):
         if (anchor.distances[i] + drift) * (1 + SLACK) < reach:
-            return found, i - head + 1
+            return farthest, i - head + 1
         row = anchor.rows[i]
         if labels[row] >= 0:
             continue
         distance = squared_distance(anchor.points, i, target)
-        if distance > best or (distance == best and row < found):
-            best, reach, found = distance, np.sqrt(distance) * (1 - SLACK), row
+        if distance > best or (distance == best and row < farthest):
+            best, reach, farthest = distance, np.sqrt(distance) * (1 - SLACK), row
     looked = anchor.rows.size - head
     if anchor.rest >= 0 and (anchor.rest + drift) * (1 + SLACK) >= reach:
         return -1, looked
-    return found, looked
+    return farthest, looked
 
 
 @compiled
@@ -261,7 +268,10 @@ def _peel(
     labels: NDArray[np.int32],
     group: int,
 ) -> int:
-    """Form pairs of groups until an eighth of the records is left, or fewer than 3k."""
+    """Form pairs of groups until an eighth of the records or fewer than 3k remain.
+
+    The caller then builds a smaller tree, which keeps searches short.
+    """
     tree = build_tree(points, rows)
     sums = np.zeros(points.shape[1], np.int64)
     for i in range(rows.size):
@@ -269,23 +279,25 @@ def _peel(
             sums[column] += np.int64(points[rows[i], column])
     heap = (np.empty(k), np.empty(k, np.int64))
     anchor = _drop_anchor(points, rows, sums / rows.size)
-    left, head, looked = rows.size, 0, 0
-    while left >= 3 * k and 8 * left >= rows.size:
-        average = sums / left
+    remaining, head, looked = rows.size, 0, 0
+    while remaining >= 3 * k and 8 * remaining >= rows.size:
+        average = sums / remaining
         while head < anchor.rows.size and labels[anchor.rows[head]] >= 0:
             head += 1
-        found, work = _farthest_listed(anchor, head, labels, average)
+        row, work = _farthest_listed(anchor, head, labels, average)
         looked += work
-        if found < 0 or looked > left:
+        # A new list costs one pass over the remaining records. It is made when the list cannot
+        # decide, and when searching it has cost as much as that pass.
+        if row < 0 or looked > remaining:
             anchor = _drop_anchor(points, rows[labels[rows] < 0], average)
-            found, head, looked = anchor.rows[0], 0, 0
-        target = points[found].copy()
-        _take(tree, target, found, labels, group, sums, heap)
+            row, head, looked = anchor.rows[0], 0, 0
+        target = points[row].copy()
+        _take(tree, target, row, labels, group, sums, heap)
         other, _ = _farthest_listed(anchor, head, labels, target)
         if other < 0:
             other = farthest_row(tree, target)
         _take(tree, points[other].copy(), other, labels, group + 1, sums, heap)
-        left, group = left - 2 * k, group + 2
+        remaining, group = remaining - 2 * k, group + 2
     return group
 
 

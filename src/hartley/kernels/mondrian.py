@@ -44,7 +44,7 @@ def _cut_boxes(
     points = np.arange(counts.size)
     boxes = np.zeros(counts.size, np.int64)
     stack = [(0, counts.size)]
-    found = 0
+    finished = 0
     while len(stack) > 0:
         start, end = stack.pop()
         middle = _cut(codes, counts, k, spans, points[start:end])
@@ -52,8 +52,8 @@ def _cut_boxes(
             stack.append((start + middle, end))
             stack.append((start, start + middle))
         else:
-            boxes[points[start:end]] = found
-            found += 1
+            boxes[points[start:end]] = finished
+            finished += 1
     return boxes
 
 
@@ -65,7 +65,7 @@ def _cut(
     spans: NDArray[np.float64],
     points: NDArray[np.int64],
 ) -> int:
-    """Sort the points of a box along the key to cut and return where; 0 where nothing can be."""
+    """Sort the points of a box along the key to cut and return where; 0 if it cannot be cut."""
     total = counts[points].sum()
     if total < 2 * k:
         return 0

@@ -53,7 +53,7 @@ class Tally:
 
 
 def table_changed() -> EngineError:
-    """Return the refusal of codes that the table did not have when it was looked at first."""
+    """Return the error for codes that the table did not have when it was read first."""
     return EngineError("The table changed while it was being counted", hint="count it again")
 
 
@@ -63,7 +63,7 @@ def bits_for(width: int) -> int:
 
 
 def bytes_needed(rows: int, secrets: int, released: int, *, threads: int = 2) -> int:
-    """Return about how much memory a tally of so many rows and codes takes."""
+    """Return about how many bytes a tally of so many rows and codes takes."""
     layout = _Layout(secrets, released)
     key = 4 if layout.narrow else 8
     return rows * key + (16 + 32 * threads) * (1 << layout.secret_bits) + 32 * released

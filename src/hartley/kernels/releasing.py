@@ -1,4 +1,4 @@
-"""What is released of sums of whole numbers, and whom it excludes: step functions, exactly."""
+"""Step functions that release sums of whole numbers, and whom a release excludes, exactly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 UNIT, NEXT = np.uint32(1), np.uint64(1)
 
 inlined = numba.njit(inline="always")
-"""For parts of a short game: handing on named tuples of arrays takes longer than the game."""
+"""For parts of a short game: passing named tuples of arrays takes longer than the game."""
 
 
 class Steps(NamedTuple):
@@ -64,8 +64,11 @@ def _release_equal(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arra
     """Release sums in equal cells, without a branch or a table, so several at once."""
     factor, origin, width, last, first, step = equal
     inverse, middle = 1.0 / width, origin - 0.5
+    # Everything below is in units in which cell k begins at k width. The candidate is excluded if
+    # the sum misses the cell even with the largest sum of the others (it ends below), or with
+    # the least (it begins above). The first and the last cell have no outer edge.
     above, below = factor * others[0] - origin - width, factor * others[1] - origin
-    bad = 0
+    excluded = 0
     for i in range(run[1] - run[0]):
         t = np.uint64(run[0] + i)
         # Whole numbers and a half are half a unit off every edge, more than the product rounds.
@@ -73,8 +76,10 @@ def _release_equal(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arra
         cell = min(max(cell, 0.0), last)
         padded[t + NEXT] = first + cell * step
         code, edge = factor * codes[other, t], cell * width
-        bad |= ((cell > 0.0) & (code + below < edge)) | ((cell < last) & (code + above >= edge))
-    return bad
+        is_below = (cell > 0.0) & (code + below < edge)
+        is_above = (cell < last) & (code + above >= edge)
+        excluded |= is_below | is_above
+    return excluded
 
 
 @compiled
@@ -91,16 +96,18 @@ def _release_listed(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arr
     thresholds, values, guide = steps.thresholds, steps.values, steps.guide
     least, most = steps.least, steps.most
     base, scale, at = steps.base, steps.scale[function], np.uint32(steps.guide_at[function])
-    bad = 0
+    excluded = 0
     for i in range(run[1] - run[0]):
         t = np.uint64(run[0] + i)
         total, code = float(sums[t]), float(codes[other, t])
+        # The guide counts the edges in earlier stretches, by the same arithmetic, so it never
+        # begins behind the right cell; the loop passes the edges within the stretch.
         cell = guide[np.uint32(at + np.uint32((total - base) * scale))]
         while total >= thresholds[cell]:
             cell += UNIT
         padded[t + NEXT] = values[cell]
-        bad |= (code < least[cell]) | (code > most[cell])
-    return bad
+        excluded |= (code < least[cell]) | (code > most[cell])
+    return excluded
 
 
 @inlined
@@ -114,22 +121,23 @@ def release(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
     equal: NDArray[np.float64],
     group: int,
 ) -> int:
-    """Write what is released of every sum; return 1 where it excludes who does not take part.
+    """Write what is released of every sum; return 1 if that excludes the absent candidate.
 
-    Who takes part explains the release, being what happened: only the other can be excluded. What
-    is released stands between a place before and one after it. Places are unsigned here: others
-    might count from the end, which takes time to rule out.
+    The candidate who takes part is always consistent with the release, which is what happened:
+    only the other one can be excluded. The released numbers are padded by one place on both
+    sides. Indices are unsigned: numba wraps negative ones around, which costs a check each.
     """
-    bad = 0
+    excluded = 0
     for i in range(runs.shape[0]):
         run, function = (runs[i, 0], runs[i, 1]), runs[i, 2]
         if function < 0:
             for t in range(sums.size):
                 padded[t + 1] = sums[t] / group
+                # If this candidate were in the group, the others would add up to the rest.
                 rest = float(sums[t]) - float(codes[other, t])
-                bad |= (rest < steps.others_least) | (rest > steps.others_most)
+                excluded |= (rest < steps.others_least) | (rest > steps.others_most)
         elif equal[function, 0] > 0:
-            bad |= _release_equal(
+            excluded |= _release_equal(
                 sums,
                 codes,
                 other,
@@ -146,5 +154,5 @@ def release(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
                 (steps.others_least, steps.others_most),
             )
         else:
-            bad |= _release_listed(sums, codes, other, padded, run, steps, function)
-    return 1 if bad else 0
+            excluded |= _release_listed(sums, codes, other, padded, run, steps, function)
+    return 1 if excluded else 0

@@ -1,4 +1,4 @@
-"""Who else was at all the places where somebody is known to have been?"""
+"""Count the people who are the only ones at all the places where they are known to have been."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ def visits_of(people: NDArray[np.int64], points: NDArray[np.int64]) -> Visits:
 
 @compiled
 def _holds(values: NDArray[np.int64], wanted: int) -> bool:
+    """Tell whether sorted values hold a wanted one."""
     at = np.searchsorted(values, wanted)
     return bool(at < values.size and values[at] == wanted)
 
@@ -49,6 +50,7 @@ def _holds(values: NDArray[np.int64], wanted: int) -> bool:
 @compiled
 def _is_alone(visits: Visits, person: int, known: NDArray[np.int64]) -> bool:
     """Tell whether nobody else visited all the known points of a person."""
+    # Another person at all known points is at the rarest one too: only its visitors are checked.
     rarest = known[0]
     for i in range(1, known.size):
         size = visits.point_at[known[i] + 1] - visits.point_at[known[i]]
@@ -71,10 +73,10 @@ def _is_alone(visits: Visits, person: int, known: NDArray[np.int64]) -> bool:
 
 @compiled
 def singled_out(visits: Visits, known: int, seed: np.uint64, trials: int) -> NDArray[np.bool_]:
-    """Draw somebody and some of their points, again and again: is nobody else at all of them?
+    """Draw a person and some of their points in every trial; tell if nobody else has them all.
 
-    Whoever has fewer points is known by all of them. Without trials everybody is asked once, by
-    all their points; ``known`` and the seed play no part then.
+    A person who has fewer points is known by all of them. With zero trials everybody is checked
+    once, by all their points; ``known`` and the seed are not used then.
 
     Example:
         >>> visits = visits_of(np.array([0, 0, 1]), np.array([0, 1, 0]))
@@ -93,6 +95,7 @@ def singled_out(visits: Visits, known: int, seed: np.uint64, trials: int) -> NDA
         theirs = visits.points[visits.person_at[person] : visits.person_at[person + 1]]
         chosen = min(known, theirs.size) if trials else theirs.size
         held[: theirs.size] = theirs
+        # The first steps of a Fisher-Yates shuffle; nothing is drawn where all points are known.
         for place in range(chosen if chosen < theirs.size else 0):
             state += GOLDEN
             other = place + bounded_draw(state, theirs.size - place)

@@ -1,6 +1,7 @@
-"""HOW MUCH A RELEASE TELLS: pure functions, a range in, a number out, one module a family.
+"""Measures of what a release reveals: pure functions from a range to a number, by family.
 
-Every measure is imported from here by name, on first use; ``hartley.measures.registry`` lists them.
+Every measure can be imported from here; its module is imported on first use. The list is in
+``hartley.measures.registry``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What the classic models of anonymity say about classes of records with equal keys.
+"""Measures of the classic models of anonymity, for classes of records with equal keys.
 
 Every function takes a class table, or its counts, and returns the strictest parameter for which the
-model holds. Ratios of counts are exact fractions; what has a logarithm in it is rounded.
-A confidential value that is absent from a class has the share zero there. How far classes are from
-the whole table is measured in ``hartley.measures.closeness``.
+model holds. Ratios of counts are exact fractions; logarithms are rounded. A confidential value that
+does not occur in a class has the share zero there. The distance of classes from the whole table is
+measured in ``hartley.measures.closeness``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def distinct_diversity(classes: ClassTable | ClassCounts) -> int:
-    r"""Return how many different confidential values every class has, at least.
+    r"""Return the smallest number of different confidential values in a class.
 
     .. math:: l = \min_i |\{s : n_{is} > 0\}|
 
@@ -62,7 +62,7 @@ def entropy_diversity(classes: ClassTable | ClassCounts) -> float:
 
 
 def recursive_diversity(classes: ClassTable | ClassCounts, length: int) -> Fraction | None:
-    r"""Return the c above which recursive (c, l)-diversity holds; None where no c is enough.
+    r"""Return the c above which recursive (c, l)-diversity holds; None if no c is enough.
 
     .. math:: c^\ast = \max_i \frac{r_{i1}}{r_{il} + \dots + r_{im}}
 
@@ -85,7 +85,7 @@ def recursive_diversity(classes: ClassTable | ClassCounts, length: int) -> Fract
 
 
 def alpha_share(classes: ClassTable | ClassCounts) -> Fraction:
-    r"""Return the largest share that one confidential value has of a class.
+    r"""Return the largest share of one confidential value in a class.
 
     .. math:: \alpha = \max_{i,s} \frac{n_{is}}{n_i}
 
@@ -106,12 +106,12 @@ def alpha_share(classes: ClassTable | ClassCounts) -> Fraction:
 
 
 def delta_of_present(classes: ClassTable | ClassCounts, *, base: float = 2) -> float:
-    r"""Return the delta of the values that each class does have.
+    r"""Return the delta over the values that occur in each class.
 
     .. math:: \max_{i,s : n_{is} > 0} \Bigl| \log_2 \frac{p_{is}}{q_s} \Bigr|
 
-    What some programs call delta-disclosure (Brickell and Shmatikov 2008) although values that
-    are excluded do not enter. Exact up to the rounding of one logarithm. Linear in the cells.
+    Some programs call this delta-disclosure (Brickell and Shmatikov 2008), although it leaves out
+    excluded values. Exact up to the rounding of one logarithm. Linear in the cells.
 
     Example:
         >>> from hartley.kernels.cube import ClassCounts
@@ -125,11 +125,11 @@ def delta_of_present(classes: ClassTable | ClassCounts, *, base: float = 2) -> f
 
 
 def homogeneous_rows(classes: ClassTable | ClassCounts) -> tuple[int, int]:
-    r"""Return in how many classes, and for how many records, all confidential values are equal.
+    r"""Return the number of classes, and of records, in which all confidential values are equal.
 
     .. math:: |\{i : \max_s n_{is} = n_i\}|
 
-    Whoever knows the keys of such a person knows the value: the homogeneity attack
+    An adversary who knows the keys of such a person knows the value: the homogeneity attack
     (Machanavajjhala et al. 2007). Exact. Linear in the number of classes.
 
     Example:
@@ -143,12 +143,12 @@ def homogeneous_rows(classes: ClassTable | ClassCounts) -> tuple[int, int]:
 
 
 def skewed_rows(classes: ClassTable | ClassCounts, times: int) -> tuple[int, int]:
-    r"""Return in how many classes, of how many records, a value is that much likelier.
+    r"""Return the number of classes, and of records, in which a value is much likelier.
 
     .. math:: |\{i : \max_s p_{is}/q_s > r\}|
 
-    The skewness attack of Li, Li and Venkatasubramanian 2007: the class need not give the value
-    away to tell much about it. Exact. Linear in the number of cells.
+    The skewness attack of Li, Li and Venkatasubramanian 2007: a class can reveal much about a value
+    without revealing the value itself. Exact. Linear in the number of cells.
 
     Args:
         classes: the counts.
@@ -166,7 +166,7 @@ def skewed_rows(classes: ClassTable | ClassCounts, times: int) -> tuple[int, int
 
 
 def skewed_classes(classes: ClassTable | ClassCounts, times: int) -> NDArray[np.bool_]:
-    """Return for every class whether some value is more than so many times as likely as elsewhere.
+    """Return for every class whether some value is more than ``times`` as likely as in the table.
 
     Example:
         >>> from hartley.kernels.cube import ClassCounts

@@ -1,7 +1,7 @@
-"""How far the worst released value moves what is believed about a confidential side.
+"""Closeness: how far the worst released value moves beliefs about a confidential side.
 
-The same measures of a relation, of the classes of a table with equal keys (``KeyClasses``) and of
-joint probabilities: a released value is a class, its probability the share of the records in it.
+The measures take a relation, the classes of a table with equal keys (``KeyClasses``) or joint
+probabilities: a released value is a class, and its probability the share of the records in it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def t_closeness(source: JointFrequencies | ArrayLike, *, base: float = 2) -> float:
-    r"""Return how far the worst released value takes beliefs about the confidential side.
+    r"""Return how far the worst released value moves beliefs about the confidential side.
 
     .. math:: t = \max_y \sum_x p(x|y) \log_2 \frac{p(x|y)}{p(x)}
 
@@ -76,7 +76,7 @@ def equal_closeness(source: Relation | JointDistribution | ArrayLike) -> float: 
 
 
 def equal_closeness(source: JointFrequencies | ArrayLike) -> Fraction | float:
-    r"""Return the t of t-closeness, all confidential values being equally far from each other.
+    r"""Return the t of t-closeness if all confidential values are equally far apart.
 
     .. math:: t = \max_y \frac{1}{2} \sum_x |p(x|y) - p(x)|
 
@@ -100,7 +100,7 @@ def ordered_closeness(source: Relation | JointDistribution | ArrayLike) -> float
 
 
 def ordered_closeness(source: JointFrequencies | ArrayLike) -> Fraction | float:
-    r"""Return the t of t-closeness when confidential values are as far apart as in their order.
+    r"""Return the t of t-closeness if confidential values are as far apart as in their order.
 
     .. math:: t = \max_y \frac{1}{m-1} \sum_{j<m} \Bigl| \sum_{i \le j} (p(x_i|y) - p(x_i)) \Bigr|
 
@@ -131,7 +131,7 @@ def hierarchical_closeness(
 def hierarchical_closeness(
     source: JointFrequencies | ArrayLike, levels: Sequence[ArrayLike]
 ) -> Fraction | float:
-    r"""Return the t of t-closeness when values are as far apart as their lowest common group.
+    r"""Return the t of t-closeness if values are as far apart as their lowest common group.
 
     .. math:: t = \max_y \frac{1}{H} \sum_{h=0}^{H-1} \frac{1}{2} \sum_g |p(g|y) - p(g)|
 

@@ -55,7 +55,7 @@ def relative_disarray(relation: JointRange, *, base: float = 2) -> float:
     .. math:: d_0(X|Y) = \min_y \log_2 |[X|y]|
 
     The released value that leaves fewest secrets possible (Farokhi 2019, eq. 5). Zero means that
-    some released value gives the secret away. Of a ``CutBox`` it is minus infinity where some
+    some released value reveals the secret. For a ``CutBox`` it is minus infinity if some
     output leaves no volume. Exact; of a ``CutBox`` exact where the volumes are, else a bound: never
     above the truth. Linear in the number of released values, and costs the volumes of cells.
 

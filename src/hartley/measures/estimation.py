@@ -1,4 +1,4 @@
-"""How far off whoever sees the release of a continuous secret must be: errors of estimators."""
+"""Errors of estimators: how far from a continuous secret a guess from its release must be."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hartley.ranges.boxes.box import Interval
 from hartley.ranges.boxes.enclosing_ball import even_slab_ball, slab_corners, smallest_ball
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from hartley.ranges.boxes.cut_box import CutBox
     from hartley.ranges.boxes.volume import Volume
@@ -22,7 +22,7 @@ MOST_SIDES = 6
 
 
 def largest_error_bound(cut: CutBox) -> float:
-    r"""Return a bound below which no estimator's largest error over all outputs can be.
+    r"""Return a lower bound on the largest error of any estimator, over all outputs.
 
     .. math:: d_{\max}(X, \hat X(Y)) \ge \frac{\Gamma(n/2 + 1)^{1/n}}{\sqrt\pi}\,
         2^{h_0(X|Y)/n}
@@ -40,7 +40,7 @@ def largest_error_bound(cut: CutBox) -> float:
 
 
 def smallest_error_bound(cut: CutBox) -> float:
-    r"""Return a bound below which the largest error of an estimator is for no output.
+    r"""Return a lower bound on the error of any estimator, for each output.
 
     .. math:: d_{\min}(X, \hat X(Y)) \ge \frac{\Gamma(n/2 + 1)^{1/n}}{\sqrt\pi}\,
         2^{d_0(X|Y)/n}
@@ -68,7 +68,7 @@ def _ball_radius(cut: CutBox, volume: Volume) -> float:
 
 @dataclass(frozen=True)
 class CellEstimate:
-    """The best guess of the secret given an output, and how far off it can be."""
+    """The best guess of the secret given an output, and its largest error."""
 
     centre: Mapping[str, Fraction]
     squared_error: Fraction
@@ -84,10 +84,10 @@ def best_estimator(cut: CutBox, cell: int) -> CellEstimate:
 
     .. math:: \hat X(y) = \arg\min_c \max_{x \in [X|y]} \|x - c\|_2
 
-    The centre of the smallest ball around the cell, which lies in the cell since that is convex,
-    as Farokhi 2019, Assumption II.1 asks. Exact, for linear queries over at most six variables:
-    the ball of the corners of a polytope, which grows as n 2^n. A mean or a total over equal
-    ranges has it in closed form, linear in the number of people.
+    This is the centre of the smallest ball around the cell. It lies in the cell, since that is
+    convex, as Farokhi 2019, Assumption II.1 requires. Exact, for linear queries over at most six
+    variables: the ball around the corners of a polytope, whose cost grows as n 2^n. For a mean or
+    a total over equal ranges there is a closed form, linear in the number of people.
 
     Example:
         >>> from hartley.ranges.boxes.box import Box
@@ -101,33 +101,22 @@ def best_estimator(cut: CutBox, cell: int) -> CellEstimate:
         raise OptionError(
             f"Cell {cell} is not an output", hint=f"there are {len(cut.cells)} cells, from 0 on"
         )
-    corners = _Corners.of(cut)
-    if not corners.even:
-        centre, square = corners.ball(cell)
-        return CellEstimate(dict(zip(cut.box.names, centre, strict=True)), square)
-    coordinate, square = corners.even_ball(cell)
-    sides = zip(cut.box.sides.items(), corners.weights, strict=True)
-    return CellEstimate(
-        {
-            name: side.low + (coordinate if by > 0 else 1 - coordinate) * side.length
-            for (name, side), by in sides
-        },
-        square,
-    )
+    centre, square = _CellBalls.of(cut).ball(cell)
+    return CellEstimate(dict(zip(cut.box.names, centre, strict=True)), square)
 
 
 @dataclass(frozen=True)
-class _Corners:
-    """A linear query over a box, read once, and the balls around its cells."""
+class _CellBalls:
+    """The smallest balls around the cells of a linear query over a box."""
 
     cut: CutBox
     weights: list[Fraction]
     constant: Fraction
     even: bool
-    """Whether everybody counts alike, so that the ball is known in closed form."""
+    """Whether all variables count alike, so that the ball is known in closed form."""
 
     @classmethod
-    def of(cls, cut: CutBox) -> _Corners:
+    def of(cls, cut: CutBox) -> _CellBalls:
         form, sides = cut.query.linear(), cut.box.sides
         weights = [] if form is None else [form[0].get(name, Fraction(0)) for name in sides]
         lengths, sizes = {side.length for side in sides.values()}, {abs(w) for w in weights}
@@ -141,28 +130,30 @@ class _Corners:
             )
         return cls(cut, weights, form[1], even)
 
-    def slab(self, cell: int) -> Interval:
+    def ball(self, cell: int) -> tuple[Iterable[Fraction], Fraction]:
+        """Return the smallest ball around a cell: its centre and its squared radius."""
         part = self.cut.cells[cell].intersect(self.cut.query_range)
         assert part is not None  # an output meets the range
-        return Interval(part.low - self.constant, part.high - self.constant)
-
-    def ball(self, cell: int) -> tuple[tuple[Fraction, ...], Fraction]:
-        return smallest_ball(slab_corners(self.cut.box, self.weights, self.slab(cell)))
-
-    def even_ball(self, cell: int) -> tuple[Fraction, Fraction]:
-        """Return the coordinate of the centre, in units of a side from where it counts least."""
+        slab = Interval(part.low - self.constant, part.high - self.constant)
+        if not self.even:
+            return smallest_ball(slab_corners(self.cut.box, self.weights, slab))
+        sides = self.cut.box.sides.values()
         bottom = self.cut.query_range.low - self.constant
-        length = next(iter(self.cut.box.sides.values())).length
-        unit, slab = abs(self.weights[0]) * length, self.slab(cell)
-        centre, square = even_slab_ball(
+        length = next(iter(sides)).length
+        unit = abs(self.weights[0]) * length
+        # The place on each side, in units of its length, from the end where it counts least.
+        place, square = even_slab_ball(
             len(self.weights), (slab.low - bottom) / unit, (slab.high - bottom) / unit
+        )
+        centre = (
+            side.low + (place if weight > 0 else 1 - place) * length
+            for side, weight in zip(sides, self.weights, strict=True)
         )
         return centre, square * length**2
 
     def squares(self) -> list[Fraction]:
         """Return the squared error of the best estimator for every output."""
-        ball = self.even_ball if self.even else self.ball
-        return [ball(cell)[1] for cell in self.cut.outputs]
+        return [self.ball(cell)[1] for cell in self.cut.outputs]
 
 
 def largest_error(cut: CutBox) -> float:
@@ -171,7 +162,7 @@ def largest_error(cut: CutBox) -> float:
     .. math:: d_{\max} = \max_y \min_c \max_{x \in [X|y]} \|x - c\|_2
 
     Farokhi 2019, eq. 4. Exact, for linear queries over at most six variables or variables that
-    count alike; else bound it by ``largest_error_bound``. Costs one smallest ball per output.
+    count alike; otherwise use ``largest_error_bound``. Costs one smallest ball per output.
 
     Example:
         >>> from hartley.ranges.boxes.box import Box
@@ -179,16 +170,16 @@ def largest_error(cut: CutBox) -> float:
         >>> largest_error(CutBox(Box.cube(0, 1, size=1), "x1", [0, "0.2", 1]))
         0.4
     """
-    return math.sqrt(max(_Corners.of(cut).squares()))
+    return math.sqrt(max(_CellBalls.of(cut).squares()))
 
 
 def smallest_error(cut: CutBox) -> float:
-    r"""Return the error of the best estimator for the most telling output: dmin.
+    r"""Return the error of the best estimator for the most revealing output: dmin.
 
     .. math:: d_{\min} = \min_y \min_c \max_{x \in [X|y]} \|x - c\|_2
 
     Farokhi 2019, eq. 7, with the minimum that discrete outputs need. Exact, for linear queries
-    over at most six variables or variables that count alike; else bound it by
+    over at most six variables or variables that count alike; otherwise use
     ``smallest_error_bound``. Costs one smallest ball per output.
 
     Example:
@@ -197,4 +188,4 @@ def smallest_error(cut: CutBox) -> float:
         >>> smallest_error(CutBox(Box.cube(0, 1, size=1), "x1", [0, "0.2", 1]))
         0.1
     """
-    return math.sqrt(min(_Corners.of(cut).squares()))
+    return math.sqrt(min(_CellBalls.of(cut).squares()))

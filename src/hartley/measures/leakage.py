@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def nonstochastic_information(relation: JointRange, *, base: float = 2) -> float:
-    r"""Return how far every released value narrows the secret, at least.
+    r"""Return how far the least revealing released value narrows the secret.
 
     .. math:: I_0(X;Y) = H_0(X) - H_0(X|Y) = \min_y \log_2 \frac{|[X]|}{|[X|y]|}
 
@@ -33,7 +33,7 @@ def nonstochastic_information(relation: JointRange, *, base: float = 2) -> float
 
 
 def nonstochastic_leakage(relation: JointRange, *, base: float = 2) -> float:
-    r"""Return how far the most telling released value narrows the secret.
+    r"""Return how far the most revealing released value narrows the secret.
 
     .. math:: L_0(X;Y) = H_0(X) - d_0(X|Y) = \max_y \log_2 \frac{|[X]|}{|[X|y]|}
 
@@ -73,7 +73,7 @@ def symmetric_leakage(relation: CountedRange, *, base: float = 2) -> float:
 
 
 def information_transmission(relation: JointRange, *, base: float = 2) -> float:
-    r"""Return how many of all conceivable pairs the joint range excludes.
+    r"""Return how many of all pairs of values the joint range excludes.
 
     .. math:: T_0(X;Y) = H_0(X) + H_0(Y) - H_0(X,Y) = \log_2 \frac{|[X]|\,|[Y]|}{|[X,Y]|}
 

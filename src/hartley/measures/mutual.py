@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def mutual_information(source: JointFrequencies | ArrayLike, *, base: float = 2) -> float:
-    r"""Return what the release tells about the secret on average, were rows drawn at random.
+    r"""Return what the release reveals about the secret on average, for rows drawn at random.
 
     .. math:: I(X;Y) = \sum_{x,y} p(x,y) \log_2 \frac{p(x,y)}{p(x)\,p(y)}
 
     Shannon 1948. From a relation, the probabilities are the relative frequencies of its rows.
-    An average says nothing about the person whom a rare released value gives away. Rounded to
+    An average says nothing about a person whom a rare released value identifies. Rounded to
     double precision. Linear in the number of distinct pairs.
 
     Args:

@@ -1,4 +1,4 @@
-"""How many share the keys of a record, and the risk that somebody is found by them.
+"""Re-identification: how many records share their keys, and the risk to be found by them.
 
 Every function takes classes of records with equal keys, or their sizes; ratios are exact fractions.
 """
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from hartley.ranges.joint_range import ClassTable
 
 COARSE, FINE = (10, 20, 50), (10, 15, 20, 30, 50, 70)
-"""Where bands of sizes begin within a power of ten, in tenths of it."""
+"""The starts of bands of sizes within a power of ten, in tenths of it."""
 MOST_BANDS = 14
 WIDE = 8
-"""Sizes that differ by this factor are told in bands that widen."""
+"""If sizes differ by this factor, the bands widen."""
 
 
 def k_anonymity(classes: ClassTable | ClassCounts) -> int:
-    r"""Return the size of the smallest class: everybody shares the keys with k - 1 others.
+    r"""Return the size k of the smallest class: every record shares its keys with k - 1 others.
 
     .. math:: k = \min_i n_i
 
@@ -47,7 +47,7 @@ def k_anonymity(classes: ClassTable | ClassCounts) -> int:
 
 
 def record_leakage(classes: ClassTable | ClassCounts, *, base: float = 2) -> float:
-    r"""Return the non-stochastic leakage of the keys about which record somebody is.
+    r"""Return the non-stochastic leakage of the keys about which record is whose.
 
     .. math:: L_0 = \log_2 \frac{n}{k}
 
@@ -63,7 +63,7 @@ def record_leakage(classes: ClassTable | ClassCounts, *, base: float = 2) -> flo
 
 
 def unique_records(classes: ClassTable | ClassCounts) -> int:
-    r"""Return how many records share their keys with nobody.
+    r"""Return how many records share their keys with no other record.
 
     .. math:: |\{i : n_i = 1\}|
 
@@ -81,7 +81,7 @@ def unique_records(classes: ClassTable | ClassCounts) -> int:
 
 
 def prosecutor_risk(classes: ClassTable | ClassCounts) -> Fraction:
-    r"""Return the worst chance to find somebody who is known to be in the table.
+    r"""Return the largest chance to find a person who is known to be in the table.
 
     .. math:: \max_i \frac{1}{n_i} = \frac{1}{k}
 
@@ -96,7 +96,7 @@ def prosecutor_risk(classes: ClassTable | ClassCounts) -> Fraction:
 
 
 def journalist_risk(population: NDArray[np.int64]) -> Fraction:
-    r"""Return the worst chance to find somebody of a population of which the table is a sample.
+    r"""Return the largest chance to find a person if the table is a sample of a population.
 
     .. math:: \max_i \frac{1}{N_i}
 
@@ -114,7 +114,7 @@ def journalist_risk(population: NDArray[np.int64]) -> Fraction:
 def marketer_risk(
     classes: ClassTable | ClassCounts, population: NDArray[np.int64] | None = None
 ) -> Fraction:
-    r"""Return the share of all records that is found on average when all are looked for.
+    r"""Return the average share of records that are found if all are searched for.
 
     .. math:: \frac{1}{n} \sum_i \frac{n_i}{N_i}
 
@@ -143,7 +143,7 @@ def marketer_risk(
 
 @dataclass(frozen=True)
 class SizeBand:
-    """The classes of some sizes: how many they are, and how many records they hold."""
+    """The classes in a band of sizes: their number, and the number of their records."""
 
     low: int
     high: int
@@ -153,15 +153,15 @@ class SizeBand:
 
     @property
     def label(self) -> str:
-        """The sizes of the band, as a reader writes them."""
+        """The sizes of the band as text."""
         return f"{self.low:,}" if self.low == self.high else f"{self.low:,}-{self.high:,}"
 
 
 def size_bands(sizes: NDArray[np.int64]) -> tuple[SizeBand, ...]:
-    """Return how many classes, and records in them, there are of every size, in a dozen bands.
+    """Return the number of classes, and of their records, by size, in a dozen bands.
 
-    Each size by itself where there are few; else bands that widen as the sizes grow, or of one
-    width where all sizes are alike. Bands between two others may be empty. Exact; n log n.
+    A few sizes get a band each; otherwise bands widen as the sizes grow, or have one width if all
+    sizes are similar. Bands between two others may be empty. Exact; n log n.
 
     Example:
         >>> [(band.label, band.classes, band.records) for band in size_bands(np.array([1, 3, 3]))]
@@ -187,14 +187,14 @@ def _edges(least: int, largest: int) -> list[int]:
         return list(range(least, largest + 2))
     if largest < WIDE * least:
         width = next(step for step in _ladder(COARSE) if step * MOST_BANDS > largest - least)
-        first = max(least // width * width, 1)  # nobody is in a class of 0
+        first = max(least // width * width, 1)  # there is no class of size 0
         return [first, *range(first // width * width + width, largest + width + 1, width)]
     fine = _between(_ladder(FINE), least, largest)
     return fine if len(fine) <= MOST_BANDS else _between(_ladder(COARSE), least, largest)
 
 
 def _ladder(tenths: tuple[int, ...]) -> Iterator[int]:
-    """Give the steps of all powers of ten, never falling; 1.5 is cut to another 1."""
+    """Yield the steps of all powers of ten in ascending order; 1.5 is cut to another 1."""
     for power in itertools.count():
         yield from (step * 10**power // 10 for step in tenths)
 

@@ -1,4 +1,4 @@
-"""What a figure of a paper is, and which there are."""
+"""The figure of a paper as a class, and the list of all figures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hartley.chart import Chart
 
 Progress: TypeAlias = Callable[[float], None]
-"""Told which share of the work is done, from 0 to 1."""
+"""Called with the share of the work that is done, from 0 to 1."""
 N = TypeVar("N")
 
 SYNTHETIC = "synthetic"
@@ -86,14 +86,14 @@ def figure_names() -> tuple[str, ...]:
         >>> figure_names()[:3]
         ('A/1', 'A/2', 'A/3')
     """
-    found = [
+    numbered = [
         (_paper(folder.name), int(match[1]))
         for folder in iter_modules([str(HERE)])
         if folder.ispkg
         for module in iter_modules([str(HERE / folder.name)])
         if (match := MODULE.match(module.name))
     ]
-    return tuple(f"{paper}/{number}" for paper, number in sorted(found))
+    return tuple(f"{paper}/{number}" for paper, number in sorted(numbered))
 
 
 def _paper(folder: str) -> str:
@@ -127,7 +127,9 @@ def _names_by_paper(names: tuple[str, ...]) -> str:
     for name in names:
         paper, number = name.split("/")
         numbers.setdefault(paper, []).append(number)
-    return "; ".join(f"{paper}/{', '.join(found)}" for paper, found in numbers.items()) + "; or all"
+    return (
+        "; ".join(f"{paper}/{', '.join(listed)}" for paper, listed in numbers.items()) + "; or all"
+    )
 
 
 def load_figure(name: str) -> Figure[Any]:

@@ -1,4 +1,4 @@
-"""Figures computed one after the other, each with what it was expected to show."""
+"""Compute figures of the papers one after the other, each with its claims checked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reproduced:
-    """A figure as it came out, or why it did not."""
+    """A computed figure, or the reason why it could not be computed."""
 
     figure: Figure[Any]
     chart: Chart | None
@@ -63,8 +63,8 @@ def reproduce(
 ) -> Iterator[Reproduced]:
     """Compute figures one after the other: "A/1", all of a paper ("A"), or "all".
 
-    A figure whose data cannot be had says so and the others go on; an unknown name is refused
-    before anything is computed.
+    A figure whose data is missing says so, and the others are still computed; an unknown name is
+    refused before anything is computed.
 
     Example:
         >>> (vote,) = reproduce("C/1")
@@ -78,18 +78,18 @@ def reproduce(
 def _outcome(
     name: str, data: str | Path, progress: Callable[[str, float], None] | None
 ) -> Reproduced:
-    def told(share: float) -> None:
+    def report(share: float) -> None:
         if progress is not None:
             progress(name, share)
 
     figure = load_figure(name)
     begun = perf_counter()
-    told(0.0)
+    report(0.0)
     try:
-        numbers = figure.compute(data, progress=told)
+        numbers = figure.compute(data, progress=report)
         chart, claims = figure.plot(numbers), figure.findings(numbers)
     except HartleyError as error:
-        told(1.0)
+        report(1.0)
         return Reproduced(figure, None, problem=str(error), seconds=perf_counter() - begun)
-    told(1.0)
+    report(1.0)
     return Reproduced(figure, chart, claims, seconds=perf_counter() - begun)

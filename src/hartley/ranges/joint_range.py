@@ -1,4 +1,4 @@
-"""What a measure may ask of a range, whatever kind of range it is.
+"""The protocols between measures and ranges: what a measure may ask of any kind of range.
 
 A measure is one function. It asks for the sizes that its formula names, and the range answers in
 counts or in volumes; a question that the theory does not define for a kind of range is refused by

@@ -1,4 +1,4 @@
-"""Plots and documents from result objects."""
+"""Pictures, HTML pages and terminal output of results."""
 
 from hartley.reports.document import plot, write_html
 

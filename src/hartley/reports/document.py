@@ -1,4 +1,4 @@
-"""One way to draw every result, and one to write it as a self-contained HTML file."""
+"""plot() draws any result, and write_html() writes it as a self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         | PramReport
         | Finding
     )
-    """Whatever has a page."""
+    """All results that have a page."""
 
 PAGES = {
     "AuditReport": ("audit", "audit"),
@@ -44,17 +44,17 @@ PAGES = {
     "Microaggregation": ("microaggregation", "microaggregation"),
     "PramReport": ("pram", "pram"),
 }
-"""The class of a result, its module of ``hartley.reports.pages``, and X in plot_X and render_X.
+"""For each class of result: its module of ``hartley.reports.pages``, and X in plot_X and render_X.
 
-Classes are known by name, so that the page of one result imports the code of no other.
+Classes are listed by name, so that showing one result does not import the code of the others.
 """
 
 
 def plot(result: Result) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
     """Draw a result: an audit's curve or measures, a design's cells or band, a tradeoff's curve.
 
-    Of anonymity the sizes of the classes, of released records the sizes and what every column
-    loses, of an attack what it found. Returns a matplotlib figure, to show or to save.
+    An anonymity report shows the sizes of the classes, released records also the loss of every
+    column, and an attack its finding. Returns a matplotlib figure, to show or to save.
 
     Example:
         >>> from hartley import audit
@@ -72,10 +72,10 @@ def plot(result: Result) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
 
 
 def write_html(report: Result, path: str | os.PathLike[str]) -> Path:
-    """Write a report as one file that needs no other: for a browser, a phone or a printer.
+    """Write a report as one self-contained HTML file for a browser, a phone or a printer.
 
-    A report is what an audit, a design, a tradeoff, a curve, an anonymity report, a release of
-    records or an attack returns. The file appears whole or not at all.
+    A report is the result of an audit, a design, a tradeoff, a curve, an anonymity report, a
+    release of records or an attack. The file is written completely or not at all.
 
     Example:
         >>> import tempfile
@@ -95,7 +95,7 @@ def render_html(report: Result) -> str:
 
 
 def _call(verb: str, result: Any) -> Any:  # noqa: ANN401 - any result
-    """Call plot_X or render_X of the page of a result; whatever has no own page is an attack's."""
+    """Call plot_X or render_X for a result; any result without its own page is from an attack."""
     for kind in type(result).__mro__:
         if kind.__name__ in PAGES and kind.__module__.startswith("hartley."):
             module, name = PAGES[kind.__name__]

@@ -1,4 +1,4 @@
-"""Draw with matplotlib: one style, charts, and the bars of classes and groups."""
+"""Drawing with matplotlib: one style, charts, and the bars of classes and groups."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STYLE: dict[Any, Any] = {
 
 
 def figure_svg(figure: Any) -> str:  # noqa: ANN401 - a matplotlib figure, untyped
-    """Return a figure as the SVG element of a page, the same bytes every time."""
+    """Return a figure as an SVG element for a page; the same figure gives the same bytes."""
     import matplotlib as mpl
 
     out = io.StringIO()
@@ -52,11 +52,11 @@ PANEL = (5.4, 3.9)
 ALONE = (7.2, 4.4)
 MOST_DECADES = 5
 MOST_SHADES = 16
-"""Up to so many different values are shown as so many shades."""
+"""Up to this many different values get a shade each."""
 
 
 def plot_chart(chart: Chart) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
-    """Draw a chart: every panel with its series, and a mark where the data are synthetic.
+    """Draw a chart: every panel with its series, and a mark if the data are synthetic.
 
     Example:
         >>> from hartley.chart import Chart, Panel, Series
@@ -84,7 +84,7 @@ def plot_chart(chart: Chart) -> Any:  # noqa: ANN401 - a matplotlib figure, unty
 
 
 def _places(figure: Any, number: int, columns: int) -> Iterator[Any]:  # noqa: ANN401 - untyped
-    """Return where each panel stands; a last row that is not full stands in the middle."""
+    """Return the place of each panel; a last row that is not full is centred."""
     rows = -(-number // columns)
     grid = figure.add_gridspec(rows, 2 * columns)
     for k in range(number):
@@ -123,7 +123,9 @@ def _dress(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
             _number_powers(getattr(axes, f"{name}axis"))
     heights = {y for series in panel.series for y in series.y}
     if heights == {0.0}:
-        axes.set_ylim(-0.02, 1)  # around a zero alone the numbers of an axis mean nothing
+        axes.set_ylim(
+            -0.02, 1
+        )  # if all values are 0, matplotlib's default axis has meaningless numbers
     elif panel.from_zero:
         axes.set_ylim(bottom=0)
     axes.set_xlabel(panel.x_label)
@@ -211,7 +213,7 @@ def _draw_heat(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
     seen = sorted(set(shown))
     sparse = seen[0] == 0 and shown.count(0) > len(shown) / 2
     norm = _between(seen) if 1 < len(seen) <= MOST_SHADES and not sparse else None
-    # Counts of which most are zero: on white, the more the darker.
+    # Mostly zero counts: white for 0, darker for more.
     colours = "Blues" if sparse else "viridis"
     shades = axes.imshow(
         heat.values, origin="lower", extent=ends, aspect="auto", cmap=colours, norm=norm
@@ -229,7 +231,7 @@ def _draw_heat(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
 
 
 def _between(values: list[float]) -> Any:  # noqa: ANN401 - untyped
-    """Return shades that change half-way between a few values."""
+    """Return shades that change halfway between neighbouring values."""
     from matplotlib.colors import BoundaryNorm
 
     middles = [(a + b) / 2 for a, b in pairwise(values)]
@@ -241,13 +243,13 @@ def _between(values: list[float]) -> Any:  # noqa: ANN401 - untyped
 
 BLUE, RED, AMBER = "#2563a8", "#b4232a", "#d97706"
 LEAST_BARS = 5
-"""Fewer bars are drawn as wide as so many would be."""
+"""Bars are never wider than if there were this many."""
 SHORT = 18
-"""Longer names of columns are cut in a picture."""
+"""Column names longer than this are shortened in a picture."""
 
 
 def plot_sizes(bands: Sequence[Any], noun: str = "class") -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
-    """Draw how many records are in classes of every size."""
+    """Draw how many records are in classes of each size."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -264,7 +266,7 @@ def plot_release(
     noun: str = "class",
     lost: str = "of its variation",
 ) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
-    """Draw the sizes beside what every column loses."""
+    """Draw the sizes, and the loss of every column."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 

@@ -1,4 +1,4 @@
-"""One self-contained page from a template."""
+"""Self-contained HTML pages from templates."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 from hartley.wording import two_decimals_up, value_text
 
 
-def render_page(template: str, **content: Any) -> str:  # noqa: ANN401 - whatever the template shows
-    """Return a page: a template filled in, with the style sheet that all pages share.
+def render_page(template: str, **content: Any) -> str:  # noqa: ANN401 - the values of the template
+    """Return a page: a filled-in template with the style sheet that all pages share.
 
-    Whatever is filled in is escaped, unless the template says that it is safe.
+    All values are escaped, unless the template marks them as safe.
 
     Example:
         >>> from hartley.reports import template
@@ -36,12 +36,12 @@ def render_page(template: str, **content: Any) -> str:  # noqa: ANN401 - whateve
 
 
 def asset(name: str) -> str:
-    """Return a file of the folder of templates."""
+    """Return the content of a file in the folder of templates."""
     return files("hartley.reports").joinpath("templates", name).read_text("utf-8")
 
 
 def bar(value: float, total: float) -> float:
-    """Return which percentage of the whole a value is.
+    """Return a value as a percentage of the whole.
 
     Example:
         >>> bar(1.0, 4.0), bar(9.0, 4.0), bar(1.0, 0.0)

@@ -1,4 +1,4 @@
-"""Results in a terminal."""
+"""Terminal output that all results share: tables, headlines and lists of sentences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NARROW = 72
 
 
 def plain_table(title: str | None = None) -> Table:
-    """Return an empty table without a frame, as all commands print them."""
+    """Return an empty table in the style of all commands, without a frame."""
     from rich import box
     from rich.table import Table
 
@@ -32,7 +32,7 @@ def plain_table(title: str | None = None) -> Table:
 
 
 def print_release(report: ReleaseReport, console: Console) -> None:
-    """Print a release: the headline, and what a reader should know."""
+    """Print a release: the headline and the details."""
     print_sentences(report.headline, report.sentences, console)
 
 
@@ -47,7 +47,7 @@ def print_sentences(headline: str, sentences: Sequence[str], console: Console) -
 
 
 def print_points(sentences: Iterable[str], console: Console) -> None:
-    """Print sentences as a list, folded at the width of the console."""
+    """Print sentences as a list, wrapped at the width of the console."""
     from rich.text import Text
 
     for sentence in sentences:

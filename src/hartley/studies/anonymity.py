@@ -1,4 +1,4 @@
-"""Report how anonymous the records of a table are, and which attacks succeed nevertheless."""
+"""Report how anonymous the records of a table are, and which attacks still succeed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from hartley.ranges.relations.classes import KeyClasses
 
     Progress = Callable[[str, float], None]
-    """Told what is being done and which share of it is done."""
+    """Called with the name of the current step and the share of it that is done."""
 
 
 def anonymity(  # noqa: PLR0913 - each is one choice of the user's
@@ -56,7 +56,7 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
     base: float = 2,
     progress: Progress | None = None,
 ) -> AnonymityReport:
-    r"""Measure k-anonymity and its refinements, and say which attacks succeed nevertheless.
+    r"""Measure k-anonymity and its refinements, and say which attacks still succeed.
 
     .. math:: k = \min_i n_i, \quad L_0 = \log_2 \frac{n}{k}
 
@@ -65,11 +65,11 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
     recursive l-diversity, p-sensitivity, alpha, t-closeness by the earth mover's distance (equal,
     ordered, hierarchical) and by KL, delta-disclosure; values absent from a class count zero
     there. Fractions are exact, logarithms rounded. One pass over the rows per confidential column.
-    A large table is never held: memory grows with the number of cells, classes times values, not
-    with that of rows.
+    A large table is never loaded: memory grows with the number of cells, classes times values, not
+    with the number of rows.
 
     Args:
-        table: whatever ``Relation.from_table`` reads, or a table already open.
+        table: anything that ``Relation.from_table`` reads, or a table already open.
         keys: the columns by which somebody could be recognised.
         confidential: the columns whose values should stay unknown.
         ordered: confidential columns whose values have an order, or for each such column its
@@ -78,14 +78,14 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         population: a table of everybody who could be in the table, with the same keys written in
             the same way; without one the journalist's risk is bounded by the prosecutor's.
         base: of the logarithms, 2 counts bits; also that of delta-disclosure.
-        progress: told what is being done and which share of it.
+        progress: called with the name of the current step and the share of it that is done.
 
     Example:
         >>> ill = ["flu", "flu", "flu", "flu", "hiv", "flu"]
         >>> ward = {"age": ["20-29"] * 3 + ["30-39"] * 3, "ill": ill}
         >>> report = anonymity(ward, keys="age", confidential="ill")
         >>> print(report.headline)
-        the dict is 3-anonymous over age, and still gives a confidential value away for 3 records.
+        the dict is 3-anonymous over age, but still reveals a confidential value for 3 records.
         >>> report.leakage, report["ill"].equal_closeness
         (1.0, Fraction(1, 6))
     """
@@ -130,16 +130,16 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
 
 
 def leaking_release(records: Sequence[object], k: int) -> list[object]:
-    r"""Release records k-anonymously and give k of them away: Farokhi's counterexample.
+    r"""Release records k-anonymously and reveal k of them: Farokhi's counterexample.
 
     .. math:: \tilde f(x) = (x_1, \dots, x_k, f(x)_{k+1}, \dots, f(x)_n)
 
     Farokhi 2019, Proposition V.1 (corrected: over continuous records d0 is minus infinity, and
     L0 and the maximin information are infinite): where the first k records are equal, they may
     be released as they are, beside any k-anonymous release f of the others, here one that
-    suppresses them. Nobody is told apart from fewer than k - 1 others, and k people have lost
-    everything: over records with v possible values L0 = I* = log2 v, all that there is to lose,
-    and no bound holds as v grows. Exact. Linear in the number of records.
+    suppresses them. Everybody is indistinguishable from at least k - 1 others, and yet the values
+    of k people are revealed: over records with v possible values L0 = I* = log2 v, the largest
+    possible, which grows with v without bound. Exact. Linear in the number of records.
 
     Args:
         records: the records, of which the first k are equal.
@@ -151,8 +151,8 @@ def leaking_release(records: Sequence[object], k: int) -> list[object]:
         >>> from hartley.measures.leakage import nonstochastic_leakage
         >>> from hartley.ranges.relations.relation import Relation
         >>> worlds = [[x, x, y, z] for x in range(8) for y in range(8) for z in range(8)]
-        >>> told = Relation.from_pairs((w[0], tuple(leaking_release(w, 2))) for w in worlds)
-        >>> nonstochastic_leakage(told)
+        >>> relation = Relation.from_pairs((w[0], tuple(leaking_release(w, 2))) for w in worlds)
+        >>> nonstochastic_leakage(relation)
         3.0
     """
     n = len(records)

@@ -1,4 +1,4 @@
-"""What a report on anonymity holds: numbers and plain sentences, never a value of the table."""
+"""The report on anonymity: numbers and plain sentences, never a value of the table."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from hartley.measures.reidentification import SizeBand
 
 ROUNDED = 1e-9
-"""Far more than what a logarithm is off by, far less than what is shown."""
+"""Far more than the rounding error of a logarithm, far less than the digits shown."""
 SKEWED = 2
-"""A skewness attack counts as successful where some value is more than so many times as likely."""
+"""A skewness attack succeeds if some value is more than so many times as likely."""
 
 
 @dataclass(frozen=True)
 class ConfidentialFindings:
-    """What the keys tell about one confidential column; counts and shares, never a value."""
+    """How much the keys tell about one confidential column: counts and shares, never a value."""
 
     column: str
     rows: int
-    """Records that have a value of the column; all that is said is about these."""
+    """Records that have a value of the column; all numbers are about these."""
     left_out: int
-    """Records in which it is missing."""
+    """Records in which the value is missing."""
     classes: int
     """Classes that hold a record with a value."""
     values: int
@@ -44,7 +44,7 @@ class ConfidentialFindings:
     entropy: float
     """The l of entropy l-diversity."""
     recursive: tuple[tuple[int, Fraction | None], ...]
-    """For some l the c above which recursive (c, l)-diversity holds; None: for no c."""
+    """For some l, the c above which recursive (c, l)-diversity holds; None if it holds for no c."""
     alpha: Fraction
     equal_closeness: Fraction
     ordered_closeness: Fraction | None
@@ -58,7 +58,7 @@ class ConfidentialFindings:
     skewed_rows: int
 
     def sentences(self, unit: str) -> tuple[str, ...]:
-        """Say in plain words what succeeds against this column."""
+        """Say in plain words which attacks on this column succeed."""
         name, classes = self.column, counted(self.classes, "class")
         return (
             (
@@ -67,15 +67,15 @@ class ConfidentialFindings:
                 f"one value makes up at most {percent_up(self.alpha)} of a class."
             ),
             self._homogeneity,
-            f"Skewness attack on {name}: it fails, no class makes a value more than {SKEWED} times "
+            f"Skewness attack on {name}: fails. No class makes a value more than {SKEWED} times "
             "as likely as in the table."
             if not self.skewed_rows
-            else f"Skewness attack on {name}: it succeeds for {self.skewed_rows:,} of "
-            f"{self.rows:,} records, in {self.skewed_classes:,} of {classes} some value is more "
+            else f"Skewness attack on {name}: succeeds for {self.skewed_rows:,} of "
+            f"{self.rows:,} records. In {self.skewed_classes:,} of {classes} some value is more "
             f"than {SKEWED} times as likely as in the table.",
             (
-                f"To be like the table, a class would have to move up to "
-                f"{percent_up(self.equal_closeness)} of its records to another value of {name}."
+                f"Up to {percent_up(self.equal_closeness)} of the records of a class would need "
+                f"another value of {name} for the class to match the table."
             ),
             self._exclusion(unit),
         )
@@ -83,12 +83,12 @@ class ConfidentialFindings:
     @property
     def _homogeneity(self) -> str:
         if self.values == 1:
-            return f"{self.column} has one value in the whole table, so there is nothing to tell."
+            return f"{self.column} has one value in the whole table, so there is nothing to learn."
         if not self.homogeneous_rows:
-            return f"Homogeneity attack on {self.column}: it fails, no class has one value only."
+            return f"Homogeneity attack on {self.column}: fails. No class has one value only."
         return (
-            f"Homogeneity attack on {self.column}: it succeeds for {self.homogeneous_rows:,} of "
-            f"{self.rows:,} records, {self.homogeneous_classes:,} of "
+            f"Homogeneity attack on {self.column}: succeeds for {self.homogeneous_rows:,} of "
+            f"{self.rows:,} records. {self.homogeneous_classes:,} of "
             f"{counted(self.classes, 'class')} "
             f"{verb_for(self.homogeneous_classes, 'has')} one value only."
         )
@@ -97,8 +97,8 @@ class ConfidentialFindings:
         if math.isinf(self.delta):
             present = two_decimals_up(self.delta_of_present, ROUNDED)
             return (
-                f"Some class excludes a value of {self.column} for certain, so delta is infinite; "
-                f"over the values that a class has it is {present} {unit}."
+                f"Some class excludes a value of {self.column}, so delta is infinite; over the "
+                f"values that occur in a class it is {present} {unit}."
             )
         return (
             f"No class excludes a value of {self.column}; shares differ from the table's by up to "
@@ -108,19 +108,19 @@ class ConfidentialFindings:
 
 @dataclass(frozen=True)
 class SampledPopulation:
-    """The people of whom a table is a sample, as far as its classes tell."""
+    """The population that a table is a sample of: its size and its smallest class."""
 
     table: str
     rows: int
     k: int
-    """The size of the smallest class that the table has, there: the k of a k-map."""
+    """The smallest size in the population of a class that the table has: the k of a k-map."""
 
 
 @dataclass(frozen=True)
 class AnonymityReport:
     """How anonymous the records of a table are, in numbers and in plain sentences.
 
-    Of the table's values none appears: only counts and shares.
+    It contains only counts and shares, never a value of the table.
     """
 
     table: str
@@ -133,13 +133,13 @@ class AnonymityReport:
     """Non-stochastic leakage with the record as the secret: log of rows over k."""
     prosecutor: Fraction
     journalist: Fraction
-    """Without a population, the bound by the prosecutor's risk."""
+    """Without a population, the prosecutor's risk as an upper bound."""
     marketer: Fraction
-    """Over the population where there is one, else over the table."""
+    """Over the population if there is one, else over the table."""
     population: SampledPopulation | None
     base: float
     sizes: tuple[SizeBand, ...]
-    """How many classes, and records, there are of every size, in bands."""
+    """How many classes and records there are of each size, in bands."""
     confidential: tuple[ConfidentialFindings, ...]
     notes: tuple[str, ...]
 
@@ -155,7 +155,7 @@ class AnonymityReport:
 
     @property
     def headline(self) -> str:
-        """The report in one sentence, and one for each column that records are left out of."""
+        """The report in one sentence, and one more for each column with missing values."""
         left_out = (
             left_out_sentence(findings.left_out, [findings.column], noun="record", of=OF_COLUMN)
             for findings in self.confidential
@@ -169,7 +169,7 @@ class AnonymityReport:
             findings.homogeneous_rows for findings in self.confidential if findings.values > 1
         )
         sure = max(broken, default=0)
-        tail = f", and still gives a confidential value away for {counted(sure, 'record')}"
+        tail = f", but still reveals a confidential value for {counted(sure, 'record')}"
         return (
             f"{self.table} is {self.k:,}-anonymous over {', '.join(self.keys)}{tail * (sure > 0)}."
         )
@@ -186,7 +186,7 @@ class AnonymityReport:
             ),
             (
                 f"The keys tell up to {two_decimals_up(self.leakage, ROUNDED)} {self.unit} about "
-                "which record somebody is (non-stochastic leakage, the record as the secret)."
+                "which record is whose (non-stochastic leakage with the record as the secret)."
             ),
             self.risk,
             *(
@@ -199,21 +199,24 @@ class AnonymityReport:
 
     @property
     def risk(self) -> str:
-        """What re-identification finds, in plain words."""
+        """The risks of re-identification, in plain words."""
         sure = (
-            "Whoever knows that somebody is in the table finds the record with a chance of up to "
-            f"{percent_up(self.prosecutor)}"
+            "An adversary who knows that a person is in the table finds the record with a chance "
+            f"of up to {percent_up(self.prosecutor)} (prosecutor)"
         )
-        everybody = f"looking for everybody finds {percent_up(self.marketer)} on average"
+        everybody = (
+            f"an adversary who looks for everybody finds {percent_up(self.marketer)} on average "
+            "(marketer)"
+        )
         if self.population is None:
             return (
-                f"{sure} (prosecutor); {everybody} (marketer). Without a population the "
-                "journalist, who does not know that, is taken to be as sure: an upper bound."
+                f"{sure}; {everybody}. Without a population the risk from an adversary who does "
+                "not know who is in the table (journalist) is bounded by that of the prosecutor."
             )
         return (
-            f"{sure} (prosecutor); whoever knows no more than that somebody is among the "
-            f"{counted(self.population.rows, 'person')} of {self.population.table}, of up to "
-            f"{percent_up(self.journalist)} (journalist); {everybody} (marketer)."
+            f"{sure}; one who only knows that the person is among the "
+            f"{counted(self.population.rows, 'person')} of {self.population.table}, with a chance "
+            f"of up to {percent_up(self.journalist)} (journalist); {everybody}."
         )
 
     def __getitem__(self, column: str) -> ConfidentialFindings:

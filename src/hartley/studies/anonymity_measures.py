@@ -1,4 +1,4 @@
-"""Every measure of a report on anonymity as a line of a table: name, number, meaning."""
+"""The measures of a report on anonymity as lines of a table: name, number, meaning."""
 
 from __future__ import annotations
 
@@ -33,75 +33,75 @@ class MeasureLine:
     shown: str
     sentence: str
     share: float | None = None
-    """Which part of the worst it is, for a bar; None where there is no worst."""
+    """The share of the worst possible value, for a bar; None if there is no worst value."""
 
 
 @dataclass(frozen=True)
 class Attack:
-    """Whether a way to learn a confidential value from the keys succeeds."""
+    """An attack that learns a confidential value from the keys, and whether it succeeds."""
 
     title: str
     column: str
     succeeds: bool
     records: int
-    """For how many records, at least where the count is not known."""
+    """The number of records for which it succeeds."""
     of: int
     """How many records have a value of the column."""
     sentence: str
 
 
 def table_measures(report: AnonymityReport) -> tuple[MeasureLine, ...]:
-    """Return what holds of the classes, whatever is confidential."""
+    """Return the measures of the classes, which do not depend on confidential columns."""
     whole = math.log(report.rows, report.base)
     return (
         _line(
             "k_anonymity",
             f"{report.k:,}",
-            f"Everybody shares the keys with at least {counted(report.k - 1, 'other')}."
+            f"Every record shares its keys with at least {counted(report.k - 1, 'other')}."
             if report.k > 1
-            else "Somebody shares the keys with nobody.",
+            else "Some record shares its keys with no other.",
         ),
         _line(
             "record_leakage",
             f"{two_decimals_up(report.leakage, ROUNDED)} {report.unit}",
-            f"About which record somebody is; {two_decimals_up(whole, ROUNDED)} {report.unit} "
-            "would be all.",
+            f"About which record is whose; {two_decimals_up(whole, ROUNDED)} {report.unit} would "
+            "settle it.",
             report.leakage / whole if whole else 0.0,
         ),
         _line(
             "unique_records",
             f"{report.unique:,}",
             f"{percent(report.unique / report.rows, digits=3)} of the records share their keys "
-            "with nobody."
+            "with no other."
             if report.unique
-            else "Nobody is alone with the keys.",
+            else "Every record shares its keys with another.",
             report.unique / report.rows,
         ),
     )
 
 
 def risk_measures(report: AnonymityReport) -> tuple[MeasureLine, ...]:
-    """Return the chances to find somebody by the keys."""
+    """Return the chances of finding a person's record by the keys."""
     everybody = report.population
     journalist = (
-        "No population is given, so whoever does not know that is taken to be as sure: an upper "
-        "bound."
+        "Finds a person who may or may not be in the table. No population is given, so the "
+        "prosecutor's risk is the upper bound."
         if everybody is None
-        else f"Finds somebody who is known to be among the {everybody.rows:,} people of "
+        else f"Finds a person who is known to be among the {everybody.rows:,} people of "
         f"{everybody.table}, of whom {everybody.k:,} or more share every released key."
     )
     return (
         _risk(
             "prosecutor_risk",
             report.prosecutor,
-            "Finds somebody who is known to be in the table, at worst.",
+            "Finds a person who is known to be in the table, in the worst case.",
         ),
         _risk("journalist_risk", report.journalist, journalist),
-        # Without a population its sizes N are those of the table, n.
+        # Without a population the sizes N of its classes are those of the table, n.
         _risk(
             "marketer_risk",
             report.marketer,
-            "Looks for everybody at once: the share of the records that is found, on average.",
+            "Looks for everybody at once: the share of the records found on average.",
             symbol=None if everybody else "mean 1/nᵢ",
         ),
     )
@@ -125,35 +125,35 @@ def _line(  # noqa: PLR0913 - each is one part of the line
     return MeasureLine(title or entry.title, symbol or entry.symbol, shown, sentence, share)
 
 
-def column_measures(found: ConfidentialFindings, unit: str) -> tuple[MeasureLine, ...]:
-    """Return what the keys tell about one confidential column."""
+def column_measures(findings: ConfidentialFindings, unit: str) -> tuple[MeasureLine, ...]:
+    """Return the measures of one confidential column."""
     closeness = (
-        ("equal_closeness", found.equal_closeness, "values equally far apart"),
-        ("ordered_closeness", found.ordered_closeness, "values as far apart as in their order"),
+        ("equal_closeness", findings.equal_closeness, "values equally far apart"),
+        ("ordered_closeness", findings.ordered_closeness, "values as far apart as in their order"),
         (
             "hierarchical_closeness",
-            found.hierarchical_closeness,
+            findings.hierarchical_closeness,
             "values as far apart as their groups",
         ),
     )
     return (
         _line(
             "distinct_diversity",
-            f"{found.distinct:,}",
-            f"Different values in every class, of {found.values:,} in all; also the p of "
+            f"{findings.distinct:,}",
+            f"Different values in every class, of {findings.values:,} in all; also the p of "
             "p-sensitive k-anonymity.",
         ),
         _line(
             "entropy_diversity",
-            two_decimals_down(found.entropy, ROUNDED),
-            "The least diverse class is as diverse as so many equally frequent values.",
+            two_decimals_down(findings.entropy, ROUNDED),
+            "The least diverse class is as diverse as this many equally frequent values.",
         ),
-        *(_recursive(length, least) for length, least in found.recursive),
+        *(_recursive(length, least) for length, least in findings.recursive),
         _line(
             "alpha_share",
-            percent_up(found.alpha),
-            "One value makes up at most so much of a class.",
-            float(found.alpha),
+            percent_up(findings.alpha),
+            "The largest share of one value in a class.",
+            float(findings.alpha),
         ),
         *(
             _line(
@@ -167,10 +167,10 @@ def column_measures(found: ConfidentialFindings, unit: str) -> tuple[MeasureLine
         ),
         _line(
             "t_closeness",
-            f"{two_decimals_up(found.kullback_leibler, ROUNDED)} {unit}",
+            f"{two_decimals_up(findings.kullback_leibler, ROUNDED)} {unit}",
             "Kullback-Leibler divergence of the worst class from the table.",
         ),
-        _delta(found, unit),
+        _delta(findings, unit),
     )
 
 
@@ -180,55 +180,55 @@ def _recursive(length: int, least: Fraction | None) -> MeasureLine:
         "none" if least is None else f"> {two_decimals_up(float(least), ROUNDED)}",
         f"No c is enough: a class has fewer than {length} values."
         if least is None
-        else "It holds for every c above this, which is rounded up.",
+        else "It holds for every c above this number, which is rounded up.",
         title=MEASURES["recursive_diversity"].title.replace("(c, l)", f"(c, {length})"),
     )
 
 
-def _delta(found: ConfidentialFindings, unit: str) -> MeasureLine:
-    if math.isinf(found.delta):
+def _delta(findings: ConfidentialFindings, unit: str) -> MeasureLine:
+    if math.isinf(findings.delta):
         return _line(
             "delta_disclosure",
             "∞",
-            "Some class excludes a value for certain; over the values that a class has it is "
-            f"{two_decimals_up(found.delta_of_present, ROUNDED)} {unit}.",
+            "Some class excludes a value; over the values that occur in a class it is "
+            f"{two_decimals_up(findings.delta_of_present, ROUNDED)} {unit}.",
             1.0,
         )
     return _line(
         "delta_disclosure",
-        f"{two_decimals_up(found.delta, ROUNDED)} {unit}",
-        "The log of the share of a value in a class over that in the table, at most.",
+        f"{two_decimals_up(findings.delta, ROUNDED)} {unit}",
+        "The largest log ratio of the share of a value in a class to that in the table.",
     )
 
 
 def attacks(report: AnonymityReport) -> tuple[Attack, ...]:
     """Return every attack on every confidential column, and for how many records it succeeds."""
-    return tuple(attack for found in report.confidential for attack in _attacks(found))
+    return tuple(attack for findings in report.confidential for attack in _attacks(findings))
 
 
-def _attacks(found: ConfidentialFindings) -> tuple[Attack, ...]:
-    given_away = found.homogeneous_rows if found.values > 1 else 0
-    alike, skewed = found.homogeneous_classes, found.skewed_classes
-    classes = counted(found.classes, "class")
+def _attacks(findings: ConfidentialFindings) -> tuple[Attack, ...]:
+    given_away = findings.homogeneous_rows if findings.values > 1 else 0
+    alike, skewed = findings.homogeneous_classes, findings.skewed_classes
+    classes = counted(findings.classes, "class")
     return (
         Attack(
             "homogeneity",
-            found.column,
+            findings.column,
             given_away > 0,
             given_away,
-            found.rows,
+            findings.rows,
             f"{alike:,} of {classes} {verb_for(alike, 'has')} one value only."
             if given_away
             else "No class has one value only."
-            if found.values > 1
-            else "The table has one value only, so there is nothing to tell.",
+            if findings.values > 1
+            else "The table has one value only, so there is nothing to learn.",
         ),
         Attack(
             "skewness",
-            found.column,
-            found.skewed_rows > 0,
-            found.skewed_rows,
-            found.rows,
+            findings.column,
+            findings.skewed_rows > 0,
+            findings.skewed_rows,
+            findings.rows,
             f"In {skewed:,} of {classes} some value is more than {SKEWED} times "
             "as likely as in the table."
             if skewed

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReleasedAnswer:
-    """The answer to one query, as it is released, and what was met on the way."""
+    """The released answer to one query, and the counts of clamped and missing values."""
 
     column: ColumnPolicy
     query: Aggregate
@@ -53,7 +53,7 @@ def release_answers(  # noqa: PLR0913 - what ``release`` takes
 ) -> tuple[ReleasedAnswer, ...]:
     """Write one row: for every query of a policy its released value and the ends of its cell.
 
-    The total is exact whatever the engine, and so is the cell. A table of another number of
+    The total is exact on every engine, and so is the cell. A table of another number of
     people than the policy promises something about is refused, and so is one with missing values:
     of a mean one person could move it further, of a total it could leave its range.
     """
@@ -93,8 +93,8 @@ def refuse_missing(what: str, counts: ColumnCounts) -> None:
         )
 
 
-def _answer(column: ColumnPolicy, query: Aggregate, found: ColumnTotal) -> ReleasedAnswer:
-    exact = found.total / found.present if query.function == "mean" else found.total
+def _answer(column: ColumnPolicy, query: Aggregate, total: ColumnTotal) -> ReleasedAnswer:
+    exact = total.total / total.present if query.function == "mean" else total.total
     cells = column.cells
     assert cells is not None  # only columns in cells have queries
     cell = cells.cell(exact)
@@ -102,12 +102,12 @@ def _answer(column: ColumnPolicy, query: Aggregate, found: ColumnTotal) -> Relea
     return ReleasedAnswer(
         column=column,
         query=query,
-        counts=found.counts,
-        people=found.present,
+        counts=total.counts,
+        people=total.present,
         value=float(cells.middle(cell)),
         low=_below(low),
         high=-_below(-high),
-        grid=found.grid,
+        grid=total.grid,
     )
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     Progress = Callable[[str, float], None]
-    """Told what is being done and which share of it is done."""
+    """Called with the name of the current step and the share of it that is done."""
 
 NARROWEST = 10
 
@@ -150,18 +150,18 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
     """Measure what released columns tell about secret ones.
 
     Args:
-        table: whatever ``Relation.from_table`` reads, or a table already open.
+        table: anything that ``Relation.from_table`` reads, or a table already open.
         secret: the column or columns that should stay secret, or ``hartley.ROW``.
         released: the column or columns that are released.
         bins: for numeric columns, the width of the bins in which they are released.
-        missing: "released" makes missing a released value, which whoever sees the release sees, and
-            leaves out rows whose secret is missing; "value" makes it a value of both sides; "drop"
-            leaves out every row with a missing value.
+        missing: "released" makes missing a released value, since a reader of the release sees it,
+            and leaves out rows whose secret is missing; "value" makes it a value of both sides;
+            "drop" leaves out every row with a missing value.
         hypothesis: a condition over the secret columns, such as "age >= 50".
         sweep: for one released numeric column the steps to try, as "1:50" or as a list.
         base: of the logarithms; 2 counts bits.
         memory_limit: above this, for example "1GB", the engine counts and spills to disk.
-        progress: told what is being done and which share of it.
+        progress: called with the name of the current step and the share of it that is done.
 
     Example:
         >>> people = {"age": [31, 32, 47, 48], "sex": ["F", "F", "M", "M"]}

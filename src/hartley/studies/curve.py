@@ -1,4 +1,4 @@
-"""What a perturbed key tells about a confidential side, against how far it is from the truth."""
+"""The privacy-distortion curve of a table: the least that a perturbed key can tell."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RiskWords:
-    """How to speak of one measure of risk; {w} is the confidential side and {x} the key."""
+    """The words for one measure of risk; {w} is the confidential side and {x} the key."""
 
     name: str
     meaning: str
     axis: str
     faithful: str
-    """What the key as it is does; {told} is the risk with its unit."""
+    """The effect of releasing the key as it is; {amount} is the risk with its unit."""
     endless: str
-    """The same where that has no end."""
+    """The same where the risk is infinite."""
     column: str
 
 
@@ -47,8 +47,8 @@ RISKS: dict[Objective, RiskWords] = {
         name="mutual information of the confidential side and the release",
         meaning="what the release tells about the confidential side on average",
         axis="what the release tells about {w}",
-        faithful="{x} {tells} {told} about {w} on average",
-        endless="{x} {tells} without end about {w}",
+        faithful="{x} {tells} {amount} about {w} on average",
+        endless="{x} {tells} infinitely much about {w}",
         column="tells",
     ),
     "t_closeness": RiskWords(
@@ -56,8 +56,8 @@ RISKS: dict[Objective, RiskWords] = {
         meaning="the largest divergence of what is believed about the confidential side, after any "
         "released value, from what was believed before",
         axis="largest divergence of beliefs about {w}",
-        faithful="{x} {takes} beliefs about {w} as far as {told} of divergence",
-        endless="{x} {takes} beliefs about {w} away without end",
+        faithful="{x} {takes} beliefs about {w} as far as {amount} of divergence",
+        endless="{x} {takes} beliefs about {w} infinitely far",
         column="t",
     ),
     "delta_disclosure": RiskWords(
@@ -65,8 +65,8 @@ RISKS: dict[Objective, RiskWords] = {
         meaning="how many times likelier or less likely any released value makes any confidential "
         "one, as a logarithm",
         axis="largest change of a likelihood of {w}",
-        faithful="{x} {makes} some value of {w} likelier or less likely by {told}",
-        endless="{x} {rules} some value of {w} out, a change of likelihood without end",
+        faithful="{x} {makes} some value of {w} likelier or less likely by {amount}",
+        endless="{x} {rules} some value of {w} out, an infinite change of its likelihood",
         column="delta",
     ),
     "maximal_leakage": RiskWords(
@@ -74,29 +74,31 @@ RISKS: dict[Objective, RiskWords] = {
         meaning="how many times likelier to succeed the release makes a guess of anything about "
         "the confidential side, as a logarithm",
         axis="maximal leakage about {w}",
-        faithful="{x} {makes} a guess of anything about {w} up to {told} likelier to succeed",
-        endless="{x} {makes} a guess of anything about {w} likelier without end",
+        faithful="{x} {makes} a guess of anything about {w} up to {amount} likelier to succeed",
+        endless="{x} {makes} a guess of anything about {w} infinitely likelier to succeed",
         column="leaks",
     ),
 }
 VERBS = ("tell", "take", "make", "rule")
 
 
-def faithful_sentence(objective: Objective, w: str, x: str, *, one: bool, told: str | None) -> str:
+def faithful_sentence(
+    objective: Objective, w: str, x: str, *, singular: bool, amount: str | None
+) -> str:
     """Say what releasing the key as it is would do; without an amount, where there is no end.
 
     Example:
-        >>> faithful_sentence("mutual_information", "weight", "age", one=True, told="1 bit")
+        >>> faithful_sentence("mutual_information", "weight", "age", singular=True, amount="1 bit")
         'age tells 1 bit about weight on average'
     """
     words = RISKS[objective]
-    verbs = {f"{verb}s": f"{verb}s" if one else verb for verb in VERBS}
-    form = words.endless if told is None else words.faithful
-    return form.format(w=w, x=x, told=told, **verbs)
+    verbs = {f"{verb}s": f"{verb}s" if singular else verb for verb in VERBS}
+    form = words.endless if amount is None else words.faithful
+    return form.format(w=w, x=x, amount=amount, **verbs)
 
 
 def shown_risk(risk: float, unit: str) -> str | None:
-    """Show an amount of risk with its unit, or None where it has no end."""
+    """Return an amount of risk with its unit, or None if it is infinite."""
     return None if math.isinf(risk) else f"{risk:.4f} {unit}"
 
 
@@ -120,12 +122,12 @@ class CurveReport:
     key_values: int
     curve: TradeoffCurve
     mixture: tuple[float, ...] = ()
-    """What the key itself or the best constant tells at most, drawn by lot, point by point: a bound
-    from above; empty where the risk is no average."""
+    """An upper bound of each point: the risk of a random mixture of the key itself and the best
+    constant; empty if the risk is not an average."""
     gaussian: tuple[float, ...] = ()
-    """What the best rule for a Gaussian of the same covariances tells, point by point; empty where
-    the columns or the distortion have no such Gaussian. For discrete data a comparison, no bound.
-    """
+    """The risk of the best rule for a Gaussian of the same covariances, for each point; empty if
+    the columns or the distortion have no such Gaussian. For discrete data it is a comparison and
+    not a bound."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -156,13 +158,13 @@ class CurveReport:
     @property
     def headline(self) -> str:
         """The curve in one sentence."""
-        largest, one = self.curve.largest_risk, len(self.key) == 1
-        told = faithful_sentence(
+        largest, singular = self.curve.largest_risk, len(self.key) == 1
+        sentence = faithful_sentence(
             self.curve.objective,
             listed(self.confidential),
             listed(self.key),
-            one=one,
-            told=shown_risk(largest, self.unit),
+            singular=singular,
+            amount=shown_risk(largest, self.unit),
         )
         mean = f"at a mean {self.distortion} distortion of"
         last = f"{self.curve.points[-1].distortion:.4g}"
@@ -171,7 +173,7 @@ class CurveReport:
             if math.isfinite(largest)
             else f"nothing of that {mean} {last}"
         )
-        return f"Released as {'it is' if one else 'they are'}, {told}; {rest}."
+        return f"Released as {'it is' if singular else 'they are'}, {sentence}; {rest}."
 
     @property
     def half(self) -> float:
@@ -179,10 +181,10 @@ class CurveReport:
         points, wanted = self.curve.points, self.curve.largest_risk / 2
         if self.curve.mixtures:
             return next(at for at, risk in self.curve.mixtures if risk <= wanted)
-        for one, other in pairwise(points):
-            if other.risk <= wanted < one.risk:
-                share = (one.risk - wanted) / (one.risk - other.risk)
-                return one.distortion + share * (other.distortion - one.distortion)
+        for before, after in pairwise(points):
+            if after.risk <= wanted < before.risk:
+                share = (before.risk - wanted) / (before.risk - after.risk)
+                return before.distortion + share * (after.distortion - before.distortion)
         return points[0].distortion
 
     def csv(self) -> str:
@@ -214,7 +216,7 @@ class CurveReport:
             "notes": list(self.notes),
             "risk": self.words.name,
             "mixture": list(self.mixture),
-            "gaussian": ["inf" if math.isinf(told) else told for told in self.gaussian],
+            "gaussian": ["inf" if math.isinf(bits) else bits for bits in self.gaussian],
             **self.curve.to_dict(),
         }
 
@@ -233,15 +235,15 @@ def curve(  # noqa: PLR0913 - each is one choice of the user's
     tolerance: float = 1e-6,
     progress: Callable[[str, float], None] | None = None,
 ) -> CurveReport:
-    """Return how little a perturbed key can tell about a confidential side, for every distortion.
+    """Return the least that a perturbed key can tell about a confidential side, by distortion.
 
-    Every point is certified: no rule of its distortion tells less than the lower bound beside it.
-    Beside the curve stand the two bounds of the paper: from above a mixture of the key and a
-    constant (eq. 9), and, for squared distortion of numeric columns, the quadratic-Gaussian bound
-    (eq. 6) of their covariances, which is a comparison for discrete data.
+    Every point is certified: no rule of its distortion tells less than its lower bound. The report
+    also has the two bounds of the paper: from above a mixture of the key and a constant (eq. 9),
+    and, for squared distortion of numeric columns, the quadratic-Gaussian bound (eq. 6) of their
+    covariances, which is a comparison for discrete data.
 
     Args:
-        table: whatever ``hartley.open_table`` takes.
+        table: anything that ``hartley.open_table`` takes.
         confidential: the column or columns to protect.
         key: the column or columns that are released perturbed.
         distortion: "squared", "absolute" or "zero_one".
@@ -253,7 +255,7 @@ def curve(  # noqa: PLR0913 - each is one choice of the user's
         points: how many rules to compute.
         base: of the logarithms.
         tolerance: of each rule, as a share of the distortion of a constant release.
-        progress: told which share of the points is done.
+        progress: called with the share of the points that is done.
 
     Example:
         >>> people = {"age": [30, 30, 40, 40], "sick": ["yes", "no", "no", "no"]}
@@ -296,7 +298,7 @@ def curve(  # noqa: PLR0913 - each is one choice of the user's
 
 
 def _mixture(model: PrivacyDistortion, distortions: Sequence[float]) -> tuple[float, ...]:
-    """Return what the key itself and the best constant tell at most, drawn by lot."""
+    """Return the upper bounds by a random mixture of the key itself and the best constant."""
     return tuple(
         mutual_information_bound(
             information=model.largest_risk,
@@ -308,7 +310,7 @@ def _mixture(model: PrivacyDistortion, distortions: Sequence[float]) -> tuple[fl
 
 
 def _gaussian(model: PrivacyDistortion, distortions: Sequence[float]) -> tuple[float, ...]:
-    """Return what the best rule for a Gaussian of the same covariances tells, if there is one."""
+    """Return the risks of the best rule for a Gaussian of the same covariances, if there is one."""
     if not model.squared or model.confidential_values is None:
         return ()
     secrets, keys = _numbers(model.confidential_values), _numbers(model.values)
@@ -323,7 +325,7 @@ def _gaussian(model: PrivacyDistortion, distortions: Sequence[float]) -> tuple[f
             key=(keys.T * joint.sum(axis=0)) @ keys,
             cross=secrets.T @ joint @ keys,
         )
-    except OptionError:  # doubles do not hold them: a comparison less, and no mistake of the user's
+    except OptionError:  # not representable in doubles: no comparison, and not the user's mistake
         return ()
     frontier = GaussianFrontier(gaussian)
     return tuple(frontier.bound(at, base=model.base).value for at in distortions)

@@ -74,9 +74,9 @@ class DeclaredColumn:
                 hint="a column of numbers has range and step",
             )
         step = parse_step(as_written(fields["step"]), column=name) if "step" in fields else None
-        found = cls(name, _read_range(name, fields["range"]), step)
-        found._check_step()
-        return found
+        column = cls(name, _read_range(name, fields["range"]), step)
+        column._check_step()
+        return column
 
     @classmethod
     def _read_categories(cls, name: str, fields: Mapping[str, Any]) -> DeclaredColumn:

@@ -1,4 +1,4 @@
-"""What is installed, which engines answer rightly, and what to do about the others."""
+"""Check what is installed and whether engines compute correctly, with a hint for each problem."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at."""
+    """One thing that was checked."""
 
     name: str
     state: str
@@ -23,13 +23,13 @@ class Check:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Everything that was looked at, and whether all that is needed is well."""
+    """All checks, and whether everything that is needed works."""
 
     checks: tuple[Check, ...]
 
     @property
     def healthy(self) -> bool:
-        """Whether nothing is broken; what is optional may be absent."""
+        """Whether nothing is broken; optional parts may be absent."""
         return not any(check.state == "broken" for check in self.checks)
 
     def to_dict(self) -> dict[str, Any]:
@@ -38,7 +38,7 @@ class Diagnosis:
 
 
 def doctor(engine: str | None = None) -> Diagnosis:
-    """Say what is installed, which engines answer rightly, and what to do about the others.
+    """Check what is installed and whether engines compute correctly, with a hint for each problem.
 
     Args:
         engine: the engine to probe: FILE.duckdb, postgresql://... or spark://...; the embedded one
@@ -52,7 +52,7 @@ def doctor(engine: str | None = None) -> Diagnosis:
 
 
 def examine() -> list[Check]:
-    """Look at everything that Hartley can use."""
+    """Check every package and engine that Hartley can use."""
     needed = ["hartley", "duckdb", "ibis-framework", "numpy", "scipy", "numba", "pyarrow"]
     return [
         Check("python", "ok", platform.python_version(), ""),
@@ -74,7 +74,7 @@ def _package(name: str, *, required: bool, extra: str) -> Check:
 
 
 def _duckdb() -> Check:
-    """Look whether the embedded engine is one that was tried, and answers."""
+    """Check that the embedded engine is a version that was tried, and that it answers."""
     from hartley.engines.dialects.duckdb import tried_versions
     from hartley.engines.dialects.registry import EMBEDDED
     from hartley.errors import EngineError
@@ -83,7 +83,7 @@ def _duckdb() -> Check:
         EMBEDDED.require_tried_library()
     except EngineError as error:
         return Check("engine duckdb", "broken", error.problem, error.hint)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the engine does not answer
+    except Exception as error:  # noqa: BLE001 - any error means that the engine does not answer
         return Check(
             "engine duckdb",
             "broken",
@@ -94,7 +94,7 @@ def _duckdb() -> Check:
 
 
 def probe(address: str | None) -> list[Check]:
-    """Put the probes to an engine; one line each."""
+    """Run the probes on an engine; one check each."""
     from hartley.engines.dialects.probes import probe_engine
     from hartley.engines.dialects.registry import EMBEDDED, dialect_at
 
@@ -128,23 +128,26 @@ def probe(address: str | None) -> list[Check]:
 
 
 def _postgres() -> Check:
-    found = _package("psycopg", required=False, extra="pip install 'hartley[postgres]'")
-    told = f"client {found.found}; a server is reached through your Ibis connection"
+    package = _package("psycopg", required=False, extra="pip install 'hartley[postgres]'")
+    client = f"client {package.found}; a server is reached through your Ibis connection"
     return Check(
-        "engine postgres", found.state, told if found.state == "ok" else found.found, found.hint
+        "engine postgres",
+        package.state,
+        client if package.state == "ok" else package.found,
+        package.hint,
     )
 
 
 def _spark() -> Check:
-    found = _package("pyspark", required=False, extra="pip install 'hartley[spark]'")
-    if found.state != "ok":
-        return Check("engine spark", found.state, found.found, found.hint)
+    package = _package("pyspark", required=False, extra="pip install 'hartley[spark]'")
+    if package.state != "ok":
+        return Check("engine spark", package.state, package.found, package.hint)
     java = shutil.which("java")
     if java is None:
         return Check(
             "engine spark",
             "absent",
-            f"PySpark {found.found}, no Java",
+            f"PySpark {package.found}, no Java",
             "install Java 17 or newer, on Debian apt-get install openjdk-17-jre-headless",
         )
     asked = subprocess.run(  # noqa: S603 - the java found on the PATH
@@ -152,5 +155,5 @@ def _spark() -> Check:
     )
     lines = (asked.stderr or asked.stdout).splitlines()
     return Check(
-        "engine spark", "ok", f"PySpark {found.found}, {lines[0] if lines else 'Java'}", ""
+        "engine spark", "ok", f"PySpark {package.found}, {lines[0] if lines else 'Java'}", ""
     )

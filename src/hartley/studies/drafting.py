@@ -1,4 +1,4 @@
-"""From what is wanted to the columns of a policy."""
+"""The columns of the policy that serves a specification best."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def draft(wanted: Specification) -> tuple[ColumnPolicy, ...]:
 
 
 def answer_name(wanted: Specification) -> str:
-    """Return what the answer of a query is released as: the only column that it names, or so."""
+    """Return the name of the released answer: a given one, the query's only column, or "answer"."""
     if wanted.name is not None:
         return wanted.name
     if wanted.aggregate is not None:
@@ -74,26 +74,26 @@ def answered(wanted: Specification) -> str | None:
 
 
 def _own_column(wanted: Specification) -> str | None:
-    found = wanted.expression
-    return str(found) if found is not None and found.operation == "var" else None
+    expression = wanted.expression
+    return str(expression) if expression is not None and expression.operation == "var" else None
 
 
 def _equal_cells(wanted: Specification) -> UniformQuantizer:
     """Return the fewest cells within an error, or the most within a budget."""
     low, high = wanted.answer_range.low, wanted.answer_range.high
     if wanted.objective == "maximin":
-        found = UniformQuantizer.for_error(low=low, high=high, error=wanted.error)
+        cells = UniformQuantizer.for_error(low=low, high=high, error=wanted.error)
     else:
-        found = UniformQuantizer.for_bits(
+        cells = UniformQuantizer.for_bits(
             low=low, high=high, sensitivity=wanted.reach, bits=wanted.bits, rule=wanted.rule
         )
-    if found.levels > MOST_CELLS:
+    if cells.levels > MOST_CELLS:
         limit = "error" if wanted.objective == "maximin" else "budget"
         raise OptionError(
-            f"This {limit} takes {found.levels:,} cells, more than can be told apart exactly",
+            f"This {limit} takes {cells.levels:,} cells, more than can be told apart exactly",
             hint="allow a larger error" if limit == "error" else "give fewer bits",
         )
-    return found
+    return cells
 
 
 def people_box(wanted: Specification) -> tuple[Expression, Box]:
@@ -138,7 +138,7 @@ def _record_columns(wanted: Specification) -> tuple[ColumnPolicy, ...]:
         for name, column in wanted.columns.items()
         if column.is_numeric
     }
-    found: dict[str, ColumnPolicy] = dict(merged)
+    columns: dict[str, ColumnPolicy] = dict(merged)
     if numeric:
         rest = wanted.bits if taken == 1 else _bits_of(limit // taken)
         shared = allocate_bits(numeric, rest, weights=wanted.weights)
@@ -149,25 +149,25 @@ def _record_columns(wanted: Specification) -> tuple[ColumnPolicy, ...]:
                     f"Column '{name}' would get {cells.levels:,} cells of its steps",
                     hint=f"give fewer bits, or no step; up to {MOST_LISTED:,} are listed",
                 )
-            found[name] = in_cells(name, cells)
-    return tuple(found[name] for name in wanted.columns)
+            columns[name] = in_cells(name, cells)
+    return tuple(columns[name] for name in wanted.columns)
 
 
 def _merged(column: DeclaredColumn) -> MergedColumn:
-    """Return the groups of a column of categories: as declared, found, or each by itself."""
+    """Return the groups of a column of categories: as declared, by leakage, or each by itself."""
     if column.groups is not None:
         labels = tuple(label for label, _ in column.groups)
         return MergedColumn(column.name, tuple(g for _, g in column.groups), labels, column.other)
     if column.bits is None:
         alone = tuple((value,) for value in column.values)
         return MergedColumn(column.name, alone, tuple(map(str, column.values)), column.other)
-    found = CategoryMerging.for_leakage(
+    merging = CategoryMerging.for_leakage(
         dict.fromkeys(column.values, 1),
         bits=column.bits,
         hierarchy=column.hierarchy,
         column=column.name,
     )
-    return MergedColumn(column.name, found.groups, found.labels, column.other)
+    return MergedColumn(column.name, merging.groups, merging.labels, column.other)
 
 
 def _bits_of(outputs: int) -> Fraction:
@@ -194,11 +194,11 @@ def _line_columns(wanted: Specification) -> tuple[ColumnPolicy, ...]:
     threshold = wanted.threshold
     assert threshold is not None  # the objective needs both
     assert wanted.error is not None
-    found: list[ColumnPolicy] = []
+    columns: list[ColumnPolicy] = []
     for name, side in wanted.box.sides.items():
         if name == threshold.column:
             line = str(threshold.line)
-            found.append(LineColumn(wanted.policy, name, line, wanted.error, side.low, side.high))
+            columns.append(LineColumn(wanted.policy, name, line, wanted.error, side.low, side.high))
         else:
-            found.append(KeptColumn(name, side.low, side.high))
-    return tuple(found)
+            columns.append(KeptColumn(name, side.low, side.high))
+    return tuple(columns)

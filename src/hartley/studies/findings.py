@@ -29,7 +29,7 @@ class MeasureFinding:
 
     @property
     def shown(self) -> str:
-        """The value with four decimals: what may leak rounded up, what is left rounded down."""
+        """The value with four decimals: leakage is rounded up, remaining uncertainty down."""
         if not math.isfinite(self.value):
             return str(self.value)
         return rounded(Fraction(self.value), 4, up=not MEASURES[self.name].is_left)

@@ -1,4 +1,4 @@
-"""Release averages of records, and measure what a release of records still tells."""
+"""Release averages of records, and measure how anonymous a release of records is."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def microaggregate(  # noqa: PLR0913 - each is one choice of the user's
     """Replace the records of a table by averages of groups of at least k similar ones.
 
     Args:
-        table: whatever ``open_table`` opens.
+        table: anything that ``open_table`` opens.
         k: the least size of a group, at least 2.
         columns: numeric columns to group by and to replace; None for all that are not kept.
         method: how to form groups: "mdav", "mu-approx", or "univariate", the optimum of one
@@ -44,8 +44,8 @@ def microaggregate(  # noqa: PLR0913 - each is one choice of the user's
         keep: columns to release as they are; all others are left out.
 
     Example:
-        >>> found = microaggregate({"age": [20, 61, 22, 65, 63]}, 2, method="univariate")
-        >>> found.released["age"].to_pylist()
+        >>> averages = microaggregate({"age": [20, 61, 22, 65, 63]}, 2, method="univariate")
+        >>> averages.released["age"].to_pylist()
         [21.0, 63.0, 21.0, 63.0, 63.0]
     """
     if method not in METHODS:
@@ -67,8 +67,8 @@ def check_release(
 ) -> AnonymityReport:
     """Count the released rows again and report how anonymous they are.
 
-    The columns that were coarsened or averaged are the keys: whoever knows the true values of
-    somebody finds the class that they fall into. Nothing that the method claims is believed.
+    The columns that were coarsened or averaged are the keys: an adversary who knows somebody's true
+    values finds their class. Nothing that the method claims is trusted.
 
     Args:
         release: what ``anonymize`` or a method of microaggregation returned.
@@ -88,7 +88,9 @@ def check_release(
         rows, keys, hidden = release.released, release.columns, release.kept
     if confidential is not None:
         hidden = names_of(confidential)
-    report = anonymity(_told(rows, keys), keys=keys, confidential=_present(rows, hidden))
+    report = anonymity(
+        _missing_as_value(rows, keys), keys=keys, confidential=_present(rows, hidden)
+    )
     return replace(report, table="the release")
 
 
@@ -101,8 +103,8 @@ def _present(rows: Any, columns: Sequence[str]) -> list[str]:  # noqa: ANN401 - 
     ]
 
 
-def _told(rows: Any, keys: Sequence[str]) -> Any:  # noqa: ANN401 - Arrow carries no types
-    """Write a key that is missing everywhere as one value, which tells as little."""
+def _missing_as_value(rows: Any, keys: Sequence[str]) -> Any:  # noqa: ANN401 - Arrow carries no types
+    """Replace a key that is missing everywhere by one value, which tells just as little."""
     import pyarrow as pa
 
     for name in keys:

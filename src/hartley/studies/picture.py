@@ -1,4 +1,4 @@
-"""What there is to draw of a design, as plain numbers."""
+"""The pictures of a design as plain numbers: rulers, groups, planes and bands."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Band:
     high: float
     kind: str
     note: str
-    """What the other columns of the line are taken to be, if there are any."""
+    """The values assumed for the other columns of the line, if there are any."""
 
 
 Picture: TypeAlias = Ruler | Groups | Plane | Band
@@ -68,8 +68,8 @@ def draw(wanted: Specification, document: PolicyDocument) -> tuple[Picture, ...]
         (0.0, 10.0, 20.0, 30.0)
     """
     if wanted.threshold is not None:
-        found = _band(wanted)
-        return () if found is None else (found,)
+        band = _band(wanted)
+        return () if band is None else (band,)
     reach = float(wanted.reach) if wanted.aggregate is not None else None
     pictures: list[Picture] = []
     for column in document.columns:
@@ -87,8 +87,8 @@ def _plane(wanted: Specification, cells: Quantizer) -> list[Picture]:
     first, second = wanted.expression.names
     if cells.levels > 60:
         return []
-    left, right = (np.linspace(*_ends(wanted.box, name), GRID) for name in (first, second))
-    across, up = (grid.ravel() for grid in np.meshgrid(left, right))
+    x_values, y_values = (np.linspace(*_ends(wanted.box, name), GRID) for name in (first, second))
+    across, up = (grid.ravel() for grid in np.meshgrid(x_values, y_values))
     values = _at(wanted.expression, {first: across, second: up}).reshape(GRID, GRID)
     ends = (*_ends(wanted.box, first), *_ends(wanted.box, second))
     edges = tuple(map(float, cells.edges))
@@ -124,7 +124,7 @@ def _ends(box: Box, name: str) -> tuple[float, float]:
 
 
 def _at(expression: Expression, points: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return a query at many points, to draw it: good to many digits, promised to none."""
+    """Return a query at many points, to draw it: accurate to many digits, but not certified."""
     low, high = enclose(expression, points, points)
     size = next(iter(points.values())).size
     return np.broadcast_to((low + high) / 2, size)

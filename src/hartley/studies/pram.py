@@ -1,4 +1,4 @@
-"""Perturb columns of a table at random: what was written, what it tells, what can be estimated."""
+"""Perturb columns of a table at random, report the leakage, and estimate frequencies from it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from hartley.studies.release import ReleaseReport
 
     Progress = Callable[[str, float], None]
-    """Told what is being done and which share of it is done."""
+    """Called with the name of the current step and the share of it that is done."""
     Rules = Pram | Sequence[Pram] | PolicyDocument | str | os.PathLike[str]
 
 NOBODY = Singling(rows=0, columns=(), together=0)
@@ -60,11 +60,11 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class PerturbedColumn:
-    """One rule, what it met and drew, what it leaks, and what a reader can estimate from it."""
+    """One rule, the values before and after it, its leakage, and the estimates it allows."""
 
     pram: Pram
     before: NDArray[np.int64]
-    """How many rows had each value: known to the owner of the table alone."""
+    """How many rows had each value; only the owner of the table knows this."""
     after: NDArray[np.int64]
     """How many rows have each released value."""
     changed: int
@@ -84,7 +84,7 @@ class PerturbedColumn:
         """What a reader should know, in plain words."""
         rows = int(self.before.sum())
         changed = (
-            f"{self.title} came out otherwise in {self.changed:,} of {rows:,} rows "
+            f"{self.title} was changed in {self.changed:,} of {rows:,} rows "
             f"({100 * self.changed / rows:.1f} %)."
         )
         estimated = (
@@ -118,15 +118,15 @@ class PramReport:
     """Whether the user chose the seed."""
     notes: tuple[str, ...] = ()
     singling: Singling = NOBODY
-    """How many records the columns that are kept single out by themselves."""
+    """How many records the kept columns single out by themselves."""
     certificate: Certificate | None = None
     """What was promised, where a certificate was written."""
 
     @property
     def headline(self) -> str:
-        """The release in one sentence, and one more where columns that are kept undo it."""
-        told = " and ".join(column.title for column in self.columns)
-        made = f"{self.release.headline[:-1]}, {told} perturbed at random."
+        """The release in one sentence, and a warning if kept columns undo the perturbation."""
+        titles = " and ".join(column.title for column in self.columns)
+        made = f"{self.release.headline[:-1]}, {titles} perturbed at random."
         return f"{made} {self.singling.warning}".rstrip()
 
     @property
@@ -137,10 +137,10 @@ class PramReport:
 
     @property
     def general(self) -> tuple[str, ...]:
-        """What is to be known beside the perturbed columns themselves."""
+        """What a reader should know beyond the perturbed columns."""
         seed = (
-            "The seed was chosen, so that the draw can be repeated: whoever guesses or learns it "
-            "can undo much of the perturbation; draw no other table by it."
+            "The seed was chosen, so the draw can be repeated. Anybody who guesses or learns the "
+            "seed can undo much of the perturbation; do not use it for another table."
             if self.seeded
             else "The draw was made with fresh random bytes of the system and cannot be repeated."
         )
@@ -185,34 +185,34 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
 ) -> PramReport:
     """Write a table with columns perturbed at random; a column that is not named is not released.
 
-    The rules are given, or worked out for columns from one of ``retain``, ``matrix``,
-    ``distortion``, ``lam`` and ``risk``. Rows are streamed: memory does not grow with them. What
-    is drawn for a row depends on the seed, the rule and the number of the row alone; a database
-    that gives its rows in no fixed order does not number them alike twice. Every value must have
-    a row of the matrix; a missing one too. All files are written, or none.
+    The rules are given, or computed for columns from one of ``retain``, ``matrix``,
+    ``distortion``, ``lam`` and ``risk``. Rows are streamed: memory does not grow with them. The
+    draw for a row depends only on the seed, the rule and the number of the row; a database that
+    returns rows in no fixed order may number them differently next time. Every value must have a
+    row of the matrix, a missing one too. All files are written, or none.
 
     Args:
-        table: whatever ``open_table`` opens.
+        table: anything that ``open_table`` opens.
         rules: a rule, several for columns that are perturbed independently, or a policy.
         out: the Parquet or CSV file to write.
         columns: where no rules are given, the columns to perturb independently of each other; a
             list in the list holds columns that are perturbed together.
-        retain: keep a value with this probability, else release any other alike.
+        retain: keep a value with this probability, else release any other with equal chances.
         matrix: a CSV file with the matrix of one column.
-        distortion: take the best matrix of at most this mean distortion.
-        lam: take the best matrix when a bit of risk costs so much.
-        risk: take the best matrix of at most this risk in bits.
+        distortion: use the best matrix of at most this mean distortion.
+        lam: use the best matrix at this price of a bit of risk.
+        risk: use the best matrix of at most this risk in bits.
         distance: how far a released value is from the truth: "zero_one", "squared" or "absolute".
         invariant: preserve the frequencies of the columns on average.
         missing: "refuse" missing values, or make missing a "value" that is perturbed too.
-        keep: columns to release as they are, besides.
+        keep: other columns to release as they are.
         seed: a whole number to draw the same again; fresh random bytes of the system if left out.
-        confidential: columns that the best matrix protects, and about which it is worked out what
-            the perturbed ones tell.
+        confidential: columns that the best matrix protects; the report says how much the perturbed
+            columns tell about them.
         policy_out: also write the matrices as a policy file.
         certificate: also write what the policy promises; needs a policy file, given or written.
         notes: what else a reader should know.
-        progress: told what is being done and which share of it.
+        progress: called with the name of the current step and the share of it that is done.
         spreadsheet_safe: quote texts of a CSV file that a spreadsheet would take for formulas.
 
     Example:
@@ -289,7 +289,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
 
 
 def _promised(policy: PolicyDocument) -> Certificate:
-    """Return what a policy promises; refuse where that is nothing anybody could rely on."""
+    """Return the certificate of a policy; refuse one that nobody could rely on."""
     from hartley.guarantees.certify import certify
 
     promised = certify(policy)
@@ -308,7 +308,7 @@ def _perturb(  # noqa: PLR0913 - what ``pram`` was given
     progress: Progress | None,
     spreadsheet_safe: bool,
 ) -> PramReport:
-    """Draw and write the rows, and work out what they tell."""
+    """Draw and write the rows, and compute how much they tell."""
     draw = TableDraw(policy.prams, seed=seed)
     joints = [joint_frequencies(table, rule, about or None) for rule in policy.prams]
     released = release_drawn(
@@ -318,15 +318,15 @@ def _perturb(  # noqa: PLR0913 - what ``pram`` was given
         _perturbed(draw, place, pram_leakage(rule, joint, about=about))
         for place, (rule, joint) in enumerate(zip(policy.prams, joints, strict=True))
     )
-    kept = [column.name for column in policy.columns if column.is_kept and column.range is None]
-    told = (*notes, prepare(table, about, missing="drop").left_out_sentence) if about else notes
+    free = [column.name for column in policy.columns if column.is_kept and column.range is None]
+    left_out = prepare(table, about, missing="drop").left_out_sentence if about else ""
     return PramReport(
         released,
         columns,
         policy,
         seeded=seed is not None,
-        notes=tuple(note for note in told if note),
-        singling=single_out(table, (), kept) if kept else NOBODY,
+        notes=tuple(note for note in (*notes, left_out) if note),
+        singling=single_out(table, (), free) if free else NOBODY,
     )
 
 
@@ -343,17 +343,21 @@ def _perturbed(draw: TableDraw, place: int, leakage: PramLeakage) -> PerturbedCo
 
 
 def policy_of(rules: Rules, keep: str | Sequence[str] = ()) -> PolicyDocument:
-    """Return the policy of rules, of a file or as it is, with columns to keep beside them."""
-    kept = tuple(KeptColumn(name) for name in names_of(keep))
+    """Return the policy of rules, of a file or given as it is, with columns to keep added."""
+    kept_columns = tuple(KeptColumn(name) for name in names_of(keep))
     if isinstance(rules, PolicyDocument):
         policy = rules
     elif isinstance(rules, Pram):
-        return PolicyDocument((rules, *kept))
+        return PolicyDocument((rules, *kept_columns))
     elif isinstance(rules, Sequence) and not isinstance(rules, str):
-        return PolicyDocument((*rules, *kept))
+        return PolicyDocument((*rules, *kept_columns))
     else:
         policy = PolicyDocument.load(rules)
-    return PolicyDocument((*policy.columns, *kept), policy.title, policy.design) if kept else policy
+    return (
+        PolicyDocument((*policy.columns, *kept_columns), policy.title, policy.design)
+        if kept_columns
+        else policy
+    )
 
 
 def joint_frequencies(
@@ -385,16 +389,16 @@ def estimate(
     """Estimate the frequencies before the perturbation from a perturbed table, without bias.
 
     Args:
-        table: the perturbed table: whatever ``open_table`` opens.
+        table: the perturbed table, anything that ``open_table`` opens.
         rules: the rules or the policy that it was perturbed by.
         joint: estimate the frequencies of the combinations of all perturbed columns together,
-            which were drawn independently; otherwise of each rule apart.
+            which were drawn independently; otherwise of each rule by itself.
         project: move the estimates to the nearest frequencies from 0 to 1, which biases them.
 
     Example:
         >>> rule = Pram.retaining("0.9", ["no", "yes"], column="sick")
-        >>> (found,) = estimate({"sick": ["no"] * 820 + ["yes"] * 180}, rule)
-        >>> found.shares.round(6).tolist()
+        >>> (sick,) = estimate({"sick": ["no"] * 820 + ["yes"] * 180}, rule)
+        >>> sick.shares.round(6).tolist()
         [0.9, 0.1]
     """
     policy = policy_of(rules)
@@ -415,13 +419,13 @@ def _counts(table: Table, prams: Sequence[Pram]) -> NDArray[np.int64]:
     if np.prod(shape, dtype=float) > MOST_CELLS:
         raise OptionError(
             f"There are more than {MOST_CELLS:,} combinations of values to estimate",
-            hint="estimate the columns apart",
+            hint="estimate the columns one by one",
         )
     names = [name for pram in prams for name in pram.columns]
-    found = distinct_counts(prepare(table, names, missing="value"))
+    combinations = distinct_counts(prepare(table, names, missing="value"))
     counts, at, start = np.zeros(shape, np.int64), [], 0
     for pram in prams:
-        columns = [found.column(f"c{start + k}") for k in range(len(pram.columns))]
+        columns = [combinations.column(f"c{start + k}") for k in range(len(pram.columns))]
         start += len(pram.columns)
         back = Pram(np.eye(len(pram.released)), pram.released, column=pram.columns)
         codes = back.coder([column.type for column in columns]).encode(columns)
@@ -432,5 +436,5 @@ def _counts(table: Table, prams: Sequence[Pram]) -> NDArray[np.int64]:
                 hint="pass the table that was perturbed by this policy",
             )
         at.append(codes)
-    np.add.at(counts, tuple(at), found.column("n").to_numpy())
+    np.add.at(counts, tuple(at), combinations.column("n").to_numpy())
     return counts

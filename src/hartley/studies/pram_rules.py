@@ -1,4 +1,4 @@
-"""Rules of perturbation for a table: from a probability, a file or the best trade-off."""
+"""Rules of perturbation for a table: from a probability, from a file, or the best trade-off."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     from hartley.engines.tables.table import Table
 
 FROM_TABLE = (
-    "The values beside the matrix were found in the table: whoever sees the policy file learns "
-    "which occur."
+    "The values of the matrix were taken from the table: anybody who sees the policy file learns "
+    "which values occur."
 )
 OPTIMAL = (
-    "The matrix was worked out from the frequencies of the table, so that whoever sees it learns "
+    "The matrix was computed from the frequencies of the table: anybody who sees it learns "
     "something about them."
 )
 INVARIANT = (
-    "The frequencies are preserved in expectation; whoever sees the matrix can work out from it "
-    "what they are."
+    "The frequencies are preserved in expectation; anybody who sees the matrix can compute them "
+    "from it."
 )
 
 
 @dataclass(frozen=True)
 class FoundRule:
-    """A rule for columns of a table, and what to know about where it comes from."""
+    """A rule for columns of a table, with notes on how it was computed."""
 
     pram: Pram
     notes: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class FoundRule:
 
 @dataclass(frozen=True)
 class RuleWish:
-    """What is wanted of the best rule: one of the three, and how distortion is measured."""
+    """What the best rule should meet: one of three wishes, and how distortion is measured."""
 
     lam: float | None = None
     distortion: float | None = None
@@ -61,7 +61,7 @@ class RuleWish:
 
     @property
     def given(self) -> dict[str, float]:
-        """The wishes that are there."""
+        """The wishes that are not None."""
         wishes = {"lam": self.lam, "distortion": self.distortion, "risk": self.risk}
         return {name: wish for name, wish in wishes.items() if wish is not None}
 
@@ -75,7 +75,7 @@ def check_rule_choice(  # noqa: PLR0913 - what ``hartley.pram`` was given
     matrix: object,
     invariant: bool,
 ) -> None:
-    """Refuse, before any work, two ways to say a matrix at once, or none.
+    """Refuse, before any work, a call that gives a matrix in two ways or in none.
 
     Example:
         >>> ways = {"retain": "0.8", "matrix": None}
@@ -107,7 +107,7 @@ def choose_rules(  # noqa: PLR0913 - what ``hartley.pram`` was given
     invariant: bool,
     missing: str,
 ) -> list[FoundRule]:
-    """Return a rule for each group of columns, in the one way that was chosen."""
+    """Return a rule for each group of columns, computed in the way that was chosen."""
     chosen = []
     for names in columns:
         if retain is not None:
@@ -133,8 +133,8 @@ def retaining_rule(
         >>> retaining_rule(table, ["sex"], "0.8").pram.values
         ('F', 'M')
     """
-    found = [count_values(table, [name], missing) for name in columns]
-    sides = [[value for (value,) in counts] for counts in found]
+    column_counts = [count_values(table, [name], missing) for name in columns]
+    sides = [[value for (value,) in counts] for counts in column_counts]
     size = int(np.prod([len(side) for side in sides], dtype=float))
     if size > MOST_VALUES:
         raise OptionError(
@@ -151,13 +151,14 @@ def best_rule(
 ) -> FoundRule:
     """Return the best rule for a wish: the one that tells least about confidential columns.
 
-    Without any it is the one of least stochastic maximal leakage, whatever a guess is about.
+    Without confidential columns it is the rule of least stochastic maximal leakage, which bounds
+    the guessing of anything.
 
     Example:
         >>> from hartley.engines.tables.sources import open_table
         >>> table = open_table({"age": [30, 30, 40, 40], "sick": ["yes", "no", "no", "no"]})
-        >>> found = best_rule(table, ["age"], RuleWish(distortion=0.5, confidential=("sick",)))
-        >>> found.pram.matrix.shape
+        >>> rule = best_rule(table, ["age"], RuleWish(distortion=0.5, confidential=("sick",)))
+        >>> rule.pram.matrix.shape
         (2, 2)
     """
     if len(wish.given) != 1:
@@ -168,18 +169,18 @@ def best_rule(
     if not wish.confidential:
         if wish.distortion is None:
             raise OptionError(
-                "A price or a limit of the risk needs confidential columns that it is about",
+                "A price or a limit of the risk needs confidential columns",
                 hint="name them with --confidential, or give --distortion",
             )
         values = [value[0] if len(columns) == 1 else value for value in counts]
         best = least_leaking(
             list(counts.values()), wish.distance, wish.distortion, values=values, column=columns
         )
-        told = (
+        note = (
             f"Of all rules with a mean {wish.distance.replace('_', '-')} distortion of "
             f"{best.distortion:.4g}, this one has the least maximal leakage."
         )
-        return FoundRule(best.pram, (told, FROM_TABLE, OPTIMAL))
+        return FoundRule(best.pram, (note, FROM_TABLE, OPTIMAL))
     model = PrivacyDistortion.from_table(
         table,
         confidential=list(wish.confidential),
@@ -191,9 +192,9 @@ def best_rule(
     return FoundRule(pram, (*result.sentences[:3], FROM_TABLE, OPTIMAL))
 
 
-def invariant_rule(table: Table, found: FoundRule, *, missing: str = "refuse") -> FoundRule:
+def invariant_rule(table: Table, rule: FoundRule, *, missing: str = "refuse") -> FoundRule:
     """Return the rule made invariant for the frequencies of a table."""
-    pram = found.pram
+    pram = rule.pram
     counts = count_values(table, pram.columns, missing)
     keys = [value if isinstance(value, tuple) else (value,) for value in pram.values]
     if not counts.keys() <= set(keys):
@@ -203,12 +204,10 @@ def invariant_rule(table: Table, found: FoundRule, *, missing: str = "refuse") -
         )
     if pram.released != pram.values:
         raise OptionError(
-            "A rule that releases other values than there are cannot preserve frequencies",
+            "A rule that releases new values cannot preserve frequencies",
             hint="leave out --invariant",
         )
-    return FoundRule(
-        pram.invariant([counts.get(key, 0) for key in keys]), (*found.notes, INVARIANT)
-    )
+    return FoundRule(pram.invariant([counts.get(key, 0) for key in keys]), (*rule.notes, INVARIANT))
 
 
 def count_values(table: Table, columns: Sequence[str], missing: str) -> dict[tuple[Any, ...], int]:
@@ -226,14 +225,14 @@ def count_values(table: Table, columns: Sequence[str], missing: str) -> dict[tup
             f"{verb_for(lost.missing, 'is')} missing",
             hint="drop such rows, or make missing a value that is perturbed too: --missing value",
         )
-    found = distinct_counts(view)
-    if found.num_rows > MOST_VALUES:
+    combinations = distinct_counts(view)
+    if combinations.num_rows > MOST_VALUES:
         raise OptionError(
-            f"{', '.join(columns)} has {found.num_rows:,} values, too many for a matrix",
+            f"{', '.join(columns)} has {combinations.num_rows:,} values, too many for a matrix",
             hint="put numbers into cells or merge categories first (hartley design, release)",
         )
-    sides = [found.column(f"c{place}").to_pylist() for place in range(len(columns))]
-    rows = list(zip(zip(*sides, strict=True), found.column("n").to_pylist(), strict=True))
+    sides = [combinations.column(f"c{place}").to_pylist() for place in range(len(columns))]
+    rows = list(zip(zip(*sides, strict=True), combinations.column("n").to_pylist(), strict=True))
     rows.sort(key=lambda row: [(part is None, 0 if part is None else part) for part in row[0]])
     return dict(rows)
 

@@ -1,4 +1,4 @@
-"""Release a table by a policy: what was written, what was met, how far off it can be."""
+"""Release a table by a policy, and report what was written, clamped and left out."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from hartley.studies.answer import ReleasedAnswer
 
     Progress = Callable[[str, float], None]
-    """Told what is being done and which share of it is done."""
+    """Called with the name of the current step and the share of it that is done."""
 
 
 @dataclass(frozen=True)
 class ReleasedColumn:
-    """What became of one column; counts of rows, never a value of the data."""
+    """How one column was released: counts of rows, never a value of the data."""
 
     name: str
     kind: str
@@ -58,23 +58,23 @@ class ReleasedColumn:
     undefined: int
     """Without a value of the formula, released as missing."""
     error: Fraction | None
-    """The furthest that a value of the declared range is moved; None of categories."""
+    """The largest distance that a value of the declared range is moved; None for categories."""
     of: str | None = None
     """The query that is released, where it is not the column of that name."""
     people: int | None = None
-    """Over how many values an answer was computed; None of what is released row by row."""
+    """How many values an answer was computed from; None for rows."""
     listed: bool = False
     """Whether the error holds only for the values that the cells were designed from."""
 
     @property
     def _read(self) -> str:
-        """What the counts are about: the column, or the one that an answer is about."""
+        """The column that the counts are about: for an answer, the column of its query."""
         query = None if self.of is None else parse_query(self.of)
         return query.column if isinstance(query, Aggregate) else self.name
 
     @property
     def accuracy(self) -> str | None:
-        """How far a release may be off, in a sentence; None of categories."""
+        """How far a release may be off, in a sentence; None for categories."""
         if self.error is None:
             return None
         if not self.error:
@@ -92,10 +92,10 @@ class ReleasedColumn:
     @property
     def sentences(self) -> tuple[str, ...]:
         """What a reader should know, in plain words."""
-        left = "released as such" if self.people is None else "left out"
-        left = "replaced by what was drawn" if KINDS[self.kind].is_random else left
-        told = [
-            (self.missing, f"missing and {{was}} {left}"),
+        became = "released as such" if self.people is None else "left out"
+        became = "replaced by what was drawn" if KINDS[self.kind].is_random else became
+        cases = [
+            (self.missing, f"missing and {{was}} {became}"),
             (self.below + self.above, "outside the declared range and {was} clamped to it"),
             (self.unknown, "in no group and {was} released as the label for all others"),
             (self.undefined, "without a value of the formula and {was} released as missing"),
@@ -103,7 +103,7 @@ class ReleasedColumn:
         return tuple(
             f"{counted(rows, 'value')} of {self._read} {verb_for(rows, 'is')} "
             f"{what.format(was=verb_for(rows, 'was'))}."
-            for rows, what in told
+            for rows, what in cases
             if rows
         )
 
@@ -125,9 +125,9 @@ class ReleaseReport:
     def headline(self) -> str:
         """The release in one sentence."""
         if self.is_answer:
-            told = [f"{column.of} over {column.people:,} people" for column in self.columns]
+            answers = [f"{column.of} over {column.people:,} people" for column in self.columns]
             return (
-                f"{' and '.join(told)} of {self.table} {verb_for(len(told), 'was')} "
+                f"{' and '.join(answers)} of {self.table} {verb_for(len(answers), 'was')} "
                 f"released to {Path(self.path).name}."
             )
         columns = counted(len(self.columns), "column")
@@ -140,7 +140,7 @@ class ReleaseReport:
     def sentences(self) -> tuple[str, ...]:
         """What a reader should know, in plain words."""
         errors = [column.accuracy for column in self.columns if column.accuracy is not None]
-        met = [sentence for column in self.columns for sentence in column.sentences]
+        handled = [sentence for column in self.columns for sentence in column.sentences]
         rest = [f"Not released: {', '.join(self.withheld)}."] if self.withheld else []
         drawn = [column.name for column in self.columns if KINDS[column.kind].is_random]
         if drawn:
@@ -155,7 +155,7 @@ class ReleaseReport:
             )
         else:
             note = "The rows keep their order: if that tells something, the release tells it too."
-        return (*errors, *met, *rest, note)
+        return (*errors, *handled, *rest, note)
 
     @property
     def is_answer(self) -> bool:
@@ -184,17 +184,17 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
     progress: Progress | None = None,
     spreadsheet_safe: bool = False,
 ) -> ReleaseReport:
-    r"""Write a table as a policy releases it: only the columns that it names, nothing half done.
+    r"""Write a table as a policy releases it: only the columns that it names, whole or not at all.
 
     The table is read twice, once to count what lies outside the policy and once to release it,
     streaming, on the engine that holds it; every engine gives the same numbers, bit for bit. A
     policy for the mean or the total of a column releases one row: the released value and the ends
-    of its cell. A column that is perturbed at random is drawn row by row. An error or an
-    interruption leaves nothing; a process that is killed leaves at most a hidden file,
-    ``.NAME.*.part``, beside the one it was to become.
+    of its cell. A column that is perturbed at random is drawn row by row. After an error or an
+    interruption no file is left; a process that is killed leaves at most a hidden file,
+    ``.NAME.*.part``, beside the file that it was writing.
 
     Args:
-        table: whatever ``Relation.from_table`` reads, or a table already open.
+        table: anything that ``Relation.from_table`` reads, or a table already open.
         policy: a policy or the path of its file.
         out: the Parquet or CSV file to write.
         certificate: also write what the policy promises, tied to its file, which must be given by
@@ -202,7 +202,7 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
         strict: refuse a table with a value that is missing, outside its declared range, in no
             group or without a value of a formula, instead of clamping and counting.
         seed: of what is drawn at random, to draw the same again; fresh random bytes if left out.
-        progress: told what is being done and which share of it.
+        progress: called with the name of the current step and the share of it that is done.
         spreadsheet_safe: put a single quote before texts of a CSV file that a spreadsheet would
             take for formulas: those that begin with = + - @, a tab or the end of a line.
 
@@ -266,7 +266,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
     progress: Progress | None = None,
     spreadsheet_safe: bool = False,
 ) -> ReleaseReport:
-    """Write an open table by a policy; who draws keeps the counts of what was there and came."""
+    """Write an open table by a policy; ``draw`` counts the values before and after the draw."""
     check_form(out, spreadsheet_safe=spreadsheet_safe)  # before the rows are counted
     opened = as_matrices_say(table, document)
     tell = progress or (lambda _what, _share: None)
@@ -307,8 +307,8 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
         rows, columns = (
             counts.rows,
             tuple(
-                replace(_released(column, met), name=name)
-                for (name, column), met in zip(named, counts.columns, strict=True)
+                replace(_released(column, column_counts), name=name)
+                for (name, column), column_counts in zip(named, counts.columns, strict=True)
             ),
         )
         assert rows == expected
@@ -331,11 +331,11 @@ def _refuse_missing(complete: frozenset[str], counts: MapCounts) -> None:
 
 
 def _refuse_coarse(table: Table, line: LinePolicy) -> None:
-    """Refuse values on a step that are hidden near a line as if every number were possible.
+    """Refuse rounded values near a line, which would be hidden as if every number were possible.
 
-    Stretched, values on a step come out on another step for either side, so that the release
-    shows the side after all. Blurred, they come out on the line, but only where the reach is not
-    below the step is there a value on either side of it.
+    Stretching moves rounded values of either side to different steps, so that the release shows
+    the side. Blurring moves them onto the line, but there are values on both sides of it only if
+    the reach is not below the step.
     """
     side = line.box[line.column]
     where = table, line.column, side.low, side.high
@@ -359,8 +359,8 @@ def _refuse_coarse(table: Table, line: LinePolicy) -> None:
 def _refuse_crowded_ends(table: Table, line: LinePolicy) -> None:
     """Refuse values at an end of the range, clamped to it or not, that the band may reach.
 
-    Numbers without a step hardly ever lie there. Those that do are all alike and are stretched to
-    the end of the band, where nothing comes out from the other side of the line.
+    Numbers that are not rounded hardly ever lie there. Those that do are equal and are stretched
+    to the end of the band, where no value from the other side of the line is released.
     """
     side = line.box[line.column]
     below, above = count_at_ends(table, line.column, side.low, side.high)
@@ -392,26 +392,26 @@ def as_matrices_say(table: Table, document: PolicyDocument) -> Table:
 
 
 def _read_columns(document: PolicyDocument) -> set[str]:
-    """Return the columns of a table of which something is released."""
-    found: set[str] = set()
+    """Return the columns of a table that a policy reads."""
+    names: set[str] = set()
     for column in document.columns:
         query = column.query
         if query is None:
-            found.update(column.columns)
+            names.update(column.columns)
         else:
-            found |= {query.column} if isinstance(query, Aggregate) else set(query.names)
-    return found
+            names |= {query.column} if isinstance(query, Aggregate) else set(query.names)
+    return names
 
 
-def _released(column: ColumnPolicy, met: ColumnCounts) -> ReleasedColumn:
+def _released(column: ColumnPolicy, counts: ColumnCounts) -> ReleasedColumn:
     return ReleasedColumn(
         name=column.name,
         kind=column.kind,
-        missing=met.missing,
-        below=met.below,
-        above=met.above,
-        unknown=met.unknown,
-        undefined=met.undefined,
+        missing=counts.missing,
+        below=counts.below,
+        above=counts.above,
+        unknown=counts.unknown,
+        undefined=counts.undefined,
         error=column.error,
         of=column.of,
         listed=column.lists_values,

@@ -117,7 +117,7 @@ def sweep_steps(
         open_relation: gives the relation with some bins for the swept column, or with none.
         sweep: the column and its steps.
         base: of the logarithms.
-        progress: told which share of the steps is done.
+        progress: called with the share of the steps that is done.
     """
     for step in {min(sweep.steps), max(sweep.steps, key=lambda step: step.denominator)}:
         open_relation({sweep.column: step})  # refuses what cannot be binned

@@ -1,4 +1,4 @@
-"""The curve of privacy against utility, for whatever ``hartley design`` designs."""
+"""The curve of privacy against utility of a specification, as ``hartley design`` reads it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hartley.errors import OptionError
 from hartley.studies.specification import Specification
+from hartley.studies.tradeoff_answers import AnswerFacts, QueryPoint, query_point
 from hartley.studies.tradeoff_errors import budgets_for, errors_for, read_errors
-from hartley.studies.tradeoff_points import (
-    AnswerFacts,
-    BitsPoint,
-    LinePoint,
-    QueryPoint,
-    bits_point,
-    line_point,
-    query_point,
-)
+from hartley.studies.tradeoff_hypotheses import LinePoint, line_point
+from hartley.studies.tradeoff_records import BitsPoint, bits_point
 from hartley.studies.tradeoff_sentences import line_sentences, query_sentences, record_sentences
 
 if TYPE_CHECKING:
@@ -27,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     Progress = Callable[[str, float], None]
-    """Told what is being done and which share of it is done."""
+    """Called with the name of the current step and the share of it that is done."""
 
 Point = QueryPoint | BitsPoint | LinePoint
 """One point of a curve, by what is traded: a query, a record, a hypothesis."""
@@ -102,7 +96,7 @@ class Tradeoff:
         }
 
 
-def plain_values(value: Any) -> Any:  # noqa: ANN401 - whatever a point holds
+def plain_values(value: Any) -> Any:  # noqa: ANN401 - any part of a point
     """Return values that JSON holds: exact numbers as numbers, infinite ones as nothing.
 
     Example:
@@ -127,7 +121,7 @@ def tradeoff(
     gap: float = 1e-4,
     progress: Progress | None = None,
 ) -> Tradeoff:
-    """Measure what releases within larger and smaller errors tell.
+    """Measure how much releases within larger and smaller errors tell.
 
     For a query the metrics of Farokhi 2019: accuracy Q = 1/error, I*, L0, P1 = 1/L0, P2 = 1/I*, and
     the error of an adversary, dmin and dmax, in truth and as Theorems II.1 and II.2 bound it; and
@@ -142,14 +136,14 @@ def tradeoff(
         errors: the errors to look at, largest to smallest or not, or text such as "0.1:10" or
             "0.1:10:20"; sensible ones by default.
         gap: how far apart the bounds of a volume may be, as a part of it, where it is not exact.
-        progress: told which share of the points is done.
+        progress: called with the share of the points that is done.
 
     Example:
-        >>> found = tradeoff({
+        >>> curve = tradeoff({
         ...     "objective": "maximin", "query": "mean(x)", "error": "0.5", "people": 2,
         ...     "columns": {"x": {"range": [-2, 2]}},
         ... }, errors=[2, 1, "0.5"])
-        >>> [(point.equal.levels, point.equal.leakage) for point in found.points]
+        >>> [(point.equal.levels, point.equal.leakage) for point in curve.points]
         [(1, 0.0), (2, 1.0), (4, 3.0)]
     """
     wanted = Specification.of(spec)
@@ -168,7 +162,7 @@ def tradeoff(
 def _plan(
     wanted: Specification, errors: Sequence[Fraction] | None, gap: float
 ) -> tuple[Callable[..., Point], list[Fraction], Fraction | None, tuple[str, ...]]:
-    """Return how a point is measured, where, which place the design asks for, and what to note."""
+    """Return the function that measures a point, all places, the place of the design, and notes."""
     if wanted.objective == "hypothesis":
         assert wanted.threshold is not None  # the objective needs it
         length = wanted.box[wanted.threshold.column].length
@@ -186,7 +180,7 @@ def _plan(
 
 def _ordered(places: Sequence[Fraction | None]) -> list[Fraction]:
     """Return errors once each, the largest first."""
-    found = sorted({place for place in places if place is not None}, reverse=True)
-    if not found:
+    ordered = sorted({place for place in places if place is not None}, reverse=True)
+    if not ordered:
         raise OptionError("There is no error to look at", hint="write for example --errors 0.1:10")
-    return found
+    return ordered

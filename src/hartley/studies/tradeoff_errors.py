@@ -1,4 +1,4 @@
-"""Which errors, or budgets, a curve is measured at."""
+"""The errors or budgets at which a tradeoff curve is measured."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hartley.studies.specification import Specification
 
 USUAL, MOST = 16, 200
-"""How many points a curve has where nobody says, and at most."""
+"""How many points a curve has by default, and at most."""
 DIGITS = ("1", "1.25", "1.6", "2", "2.5", "3.2", "4", "5", "6.4", "8")
 """Ten numbers a decade, about evenly spaced for the eye."""
 
@@ -68,7 +68,7 @@ def _between(low: Fraction, high: Fraction, count: int) -> list[Fraction]:
 def errors_for(
     high: Fraction, low: Fraction, chosen: Fraction | None, *, most: int = USUAL
 ) -> list[Fraction]:
-    """Return round errors between two, both of which count, and around the chosen one.
+    """Return round errors between two, both included, and around the chosen one.
 
     Example:
         >>> [float(error) for error in errors_for(Fraction(10), Fraction(1), None, most=5)]
@@ -76,13 +76,13 @@ def errors_for(
     """
     if chosen is not None:
         high, low = max(high, 2 * chosen), min(low, chosen / 2)
-    found = [high]
+    errors = [high]
     for power in range(math.floor(math.log10(high)), math.floor(math.log10(low)) - 2, -1):
         for digits in reversed(DIGITS):
             error = Fraction(digits) * Fraction(10) ** power
             if low < error < high:
-                found.append(error)
-    return thinned([*found, low], most)
+                errors.append(error)
+    return thinned([*errors, low], most)
 
 
 def thinned(places: Sequence[Fraction], most: int) -> list[Fraction]:
@@ -117,7 +117,7 @@ def budgets_for(wanted: Specification, errors: Sequence[Fraction] | None) -> lis
 
 
 def _useful_bits(wanted: Specification, labels: int) -> int:
-    """Return the whole bits with which every value is released as it is; many, where none is."""
+    """Return the whole bits with which every value is released as it is; a million if none do."""
     outputs = labels
     for name, column in wanted.columns.items():
         if column.range is not None:

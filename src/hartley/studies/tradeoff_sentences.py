@@ -1,4 +1,4 @@
-"""Points of a curve in plain words; every number is rounded so that the sentence stays true."""
+"""Sentences about points of a tradeoff curve; numbers are rounded so that they stay true."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hartley.studies.specification import Specification
-    from hartley.studies.tradeoff_points import BitsPoint, CellFacts, LinePoint, QueryPoint
+    from hartley.studies.tradeoff_answers import CellFacts, QueryPoint
+    from hartley.studies.tradeoff_hypotheses import LinePoint
+    from hartley.studies.tradeoff_records import BitsPoint
 
 
 MISSING_COUNTS = "A missing value is released as missing, which counts as one more output."
 
 
 def query_sentences(wanted: Specification, point: QueryPoint) -> tuple[str, ...]:
-    """Say what a query tells within an error, the most important first."""
+    """Say how much a query tells within an error, the most important sentence first."""
     facts, best = point.equal, point.best
     about = f"{wanted.query} over {wanted.people:,} people" if wanted.people else str(wanted.query)
     cells = "1 cell" if facts.levels == 1 else f"{facts.levels:,} equal cells"
-    found = [
+    sentences = [
         (
             f"Within an error of {exactly(point.error)}, {about} takes {cells} and tells at most "
             f"{bits_up(facts.person_bits)} about any one person."
@@ -30,41 +32,41 @@ def query_sentences(wanted: Specification, point: QueryPoint) -> tuple[str, ...]
         _together(facts),
     ]
     if facts.counts_missing:
-        found.append(MISSING_COUNTS)
+        sentences.append(MISSING_COUNTS)
     if best is not None and best.leakage is not None and facts.leakage is not None:
-        found.append(_least(point, best.leakage, facts.leakage))
+        sentences.append(_least(point, best.leakage, facts.leakage))
     printed = facts.person_bits_printed
-    # Of a record by itself the theorem says as many cells; that one may be missing comes on top.
+    # For single records the theorem gives the same number of cells; a missing value is one more.
     if printed is not None and printed < facts.person_bits and not facts.counts_missing:
-        found.append(
+        sentences.append(
             f"Theorem 8 as printed would say {bits_up(printed)} about one person, which is too "
             "little; the rule used here is the corrected one."
         )
-    return (*found, *_adversary(facts))
+    return (*sentences, *_adversary(facts))
 
 
 def _together(facts: CellFacts) -> str:
-    told = f"All data together: I⋆ = {bits_up(facts.maximin_information)}"
+    measures = f"All data together: I⋆ = {bits_up(facts.maximin_information)}"
     privacy = f"P₂ = 1/I⋆ = {_metric(facts.privacy_of_information)}"
     if facts.leakage is not None:
-        told += f", L₀ = {bits_up(facts.leakage)}"
+        measures += f", L₀ = {bits_up(facts.leakage)}"
         privacy += f" and P₁ = 1/L₀ = {_metric(facts.privacy_of_leakage)}"
-    return f"{told}; the privacy metrics of the paper are {privacy}."
+    return f"{measures}; the privacy metrics of the paper are {privacy}."
 
 
 def _least(point: QueryPoint, least: float, equal: float) -> str:
     limit = point.leakage_limit
     sure = limit is not None and least <= limit + 1e-9
     if least < equal:
-        rest = "and no policy within the error leaks less" if sure else "as far as was looked for"
+        rest = "and no policy within the error leaks less" if sure else "the least that was found"
         return f"Cells of least leakage tell L₀ = {bits_up(least)} instead, {rest}."
-    return (
-        f"No other cells within the error leak less{'' if sure else ', as far as was looked for'}."
-    )
+    if sure:
+        return "No other cells within the error leak less."
+    return "The search found no cells within the error that leak less."
 
 
 def _adversary(facts: CellFacts) -> tuple[str, ...]:
-    words = "Whoever reconstructs all data has to reckon with an error of "
+    words = "An adversary who reconstructs all data must expect an error of "
     bound = facts.smallest_error_bound
     if facts.smallest_error is not None:
         alone = "" if bound is None else f"; Theorem II.2 alone promises {digits_down(bound, 4)}"
@@ -80,7 +82,7 @@ def _metric(value: float | None) -> str:
 def record_sentences(
     wanted: Specification, point: BitsPoint, points: Sequence[BitsPoint]
 ) -> tuple[str, ...]:
-    """Say how far the columns of a record are off with a budget."""
+    """Say how large the errors of the columns of a record are with a budget."""
     shared = point.largest
     weighted = ", times its weight," if wanted.weights else ""
     levels = ", ".join(f"{name} {count:,}" for name, count in shared.levels.items())
@@ -93,20 +95,20 @@ def record_sentences(
     return (
         f"With {exactly(point.budget)} bits a record, {off}, in {shared.outputs:,} combinations.",
         f"Cells by column: {levels}.",
-        "A further bit doubles what a record may be released as: about enough to halve the error "
-        "of one column."
+        "One more bit doubles the number of possible releases of a record: about enough to halve "
+        "the error of one column."
         if useless is None
-        else f"From {exactly(useless.budget)} bits on, every value is released as it is: more bits "
-        "are of no use.",
+        else f"From {exactly(useless.budget)} bits on, every value is released as it is, so more "
+        "bits change nothing.",
         *((MISSING_COUNTS,) if shared.counts_missing else ()),
     )
 
 
 def line_sentences(point: LinePoint) -> tuple[str, ...]:
     """Say how well a hypothesis is hidden within an error."""
-    kept, claimed = point.stretch, _metric(point.blur.claimed)
-    deciding = tenth_percent_up(kept.deciding_share)
-    kept_words = f"epsilon = {_metric(kept.epsilon)}: Priv = {_metric(kept.privacy)} bits"
+    stretched, claimed = point.stretch, _metric(point.blur.claimed)
+    deciding = tenth_percent_up(stretched.deciding_share)
+    kept_words = f"epsilon = {_metric(stretched.epsilon)}: Priv = {_metric(stretched.privacy)} bits"
     return (
         (
             f"Within an error of {exactly(point.error)}, stretching keeps {kept_words}, and "
@@ -116,7 +118,7 @@ def line_sentences(point: LinePoint) -> tuple[str, ...]:
             f"Blurring as printed claims epsilon = {claimed}. It leaves as many records open, but "
             "on a line without volume: by Priv, which counts outputs, it keeps 0."
         ),
-        "Rounded values are hidden by blurring alone; stretching takes values without a step.",
+        "Only blurring hides rounded values; stretching needs values without a step.",
         "A larger error hides more; for small errors epsilon falls in proportion to the error.",
         "Priv counts outputs only, so it can be raised by stretching what decides nothing.",
     )

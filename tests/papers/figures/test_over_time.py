@@ -15,7 +15,7 @@ def test_the_findings_hold(numbers):
 
 
 def test_zones_as_wide_as_the_ring_tell_nothing():
-    found = fig2.compute(places=6, zones=(6,), steps=3).found[6]
+    found = fig2.compute(places=6, zones=(6,), steps=3).by_width[6]
     assert {at.leakage for several in found.values() for at in several} == {0.0}
 
 
@@ -23,4 +23,4 @@ def test_every_number_is_drawn(numbers):
     chart = fig2.plot(numbers)
     drawn = [y for panel in chart.panels for series in panel.series for y in series.y]
     assert len(drawn) == 3 * 3 * 10
-    assert max(drawn) == numbers.found[4]["trajectory"][-1].leakage
+    assert max(drawn) == numbers.by_width[4]["trajectory"][-1].leakage

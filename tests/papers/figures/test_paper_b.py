@@ -101,7 +101,7 @@ def test_a_trend_is_judged_at_every_step():
         zip(
             numbers.by_days,
             [
-                tuple(with_best(one, value) for one in games)
+                tuple(with_best(game, value) for game in games)
                 for games, value in zip(numbers.by_days.values(), (0.1, 0.8, 0.5), strict=True)
             ],
             strict=True,
@@ -117,7 +117,7 @@ def test_the_findings_about_membership_would_notice_other_numbers():
         top: tuple(with_best(one, 0.0) for one in games) for top, games in numbers.by_range.items()
     }
     assert any("range" in t for t in failed(fig3, dataclasses.replace(numbers, by_range=silent)))
-    finer = tuple(dataclasses.replace(one, levels=10**6) for one in numbers.games)
+    finer = tuple(dataclasses.replace(game, levels=10**6) for game in numbers.games)
     fine = dataclasses.replace(numbers, games=finer)
     assert any("in numbers" in text for text in failed(fig3, fine))
 
@@ -142,8 +142,8 @@ def test_the_findings_about_appliances_would_notice_that_none_is_told():
             return found
         return dataclasses.replace(found, appliances=tuple(map(hidden, found.appliances)))
 
-    silent = {bits: quiet(bits, found) for bits, found in numbers.found.items()}
-    texts = failed(fig4, dataclasses.replace(numbers, found=silent))
+    silent = {bits: quiet(bits, found) for bits, found in numbers.by_bits.items()}
+    texts = failed(fig4, dataclasses.replace(numbers, by_bits=silent))
     assert any("One by one" in text for text in texts)
 
 

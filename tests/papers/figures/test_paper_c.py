@@ -66,7 +66,7 @@ def test_real_records_leak_as_counting_says():
     for step in (29, 41):
         sizes = Counter(math.floor(value / step) for value in values)
         point = numbers.curves[0].at(step)
-        assert (point.secrets, point.left) == (len(values), min(sizes.values()))
+        assert (point.secrets, point.remaining) == (len(values), min(sizes.values()))
         assert point.maximin == pytest.approx(math.log2(len(sizes)))
         middle = {value: step * (math.floor(value / step) + 0.5) for value in values}
         assert point.distortion == max(abs(value - middle[value]) for value in values)
@@ -106,6 +106,6 @@ def test_the_findings_would_notice_wrong_numbers():
 
 def test_figure_1_would_notice_a_vote_that_tells_too_much(votes):
     wrong = dataclasses.replace(
-        votes, votes=(*votes.votes[:4], dataclasses.replace(votes.votes[4], one=1.0))
+        votes, votes=(*votes.votes[:4], dataclasses.replace(votes.votes[4], one_vote=1.0))
     )
     assert [claim.holds for claim in fig1.findings(wrong)] == [True, False, True, True]

@@ -116,11 +116,11 @@ def test_the_leakage_of_two_people_is_that_of_a_corner_of_the_square(leakage):
 
 def test_figure_4_would_notice_a_policy_that_keeps_nothing(accuracy):
     points = tuple(dataclasses.replace(point, stretched=0.0) for point in accuracy.points)
-    found = fig4.findings(dataclasses.replace(accuracy, points=points))
-    assert [claim.holds for claim in found] == [True, True, True, False, True]
+    claims = fig4.findings(dataclasses.replace(accuracy, points=points))
+    assert [claim.holds for claim in claims] == [True, True, True, False, True]
     points = tuple(dataclasses.replace(p, blurred=p.claimed) for p in accuracy.points)
-    found = fig4.findings(dataclasses.replace(accuracy, points=points))
-    assert [claim.holds for claim in found] == [True, True, True, True, False]
+    claims = fig4.findings(dataclasses.replace(accuracy, points=points))
+    assert [claim.holds for claim in claims] == [True, True, True, True, False]
 
 
 def test_figure_5_would_notice_a_policy_that_moves_too_far_or_piles_people_up():
@@ -134,14 +134,14 @@ def test_figure_5_would_notice_a_policy_that_moves_too_far_or_piles_people_up():
 def test_figure_6_would_notice_a_release_above_the_bound():
     numbers = fig6.compute(points=5)
     above = tuple(dataclasses.replace(r, leakage=r.leakage + 0.1) for r in numbers.one_sided)
-    found = fig6.findings(dataclasses.replace(numbers, one_sided=above))
-    assert [claim.holds for claim in found] == [True, False, False, True]
+    claims = fig6.findings(dataclasses.replace(numbers, one_sided=above))
+    assert [claim.holds for claim in claims] == [True, False, False, True]
 
 
 def test_figure_7_would_notice_a_rule_that_is_not_sharp():
     numbers = fig7.compute(people=(5,), most_bits=4)
     (five,) = numbers.means
-    loose = dataclasses.replace(five, told_sharp=tuple(t + 1 for t in five.told_sharp))
+    loose = dataclasses.replace(five, telling_sharp=tuple(t + 1 for t in five.telling_sharp))
     assert not fig7.findings(dataclasses.replace(numbers, means=(loose,)))[2].holds
     swapped = dataclasses.replace(five, sharp=five.printed, printed=five.sharp)
     assert not fig7.findings(dataclasses.replace(numbers, means=(swapped,)))[1].holds
@@ -149,5 +149,5 @@ def test_figure_7_would_notice_a_rule_that_is_not_sharp():
 
 def test_figure_8_would_notice_what_the_paper_says_of_more_people(leakage):
     turned = tuple(row[::-1] for row in leakage.everybody_printed)
-    found = fig8.findings(dataclasses.replace(leakage, everybody_printed=turned))
-    assert not found[1].holds
+    claims = fig8.findings(dataclasses.replace(leakage, everybody_printed=turned))
+    assert not claims[1].holds

@@ -84,5 +84,5 @@ def test_the_findings_would_notice_wrong_numbers(curve, shapes):
     )
     assert any("sparse" in text for text in failed(fig7, dataclasses.replace(shapes, rules=wide)))
     numbers = fig8.compute(people=600, shares=(2, 4))
-    far = tuple(dataclasses.replace(one, risk=one.risk + 1) for one in numbers.found)
-    assert any("near" in text for text in failed(fig8, dataclasses.replace(numbers, found=far)))
+    far = tuple(dataclasses.replace(one, risk=one.risk + 1) for one in numbers.sizes)
+    assert any("near" in text for text in failed(fig8, dataclasses.replace(numbers, sizes=far)))

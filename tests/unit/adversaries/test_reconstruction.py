@@ -71,7 +71,9 @@ def test_all_that_was_charged_is_not_said_to_be_more(ask):
     """51 answers of 51 cells: rounded up and down they would be 5.68 within 5.67 bits."""
     finding = Reconstruction().attack(*ask("SELECT SUM(pay) FROM t", error=0))
     assert finding.transcripts == finding.charged == 51
-    assert finding.sentences[0].endswith("learns about one person just the 5.67 bits charged.")
+    assert finding.sentences[0].endswith(
+        "learns exactly the 5.67 bits that were charged about one person."
+    )
 
 
 def test_with_several_rows_a_person_rows_are_counted(ask):

@@ -43,7 +43,7 @@ def test_anonymity_prints_the_report_as_json_and_as_text(table):
     assert json.loads(run(*words)) == json.loads(json.dumps(expected.to_dict()))
     text = run(*words, "--text")
     assert text.splitlines()[1] == expected.headline
-    assert "what the keys tell about diagnosis" in text
+    assert "what the keys reveal about diagnosis" in text
     for measure in column_measures(expected["diagnosis"], expected.unit):
         assert re.search(rf"{re.escape(measure.title)} .*{re.escape(measure.shown)} ", text)
     for attack in attacks(expected):

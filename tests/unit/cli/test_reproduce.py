@@ -56,7 +56,7 @@ def test_figures_whose_data_are_missing_say_so_and_the_others_are_written(tmp_pa
     [
         (("Z/9",), "There is no figure 'Z/9'; hint: there are A/1, 2, 3"),
         (("A/1", "--data", "nowhere"), "There is no file or folder nowhere"),
-        (("A/1", "--out", __file__), "cannot be made"),
+        (("A/1", "--out", __file__), "cannot be created"),
     ],
 )
 def test_bad_input_is_one_sentence_and_leaves_nothing(words, told, tmp_path):

@@ -306,9 +306,9 @@ def test_a_certificate_keeps_what_it_was_computed_from():
     # The sides of many people are not listed, those of twelve are.
     for people, listed in ((12, True), (13, False)):
         mean = " + ".join(f"x{i}/{people}" for i in range(1, people + 1))
-        found = certify(quantizer, query=mean, box=Box.cube(0, 1, size=people)).parameters
-        assert found["query"].startswith(f"x1/{people}")
-        assert (found["box"] is not None) == listed
-        assert found["sensitivity"] == f"1/{people}"
+        parameters = certify(quantizer, query=mean, box=Box.cube(0, 1, size=people)).parameters
+        assert parameters["query"].startswith(f"x1/{people}")
+        assert (parameters["box"] is not None) == listed
+        assert parameters["sensitivity"] == f"1/{people}"
     nobody = certify(quantizer, sensitivity=0)
     assert (nobody.value, nobody.parameters["sensitivity"]) == (0.0, "0")

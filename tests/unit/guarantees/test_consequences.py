@@ -46,7 +46,7 @@ def neighbourhoods(people, release):
 
 
 def numbers(certificate):
-    return {one.name: one.value for one in certificate.consequences}
+    return {consequence.name: consequence.value for consequence in certificate.consequences}
 
 
 @pytest.mark.slow
@@ -84,11 +84,15 @@ def test_no_person_and_no_data_of_the_others_exceed_what_is_listed(people, level
 def test_the_listed_numbers_do_not_bound_the_other_direction_of_the_leakage():
     # Two outputs, one bit; but one of them leaves a tenth of the person's values.
     certificate = certify(mean_policy(1, 2))
-    (told,) = (one for one in certificate.consequences if one.name == "information leakage")
+    (leakage,) = (
+        consequence
+        for consequence in certificate.consequences
+        if consequence.name == "information leakage"
+    )
     rare = Relation.from_pairs([(x, x == 0) for x in range(10)])
-    assert nonstochastic_leakage(rare.swap()) == told.value == 1
+    assert nonstochastic_leakage(rare.swap()) == leakage.value == 1
     assert nonstochastic_leakage(rare) == pytest.approx(math.log2(10))
-    assert "This does not bound L₀(Xᵢ;Y)" in told.sentence
+    assert "This does not bound L₀(Xᵢ;Y)" in leakage.sentence
 
 
 @given(people=st.integers(1, 3), one=st.integers(1, 6), other=st.integers(1, 6))

@@ -59,8 +59,8 @@ def test_the_page_of_a_report_holds_every_measure_attack_and_note(report, outlin
     assert report.headline in text
     for note in report.notes:
         assert note in text
-    for found in report.confidential:
-        for measure in column_measures(found, report.unit):
+    for findings in report.confidential:
+        for measure in column_measures(findings, report.unit):
             assert f"{measure.title} {measure.symbol} {measure.shown}" in text
             assert measure.sentence in text
     for attack in attacks(report):
@@ -72,7 +72,7 @@ def test_the_page_of_a_release_says_what_it_lost_and_what_counting_again_gives(
     anonymized, averaged, outline_of
 ):
     text = outline_of(render_html(anonymized)).words
-    assert f"{float(100 * anonymized.loss):.2f} % lost of what the keys could tell" in text
+    assert f"{float(100 * anonymized.loss):.2f} % of the keys' detail lost" in text
     assert f"{check_release(anonymized).k} records in the smallest class" in text
     text = outline_of(render_html(averaged)).words
     for sentence in (averaged.headline, *averaged.sentences):
@@ -103,8 +103,8 @@ def test_the_terminal_shows_the_same_numbers_however_narrow(report, anonymized, 
     text = out.getvalue()
     unfolded = {one.headline for one in (report, anonymized, averaged)}
     assert all(len(line) <= width for line in text.splitlines() if line not in unfolded)
-    for found in report.confidential:
-        for measure in column_measures(found, report.unit):
+    for findings in report.confidential:
+        for measure in column_measures(findings, report.unit):
             assert re.search(rf"{re.escape(measure.title)}.*{re.escape(measure.shown)}", text)
     assert "skewness" in text
     assert NAME in text

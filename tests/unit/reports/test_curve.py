@@ -20,7 +20,7 @@ def test_the_picture_draws_the_curve_and_both_bounds(report):
     axes = plot_curve(report).axes[0]
     lines = {line.get_label(): line for line in axes.get_lines()}
     assert len(lines) == 4
-    above = next(line for label, line in lines.items() if "by lot" in label)
+    above = next(line for label, line in lines.items() if "at random" in label)
     assert all(y >= report.curve.upper(x) - 1e-9 for x, y in zip(*above.get_data(), strict=True))
     drawn = next(line for label, line in lines.items() if "best rules" in label)
     assert list(drawn.get_ydata()) == [point.risk for point in report.curve.points]
@@ -43,7 +43,7 @@ def test_the_terminal_shows_the_headline_and_the_points(report):
     print_curve(report, Console(file=out, width=110))
     text = out.getvalue()
     assert report.headline[:60] in text
-    assert "none less than" in text
+    assert "lower bound" in text
     assert f"{report.curve.points[0].risk:.5f}" in text
 
 
@@ -59,7 +59,7 @@ def test_without_numbers_on_both_sides_there_is_no_gaussian_line_nor_column():
 
 def test_the_page_says_that_the_gaussian_is_a_comparison(report):
     page = render_curve(report)
-    assert "a comparison and no bound" in page
+    assert "which is not a bound" in page
     assert f"{report.gaussian[0]:.6f}" in page
 
 
@@ -70,18 +70,18 @@ def test_a_curve_is_a_result_like_any_other(report, tmp_path):
 
 @pytest.mark.parametrize("objective", ["t_closeness", "delta_disclosure", "maximal_leakage"])
 def test_a_worst_case_is_named_on_the_page_and_the_picture(objective):
-    found = curve(TABLE, confidential="secret", key="<key>", points=4, objective=objective)
-    page = render_curve(found)
-    assert found.words.name in page
-    assert found.caveat in page
-    assert "by lot" not in page
-    axes = plot_curve(found).axes[0]
+    traced = curve(TABLE, confidential="secret", key="<key>", points=4, objective=objective)
+    page = render_curve(traced)
+    assert traced.words.name in page
+    assert traced.caveat in page
+    assert "at random" not in page
+    axes = plot_curve(traced).axes[0]
     labels = [line.get_label() for line in axes.get_lines()]
-    assert not any("by lot" in label or "Gaussian" in label for label in labels)
-    assert axes.get_ylabel().startswith(found.words.axis.format(w="secret"))
+    assert not any("at random" in label or "Gaussian" in label for label in labels)
+    assert axes.get_ylabel().startswith(traced.words.axis.format(w="secret"))
     drawn = next(line for line in axes.get_lines() if "best rules" in line.get_label())
     for at, risk in zip(*drawn.get_data(), strict=True):
-        assert found.curve.lower(at) - 1e-9 <= risk
+        assert traced.curve.lower(at) - 1e-9 <= risk
     out = io.StringIO()
-    print_curve(found, Console(file=out, width=110))
-    assert f"{found.words.column} (bits)" in out.getvalue()
+    print_curve(traced, Console(file=out, width=110))
+    assert f"{traced.words.column} (bits)" in out.getvalue()

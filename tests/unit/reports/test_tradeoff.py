@@ -93,9 +93,9 @@ def test_the_table_reads_back_from_csv(found):
 
 
 def test_leakages_are_rounded_up_and_errors_down():
-    found = tradeoff(SPECS["query"], errors=["0.7"])
-    for point in found.points:
-        shown = {column.name: column.shown(point).replace(",", "") for column in headings(found)}
+    curve = tradeoff(SPECS["query"], errors=["0.7"])
+    for point in curve.points:
+        shown = {column.name: column.shown(point).replace(",", "") for column in headings(curve)}
         assert float(shown["L₀ of equal cells, bits"]) >= point.equal.leakage
         assert float(shown["bits about one person"]) >= point.equal.person_bits
         assert float(shown["adversary's error dmin"]) <= point.equal.smallest_error
@@ -103,18 +103,18 @@ def test_leakages_are_rounded_up_and_errors_down():
 
 
 def test_every_curve_is_drawn_with_its_values():
-    found = tradeoff(SPECS["query"])
-    privacy, together, person, adversary = plot_tradeoff(found).axes
+    curve = tradeoff(SPECS["query"])
+    privacy, together, person, adversary = plot_tradeoff(curve).axes
     drawn = {line.get_label(): line for axes in (together, person) for line in axes.lines}
     line = drawn["maximin information I⋆"]
-    kept = [p for p in found.points if p.equal.maximin_information > 0]
+    kept = [p for p in curve.points if p.equal.maximin_information > 0]
     assert list(line.get_xdata()) == [float(point.error) for point in kept]
     assert list(line.get_ydata()) == [point.equal.maximin_information for point in kept]
     assert [float(y) for y in drawn["Theorem 8 as printed"].get_ydata()] == [
-        point.equal.person_bits_printed for point in found.points
+        point.equal.person_bits_printed for point in curve.points
     ]
     # One cell has infinite privacy, which no axis holds.
-    assert all(len(line.get_xdata()) < len(found.points) for line in privacy.lines[:3])
+    assert all(len(line.get_xdata()) < len(curve.points) for line in privacy.lines[:3])
     assert len(adversary.get_legend().get_texts()) == 4
 
 
@@ -122,10 +122,10 @@ def test_every_curve_is_drawn_with_its_values():
     ("kind", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
 )
 def test_pictures_are_the_same_every_time(kind, begins):
-    found = tradeoff(SPECS["record"], errors=[1, 10])
-    picture = render_picture(found, kind)
+    curve = tradeoff(SPECS["record"], errors=[1, 10])
+    picture = render_picture(curve, kind)
     assert picture.startswith(begins)
-    assert render_picture(found, kind) == picture
+    assert render_picture(curve, kind) == picture
 
 
 @pytest.mark.slow

@@ -27,8 +27,8 @@ def policy(of="mean(height)", cells=None, people=4, **design):
 
 def test_one_row_holds_the_middle_of_the_cell_and_its_edges(tmp_path):
     report = release({"height": HEIGHTS, "name": list("ABCD")}, policy(), tmp_path / "out.parquet")
-    found = pq.read_table(report.path).to_pydict()
-    assert found == {"answer": [176.5], "answer_low": [176.0], "answer_high": [177.0]}
+    released = pq.read_table(report.path).to_pydict()
+    assert released == {"answer": [176.5], "answer_low": [176.0], "answer_high": [177.0]}
     assert sum(HEIGHTS) / 4 == 176.6875
     assert report.rows == 1
     assert report.withheld == ("name",)
@@ -65,14 +65,14 @@ def test_the_cell_is_that_of_the_exact_answer(tmp_path_factory, steps):
     )
     design = {"people": people, "columns": {"height": ["100", "250"]}}
     release({"height": heights}, PolicyDocument(columns, design=design), path)
-    (found,) = pq.read_table(path).to_pylist()
+    (row,) = pq.read_table(path).to_pylist()
     exact = sum(map(Fraction, heights))
     cell = math.floor((exact / people - 100) / Fraction(1, 6))
-    assert found["mean"] == float(100 + (2 * min(cell, 899) + 1) * Fraction(1, 12))
-    assert Fraction(found["mean_low"]) <= exact / people <= Fraction(found["mean_high"])
-    assert found["sum"] == float(total.middle(total.cell(exact)))
-    assert found["sum_low"] <= exact <= found["sum_high"]
-    assert found["cut"] == (150 if exact / people < 170 else 200)
+    assert row["mean"] == float(100 + (2 * min(cell, 899) + 1) * Fraction(1, 12))
+    assert Fraction(row["mean_low"]) <= exact / people <= Fraction(row["mean_high"])
+    assert row["sum"] == float(total.middle(total.cell(exact)))
+    assert row["sum_low"] <= exact <= row["sum_high"]
+    assert row["cut"] == (150 if exact / people < 170 else 200)
 
 
 # --- other numbers of people --------------------------------------------------------------------

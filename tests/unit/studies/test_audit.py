@@ -113,8 +113,8 @@ def test_regrouping_and_counting_anew_agree(monkeypatch, missing, secret):
     monkeypatch.setattr("hartley.studies.sweep.LARGEST_REGROUPED", -1)
     anew = hartley.audit(table, **options)
     assert LARGEST_REGROUPED > 0
-    for one, other in zip(regrouped.sweep, anew.sweep, strict=True):
-        assert dataclasses.astuple(one) == pytest.approx(dataclasses.astuple(other))
+    for reused, counted in zip(regrouped.sweep, anew.sweep, strict=True):
+        assert dataclasses.astuple(reused) == pytest.approx(dataclasses.astuple(counted))
 
 
 def test_a_sweep_keeps_the_bins_of_other_columns():
@@ -132,9 +132,11 @@ def test_a_sweep_keeps_the_bins_of_other_columns():
 
 
 def test_the_hypothesis_is_decided_by_the_counted_outputs(report):
-    found = report.hypothesis
-    assert found.decide_true + found.decide_false + found.ambiguous == report.released_values
-    assert "diagnosis = 'none'" in found.sentence
+    analysis = report.hypothesis
+    assert (
+        analysis.decide_true + analysis.decide_false + analysis.ambiguous == report.released_values
+    )
+    assert "diagnosis = 'none'" in analysis.sentence
 
 
 def test_a_secret_of_one_value_is_refused():
@@ -179,15 +181,15 @@ def test_a_table_beyond_the_linear_programme_says_so(monkeypatch):
 
 
 def test_progress_is_told_for_every_kind_of_work():
-    told = []
+    shares = []
     hartley.audit(
         PEOPLE,
         secret="diagnosis",
         released="age",
         sweep={"age": "1:5"},
-        progress=lambda kind, share: told.append((kind, share)),
+        progress=lambda kind, share: shares.append((kind, share)),
     )
-    assert [share for kind, share in told if kind == "sweep"] == pytest.approx(
+    assert [share for kind, share in shares if kind == "sweep"] == pytest.approx(
         [0.2, 0.4, 0.6, 0.8, 1.0]
     )
 

@@ -98,7 +98,7 @@ def test_the_mixture_of_key_and_constant_is_never_below_the_best_rule(report):
     ],
 )
 def test_a_worst_case_is_named_and_has_no_bounds_of_the_average(objective, words):
-    found = curve(
+    traced = curve(
         PEOPLE,
         confidential="diagnosis",
         key="age",
@@ -106,15 +106,15 @@ def test_a_worst_case_is_named_and_has_no_bounds_of_the_average(objective, words
         points=4,
         objective=objective,
     )
-    assert words in found.headline
-    assert (found.mixture, found.gaussian) == ((), ())
-    content = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert words in traced.headline
+    assert (traced.mixture, traced.gaussian) == ((), ())
+    content = json.loads(json.dumps(traced.to_dict(), allow_nan=False))
     assert content["objective"] == objective
-    rows = list(csv.DictReader(io.StringIO(found.csv())))
+    rows = list(csv.DictReader(io.StringIO(traced.csv())))
     assert {row["mixture"] for row in rows} == {""}
     if objective != "delta_disclosure":
-        assert found.curve.upper(found.half) <= found.curve.largest_risk / 2
-        assert "half of that" in found.headline
+        assert traced.curve.upper(traced.half) <= traced.curve.largest_risk / 2
+        assert "half of that" in traced.headline
 
 
 def test_worst_cases_order_as_the_theory_says():
@@ -164,15 +164,15 @@ def test_several_columns_are_listed_in_the_headline():
 
 
 def test_progress_is_told():
-    told = []
+    shares = []
     curve(
         {"a": [1, 2, 2, 3], "b": [1, 1, 2, 2]},
         confidential="b",
         key="a",
         points=4,
-        progress=lambda kind, share: told.append((kind, share)),
+        progress=lambda kind, share: shares.append((kind, share)),
     )
-    assert told[-1] == ("curve", 1.0)
+    assert shares[-1] == ("curve", 1.0)
 
 
 def test_bad_options_are_refused_before_any_work():
@@ -186,6 +186,6 @@ def test_bad_options_are_refused_before_any_work():
 
 def test_numbers_too_small_for_a_gaussian_have_a_curve_without_one():
     tiny = {"key": [1e-100, 2e-100, 1e-100, 2e-100], "told": [1.0, 2.0, 1.0, 1.0]}
-    found = curve(tiny, confidential="told", key="key", points=3)
-    assert found.gaussian == ()
-    assert len(found.mixture) == 3
+    traced = curve(tiny, confidential="told", key="key", points=3)
+    assert traced.gaussian == ()
+    assert len(traced.mixture) == 3

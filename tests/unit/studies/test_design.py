@@ -40,13 +40,17 @@ def example(path):
     return design(path)
 
 
-def cells(found):
-    (column,) = found.document.columns
+def cells(designed):
+    (column,) = designed.document.columns
     return column.quantizer
 
 
-def nats(found, name):
-    (value,) = [one.value for one in found.certificate.consequences if one.name == name]
+def nats(designed, name):
+    (value,) = [
+        consequence.value
+        for consequence in designed.certificate.consequences
+        if consequence.name == name
+    ]
     return value * math.log(2)
 
 
@@ -60,19 +64,19 @@ def over_square(query, gamma, objective="maximin"):
 
 @pytest.mark.parametrize("gamma", ["1", "2", "2.2", "3.5"])
 def test_the_mean_of_two_has_the_cells_and_the_leakage_of_example_iv_1(gamma):
-    found = over_square("(x1 + x2)/2", gamma)
+    designed = over_square("(x1 + x2)/2", gamma)
     levels = math.ceil(2 * Fraction(gamma))
-    assert cells(found).levels == levels
-    assert nats(found, "maximin information") == pytest.approx(math.log(levels), abs=1e-9)
-    assert nats(found, "leakage") == pytest.approx(math.log(levels**2 / 2), abs=1e-9)
+    assert cells(designed).levels == levels
+    assert nats(designed, "maximin information") == pytest.approx(math.log(levels), abs=1e-9)
+    assert nats(designed, "leakage") == pytest.approx(math.log(levels**2 / 2), abs=1e-9)
 
 
 @pytest.mark.slow
 def test_the_ellipses_of_example_iv_1_have_the_leakage_of_their_smallest_cell():
-    found = example(EXAMPLES[[path.name for path in EXAMPLES].index("ellipse.design.toml")])
-    assert cells(found).levels == 12
-    assert nats(found, "maximin information") == pytest.approx(2.484907, abs=1e-6)
-    assert nats(found, "leakage") == pytest.approx(5.478683, abs=2e-6)
+    designed = example(EXAMPLES[[path.name for path in EXAMPLES].index("ellipse.design.toml")])
+    assert cells(designed).levels == 12
+    assert nats(designed, "maximin information") == pytest.approx(2.484907, abs=1e-6)
+    assert nats(designed, "leakage") == pytest.approx(5.478683, abs=2e-6)
 
 
 def test_the_least_leakage_beats_equal_cells_as_the_theory_says():
@@ -85,10 +89,10 @@ def test_the_least_leakage_beats_equal_cells_as_the_theory_says():
 @pytest.mark.slow
 @pytest.mark.parametrize(("rho", "epsilon"), EPSILONS.items())
 def test_the_body_mass_index_is_as_private_as_the_theory_says(rho, epsilon):
-    found = design(BMI | {"error": 1 / Fraction(rho)})
-    assert 2**found.certificate.value - 1 == pytest.approx(epsilon, rel=1e-5)
-    assert 2**found.certificate.value - 1 <= epsilon * (1 + 1e-8)  # promised, so rounded down
-    assert found.certificate.sound
+    designed = design(BMI | {"error": 1 / Fraction(rho)})
+    assert 2**designed.certificate.value - 1 == pytest.approx(epsilon, rel=1e-5)
+    assert 2**designed.certificate.value - 1 <= epsilon * (1 + 1e-8)  # promised, so rounded down
+    assert designed.certificate.sound
 
 
 @pytest.mark.slow
@@ -104,8 +108,12 @@ def test_the_policy_as_printed_leaves_as_many_records_open_as_the_stretched_one(
 @pytest.mark.parametrize("kind", ["blur", "stretch"])
 def test_the_success_of_a_test_is_that_of_its_own_assumption(kind):
     """By quadrature: 1 - 1/2 int min(p0, p1), each side spread evenly over its records."""
-    found = design(BMI | {"error": 5, "policy": kind}).certificate
-    (success,) = (one.value for one in found.consequences if one.name == "success of a test")
+    designed = design(BMI | {"error": 5, "policy": kind}).certificate
+    (success,) = (
+        consequence.value
+        for consequence in designed.consequences
+        if consequence.name == "success of a test"
+    )
     heights = np.linspace(0, 250, 200_001)
     lines = 30 * (heights / 100) ** 2
     below = np.clip(lines, 0, 200)
@@ -128,7 +136,7 @@ def test_the_success_of_a_test_is_that_of_its_own_assumption(kind):
 )
 @pytest.mark.parametrize("kind", ["blur", "stretch"])
 def test_the_success_of_a_test_of_one_column_is_exact(ends, line, reach, truth, kind):
-    found = design(
+    designed = design(
         {
             "objective": "hypothesis",
             "hypothesis": f"x >= {line}",
@@ -138,7 +146,9 @@ def test_the_success_of_a_test_of_one_column_is_exact(ends, line, reach, truth, 
         }
     )
     (success,) = (
-        one.value for one in found.certificate.consequences if one.name == "success of a test"
+        consequence.value
+        for consequence in designed.certificate.consequences
+        if consequence.name == "success of a test"
     )
     assert success == pytest.approx(float(truth), rel=1e-12)
 
@@ -157,10 +167,10 @@ def test_a_mean_within_a_budget_has_the_cells_of_theorem_8_corrected(people, bit
 
 
 def test_the_heights_of_the_file_formats_have_150_cells():
-    found = example(EXAMPLES[[path.name for path in EXAMPLES].index("height.design.toml")])
-    assert (cells(found).levels, cells(found).low, cells(found).high) == (150, 100, 250)
-    assert found.document.columns[0].of == "mean(height)"
-    assert found.certificate.value == 1.0
+    designed = example(EXAMPLES[[path.name for path in EXAMPLES].index("height.design.toml")])
+    assert (cells(designed).levels, cells(designed).low, cells(designed).high) == (150, 100, 250)
+    assert designed.document.columns[0].of == "mean(height)"
+    assert designed.certificate.value == 1.0
 
 
 # --- nothing better exists ----------------------------------------------------------------------
@@ -175,12 +185,12 @@ def test_the_heights_of_the_file_formats_have_150_cells():
 )
 @settings(max_examples=40)
 def test_no_fewer_cells_keep_an_error(low, length, error, people):
-    found = design({
+    designed = design({
         "objective": "maximin", "query": "total(x)", "people": people, "error": error,
         "columns": {"x": {"range": [low, low + length]}},
     })  # fmt: skip
-    levels = cells(found).levels
-    assert cells(found).error <= error
+    levels = cells(designed).levels
+    assert cells(designed).error <= error
     assert levels == 1 or people * length / (2 * (levels - 1)) > error
 
 
@@ -198,9 +208,9 @@ def test_records_have_the_least_largest_error_that_categories_leave_room_for(
     weights = {f"x{i}": weights[i] for i in range(len(lengths))}
     if groups:
         columns["job"] = {"values": [f"job {k}" for k in range(groups)]}
-    found = design({"objective": "bits", "bits": bits, "columns": columns, "weights": weights})
+    designed = design({"objective": "bits", "bits": bits, "columns": columns, "weights": weights})
     limit = floor_power(bits) // max(groups, 1)
-    levels = {c.name: c.quantizer.levels for c in found.document.columns if c.name != "job"}
+    levels = {c.name: c.quantizer.levels for c in designed.document.columns if c.name != "job"}
     assert math.prod(levels.values()) <= limit
 
     def largest(chosen):
@@ -212,8 +222,8 @@ def test_records_have_the_least_largest_error_that_categories_leave_room_for(
     tried = itertools.product(range(1, limit + 1), repeat=len(lengths))
     best = min(largest(chosen) for chosen in tried if math.prod(chosen) <= limit)
     assert largest(levels.values()) == best
-    assert found.certificate.value <= float(Fraction(bits)) + 1e-12
-    assert found.certificate.sound
+    assert designed.certificate.value <= float(Fraction(bits)) + 1e-12
+    assert designed.certificate.sound
 
 
 # --- categories ---------------------------------------------------------------------------------
@@ -230,9 +240,9 @@ def test_a_hierarchy_is_cut_as_finely_as_the_bits_of_a_column_allow():
 
 def test_a_label_for_all_others_is_one_more_output():
     sex = {"values": ["F", "M"], "other": True}
-    found = design({"objective": "bits", "bits": 2, "columns": {"sex": sex}})
-    assert found.document.columns[0].other == "other"
-    assert found.headline.startswith("A record is released as one of 3 combinations")
+    designed = design({"objective": "bits", "bits": 2, "columns": {"sex": sex}})
+    assert designed.document.columns[0].other == "other"
+    assert designed.headline.startswith("A record is released as one of 3 combinations")
 
 
 def test_categories_that_take_more_than_the_budget_are_refused():
@@ -271,31 +281,31 @@ def test_the_least_leakage_about_very_many_people_is_refused():
 @pytest.mark.slow
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name.split(".")[0])
 def test_an_example_is_certified_from_its_policy_file_alone(path):
-    found = example(path)
-    read = PolicyDocument.from_toml(found.document.to_toml())
-    assert read == found.document
-    assert certify(read) == found.certificate
-    assert found.certificate.sound
-    content = found.to_dict()
-    assert content["headline"] == found.headline
-    assert content["policy"] == found.document.to_toml()
-    assert content["certificate"]["claim"] == found.certificate.claim
+    designed = example(path)
+    read = PolicyDocument.from_toml(designed.document.to_toml())
+    assert read == designed.document
+    assert certify(read) == designed.certificate
+    assert designed.certificate.sound
+    content = designed.to_dict()
+    assert content["headline"] == designed.headline
+    assert content["policy"] == designed.document.to_toml()
+    assert content["certificate"]["claim"] == designed.certificate.claim
 
 
 def test_the_answer_of_a_column_by_itself_is_released_under_its_name():
-    found = design({
+    designed = design({
         "objective": "maximin", "query": "age", "error": 5, "columns": {"age": {"range": [0, 30]}},
     })  # fmt: skip
-    (column,) = found.document.columns
+    (column,) = designed.document.columns
     assert (column.name, column.of) == ("age", None)
 
 
 def test_an_answer_may_be_named():
-    found = design({
+    designed = design({
         "objective": "maximin", "query": "a*b", "name": "area", "error": 5,
         "columns": {"a": {"range": [0, 9]}, "b": {"range": [0, 9]}},
     })  # fmt: skip
-    (column,) = found.document.columns
+    (column,) = designed.document.columns
     assert (column.name, column.of) == ("area", "a*b")
 
 
@@ -314,8 +324,8 @@ def test_every_kind_of_design_has_its_picture():
 
 def test_weights_by_range_measure_errors_as_parts_of_the_range():
     columns = {"height": {"range": [100, 250]}, "income": {"range": [0, 200_000]}}
-    found = design({"objective": "bits", "bits": 6, "weights": "range", "columns": columns})
-    assert [column.quantizer.levels for column in found.document.columns] == [8, 8]
+    designed = design({"objective": "bits", "bits": 6, "weights": "range", "columns": columns})
+    assert [column.quantizer.levels for column in designed.document.columns] == [8, 8]
 
 
 # --- how many cells are needed --------------------------------------------------------------------
@@ -341,22 +351,22 @@ def test_the_fewest_cells_are_claimed_where_they_are_known_and_bracketed_elsewhe
     query, columns, error, needed
 ):
     ranges = {name: {"range": ends} for name, ends in columns.items()}
-    found = design({"objective": "maximin", "query": query, "error": error, "columns": ranges})
-    used = cells(found).levels
-    (told,) = [
+    designed = design({"objective": "maximin", "query": query, "error": error, "columns": ranges})
+    used = cells(designed).levels
+    (sentence,) = [
         text
-        for text in found.sentences
+        for text in designed.sentences
         if "cells" in text
         and "error" not in text
         and ("fewer cells" in text or "fewest cells" in text)
     ]
     assert used in (needed, needed + 1)
-    if "fewer cells" in told:
+    if "fewer cells" in sentence:
         assert used == needed
     else:
-        assert f"the fewest cells are {used - 1} or {used}, as far as" in told
-        assert f"this release has {used}." in told
-    assert ("fewer cells" in told) == (used == needed)
+        assert f"the fewest cells are {used - 1} or {used}, as far as" in sentence
+        assert f"this release has {used}." in sentence
+    assert ("fewer cells" in sentence) == (used == needed)
 
 
 # --- columns with a step --------------------------------------------------------------------------
@@ -365,11 +375,13 @@ def test_the_fewest_cells_are_claimed_where_they_are_known_and_bracketed_elsewhe
 def test_nobody_errs_about_a_column_with_a_step_that_is_released_exactly():
     columns = {"visits": {"range": [0, 9], "step": 1}, "age": {"range": [0, 100]}}
     weights = {"visits": 1000}
-    found = design({"objective": "bits", "bits": 6, "columns": columns, "weights": weights})
+    designed = design({"objective": "bits", "bits": 6, "columns": columns, "weights": weights})
     errors = [
-        one.sentence for one in found.certificate.consequences if one.name == "estimation error"
+        consequence.sentence
+        for consequence in designed.certificate.consequences
+        if consequence.name == "estimation error"
     ]
-    assert {c.name: c.error for c in found.document.columns}["visits"] == 0
+    assert {c.name: c.error for c in designed.document.columns}["visits"] == 0
     assert len(errors) == 1
     assert "range of age" in errors[0]
-    assert not any("range of visits" in sentence for sentence in found.sentences)
+    assert not any("range of visits" in sentence for sentence in designed.sentences)

@@ -15,13 +15,13 @@ from hartley.studies.microdata import check_release, microaggregate
 @pytest.mark.parametrize("k", [2, 5])
 def test_every_microaggregation_is_k_anonymous_when_counted_again(method, k):
     columns = "age" if method is univariate_microaggregation else ["age", "height"]
-    found = method(people(400), k, columns, keep=["diagnosis", "sex"])
-    report = check_release(found)
-    times = Counter(found.released["diagnosis"].to_pylist())
-    assert found.singling.columns[0].alone == list(times.values()).count(1)
+    averages = method(people(400), k, columns, keep=["diagnosis", "sex"])
+    report = check_release(averages)
+    times = Counter(averages.released["diagnosis"].to_pylist())
+    assert averages.singling.columns[0].alone == list(times.values()).count(1)
     assert report.k >= k
-    assert report.leakage <= found.leakage + 1e-12
-    assert [one.column for one in report.confidential] == ["diagnosis", "sex"]
+    assert report.leakage <= averages.leakage + 1e-12
+    assert [findings.column for findings in report.confidential] == ["diagnosis", "sex"]
 
 
 @pytest.mark.parametrize(
@@ -35,43 +35,43 @@ def test_every_microaggregation_is_k_anonymous_when_counted_again(method, k):
 @pytest.mark.parametrize("k", [1, 4, 30])
 def test_every_anonymized_table_is_k_anonymous_when_counted_again(options, k):
     keys = ["age", "sex", "region"]
-    found = anonymize(people(300), keys, k, confidential="diagnosis", **options)
-    report = check_release(found)
+    release = anonymize(people(300), keys, k, confidential="diagnosis", **options)
+    report = check_release(release)
     assert report.k >= k
-    assert (report.rows, report.classes) == (300 - found.suppressed, found.classes)
-    assert report["diagnosis"].values == len(set(found.table["diagnosis"].to_pylist()))
+    assert (report.rows, report.classes) == (300 - release.suppressed, release.classes)
+    assert report["diagnosis"].values == len(set(release.table["diagnosis"].to_pylist()))
 
 
 def test_a_key_that_is_missing_everywhere_tells_nothing():
     table = pa.table({"a": [None, None, None, None, 1], "b": ["x", "x", "y", "y", "y"]})
-    found = anonymize(table, ["a", "b"], 2, suppress="0.2")
-    assert found.table["a"].null_count == 4
-    assert check_release(found).k == 2
+    release = anonymize(table, ["a", "b"], 2, suppress="0.2")
+    assert release.table["a"].null_count == 4
+    assert check_release(release).k == 2
 
 
 def test_a_kept_column_that_identifies_people_is_named_among_the_averages():
-    found = mdav({"age": [20, 21, 60, 61], "id": [7, 8, 9, 10]}, 2, "age", keep="id")
+    averages = mdav({"age": [20, 21, 60, 61], "id": [7, 8, 9, 10]}, 2, "age", keep="id")
     assert "id, released as it is, identifies everybody: 4 of 4 records" in " ".join(
-        found.sentences
+        averages.sentences
     )
-    assert found.to_dict()["singled_out"]["together"] == 4
+    assert averages.to_dict()["singled_out"]["together"] == 4
     assert mdav({"age": [20, 21, 60, 61]}, 2).singling.sentences == ()
 
 
 def test_the_release_is_measured_and_not_what_the_method_says():
-    found = mdav({"a": [1, 2, 3, 4], "b": [5, 5, 9, 9]}, 2)
-    broken = found.released.set_column(0, "a", pa.array(np.arange(4.0)))
-    assert check_release(type(found)(**{**vars(found), "released": broken})).k == 1
+    averages = mdav({"a": [1, 2, 3, 4], "b": [5, 5, 9, 9]}, 2)
+    broken = averages.released.set_column(0, "a", pa.array(np.arange(4.0)))
+    assert check_release(type(averages)(**{**vars(averages), "released": broken})).k == 1
 
 
 @pytest.mark.parametrize("method", ["mdav", "mu-approx", "univariate"])
 def test_every_method_is_found_by_its_name(method):
     function = {"mdav": mdav, "mu-approx": mu_approx, "univariate": univariate_microaggregation}
     columns = "age" if method == "univariate" else ["age", "height"]
-    found = microaggregate(people(200), 4, columns, method=method, keep="sex")
+    averages = microaggregate(people(200), 4, columns, method=method, keep="sex")
     expected = function[method](people(200), 4, columns, keep="sex")
-    assert found.method == method
-    assert found.released.equals(expected.released)
+    assert averages.method == method
+    assert averages.released.equals(expected.released)
 
 
 def test_units_are_asked_about_only_where_they_count():

@@ -60,15 +60,15 @@ def test_a_table_is_drawn_as_the_rule_draws_its_codes(people, tmp_path):
     before, after = pq.read_table(people), pq.read_table(tmp_path / "out.parquet")
     assert after.column_names == ["job", "sex", "age"]
     assert after.column("age") == before.column("age")
-    for rule, found in zip([JOB, SEX], report.columns, strict=True):
+    for rule, column in zip([JOB, SEX], report.columns, strict=True):
         codes = [rule.values.index(value) for value in before.column(rule.name).to_pylist()]
         wanted = [rule.values[place] for place in rule.draw(codes, seed=11)]
         drawn = after.column(rule.name).to_pylist()
         assert drawn == wanted
-        assert found.before.tolist() == np.bincount(codes).tolist()
-        assert found.after.sum() == 5000
+        assert column.before.tolist() == np.bincount(codes).tolist()
+        assert column.after.sum() == 5000
         changed = zip(drawn, before.column(rule.name).to_pylist(), strict=True)
-        assert found.changed == sum(one != other for one, other in changed)
+        assert column.changed == sum(before != after for before, after in changed)
 
 
 def test_chunks_formats_and_engines_of_writing_change_nothing(people, tmp_path, monkeypatch):
@@ -76,14 +76,14 @@ def test_chunks_formats_and_engines_of_writing_change_nothing(people, tmp_path, 
     monkeypatch.setattr(writing, "CHUNK", 999)
     pram(people, JOB, tmp_path / "two.parquet", seed=1)
     release(people, PolicyDocument((JOB,)), tmp_path / "three.csv", seed=1)
-    one = pq.read_table(tmp_path / "one.parquet")
-    assert one == pq.read_table(tmp_path / "two.parquet")
+    rows = pq.read_table(tmp_path / "one.parquet")
+    assert rows == pq.read_table(tmp_path / "two.parquet")
     assert (
-        one.column("job").to_pylist()
+        rows.column("job").to_pylist()
         == pa.csv.read_csv(tmp_path / "three.csv").column(0).to_pylist()
     )
     pram(people, JOB, tmp_path / "other.parquet")
-    assert one != pq.read_table(tmp_path / "other.parquet")
+    assert rows != pq.read_table(tmp_path / "other.parquet")
 
 
 def test_columns_can_be_perturbed_together_and_beside_other_policies(people, tmp_path):
@@ -99,7 +99,7 @@ def test_columns_can_be_perturbed_together_and_beside_other_policies(people, tmp
     assert report.columns[0].title == "job, sex"
     again = release(people, path, tmp_path / "again.parquet", seed=3)
     assert pq.read_table(tmp_path / "again.parquet") == after
-    assert any("Drawn at random, row by row: job, sex" in told for told in again.sentences)
+    assert any("Drawn at random, row by row: job, sex" in sentence for sentence in again.sentences)
 
 
 def test_texts_of_a_csv_file_are_taken_as_they_are_written(tmp_path):
@@ -112,7 +112,7 @@ def test_texts_of_a_csv_file_are_taken_as_they_are_written(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "problem"),
     [
         ({"job": ["care", "baker"]}, "holds a value that the matrix has no row for"),
         ({"job": ["care", None]}, "is missing, for which the matrix has no row"),
@@ -121,8 +121,8 @@ def test_texts_of_a_csv_file_are_taken_as_they_are_written(tmp_path):
         ({"job": []}, "no rows"),
     ],
 )
-def test_a_table_that_does_not_fit_is_refused_and_nothing_is_left(tmp_path, content, told):
-    with pytest.raises(InputError, match=told) as caught:
+def test_a_table_that_does_not_fit_is_refused_and_nothing_is_left(tmp_path, content, problem):
+    with pytest.raises(InputError, match=problem) as caught:
         pram(content, JOB, tmp_path / "out.parquet")
     assert "baker" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
@@ -145,7 +145,7 @@ def test_missing_values_are_drawn_where_the_matrix_has_them(tmp_path):
     assert rule.values == ("a", None)
     report = pram(table, rule, tmp_path / "out.parquet", seed=4)
     assert 0.4 < pq.read_table(tmp_path / "out.parquet").column("x").null_count / 4000 < 0.6
-    assert any("replaced by what was drawn" in told for told in report.sentences)
+    assert any("replaced by what was drawn" in sentence for sentence in report.sentences)
     with pytest.raises(ColumnError, match="2,000 values of column 'x' are missing"):
         retaining_rule(open_table(table), ["x"], "0.5")
 
@@ -159,8 +159,8 @@ def test_the_best_rule_for_a_wish_reaches_it(people):
     rule = best_rule(table, ["job"], wish).pram
     counts = np.array(list(count_values(table, ["job"], "refuse").values())) / 5000
     assert counts @ (1 - np.diag(rule.matrix.doubles)) <= 0.2 + 1e-9
-    told = pram_leakage(rule, joint_frequencies(table, rule, "sex")).confidential
-    assert told.average <= told.unperturbed / 10  # job and sex are nearly independent here
+    leakage = pram_leakage(rule, joint_frequencies(table, rule, "sex")).confidential
+    assert leakage.average <= leakage.unperturbed / 10  # job and sex are nearly independent here
     least = best_rule(table, ["job"], RuleWish(distortion=0.2)).pram
     assert counts @ (1 - np.diag(least.matrix.doubles)) == pytest.approx(0.2, abs=1e-6)
     for wrong in (RuleWish(), RuleWish(risk=0.1), RuleWish(lam=1.0, distortion=0.1)):
@@ -170,10 +170,10 @@ def test_the_best_rule_for_a_wish_reaches_it(people):
 
 def test_an_invariant_rule_fits_the_table(people):
     table = open_table(people)
-    kept = invariant_rule(table, retaining_rule(table, ["job"], "0.6"))
+    rule = invariant_rule(table, retaining_rule(table, ["job"], "0.6"))
     counts = np.array(list(count_values(table, ["job"], "refuse").values()))
-    assert counts @ kept.pram.matrix.doubles == pytest.approx(counts, abs=1e-9)
-    assert any("preserved in expectation" in note for note in kept.notes)
+    assert counts @ rule.pram.matrix.doubles == pytest.approx(counts, abs=1e-9)
+    assert any("preserved in expectation" in note for note in rule.notes)
 
 
 def test_a_matrix_is_read_from_a_csv_file(people, tmp_path):
@@ -208,14 +208,14 @@ def test_too_many_values_are_refused():
 def test_a_report_says_what_is_told_and_keeps_the_true_frequencies_to_the_owner(people, tmp_path):
     report = pram(people, JOB, tmp_path / "out.parquet", confidential="sex", seed=1)
     text = " ".join(report.sentences)
-    for told in (
+    for words in (
         "maximal leakage",
         "(L0 = I* = 0)",
         "odds between",
         "About sex",
         "seed was chosen",
     ):
-        assert told in text
+        assert words in text
     written = json.dumps(report.to_dict())
     for count in report.columns[0].before.tolist():
         assert f" {count}," not in written
@@ -243,10 +243,12 @@ def test_frequencies_are_estimated_from_the_release_and_the_policy_alone(people,
     policy = PolicyDocument((JOB, SEX)).save(tmp_path / "policy.toml")
     pram(people, policy, tmp_path / "out.parquet", seed=2)
     before = pq.read_table(people)
-    for found in estimate(tmp_path / "out.parquet", policy):
-        (name,), (values,) = found.columns, found.values
+    for frequencies in estimate(tmp_path / "out.parquet", policy):
+        (name,), (values,) = frequencies.columns, frequencies.values
         truth = [before.column(name).to_pylist().count(value) / 5000 for value in values]
-        assert (np.abs(found.shares - truth) <= 4 * found.errors).all()  # chance of a miss: 3e-4
+        assert (
+            np.abs(frequencies.shares - truth) <= 4 * frequencies.errors
+        ).all()  # chance of a miss: 3e-4
     (joint,) = estimate(tmp_path / "out.parquet", policy, joint=True)
     pairs = list(
         zip(before.column("job").to_pylist(), before.column("sex").to_pylist(), strict=True)
@@ -277,8 +279,8 @@ def test_a_certificate_bounds_every_guess_and_is_checked_again(tmp_path):
     assert not promised.sound
     assert "breaks the budget of 1.5 bits" in promised.claim
     assert "no certificate of noiseless privacy" in promised.claim
-    assert any("do not depend on the table" in told for told in promised.assumptions)
-    assert any("another table was drawn by" in told for told in promised.assumptions)
+    assert any("do not depend on the table" in assumption for assumption in promised.assumptions)
+    assert any("another table was drawn by" in assumption for assumption in promised.assumptions)
     saved = Certificate.load(promised.save(tmp_path / "certificate.json"))
     saved.check(path)
     assert certify(PolicyDocument.load(path), 2).sound
@@ -296,10 +298,10 @@ def test_other_columns_count_with_their_outputs_and_kept_ones_without_bound():
     merged = MergedColumn("work", (("a", "b"), ("c",)), ("x", "y"))
     both = certify(PolicyDocument((SEX, merged)))
     assert both.value == pytest.approx(math.log2(1.8 * 3))
-    kept = certify(PolicyDocument((SEX, KeptColumn("age"))))
-    assert math.isinf(kept.value)
-    assert not kept.sound
-    assert "age can take any value" in kept.claim
+    certificate = certify(PolicyDocument((SEX, KeptColumn("age"))))
+    assert math.isinf(certificate.value)
+    assert not certificate.sound
+    assert "age can take any value" in certificate.claim
 
 
 def test_what_no_certificate_covers_is_refused():
@@ -335,19 +337,19 @@ def test_who_has_no_confidential_value_is_left_out_and_named(tmp_path):
 
 
 def test_rules_are_worked_out_for_columns_as_the_command_does(people, tmp_path):
-    one, other = tmp_path / "one.parquet", tmp_path / "other.parquet"
-    found = pram(people, out=one, columns=["job", "sex"], retain="0.7", seed=1)
+    first, second = tmp_path / "one.parquet", tmp_path / "other.parquet"
+    report = pram(people, out=first, columns=["job", "sex"], retain="0.7", seed=1)
     rules = [
         Pram.retaining("0.7", ["care", "none", "trade"], column="job"),
         Pram.retaining("0.7", ["F", "M"], column="sex"),
     ]
-    assert found.policy == PolicyDocument(tuple(rules))
-    assert any("values beside the matrix were found" in note for note in found.notes)
-    pram(people, rules, other, seed=1)
-    assert pq.read_table(one).equals(pq.read_table(other))
-    together = pram(people, out=one, columns=[["job", "sex"]], retain="0.7")
+    assert report.policy == PolicyDocument(tuple(rules))
+    assert any("values of the matrix were taken" in note for note in report.notes)
+    pram(people, rules, second, seed=1)
+    assert pq.read_table(first).equals(pq.read_table(second))
+    together = pram(people, out=first, columns=[["job", "sex"]], retain="0.7")
     assert together.policy.prams[0].columns == ("job", "sex")
-    even = pram(people, out=one, columns="sex", retain="0.7", invariant=True)
+    even = pram(people, out=first, columns="sex", retain="0.7", invariant=True)
     assert any("preserved in expectation" in note for note in even.notes)
 
 
@@ -374,9 +376,9 @@ def test_a_contradiction_is_refused_before_anything_is_written(people, tmp_path,
 
 def test_a_certificate_is_written_with_its_policy_or_neither_is(people, tmp_path):
     files = {"policy_out": tmp_path / "p.toml", "certificate": tmp_path / "c.json"}
-    found = pram(people, SEX, tmp_path / "out.csv", **files)
-    assert found.certificate == Certificate.load(tmp_path / "c.json")
-    found.certificate.check(tmp_path / "p.toml")
+    report = pram(people, SEX, tmp_path / "out.csv", **files)
+    assert report.certificate == Certificate.load(tmp_path / "c.json")
+    report.certificate.check(tmp_path / "p.toml")
     for path in (*files.values(), tmp_path / "out.csv"):
         path.unlink()
     before = sorted(tmp_path.iterdir())

@@ -55,13 +55,13 @@ def report(people, tmp_path):
 
 
 def test_only_what_the_policy_names_is_released(report):
-    found = pq.read_table(report.path)
-    assert found.column_names == ["height", "weight", "job", "income", "sex"]
-    assert found["height"].to_pylist() == [175.0, None, 245.0, 105.0]
-    assert found["job"].to_pylist() == ["health", "rest", "school", None]
-    assert found["income"].to_pylist() == [0.0, 1.0, 1.0, 1.0]
+    rows = pq.read_table(report.path)
+    assert rows.column_names == ["height", "weight", "job", "income", "sex"]
+    assert rows["height"].to_pylist() == [175.0, None, 245.0, 105.0]
+    assert rows["job"].to_pylist() == ["health", "rest", "school", None]
+    assert rows["income"].to_pylist() == [0.0, 1.0, 1.0, 1.0]
     assert report.withheld == ("name", "diagnosis")
-    assert "SECRET" not in str(found.to_pydict())
+    assert "SECRET" not in str(rows.to_pydict())
 
 
 def test_a_report_counts_what_was_met_and_knows_the_errors(report):
@@ -176,15 +176,15 @@ def test_the_policy_is_not_overwritten_by_its_release(people, tmp_path):
 
 
 def test_progress_is_told_for_counting_and_releasing(people, tmp_path):
-    told = []
+    shares = []
     release(
         people,
         POLICY,
         tmp_path / "out.csv",
-        progress=lambda what, share: told.append((what, share)),
+        progress=lambda what, share: shares.append((what, share)),
     )
-    assert told[:2] == [("count", 0.0), ("count", 1.0)]
-    assert told[-1] == ("release", 1.0)
+    assert shares[:2] == [("count", 0.0), ("count", 1.0)]
+    assert shares[-1] == ("release", 1.0)
 
 
 def test_a_missing_policy_file_is_refused(people, tmp_path):
@@ -236,29 +236,29 @@ def test_cells_of_listed_values_promise_their_error_for_these_alone(tmp_path):
 
 def designed(tmp_path, **spec):
     """Design a release and save its policy, as a user of Python or of the shell would."""
-    found = design({"objective": "bits", **spec})
-    return found, found.document.save(tmp_path / "policy.toml")
+    plan = design({"objective": "bits", **spec})
+    return plan, plan.document.save(tmp_path / "policy.toml")
 
 
 def test_a_release_has_no_more_outputs_than_its_design_promised(tmp_path):
-    found, policy = designed(tmp_path, bits=2, columns={"age": {"range": [0, 100]}})
-    assert found.certificate.needs_strict
+    plan, policy = designed(tmp_path, bits=2, columns={"age": {"range": [0, 100]}})
+    assert plan.certificate.needs_strict
     ages = {"age": [10.0, 30.0, 60.0, 90.0, None]}
-    for given in (found.document, policy, str(policy)):
+    for given in (plan.document, policy, str(policy)):
         with pytest.raises(ColumnError, match="1 value of 'age' is missing, which the promise"):
             release(ages, given, tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()
-    told = []
+    steps = []
     with pytest.raises(ColumnError):
-        release(ages, policy, tmp_path / "out.csv", progress=lambda what, _: told.append(what))
-    assert set(told) == {"count"}  # refused before a row is written
+        release(ages, policy, tmp_path / "out.csv", progress=lambda what, _: steps.append(what))
+    assert set(steps) == {"count"}  # refused before a row is written
     release({"age": ages["age"][:4]}, policy, tmp_path / "out.parquet")
     released = pq.read_table(tmp_path / "out.parquet")["age"].to_pylist()
-    assert len(set(released)) == 4 == 2**found.certificate.value
+    assert len(set(released)) == 4 == 2**plan.certificate.value
     # Room for one more output, and a missing value is released.
     roomy, _ = designed(tmp_path, bits="2.33", columns={"age": {"range": [0, 100]}})
     assert (roomy.document.columns[0].quantizer.levels, roomy.certificate.needs_strict) == (5, True)
-    counted = PolicyDocument(found.document.columns)
+    counted = PolicyDocument(plan.document.columns)
     assert 2 ** certify(counted).value == pytest.approx(5)
     release(ages, counted, tmp_path / "five.parquet")
     assert len(set(pq.read_table(tmp_path / "five.parquet")["age"].to_pylist())) == 5

@@ -15,8 +15,8 @@ from hartley.ranges.boxes.box import Box
 from hartley.studies.design import design
 from hartley.studies.specification import Specification
 from hartley.studies.tradeoff import plain_values, tradeoff
+from hartley.studies.tradeoff_answers import AnswerFacts, query_point
 from hartley.studies.tradeoff_errors import errors_for, read_errors, thinned
-from hartley.studies.tradeoff_points import AnswerFacts, query_point
 
 NATS = math.log(2)
 BMI = {
@@ -174,9 +174,9 @@ def test_the_printed_rule_says_too_little():
 def test_a_budget_for_a_query_is_shown_where_the_corrected_rule_puts_it():
     spec = mean_of(4, 0, 1, None) | {"objective": "bits", "bits": 2}
     del spec["error"]
-    found = tradeoff(spec, errors=["0.1"])
-    assert found.chosen.equal.levels == 12  # 16 as printed
-    assert found.chosen.equal.person_bits <= 2
+    curve = tradeoff(spec, errors=["0.1"])
+    assert curve.chosen.equal.levels == 12  # 16 as printed
+    assert curve.chosen.equal.person_bits <= 2
 
 
 # --- records --------------------------------------------------------------------------------------
@@ -190,10 +190,10 @@ RECORD = {
 
 
 def test_more_bits_never_make_the_largest_error_larger():
-    found = tradeoff(RECORD)
-    errors = [point.largest.largest_error for point in found.points]
+    curve = tradeoff(RECORD)
+    errors = [point.largest.largest_error for point in curve.points]
     assert all(before >= after for before, after in pairwise(errors))
-    for point in found.points:
+    for point in curve.points:
         assert point.largest.outputs <= 2**point.budget
         assert point.mean.mean_error <= point.largest.mean_error
         ranges = {"age": {"range": [0, 10], "step": 1}, "weight": [30, 200]}
@@ -203,9 +203,9 @@ def test_more_bits_never_make_the_largest_error_larger():
 
 
 def test_errors_for_records_become_the_bits_that_they_take():
-    found = tradeoff(RECORD, errors=[1, 5, 20])
+    curve = tradeoff(RECORD, errors=[1, 5, 20])
     for error in (1, 5, 20):
-        fitting = [p for p in found.points if p.largest.largest_error <= error]
+        fitting = [p for p in curve.points if p.largest.largest_error <= error]
         least = min(fitting, key=lambda point: point.budget)
         # age has 11 points, of which runs of 2e + 1 are within e; weight counts twice
         outputs = math.ceil(Fraction(11, 2 * error + 1)) * math.ceil(Fraction(170, error))
@@ -218,12 +218,12 @@ def test_categories_take_their_bits_first():
         "bits": 9,
         "columns": {"age": {"range": [0, 120], "step": 1}, "sex": {"values": ["F", "M", "X"]}},
     }
-    found = tradeoff(spec)
-    assert found.points[0].largest.outputs == 3
-    assert found.chosen.largest.outputs == 3 * 121
-    assert found.points[-1].budget == 9  # more bits are of no use
-    assert found.points[-1].mean is None
-    assert "categories" in found.points[-1].reasons["mean"]
+    curve = tradeoff(spec)
+    assert curve.points[0].largest.outputs == 3
+    assert curve.chosen.largest.outputs == 3 * 121
+    assert curve.points[-1].budget == 9  # more bits change nothing
+    assert curve.points[-1].mean is None
+    assert "categories" in curve.points[-1].reasons["mean"]
 
 
 def test_a_design_of_categories_alone_has_no_error_to_trade():
@@ -250,8 +250,8 @@ def test_a_design_of_categories_alone_has_no_error_to_trade():
 )
 def test_the_body_mass_index_has_the_epsilon_of_the_example(rho, epsilon):
     error = 1 / Fraction(rho)
-    found = tradeoff(BMI, errors=[error], gap=1e-6)
-    point = next(point for point in found.points if point.error == error)
+    curve = tradeoff(BMI, errors=[error], gap=1e-6)
+    point = next(point for point in curve.points if point.error == error)
     assert point.accuracy == pytest.approx(float(Fraction(rho)))
     assert point.stretch.epsilon == pytest.approx(epsilon, rel=2e-6)
     assert point.stretch.epsilon <= epsilon + 1e-9
@@ -305,15 +305,15 @@ def test_errors_that_make_no_sense_are_refused(wish):
     st.none() | st.fractions(Fraction(1, 1000), 1000),
     st.integers(2, 20),
 )
-def test_usual_errors_cover_a_range_and_what_is_chosen(one, other, chosen, most):
-    low, high = sorted((one, other))
-    found = errors_for(high, low, chosen, most=most)
-    assert len(found) <= most
-    assert all(before >= after for before, after in pairwise(found))
-    assert found[0] >= high
-    assert found[-1] <= low
+def test_usual_errors_cover_a_range_and_what_is_chosen(first, second, chosen, most):
+    low, high = sorted((first, second))
+    errors = errors_for(high, low, chosen, most=most)
+    assert len(errors) <= most
+    assert all(before >= after for before, after in pairwise(errors))
+    assert errors[0] >= high
+    assert errors[-1] <= low
     if chosen is not None:
-        assert found[-1] < chosen < found[0]
+        assert errors[-1] < chosen < errors[0]
 
 
 def test_thinning_keeps_both_ends():
@@ -329,8 +329,8 @@ def test_thinning_keeps_both_ends():
     ids=["mean", "many", "record", "hypothesis"],
 )
 def test_every_null_has_a_reason_and_nothing_is_infinite(spec):
-    found = tradeoff(spec, errors=[2, "0.5"])
-    content = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    curve = tradeoff(spec, errors=[2, "0.5"])
+    content = json.loads(json.dumps(curve.to_dict(), allow_nan=False))
 
     def check(values):
         for name, value in values.items():
@@ -341,7 +341,7 @@ def test_every_null_has_a_reason_and_nothing_is_infinite(spec):
 
     for point in content["points"]:
         check(point)
-    assert content["headline"] == found.headline
+    assert content["headline"] == curve.headline
     assert content["sentences"]
     assert sum(point["chosen"] for point in content["points"]) == 1
 
@@ -351,20 +351,22 @@ def test_plain_values_leave_nothing_that_json_does_not_hold():
 
 
 def test_progress_goes_from_nothing_to_everything():
-    told = []
-    tradeoff(mean_of(2, -2, 2, "0.5"), errors=[1, 2], progress=lambda _, share: told.append(share))
-    assert told[0] == 0.0
-    assert told[-1] == 1.0
-    assert told == sorted(told)
+    shares = []
+    tradeoff(
+        mean_of(2, -2, 2, "0.5"), errors=[1, 2], progress=lambda _, share: shares.append(share)
+    )
+    assert shares[0] == 0.0
+    assert shares[-1] == 1.0
+    assert shares == sorted(shares)
 
 
 def test_the_sentences_name_what_the_numbers_say():
-    found = tradeoff(mean_of(2, -2, 2, "0.5"), errors=[1])
-    assert found.headline.startswith("Within an error of 0.5, mean(x) over 2 people takes 4 equal")
-    assert "1.585 bits about any one person" in found.headline
-    assert any("P₁ = 1/L₀ = 0.3333" in sentence for sentence in found.sentences)
-    assert any("Theorem 8 as printed would say 1 bit" in sentence for sentence in found.sentences)
-    assert any("1.414" in sentence for sentence in found.sentences)
+    curve = tradeoff(mean_of(2, -2, 2, "0.5"), errors=[1])
+    assert curve.headline.startswith("Within an error of 0.5, mean(x) over 2 people takes 4 equal")
+    assert "1.585 bits about any one person" in curve.headline
+    assert any("P₁ = 1/L₀ = 0.3333" in sentence for sentence in curve.sentences)
+    assert any("Theorem 8 as printed would say 1 bit" in sentence for sentence in curve.sentences)
+    assert any("1.414" in sentence for sentence in curve.sentences)
 
 
 ONE_COLUMN = {"columns": {"x": {"range": [0, 4]}}}
@@ -407,8 +409,8 @@ def test_a_record_of_a_design_and_of_its_curve_tell_one_number(spec, bits):
 
 
 def test_a_design_finer_than_can_be_shown_is_noted():
-    found = tradeoff(mean_of(2, 0, 1, "0.00001"), errors=["0.5", "0.1"])
-    assert found.chosen is None
-    assert "50,000 cells" in found.sentences[-1]
+    curve = tradeoff(mean_of(2, 0, 1, "0.00001"), errors=["0.5", "0.1"])
+    assert curve.chosen is None
+    assert "50,000 cells" in curve.sentences[-1]
     with pytest.raises(OptionError, match="cells"):
         tradeoff(mean_of(2, 0, 1, "0.5"), errors=["0.00001"])

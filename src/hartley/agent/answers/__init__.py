@@ -1,1 +1,1 @@
-"""Integers to cells, to intervals, to what is shown."""
+"""Answers: from integer totals to cells, to intervals, to what is shown."""

@@ -1,4 +1,4 @@
-"""What the agent replies: a quote before, an answer after, and what both promise."""
+"""The replies of the agent: a quote before the charge, an answer after it, and the promise."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 
 MOST_NAMED = 3
-"""So many numbers are named in a sentence."""
+"""At most this many numbers are named in a sentence."""
 LONG = 10**15
-"""A larger number of answers is shown as a power of two."""
+"""Larger numbers of answers are shown as a power of two."""
 
 
 def _roughly(error: Fraction) -> str:
@@ -46,7 +46,7 @@ def _roughly(error: Fraction) -> str:
 
 
 def useful_words(prices: Sequence[Useful]) -> str:
-    """Say which prices tell something, and how near the truth.
+    """Describe the prices at which answers say more than the schema, and their errors.
 
     Example:
         >>> from fractions import Fraction
@@ -59,7 +59,7 @@ def useful_words(prices: Sequence[Useful]) -> str:
 
 @dataclass(frozen=True)
 class Useful:
-    """A price from which answers say more than the schema, and how near the truth they are then.
+    """A price from which answers say more than the schema, and their errors at that price.
 
     Example:
         >>> from fractions import Fraction
@@ -71,7 +71,7 @@ class Useful:
     errors: tuple[tuple[str, Fraction], ...]
     """The label of each number that would be vacuous for less, and its error."""
     rows: int | None = None
-    """So many rows count at most; None where the errors hold however many do."""
+    """The number of rows for which the errors hold; None if they hold for any number."""
 
     @property
     def bits(self) -> float:
@@ -91,33 +91,33 @@ class Useful:
 
 @dataclass(frozen=True)
 class Quote:
-    """What a batch would cost and how far off its answers could be; spends nothing."""
+    """The price of a batch and the largest errors of its answers; nothing is spent."""
 
     texts: tuple[str, ...]
     cells: int
-    """How many different answers one person's data can produce, at most."""
+    """The largest number of different answers that one person's data can produce."""
     bits: float
     """The price if nothing of it was ever asked: log2 of the cells."""
     due: float | None
-    """What would be charged now, less where questions were answered before; None if not known."""
+    """The charge if asked now, without questions that are already paid for; None if unknown."""
     affordable: bool | None
-    """Whether the budget holds what is due, exactly; None where no ledger was asked."""
+    """Whether the budget covers what is due, exactly; None without a ledger."""
     errors: tuple[tuple[tuple[str, Fraction], ...], ...]
     """For every text, the label of each of its numbers and the worst-case error."""
     levels: tuple[tuple[int, ...], ...]
-    """For every text, in how many cells each of its integer statistics is told."""
+    """For every text, the number of cells of each of its integer statistics."""
     remaining: float | None
-    """What is left of the budget; None where no ledger was asked."""
+    """The bits left in the budget; None without a ledger."""
     explanation: str
     """The atoms and factors behind the price, in words."""
     certificate: Certificate
     vacuous: tuple[tuple[str, ...], ...] = ()
     """For every text, the labels of numbers that would say no more than the schema; ``ask`` refuses
-    it then, unless that is wished."""
+    such a text unless called with ``vacuous=True``."""
     useful: tuple[tuple[Useful, ...], ...] = ()
-    """For every text with such numbers, the next prices that tell something."""
+    """For every text with such numbers, the next prices that reveal something."""
     refusal: str | None = None
-    """Which budget does not hold what is due, in words; None where all do."""
+    """Which budget does not cover what is due, in words; None if all do."""
     given: tuple[int, ...] = ()
     """The rows of the own account that lower what is due; ``ask`` takes them as ``given``, and then
     never charges more than the quote says."""
@@ -189,8 +189,8 @@ class Quote:
     @property
     def _caption(self) -> str:
         due = "" if self.due is None else f", {bits_up(self.due)} due now"
-        left = "" if self.remaining is None else f", {bits_down(self.remaining)} left"
-        return "\n".join([f"{bits_up(self.bits)}{due}{left}", *self._remarks()])
+        remaining = "" if self.remaining is None else f", {bits_down(self.remaining)} left"
+        return "\n".join([f"{bits_up(self.bits)}{due}{remaining}", *self._remarks()])
 
     def __str__(self) -> str:
         less = self.due is not None and self.due < self.bits
@@ -209,7 +209,7 @@ class Quote:
         return "\n".join(lines)
 
     def _remarks(self) -> list[str]:
-        """Say which numbers would be vacuous, and what is not."""
+        """Name the vacuous numbers, and the prices at which they are not."""
         return [
             f"Vacuous: {first_of(labels, MOST_NAMED, rest='...')} would say no more than the schema"
             + (f"; {useful_words(prices)}." if prices else ".")
@@ -225,14 +225,14 @@ class Answer:
     text: str
     reading: Reading
     bits: float
-    """What was charged for the batch that this question was in; 0 for a repeat."""
+    """The charge for the batch of this question, in bits; 0 for a repeat."""
     spent: float
-    """What is charged altogether, to the account of whoever asks."""
+    """All charges so far to the account of the analyst, in bits."""
     remaining: float
     certificate: Certificate
     question_id: str
     open_bits: float = 0.0
-    """What of it the open columns cost; an analyst's own allowance pays nothing for them."""
+    """The part of it for open columns; an analyst's own allowance pays nothing for them."""
 
     @property
     def _only(self) -> Estimate:
@@ -250,12 +250,12 @@ class Answer:
 
     @property
     def low(self) -> Fraction | None:
-        """The lower end: the truth is not below."""
+        """The lower end of the interval; the truth is not below it."""
         return self._only.low
 
     @property
     def high(self) -> Fraction | None:
-        """The upper end: the truth is not above."""
+        """The upper end of the interval; the truth is not above it."""
         return self._only.high
 
     @property
@@ -290,7 +290,7 @@ class Answer:
 
     @property
     def caption(self) -> str:
-        """What it cost and what is left, in one line."""
+        """The charge and the bits left, in one line."""
         why = "answered before" if self.certificate.value else "it tells nothing"
         cost = f"charged {bits_up(self.bits)}" if self.bits else f"free: {why}"
         opened = f", of which {bits_up(self.open_bits)} for open columns" if self.open_bits else ""
@@ -326,7 +326,7 @@ class BatchAnswer:
 
     @property
     def bits(self) -> float:
-        """What was charged for all of them together."""
+        """The charge for all of them together, in bits."""
         return self.answers[0].bits
 
     def to_dict(self) -> dict[str, Any]:
@@ -357,7 +357,7 @@ class BatchAnswer:
 
 
 def certificate_of(texts: Sequence[str], cells: int, schema: Schema) -> Certificate:
-    """Return what is promised of a batch: how many answers one person's data can produce.
+    """Return the promise of a batch: how many answers one person's data can produce.
 
     Example:
         >>> from hartley.ranges.schema.schema import Schema

@@ -1,7 +1,7 @@
-"""Integer totals -> exact cells -> intervals that certainly contain the truth.
+"""From integer totals to exact cells, and to intervals that certainly contain the truth.
 
-Everything is read from cells, never from the totals themselves: what is shown is a function of the
-cells, so it tells no more than they do. All numbers are exact; roots are rounded outward.
+Everything is computed from cells, never from the totals: what is shown is a function of the cells,
+so it reveals no more than they do. All numbers are exact; roots are rounded outward.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from hartley.agent.questions.selection import Selection
 
 ROOT_GRID = 2**64
-"""A root that is not rational is rounded outward to a multiple of one in this many."""
+"""An irrational root is rounded outward to a multiple of 1 over this number."""
 
 Interval = tuple[Fraction, Fraction]
 
 
 def cell_of(question: Question, total: int | None) -> int | None:
-    """Return the number of the cell that a total lies in; None where there is no total.
+    """Return the number of the cell that a total lies in; None if there is no total.
 
     .. math:: k = floor((t - least) / step)
 
@@ -65,7 +65,7 @@ def cell_bounds(question: Question, cell: int) -> tuple[int, int]:
 
 
 def read(selection: Selection, totals: Sequence[int | None]) -> Reading:
-    """Turn the totals of a selection's questions into intervals, by way of their cells."""
+    """Turn the totals of a selection's questions into intervals, through their cells."""
     pairs = zip(selection.questions, totals, strict=True)
     return read_cells(selection, [cell_of(question, total) for question, total in pairs])
 
@@ -102,7 +102,7 @@ def _estimate(item: Item, bounds: Sequence[tuple[int, int] | None]) -> Estimate:
 def _divided(
     item: Item, count: Interval, total: Interval, bounds: Sequence[tuple[int, int] | None]
 ) -> Estimate:
-    """Read an average or a spread: something over the number of rows."""
+    """Compute an average or a spread: a total over the number of rows."""
     least_rows = 2 if item.sample else 1
     if count[1] < least_rows:
         return NULL
@@ -141,7 +141,7 @@ def _sum(item: Item, count: Interval, total: Interval) -> Estimate:
 
 
 def _average(item: Item, count: Interval, total: Interval) -> Interval:
-    """Divide the intervals over all pairs of ends, and keep to what the rows can hold."""
+    """Divide the intervals over all pairs of ends, within the range of the values."""
     assert item.reach is not None
     quotients = [end / rows for end in total for rows in count]
     return _scaled(item, *_meet((min(quotients), max(quotients)), _exactly(item.reach)))
@@ -201,13 +201,13 @@ def _exactly(pair: tuple[int, int]) -> Interval:
 
 
 def _meet(first: Interval, second: Interval) -> Interval:
-    """Return what two intervals share, which both contain the truth."""
+    """Return the intersection of two intervals that both contain the truth."""
     low, high = max(first[0], second[0]), min(first[1], second[1])
     return (low, high) if low <= high else first
 
 
 def root_down(square: Fraction) -> Fraction:
-    """Return a root, exactly where it is rational, else rounded down.
+    """Return a square root: exact if it is rational, otherwise rounded down.
 
     Example:
         >>> root_down(Fraction(9, 4)), root_down(Fraction(2)) ** 2 < 2 < root_up(Fraction(2)) ** 2
@@ -220,7 +220,7 @@ def root_down(square: Fraction) -> Fraction:
 
 
 def root_up(square: Fraction) -> Fraction:
-    """Return a root, exactly where it is rational, else rounded up."""
+    """Return a square root: exact if it is rational, otherwise rounded up."""
     exact = _rational_root(square)
     return root_down(square) + Fraction(1, ROOT_GRID) if exact is None else exact
 

@@ -1,4 +1,4 @@
-"""Numbers with intervals that certainly contain the truth, tables of them, how both are shown."""
+"""Estimates with intervals that certainly contain the truth, and tables of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 FULL = 12
-"""Decimals of a number that is shown in full where it has no more."""
+"""A number with at most this many decimals is shown in full."""
 
 
 def float_below(number: Fraction) -> float:
@@ -39,7 +39,7 @@ def float_below(number: Fraction) -> float:
 
 def float_above(number: Fraction) -> float:
     """Return the smallest double that is not below a number."""
-    return 0.0 - float_below(-number)  # so that zero has no sign
+    return 0.0 - float_below(-number)  # turns -0.0 into 0.0
 
 
 def shown(estimate: Estimate) -> tuple[str, str, str]:
@@ -129,7 +129,7 @@ def html_table(reading: Reading) -> str:
 
 
 def records(reading: Reading) -> list[dict[str, object]]:
-    """Return a dictionary a group, of plain values, for JSON."""
+    """Return one dictionary of plain values per group, for JSON."""
     rows = []
     for keys, row in zip(reading.groups, reading.rows, strict=True):
         record: dict[str, object] = {
@@ -149,7 +149,7 @@ def records(reading: Reading) -> list[dict[str, object]]:
 
 
 def _plain(key: Key) -> object:
-    """Return a key for JSON: rows without a value are null, all undeclared values '(other)'."""
+    """Return a key for JSON: null for missing values, '(other)' for all undeclared ones."""
     value = key.value
     if value is None:
         return None if key.shown == "(missing)" else key.shown
@@ -230,13 +230,13 @@ class Estimate:
     """
 
     value: Fraction | None
-    """The middle of the interval; None where the answer is NULL."""
+    """The middle of the interval; None if the answer is NULL."""
     low: Fraction | None
     high: Fraction | None
     error: Fraction | None
     """Half the width of the interval."""
     may_be_null: bool = False
-    """Whether the true answer may be NULL; where it is not, it lies in the interval."""
+    """Whether the true answer may be NULL; if it is not, it lies in the interval."""
     date: bool = False
     """Whether the numbers are days since 1970-01-01."""
 
@@ -249,7 +249,7 @@ class Estimate:
 
     @property
     def is_null(self) -> bool:
-        """Whether the answer is NULL for certain."""
+        """Whether the answer is certainly NULL."""
         return self.value is None
 
 
@@ -258,7 +258,7 @@ NULL = Estimate(None, None, None, None, may_be_null=True)
 
 @dataclass(frozen=True)
 class Reading:
-    """The answer as a table: a row a group, an estimate a column."""
+    """The answer as a table: one row per group, one estimate per column."""
 
     keys: tuple[str, ...]
     groups: tuple[tuple[Key, ...], ...]
@@ -267,12 +267,12 @@ class Reading:
 
     @property
     def only(self) -> Estimate:
-        """The one estimate of an answer that has one."""
+        """The estimate of an answer with a single number."""
         ((estimate,),) = self.rows
         return estimate
 
     def records(self) -> list[dict[str, object]]:
-        """Return a dictionary a group, of plain values; intervals are rounded outward."""
+        """Return one dictionary of plain values per group; intervals are rounded outward."""
         return records(self)
 
     def to_arrow(self) -> pa.Table:

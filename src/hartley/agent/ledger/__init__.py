@@ -1,4 +1,4 @@
-"""Durable, append-only, hash-chained record of what was charged and answered."""
+"""The ledger: a durable, append-only, hash-chained record of charges and answers."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Exports, heads, backups and restores."""
+"""Exports, saved heads, backups and restores of a ledger."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 LONGEST_LINE = 2**28
-"""Characters; a row holds a batch of questions and a few numbers of a budget's size."""
+"""The longest line in characters; a row holds a batch of questions and a few large numbers."""
 
 
 def write_lines(transaction: Transaction, path: Path) -> int:
@@ -42,7 +42,9 @@ def write_lines(transaction: Transaction, path: Path) -> int:
 
 def read_lines(path: Path) -> Iterator[Entry]:
     """Read the rows that were written."""
-    with path.open(encoding="ascii", errors="replace") as file:  # no row holds what is replaced
+    with path.open(
+        encoding="ascii", errors="replace"
+    ) as file:  # rows never contain invalid characters
         first = _parsed(_line(file, path), path)
         try:
             if first["ledger"] != "hartley" or type(first["format"]) is not int:
@@ -70,7 +72,7 @@ def _line(file: TextIO, path: Path) -> str:
     return line
 
 
-def _parsed(line: str, path: Path) -> Any:  # noqa: ANN401 - whatever JSON holds
+def _parsed(line: str, path: Path) -> Any:  # noqa: ANN401 - any JSON value
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
@@ -105,7 +107,7 @@ class Restored:
     """Rows in the ledger now."""
     added: int
     forgotten: int
-    """Rows that the ledger held and holds no more; not 0 only where that was forced."""
+    """Rows that the ledger lost; more than 0 only if that was forced."""
     head: Head | None
 
 
@@ -117,12 +119,12 @@ def export(store: LedgerStore, path: Path) -> int:
 
 
 def back_up(store: LedgerStore, path: Path) -> None:
-    """Write a copy of one moment of the ledger: SQLite as a file of its own, else JSON lines."""
+    """Write a snapshot of the ledger: a file for SQLite, otherwise JSON lines."""
     _whole(path, store.copy_to)
 
 
 def save_head(head: Head | None, path: Path) -> None:
-    """Write where the chain ends to a file, to be kept elsewhere; it replaces an older head."""
+    """Write the head of the chain to a file, to be kept elsewhere; it replaces an older head."""
     if head is None:
         raise OptionError("The ledger is empty and has no head", hint="record something first")
     _whole(path, lambda part: part.write_text(head.to_json() + "\n"), replace=True)
@@ -142,12 +144,12 @@ def read_head(path: Path) -> Head:
 
 
 def restore(store: LedgerStore, source: Path, *, force: bool = False) -> Restored:
-    """Bring a ledger to what a backup or an export holds.
+    """Restore a ledger from a backup or an export.
 
-    The chain of the backup is checked first. Rows are only added: a ledger that holds rows that
-    the backup lacks is left alone, since charges would be forgotten, unless that is forced.
+    The chain of the backup is checked first. Rows are only added: if the ledger has rows that the
+    backup lacks, nothing is changed unless forced, since their charges would be forgotten.
     """
-    # Checked before the ledger is locked, and compared with what is read again inside.
+    # Checked before the ledger is locked, and compared with a second reading inside.
     state, report = replay(read_backup(source))
     if not report.holds and not (force and report.intact):
         raise EngineError(
@@ -178,7 +180,7 @@ def restore(store: LedgerStore, source: Path, *, force: bool = False) -> Restore
 
 
 def read_backup(path: Path) -> Iterator[Entry]:
-    """Read the rows of a backup or an export, of either kind; the file itself stays as it is."""
+    """Read the rows of a backup or an export; the file itself is not changed."""
     try:
         with path.open("rb") as file:
             start = file.read(len(SQLITE))
@@ -210,7 +212,7 @@ def _page(transaction: Transaction, start: int) -> list[Entry]:
 
 
 def _compare(present: Iterable[Entry], backup: Iterable[Entry]) -> tuple[int, int]:
-    """Return how many rows both begin with, and how many others the present ledger holds."""
+    """Return how many first rows are the same, and how many others the present ledger has."""
     same = lacking = 0
     others = iter(backup)
     for entry in present:
@@ -221,25 +223,25 @@ def _compare(present: Iterable[Entry], backup: Iterable[Entry]) -> tuple[int, in
     return same, lacking
 
 
-def _add(transaction: Transaction, entries: Iterable[Entry], state: Replay, kept: int) -> None:
-    """Append the rows that are not there yet as they are, and index them."""
+def _add(transaction: Transaction, entries: Iterable[Entry], state: Replay, common: int) -> None:
+    """Append the missing rows unchanged, and index them."""
     for entry in entries:
-        if entry.sequence > kept:
+        if entry.sequence > common:
             transaction.append(entry)
     for (digest, account), row in state.asked.items():
-        if row > kept:
+        if row > common:
             transaction.note_asked([digest], account, row)
     for digest, (answer, row) in state.answers.items():
-        if row > kept:
+        if row > common:
             transaction.note_answers({digest: answer}, row)
 
 
 def _whole(path: Path, write: Callable[[Path], object], *, replace: bool = False) -> None:
-    """Let a file appear whole or not at all, and on the disk; none is overwritten by accident."""
+    """Write a file completely or not at all; an existing file is not overwritten by accident."""
     if path.exists() and not replace:
         raise OptionError(f"The file '{path}' exists", hint="give it another name")
     if not path.absolute().parent.is_dir():
         raise OptionError(f"The folder of '{path}' does not exist", hint="create it first")
     with whole_file(path) as half:
-        half.unlink()  # who writes makes the file
+        half.unlink()  # the writer creates the file
         write(half)

@@ -1,4 +1,4 @@
-"""Reading how a dataset stands inside a transaction, and adding a row to the chain."""
+"""Inside a transaction: read the state of a dataset, and add a row to the chain."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RowPlace:
-    """Where a row goes: a dataset, who asks, whose account is charged, and how both stand."""
+    """Where a row goes: the dataset, the analyst, the charged account, and their states."""
 
     dataset: str
     analyst: str
     holder: str
-    """The analyst, or empty for what no allowance sets aside."""
+    """The analyst, or empty for the part of the budget that no allowance sets aside."""
     standing: Standing
     account: Account
     population: Population | None = None
-    """Whose budget the dataset shares."""
+    """The population whose budget the dataset shares."""
 
     @property
     def balance(self) -> Balance:
-        """What the account may spend."""
+        """The balance of the account."""
         return replace(self.standing.balance_of(self.account), population=self.population)
 
 
 def find(transaction: Transaction, dataset: str, analyst: str = "") -> RowPlace:
-    """Return how a dataset and the account of an analyst stand."""
+    """Return the state of a dataset and of an analyst's account."""
     check_name(dataset, what="dataset")
     check_name(analyst, what="analyst", empty=True)
     latest = transaction.latest(dataset)
@@ -56,8 +56,8 @@ def find(transaction: Transaction, dataset: str, analyst: str = "") -> RowPlace:
         raise OptionError(
             f"The ledger has no dataset '{dataset}'", hint="record its creation first"
         )
-    # Every row holds how its dataset and its account stand after it, so the last row of each is
-    # enough: no balance is added up again, and a long ledger is as quick as a short one.
+    # Every row holds the state of its dataset and its account after it, so the last row of each is
+    # enough: no balance is added up again, and a long ledger is as fast as a short one.
     standing, account = read_standing(latest)
     own = transaction.latest(dataset, analyst) if analyst else None
     holder = analyst if own is not None else ""
@@ -80,7 +80,7 @@ def shared_by(transaction: Transaction, standing: Standing) -> Population | None
 
 
 def schema_of(transaction: Transaction, dataset: str, standing: Standing) -> Any:  # noqa: ANN401 - any plain value
-    """Return the present schema of a dataset as it was recorded."""
+    """Return the recorded text of a dataset's present schema."""
     declared = transaction.entry(standing.schema_row)
     if declared is None or declared.dataset != dataset or "schema" not in declared.told:
         raise broken(f"the row with the schema of '{dataset}' is missing")
@@ -97,7 +97,7 @@ def add_row(  # noqa: PLR0913 - the parts of a row, each by name
     account_cells: int = 1,
     time: str | None = None,
 ) -> Entry:
-    """Append a row that leaves the dataset as the place says."""
+    """Append a row, with the state of the dataset in the place."""
     entry = chained(
         transaction.last(),
         time=time or now(),
@@ -123,7 +123,7 @@ def add_event(
     content: Mapping[str, Any],
     schema: str | None = None,
 ) -> Entry:
-    """Check an event against how the dataset stands, and append it."""
+    """Check an event against the state of the dataset, and append it."""
     analyst = ""
     if kind == "allowance":
         analyst = check_name(content.get("analyst"), what="analyst")
@@ -136,14 +136,14 @@ def add_event(
             )
         standing, account = None, Account()
     else:
-        # In the transaction that writes: what was true when the event was prepared may not be.
+        # Checked in the transaction that writes: the state may have changed since the preparation.
         place = find(transaction, dataset, analyst)
         standing, account = place.standing, place.account
         check_current(standing, None, schema)
         if analyst and place.holder != analyst:
             account = Account()  # begins with nothing spent
     settled = settle(kind, content, standing, account)
-    # Answers are kept by version: a name that comes back would make other data look answered.
+    # Answers are stored by version: a reused name would give the answers of other data.
     if settled.get("version") in transaction.versions(dataset):
         raise OptionError(
             "The version of the data was used before", hint="give new data a new random name"
@@ -160,7 +160,7 @@ def _check_terms(  # noqa: PLR0913, PLR0917 - an event and how things stood befo
     standing: Standing | None,
     account: Account,
 ) -> None:
-    """Refuse a schema under which charges would mean less, and what a population does not hold."""
+    """Raise an error if a schema would weaken charges or exceed the budget of the population."""
     after, charged = after_event(standing, account, kind, settled, 0)
     check_event(standing, after, charged, kind)
     before = None if standing is None else terms_of(schema_of(transaction, dataset, standing))
@@ -191,7 +191,7 @@ def add_settled(  # noqa: PLR0913, PLR0917 - an event and how things stood befor
     account: Account,
     time: str | None = None,
 ) -> Entry:
-    """Append an event that was checked."""
+    """Append a checked event."""
     last = transaction.last()
     row = 1 if last is None else last.sequence + 1
     after, charged = after_event(standing, account, kind, settled, row)
@@ -202,7 +202,7 @@ def add_settled(  # noqa: PLR0913, PLR0917 - an event and how things stood befor
 
 
 def check_current(standing: Standing, version: str | None, schema: str | None) -> None:
-    """Refuse what is about data or a schema that were replaced meanwhile."""
+    """Raise an error if the data or the schema were replaced meanwhile."""
     for given, present, what in (
         (version, standing.version, "data have a new version"),
         (schema, standing.schema, "schema was changed"),

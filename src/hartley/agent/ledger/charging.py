@@ -1,4 +1,4 @@
-"""Reserving a batch of questions, and keeping their answers: what happens inside a transaction."""
+"""Inside a transaction: charge for a batch of questions, and record their answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CELL_INDEX = re.compile(rf"0|[1-9][0-9]*|{NULL}")
 
 @dataclass(frozen=True)
 class Batch:
-    """Resolved questions as they are asked, each as canonical JSON."""
+    """Resolved questions, each as canonical JSON."""
 
     dataset: str
     analyst: str
@@ -38,7 +38,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Reservation:
-    """Questions that are paid for: they may be run on the data, and their answers committed."""
+    """Questions that are paid for: they may now be run on the data and their answers recorded."""
 
     dataset: str
     analyst: str
@@ -48,17 +48,17 @@ class Reservation:
     """Canonical JSON."""
     digests: tuple[str, ...]
     answers: tuple[str | None, ...]
-    """The cell index of each as text, 'null' of a NULL; None where it is not known yet."""
+    """The cell index of each as text, 'null' for NULL; None if it is not known yet."""
     sequence: int | None
-    """The row that charges them; None where all of them were paid for before."""
+    """The row that charges them; None if all of them were paid for before."""
     cells: int
-    """What was charged to the dataset just now, 1 where nothing was."""
+    """The charge to the dataset just now; 1 if nothing was charged."""
     account_cells: int
-    """What was charged to the asker's account."""
+    """The charge to the analyst's account."""
     balance: Balance
-    """How the asker's account stands now."""
+    """The balance of the analyst's account now."""
     open_cells: int = 1
-    """What of it the open columns cost; 1 of an allowance, which pays nothing for them."""
+    """The part of it for open columns; 1 for an allowance, which pays nothing for them."""
 
     @property
     def complete(self) -> bool:
@@ -68,7 +68,7 @@ class Reservation:
 
 @dataclass(frozen=True)
 class ChargePlan:
-    """Which questions of a batch must be paid for, and by whom."""
+    """The questions of a batch that must be paid for, and by whom."""
 
     place: RowPlace
     digests: tuple[str, ...]
@@ -76,12 +76,12 @@ class ChargePlan:
     unpaid: tuple[int, ...]
     """Questions that the account was never charged for, each once."""
     fresh: tuple[int, ...]
-    """Those of them that nobody was charged for."""
+    """The questions among them that nobody was charged for."""
 
     def reservation(
         self, batch: Batch, row: int | None = None, cells: int = 1, account_cells: int = 1
     ) -> Reservation:
-        """Return what the caller gets."""
+        """Return the reservation for the caller."""
         return Reservation(
             batch.dataset,
             batch.analyst,
@@ -163,7 +163,7 @@ class ChargeTerms(NamedTuple):
 def read_batch(
     dataset: str, analyst: str | None, questions: Sequence[Mapping[str, Any]], **given: str | None
 ) -> Batch:
-    """Write resolved questions in the one way that makes equal ones equal."""
+    """Write resolved questions in their canonical form, so that equal ones are equal texts."""
     texts = tuple(canonical(question) for question in questions)
     if not texts:
         raise OptionError("A batch has no question", hint="ask at least one")
@@ -174,7 +174,7 @@ def read_batch(
 
 
 def plan(transaction: Transaction, batch: Batch) -> ChargePlan:
-    """Find which questions of a batch were paid for, and which answers are known."""
+    """Determine which questions of a batch are paid for, and which answers are known."""
     place = find(transaction, batch.dataset, batch.analyst)
     standing = place.standing
     check_current(standing, batch.version, batch.schema)
@@ -184,8 +184,8 @@ def plan(transaction: Transaction, batch: Batch) -> ChargePlan:
     )
     paid = transaction.paid(digests)
     asked, answers = paid.accounts, paid.answers
-    # Repeats do not branch: of equal questions in a batch the first is paid for. To the owner's
-    # budget a question is new if nobody paid for it, to an allowance if its own account did not.
+    # Repeats are free: among equal questions of a batch, only the first is charged. For the owner's
+    # budget a question is new if nobody paid for it; for an allowance, if that account did not.
     first = {digest: place for place, digest in reversed(list(enumerate(digests)))}
     unpaid = sorted(at for digest, at in first.items() if place.holder not in asked.get(digest, ()))
     return ChargePlan(
@@ -235,7 +235,7 @@ def offer(charge_plan: ChargePlan, prices: BatchPrices) -> Offer:
 def check_charge(charge_plan: ChargePlan, prices: BatchPrices) -> ChargeTerms:
     """Return what a plan charges the dataset and the account; refuse what is too much."""
     place = charge_plan.place
-    # A refusal is a function of public things (prices and balances), so it does not branch.
+    # A refusal depends only on public things (prices and balances), so it reveals nothing.
     terms = charge_terms(charge_plan, prices)
     cells, account_cells = terms.cells, terms.account_cells
     own, whole, shared = place.standing.balance_of(place.account), place.standing.balance, None
@@ -251,7 +251,7 @@ def check_charge(charge_plan: ChargePlan, prices: BatchPrices) -> ChargeTerms:
             f"the budget of the population '{place.population.name}', which its datasets share, "
             f"has {bits_down(remaining)} left"
         )
-    elif fits_own:  # the open columns and the allowances do not both fit
+    elif fits_own:  # open columns and allowances together exceed the budget
         problem = "the budget of the dataset no longer covers that"
     elif place.account.bits is None:
         problem = f"{bits_down(remaining)} {verb_for(remaining, 'is')} left"
@@ -266,9 +266,9 @@ def check_charge(charge_plan: ChargePlan, prices: BatchPrices) -> ChargeTerms:
 
 
 def charge(transaction: Transaction, batch: Batch, prices: BatchPrices) -> Reservation:
-    """Append the row that pays for what is unpaid in a batch."""
-    # Planned again inside the transaction that writes: between the first look and the lock others
-    # may have spent what was left, or paid for the same questions.
+    """Append the row that charges for the unpaid questions of a batch."""
+    # Planned again inside the transaction that writes: before the lock was taken, others may have
+    # spent what was left, or paid for the same questions.
     charge_plan = plan(transaction, batch)
     if not charge_plan.unpaid:
         return charge_plan.reservation(batch)
@@ -305,9 +305,9 @@ def charge(transaction: Transaction, batch: Batch, prices: BatchPrices) -> Reser
 def keep(
     transaction: Transaction, reservation: Reservation, answers: Sequence[str | None]
 ) -> Entry | None:
-    """Append the answers that are not known yet; refuse one that differs from what is known."""
-    # An answer is a function of the version, so that two processes that finish one reservation
-    # agree. Where they do not, the data changed under the version, and nothing more is told.
+    """Append the answers that are not known yet; raise an error if one differs from a known one."""
+    # An answer is a function of the version, so two processes that finish one reservation agree.
+    # If they do not, the data of the version have changed, and nothing more is answered.
     given = check_answers(reservation, answers)
     paid = transaction.paid(list(given))
     known = paid.answers

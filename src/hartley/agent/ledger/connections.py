@@ -1,8 +1,8 @@
 """Connections to a store: each used by one thread at a time, none carried over a fork.
 
-A database connection that two processes share is a corrupted ledger waiting to happen: SQLite
-keeps its file locks a process, a server sees one conversation from two mouths. So before the
-process forks, every connection is handed back and closed; both sides open new ones.
+If two processes shared a database connection, they would corrupt the ledger: SQLite keeps its file
+locks per process, and a server would receive two mixed conversations. So before the process forks,
+every connection is returned and closed; both sides open new ones.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PATIENCE = 60.0
-"""Seconds that a fork waits for transactions in flight, which take milliseconds."""
+"""Seconds that a fork waits for running transactions, which take milliseconds."""
 
 
 class Pool:
-    """Open connections that wait to be used, and a lock for the one writer of this process."""
+    """A pool of open connections, and a lock for the single writer of this process."""
 
     def __init__(self, connect: Callable[[], Any], usable: Callable[[Any], bool]) -> None:
         self._connect, self._usable = connect, usable
@@ -32,14 +32,14 @@ class Pool:
 
     def _prepare(self) -> None:
         self.writer = threading.Lock()
-        """Queues the writers of this process, which is fairer than the store's own waiting."""
+        """Queues the writers of this process, which is fairer than the store's own lock."""
         self._changed = threading.Condition()
         self._lent: list[int] = []
         self._paused = self._closed = False
 
     @contextmanager
     def lend(self) -> Iterator[Any]:
-        """Give a connection to this thread for a while."""
+        """Lend a connection to this thread."""
         me = threading.get_ident()
         with self._changed:
             self._changed.wait_for(lambda: not self._paused or me in self._lent)
@@ -61,14 +61,14 @@ class Pool:
                 connection.close()
 
     def forget(self) -> None:
-        """Close the connections that wait, as after the server went away."""
+        """Close the unused connections, for example after the server was lost."""
         with self._changed:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
 
     def close(self) -> None:
-        """Close what waits now, and what is in use when it comes back."""
+        """Close the unused connections now, and the others when they are returned."""
         self._closed = True
         self.forget()
 
@@ -87,7 +87,7 @@ class Pool:
             self._changed.notify_all()
 
     def start_again(self) -> None:
-        """Begin anew in a child, where the threads that held the locks do not exist."""
+        """Start again in a child process, in which the threads that held locks do not exist."""
         closed = self._closed
         self._idle = []
         self._prepare()
@@ -96,7 +96,7 @@ class Pool:
 
 POOLS: WeakSet[Pool] = WeakSet()
 REGISTERING = threading.Lock()
-"""Held over a fork too, so that no pool comes to be while it happens."""
+"""Also held during a fork, so that no pool is created meanwhile."""
 
 
 def _before_a_fork() -> None:

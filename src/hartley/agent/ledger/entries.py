@@ -1,4 +1,4 @@
-"""Whether a row counts: its hash fits what it says, and the chain goes on from it."""
+"""The rows of the ledger and their hashes: a row counts if its hash fits and the chain goes on."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 FORMAT = 2
 """The format of the rows and of the store around them."""
 EVENTS = ("created", "version", "schema", "budget", "allowance", "erasure", "migrated")
-"""What happens to a dataset without a question."""
+"""The kinds of events, which happen to a dataset without a question."""
 KINDS = (*EVENTS, "reserve", "commit", "population")
 BEFORE_THE_FIRST = "0" * 64
-"""What stands for the hash of the row before the first."""
+"""Used as the hash of the row before the first."""
 NULL = "null"
 """The answer of a question whose value is NULL, as text."""
 LONGEST_NAME = 200
 DIGITS_AT_ONCE = 4000
-"""Below the number of digits that Python converts without being told that it may."""
+"""Below the number of digits that Python converts by default."""
 EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX)
 """Decimal numbers of any length, never rounded."""
 FEW_DIGITS, FEW_BITS = 300, 1000
-"""Below, a number is written and read so quickly that nothing has to be remembered."""
+"""Numbers below this are written and read so fast that caching does not help."""
 LARGEST_SEQUENCE = 2**63 - 1
 """The largest number that a row can have in a database."""
 STRANGE = (
@@ -44,12 +44,12 @@ STRANGE = (
     TypeError,
     ValueError,
 )
-"""What reading a row raises that no ledger wrote."""
+"""The errors of reading a row that no ledger wrote."""
 
 
 @dataclass(frozen=True)
 class Head:
-    """Where a chain ends: enough to notice, later, that an older backup was put in its place."""
+    """The end of a chain: enough to detect later that an older backup replaced the ledger."""
 
     sequence: int
     hash: str
@@ -92,29 +92,29 @@ class Head:
 
 @dataclass(frozen=True)
 class Entry:
-    """One row, all of it public: what was charged or declared, and how the dataset stands then."""
+    """One row, all of it public: what was charged or declared, and the state after it."""
 
     sequence: int
     time: str
     """UTC, to the microsecond."""
     dataset: str
     analyst: str
-    """Who asked; empty where nobody is named."""
+    """The analyst who asked; empty if nobody is named."""
     account: str
-    """Whose allowance is charged: the analyst's, or empty for what no allowance sets aside."""
+    """The charged account: the analyst's allowance, or empty for the rest of the budget."""
     kind: str
     content: str
     """Canonical JSON."""
     cells: str
-    """By how much the number of transcripts of the dataset grows, a whole number."""
+    """The factor by which the number of transcripts of the dataset grows, a whole number."""
     account_cells: str
-    """Likewise of the account."""
+    """The same factor for the account."""
     schema: str
     """Version of the schema that the row was made under."""
     rules: str
     """Version of the pricing rules."""
     state: str
-    """How the dataset and the account stand after the row, as canonical JSON."""
+    """The state of the dataset and the account after the row, as canonical JSON."""
     previous: str
     hash: str = ""
 
@@ -126,13 +126,13 @@ class Entry:
 
     @property
     def expected_hash(self) -> str:
-        """The hash that belongs to what the row says."""
-        # ``previous`` is among the fields, so a hash stands for the row and all rows before it.
+        """The hash of the row's fields."""
+        # ``previous`` is among the fields, so a hash covers the row and all rows before it.
         return digest(f"hartley ledger {FORMAT}", *map(str, self.fields[:-1]))
 
     @cached_property
     def told(self) -> dict[str, Any]:
-        """The content as plain values, which nobody changes."""
+        """The content as plain values; do not change them."""
         content: dict[str, Any] = json.loads(self.content)
         return content
 
@@ -142,7 +142,7 @@ IN_ORDER = attrgetter(*FIELDS)
 
 
 def digest(*parts: str) -> str:
-    """Return the SHA-256 of several texts, each preceded by its length, so that none runs over.
+    """Return the SHA-256 of several texts, each preceded by its length, so that none can run over.
 
     Example:
         >>> digest("ab", "c") == digest("a", "bc")
@@ -155,14 +155,14 @@ def digest(*parts: str) -> str:
 def question_digest(dataset: str, version: str, schema: str, question: str) -> str:
     """Return the key of a resolved question: of public text alone, never of data.
 
-    The schema counts: under another one the same codes mean other values. A digest of data must
-    never be shown: who knows everybody else's rows could hash every candidate for the last one.
+    The schema is included, since the same codes mean other values under another schema. A digest of
+    data must never be shown: somebody who knows all rows but one could hash every candidate for it.
     """
     return digest("question", dataset, version, schema, question)
 
 
 def schema_version(schema: Mapping[str, Any] | str) -> str:
-    """Return the version of a schema: a short hash of it, so that equal ones have the same.
+    """Return the version of a schema: a short hash, the same for equal schemas.
 
     Example:
         >>> schema_version({"a": 1, "b": 2}) == schema_version({"b": 2, "a": 1})
@@ -172,7 +172,7 @@ def schema_version(schema: Mapping[str, Any] | str) -> str:
 
 
 def canonical(value: object) -> str:
-    """Write plain values as JSON in the one way that the ledger uses.
+    """Write plain values as JSON in the canonical form of the ledger.
 
     Example:
         >>> canonical({"b": [1, None], "a": "x"})
@@ -198,7 +198,7 @@ def write_integer(number: int) -> str:
 
 
 def read_integer(text: str) -> int:
-    """Read what `write_integer` wrote; a balance is often read again before it changes."""
+    """Read a number that `write_integer` wrote; cached, since balances are read often."""
     return int(text) if len(text) < FEW_DIGITS else _read_long(text)
 
 
@@ -208,15 +208,15 @@ def _read_long(text: str) -> int:
 
 
 _DECIMALS: dict[int, Decimal] = {}
-"""Products that were written last, in decimal."""
+"""The products that were written last, in decimal."""
 MOST_DECIMALS = 64
 
 
 def multiply(product: int, factor: int) -> int:
     """Return a product that is going to be written.
 
-    To write a large number takes time with the square of its digits. A ledger writes products of
-    which each is the one before times a small factor, and that takes time with the digits alone.
+    Writing a large number takes time quadratic in its digits. In a ledger each product is the one
+    before times a small factor, and multiplying decimals takes only linear time.
 
     Example:
         >>> write_integer(multiply(3**5000, 2)) == write_integer(2 * 3**5000)
@@ -249,7 +249,7 @@ def now() -> str:
 
 
 def check_name(name: object, *, what: str, empty: bool = False) -> str:
-    """Refuse a name that a store, a table or a reader could stumble over."""
+    """Raise an error for a name that could confuse a store, a table or a reader."""
     good = isinstance(name, str) and name.isprintable() and len(name) <= LONGEST_NAME
     if not good or not (name or empty):
         raise OptionError(
@@ -260,7 +260,7 @@ def check_name(name: object, *, what: str, empty: bool = False) -> str:
 
 
 def chained(last: Entry | None, **values: str) -> Entry:
-    """Return a row with its place in the chain and its hash, after another or as the first."""
+    """Return a row with its number and its hash, after another row or as the first."""
     entry = Entry(
         sequence=1 if last is None else last.sequence + 1,
         previous=BEFORE_THE_FIRST if last is None else last.hash,
@@ -273,7 +273,7 @@ NO_NOTE = "the record of its last row is missing"
 
 
 def broken(problem: str) -> EngineError:
-    """Return the error for a ledger that does not hold together; nothing is written to it."""
+    """Return the error for a damaged ledger; nothing is written to it."""
     return EngineError(
         f"The ledger cannot be used: {problem}",
         hint="run 'hartley ledger verify' on it, and restore a backup",
@@ -281,7 +281,7 @@ def broken(problem: str) -> EngineError:
 
 
 def check_hash(entry: Entry) -> None:
-    """Refuse to build on a row that was changed."""
+    """Raise an error if a row was changed."""
     try:
         good = entry.hash == entry.expected_hash
     except STRANGE:
@@ -291,9 +291,9 @@ def check_hash(entry: Entry) -> None:
 
 
 def continued(entry: Entry, previous: object, end: object, end_hash: object) -> Entry:
-    """Return a row that is as it was written, and still where it was in the chain."""
-    # The row's own hash shows an edit by somebody who did not compute it anew. Who did is found by
-    # the row after it, or for the last row by the note, which still hold the old hash.
+    """Return a row after checking that it and its place in the chain are unchanged."""
+    # The row's own hash detects an edit that did not recompute it. An edit that did is detected by
+    # the row after it, or for the last row by the note, which still have the old hash.
     check_hash(entry)
     if end is None:
         raise broken(NO_NOTE)
@@ -319,7 +319,7 @@ def charged_digests(entry: Entry) -> set[str]:
 
 
 def committed_answers(entry: Entry) -> dict[str, str]:
-    """Return the answers that a row holds, by the digest of their question."""
+    """Return the answers in a row, by the digest of their question."""
     if entry.kind != "commit":
         return {}
     try:
@@ -329,5 +329,5 @@ def committed_answers(entry: Entry) -> dict[str, str]:
 
 
 def unreadable(entry: Entry) -> EngineError:
-    """Return the error for a row with hashes that fit and words that no ledger writes."""
+    """Return the error for a row whose hash fits but whose content no ledger writes."""
     return broken(f"row {entry.sequence} is not in the format that a ledger writes")

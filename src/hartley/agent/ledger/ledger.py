@@ -1,4 +1,4 @@
-"""The ledger: what was charged, what was answered, and what is left, whatever happens."""
+"""The Ledger class: charges, answers and balances, safe against crashes and concurrent use."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ class Ledger:
 
     @property
     def name(self) -> str:
-        """How to call the ledger in a sentence."""
+        """The name of the ledger for messages."""
         return self._store.name
 
     @property
     def path(self) -> Path | None:
-        """The file that holds the ledger; None where a server does."""
+        """The file that holds the ledger; None if a server does."""
         return self._store.path
 
     @property
@@ -117,20 +117,20 @@ class Ledger:
         copy_digest: str | None = None,
         check: Callable[[], None] | None = None,
     ) -> Entry:
-        """Record an event, or refuse it where a promise would not hold afterwards.
+        """Record an event; raise an error if a promise would not hold afterwards.
 
         Args:
-            dataset: its name; of a population, that of the population.
+            dataset: the name of the dataset or of the population.
             kind: created (bits, schema, rows, open_factor, rules), version (rows), erasure of a
-                person (rows), schema (schema, open_factor, open_charge; of new data also rows and
-                version), budget (bits), allowance (analyst, bits) or population (bits, which all
-                datasets share whose schema names it). Versions have random names, drawn if not
+                person (rows), schema (schema, open_factor, open_charge; for new data also rows and
+                version), budget (bits), allowance (analyst, bits) or population (bits, shared by
+                all datasets whose schema names it). Versions have random names, drawn if not
                 given.
-            content: what it says, public things alone.
-            schema: version of the schema that it was prepared under; refused where that is not
-                the present one.
-            copy_digest: of the coded copy of a new version; kept privately, never in the row.
-            check: called while nobody else writes; what it raises refuses the event.
+            content: the fields of the event, only public things.
+            schema: the version of the schema that the event is based on; an error is raised if it
+                is not the present one.
+            copy_digest: the digest of the coded copy of a new version; it is never in the row.
+            check: called while nobody else writes; if it raises an error, nothing is recorded.
 
         The factor of the open columns is charged when a dataset is created, with every version
         and with a changed schema, unless its open_charge says less.
@@ -151,8 +151,8 @@ class Ledger:
                 keep_digest(self._store, transaction, content["version"], copy_digest)
             return entry
 
-        # Not tried again once it may be done: it would be recorded twice, and open columns charged
-        # twice, or it would be refused although it is there.
+        # Not repeated if it may already be done: it could be recorded twice, and open columns
+        # charged twice, or it would be refused although it is recorded.
         return self._store.write(work, again=False)
 
     def reserve(  # noqa: PLR0913 - what a charge rests on, each by name
@@ -170,20 +170,19 @@ class Ledger:
         """Charge for the questions that were not paid for; durable when this returns.
 
         Args:
-            dataset: which data are asked.
-            analyst: who asks; None where nobody is named.
-            questions: resolved, as plain values; equal ones are the same question.
-            price: from places in the batch to cells, a function of questions and schema alone; or
+            dataset: the name of the dataset.
+            analyst: the analyst who asks; None if nobody is named.
+            questions: resolved questions as plain values; equal ones are the same question.
+            price: a function from places in the batch to cells, of questions and schema alone; or
                 the prices of rules that look at earlier rows too.
-            note: kept beside the charge, for example the question as it was typed.
-            version: of the data that will be asked; refused where it is not the present one.
-            schema: likewise of the schema.
-            rules: version of the pricing rules, if it is another than before.
+            note: stored with the charge, for example the question as it was typed.
+            version: the version of the data; an error is raised if it is not the present one.
+            schema: the version of the schema, checked in the same way.
+            rules: the version of the pricing rules, if it has changed.
 
-        Raises Refused where the budget or the allowance does not hold the price; then nothing
-        is left behind. Questions that were paid for are free, for the owner's budget whoever
-        paid, for an allowance where the same account did. Costs one transaction, none for a
-        repeat.
+        Raises Refused if the price exceeds the budget or the allowance; then nothing is recorded.
+        Questions that were paid for are free: for the owner's budget if anybody paid, for an
+        allowance if the same account paid. Costs one transaction, or none for a repeat.
         """
         given = {"note": note, "version": version, "schema": schema, "rules": rules}
         batch = read_batch(dataset, analyst, questions, **given)
@@ -191,16 +190,16 @@ class Ledger:
         planned = self._store.read(lambda t: plan(t, batch))
         if not planned.unpaid:
             return planned.reservation(batch)
-        check_charge(planned, prices)  # prices and refuses before anybody has to wait
+        check_charge(planned, prices)  # computes prices and refuses before the ledger is locked
         # One transaction at a time, which plans and checks again, so that under any concurrency the
-        # product of charges never passes 2^B. It is on disk before the caller may read any data.
+        # product of charges never exceeds 2^B. It is on disk before the caller may read any data.
         return self._store.write(lambda t: charge(t, batch, prices))
 
     def commit(self, reservation: Reservation, answers: Sequence[str | None]) -> Entry | None:
-        """Keep the answers of a reservation: cell indices as text, None of a NULL.
+        """Record the answers of a reservation: cell indices as text, None for NULL.
 
-        Answers that are known already must be the same, and are not written again; returns the
-        new row, or None where there was nothing to write.
+        Known answers must be the same, and are not written again. Returns the new row, or None
+        if there was nothing to write.
         """
         return self._store.write(lambda t: keep(t, reservation, answers))
 
@@ -214,26 +213,26 @@ class Ledger:
         return read_secret(self._store)
 
     def copy_digest(self, version: str) -> str | None:
-        """Return the digest of the coded copy of a version, None where none was kept."""
+        """Return the digest of the coded copy of a version, None if none was kept."""
         return read_digest(self._store, version)
 
     def keep_copy_digest(self, version: str, digest: str) -> None:
-        """Keep the digest of a coded copy that was compared with its table."""
+        """Record the digest of a coded copy that was compared with its table."""
         self._store.write(lambda t: keep_digest(self._store, t, version, digest))
 
     def making(self) -> AbstractContextManager[None]:
-        """Keep others from sweeping while a coded copy is made and recorded."""
+        """Prevent clean-ups by others while a coded copy is made and recorded."""
         return self._store.making()
 
     def sweep(self, work: Callable[[dict[str, list[str]]], None]) -> bool:
-        """Call something with all versions by dataset, unless somebody makes a copy just now.
+        """Call a function with all versions by dataset, unless a copy is being made right now.
 
-        Nobody records anything meanwhile; returns whether it was called.
+        Nothing is recorded meanwhile. Returns whether the function was called.
         """
         return self._store.sweep(lambda t: work(t.all_versions()))
 
     def versions(self) -> dict[str, list[str]]:
-        """Return every version that the data of each dataset had, the present one last."""
+        """Return all versions of each dataset, the present one last."""
         return self._store.read(lambda t: t.all_versions())
 
     # --- reading ---
@@ -243,26 +242,26 @@ class Ledger:
         return self._store.read(lambda t: t.datasets())
 
     def state(self, dataset: str) -> State:
-        """Return how a dataset stands, with all allowances: for its owner."""
+        """Return the state of a dataset with all allowances, for its owner."""
         return self._store.read(lambda t: read_state(t, dataset))
 
     def overview(self, dataset: str) -> Overview:
-        """Return how a dataset stands and how much was asked, without reading the charges."""
+        """Return the state of a dataset and how much was asked, without reading the charges."""
         return self._store.read(lambda t: read_overview(t, dataset))
 
     def added_budgets(self) -> tuple[int, Fraction]:
-        """Return how many budgets there are, a shared one counted once, and their sum in bits.
+        """Return the number of budgets, counting a shared one once, and their sum in bits.
 
-        Where all datasets are about the same people, so much can be learned about one of them.
+        If all datasets are about the same people, that sum can be learned about one of them.
         """
         return self._store.read(add_budgets)
 
     def populations(self) -> list[Population]:
-        """Return how every population stands: datasets about the same people, one budget."""
+        """Return the state of every population: datasets about the same people with one budget."""
         return self._store.read(list_populations)
 
     def balance(self, dataset: str, analyst: str | None = None) -> Balance:
-        """Return what an analyst may spend, and has: the own allowance, or what all share."""
+        """Return the balance of an analyst: the own allowance, or the part that all share."""
 
         def work(transaction: Transaction) -> Balance:
             return find(transaction, dataset, analyst or "").balance
@@ -272,7 +271,7 @@ class Ledger:
     def answers(self, dataset: str, questions: Sequence[Mapping[str, Any]]) -> list[str | None]:
         """Return the answers that are known for the present version of the data.
 
-        A cell index as text, 'null' of a NULL, None where the question was never answered.
+        Each is a cell index as text, 'null' for NULL, or None if there is no answer yet.
         """
         texts = [canonical(question) for question in questions]
         return self._store.read(lambda t: known_answers(t, dataset, texts))
@@ -291,7 +290,7 @@ class Ledger:
         questions: Sequence[Mapping[str, Any]],
         price: Callable[[list[int]], int] | BatchPrices,
     ) -> bool:
-        """Tell whether ``reserve`` would accept the same just now; nothing is charged."""
+        """Tell whether ``reserve`` would accept the same now; nothing is charged."""
         return self.offer(dataset, analyst, questions, price).refusal is None
 
     def offer(
@@ -313,7 +312,7 @@ class Ledger:
         questions: Sequence[Mapping[str, Any]],
         price: Callable[[list[int]], int] | BatchPrices,
     ) -> Refused | None:
-        """Return why ``reserve`` would refuse the same just now, with the budget; None if not."""
+        """Return why ``reserve`` would refuse the same now; None if it would accept it."""
         return self.offer(dataset, analyst, questions, price).refusal
 
     def holder(self, dataset: str, analyst: str | None = None) -> str:
@@ -321,11 +320,11 @@ class Ledger:
         return self._store.read(lambda t: find(t, dataset, analyst or "").holder)
 
     def pending(self, dataset: str) -> list[Reservation]:
-        """Return what was charged and never answered, of the present version of the data."""
+        """Return the charged questions about the present version that have no answer."""
         return self._store.read(lambda t: list_pending(t, dataset))
 
     def history(self, dataset: str, analyst: str | None = None) -> list[Charge]:
-        """Return every batch that was paid for; of one analyst, with the own charges alone."""
+        """Return every paid batch; for an analyst, only those with the analyst's own charges."""
         return self._store.read(lambda t: list_charges(t, dataset, analyst))
 
     def charged_rows(self, dataset: str, after: int = 0) -> list[ChargedRow]:
@@ -333,11 +332,11 @@ class Ledger:
         return self._store.read(lambda t: list_charged_rows(t, dataset, after))
 
     def entries(self, dataset: str | None = None) -> list[Entry]:
-        """Return the rows themselves."""
+        """Return the rows."""
         return self._store.read(lambda t: list(t.entries(dataset=dataset)))
 
     def head(self) -> Head | None:
-        """Return where the chain ends; None where it is empty."""
+        """Return the end of the chain; None if it is empty."""
         return self._store.read(lambda t: t.head())
 
     def first_hash(self) -> str | None:
@@ -346,7 +345,7 @@ class Ledger:
         return None if first is None else first.hash
 
     def contains(self, head: Head) -> bool:
-        """Tell whether the chain holds the row that a saved head names."""
+        """Tell whether the chain has the row that a saved head names."""
         return self._store.read(lambda t: hash_at(t, head)) == head.hash
 
     # --- keeping ---
@@ -359,17 +358,18 @@ class Ledger:
         open_factor: OpenFactor | None = None,
         since: Head | None = None,
     ) -> LedgerReport:
-        """Replay every row: hashes, balances, repeats, and prices where they can be computed.
+        """Replay every row: hashes, balances, repeats, and prices if they can be computed.
 
         Args:
-            reprice: from a schema, questions and the version of the rules to cells.
-            head: where the chain ended once.
-            open_factor: from a schema and the version of the rules to what its open columns cost.
-            since: where it ended when it was last verified: the rows up to there are taken as they
-                are, and only those after it are replayed.
+            reprice: a function from a schema, questions and the version of the rules to cells.
+            head: a saved end of the chain.
+            open_factor: a function from a schema and the version of the rules to the price of its
+                open columns.
+            since: the end of the chain at the last verification; only the rows after it are
+                replayed.
 
-        Finds every edit, removal, insertion and exchange of rows by somebody who does not compute
-        all later hashes anew, and with a head that was saved elsewhere everything before it.
+        Detects every edit, removal, insertion and swap of rows, unless all later hashes were
+        recomputed; with a head that was saved elsewhere, everything before that head.
         Linear in the number of rows.
         """
         return self._store.read(lambda t: verify(t, reprice, head, open_factor, since))
@@ -379,18 +379,18 @@ class Ledger:
         return export(self._store, Path(path))
 
     def save_head(self, path: str | os.PathLike[str]) -> Head:
-        """Write where the chain ends to a file, to be kept where the ledger is not."""
+        """Write the end of the chain to a file, to be kept apart from the ledger."""
         head = self.head()
         save_head(head, Path(path))
         assert head is not None
         return head
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Write a copy of one moment to a new file; others may go on asking meanwhile."""
+        """Write a snapshot to a new file; questions may go on meanwhile."""
         back_up(self._store, Path(path))
 
     def restore(self, path: str | os.PathLike[str], *, force: bool = False) -> Restored:
-        """Add what a backup or an export holds; refuse to forget rows unless forced."""
+        """Add the rows of a backup or an export; rows are never lost unless forced."""
         return restore(self._store, Path(path), force=force)
 
 
@@ -398,8 +398,8 @@ def open_ledger(address: str | os.PathLike[str], *, create: bool = True) -> Ledg
     """Open a ledger: a file, ``sqlite:///file`` or ``postgresql://user@host/database``.
 
     Args:
-        address: where it is; a path after three slashes is relative, after four absolute.
-        create: whether one that does not exist is created.
+        address: a file or a database; a path after three slashes is relative, after four absolute.
+        create: whether to create the ledger if it does not exist.
 
     Example:
         >>> import tempfile

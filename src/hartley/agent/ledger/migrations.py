@@ -1,9 +1,9 @@
-"""Bringing a ledger of an older format to the present one.
+"""Migrations of a ledger from an older format to the present one.
 
-Format 1 kept one dataset a ledger: rows without dataset, account and state, answers in the order
-of the questions of the row that reserved them. Its chain is checked first, its rows stay beside
-the new ones under another name, and the last new row holds the hash of its last row, so that a
-head saved before the migration can still be checked.
+Format 1 had one dataset per ledger: rows without dataset, account and state, and answers in the
+order of the questions of the row that reserved them. Its chain is checked first, its rows stay
+next to the new ones under another name, and the last new row contains the hash of its last row, so
+that a head saved before the migration can still be checked.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ class OldEntry:
 
     @property
     def expected_hash(self) -> str:
-        """The hash that belongs to what the row says."""
+        """The hash of the row's fields."""
         values = [getattr(self, name) for name in COLUMNS.split(", ")[:-1]]
         return digest("hartley ledger 1", *map(str, values))
 
 
 def migrate(
-    transaction: Transaction, found: int, create_tables: Callable[[Transaction], None]
+    transaction: Transaction, version: int, create_tables: Callable[[Transaction], None]
 ) -> None:
-    """Bring a store from an older format to the present one, inside one transaction."""
-    if found != 1:
-        raise broken(f"its format {found} is unknown")
+    """Migrate a store from an older format to the present one, inside one transaction."""
+    if version != 1:
+        raise broken(f"its format {version} is unknown")
     rows = transaction.run(f"SELECT {COLUMNS} FROM hartley_entries ORDER BY sequence", ())  # noqa: S608 - our own words
     entries = [OldEntry(*row) for row in rows]
     head = transaction.run("SELECT sequence, hash FROM hartley_head", ())[0]
@@ -94,7 +94,7 @@ def _check_chain(entries: list[OldEntry], head: tuple[int, str]) -> None:
 def _carry_over(
     transaction: Transaction, dataset: str, entry: OldEntry, reserved: dict[int, list[str]]
 ) -> None:
-    """Write one old row as a new one, and remember the questions that it reserves."""
+    """Write an old row as a new one, and remember the questions that it reserves."""
     old_content = json.loads(entry.content)
     if entry.kind == "reserve":
         reserved[entry.sequence] = _carry_reserve(transaction, dataset, entry, old_content)

@@ -29,7 +29,7 @@ T = TypeVar("T")
 LOCK = 0x48617274_6C656467
 """The advisory lock that writers queue for: 'Hartledg'."""
 MAKING = 0x48617274_6D616B65
-"""The advisory lock that whoever makes a coded copy shares: 'Hartmake'."""
+"""The advisory lock that is shared while coded copies are made: 'Hartmake'."""
 TABLES = """
 CREATE TABLE hartley_head (
     one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -58,11 +58,11 @@ CREATE TRIGGER hartley_entries_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON hartl
     FOR EACH STATEMENT EXECUTE FUNCTION hartley_refuse();
 """
 WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED"
-"""Whatever the default of the server or the role is; why, says ``write``."""
+"""Set explicitly, since the default of the server or the role may differ; see ``write``."""
 CANNOT_WRITE = {"25006", "42501"}
-"""A server that only follows another one, and a role that may only read."""
+"""The errors of a standby server, and of a role that may only read."""
 SETTINGS = "-c synchronous_commit=on -c client_encoding=UTF8"
-"""A charge counts when it is on the disk, whatever the server's default."""
+"""A charge must be on disk before it counts, even if the server's default is weaker."""
 
 
 class PostgresLedgerStore(LedgerStore):
@@ -102,8 +102,8 @@ class PostgresLedgerStore(LedgerStore):
         return self._psycopg.connect(
             self._url,
             options=f"{self._options} {SETTINGS}".strip(),
-            autocommit=True,  # transactions begin and end where we say
-            prepare_threshold=None,  # a connection pooler may stand between
+            autocommit=True,  # transactions are begun and ended explicitly
+            prepare_threshold=None,  # for connection poolers
         )
 
     def _prepare(self, *, create: bool) -> None:
@@ -118,16 +118,16 @@ class PostgresLedgerStore(LedgerStore):
             self.write(_migrate)
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """Do something that only reads, all of it at one moment."""
+        """Run work that only reads, on one snapshot."""
         return self._attempt(work, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", again=True)
 
     def write(self, work: Callable[[Transaction], T], *, again: bool = True) -> T:
-        """Do something alone; it is on the server's disk when this returns."""
+        """Run work as the only writer; it is on the server's disk when this returns."""
 
         def alone(transaction: Transaction) -> T:
-            # Before the first look: READ COMMITTED lets every statement see what is committed when
-            # it begins, and with the lock held nobody commits in between. A stricter isolation
-            # would fix what is seen when the lock is asked for, before others are done.
+            # Taken first: under READ COMMITTED every statement sees what is committed when it
+            # begins, and with the lock held nobody commits in between. A stricter isolation would
+            # take its snapshot when the lock is requested, before other writers are done.
             transaction.run(f"SELECT pg_advisory_xact_lock({LOCK})", ())
             return work(transaction)
 
@@ -135,17 +135,17 @@ class PostgresLedgerStore(LedgerStore):
             return self._attempt(alone, WRITING, again=again)
 
     def _attempt(self, work: Callable[[Transaction], T], begin: str, *, again: bool) -> T:
-        """Work through a lost connection; what may have been finished is repeated only if told."""
-        for left in reversed(range(ATTEMPTS)):
+        """Retry after a lost connection; work that may be finished is repeated only if allowed."""
+        for attempts_left in reversed(range(ATTEMPTS)):
             ending: list[bool] = []
             try:
                 with self.pool.lend() as connection:
                     return _transact(connection, work, begin, ending)
             except self._psycopg.OperationalError as error:
-                self.pool.forget()  # they lead to the same server, which may have gone
-                # A connection that is lost during COMMIT leaves open whether it was done. A charge
-                # is found by its digests when it is tried again; an event is not.
-                if not left or (ending and not again):
+                self.pool.forget()  # they lead to the same lost server
+                # If the connection is lost during COMMIT, it is unknown whether it was done. A
+                # repeated charge is recognised by its digests; a repeated event is not.
+                if not attempts_left or (ending and not again):
                     raise lasting(error, self.name) from None
             except self._psycopg.Error as error:
                 if error.sqlstate in CANNOT_WRITE and begin == WRITING:
@@ -170,12 +170,12 @@ class PostgresLedgerStore(LedgerStore):
         return _is_visible(transaction, name)
 
     def shield(self, transaction: Transaction, name: str) -> None:
-        """Take what everybody may do with a table away."""
+        """Revoke the rights of PUBLIC on a table."""
         del self
         transaction.run(f"REVOKE ALL ON {name} FROM PUBLIC", ())
 
     def may_append(self) -> bool:
-        """Tell whether rows can be written: not on a server that follows, nor by every role."""
+        """Tell whether rows can be written: not on a standby server, nor by a read-only role."""
         asked = (
             "SELECT NOT pg_is_in_recovery() AND has_table_privilege('hartley_entries', 'INSERT') "
             "AND current_setting('default_transaction_read_only') = 'off'"
@@ -184,19 +184,19 @@ class PostgresLedgerStore(LedgerStore):
 
     @contextmanager
     def making(self) -> Iterator[None]:
-        """Hold a shared lock on a connection of its own, which ends with the process too."""
+        """Hold a shared lock on a separate connection; it also ends with the process."""
         connection = self._connect()
         try:
-            connection.execute("BEGIN")  # whatever stands between keeps to one server meanwhile
+            connection.execute("BEGIN")  # a pooler keeps a transaction on one server
             connection.execute(f"SELECT pg_advisory_xact_lock_shared({MAKING})")
             yield
         finally:
             with suppress(self._psycopg.Error):  # the connection was lost, and the lock with it
-                connection.execute("ROLLBACK")  # a server notices only later that one was closed
+                connection.execute("ROLLBACK")  # faster than waiting for the server to notice
             connection.close()
 
     def sweep(self, work: Callable[[Transaction], None]) -> bool:
-        """Do something while nobody makes a copy or writes; tell whether that was possible now."""
+        """Run work while nobody makes a copy or writes; return whether that was possible now."""
 
         def alone(transaction: Transaction) -> bool:
             ((free,),) = transaction.run(f"SELECT pg_try_advisory_xact_lock({MAKING})", ())
@@ -229,7 +229,7 @@ def _transact(
     except BaseException:
         try:
             connection.execute("ROLLBACK")
-        except Exception:  # noqa: BLE001 - whatever it is, this connection is of no more use
+        except Exception:  # noqa: BLE001 - for any error, this connection is useless
             connection.close()
         raise
     return result
@@ -253,7 +253,7 @@ def _format_of(transaction: Transaction) -> int | None:
 
 
 def _is_visible(transaction: Transaction, name: str) -> bool:
-    # A look into the catalogue itself: to_regclass may remember how things were before the lock.
+    # The catalogue itself, since to_regclass may return cached results from before the lock.
     visible = "SELECT 1 FROM pg_class WHERE relname = ? AND pg_table_is_visible(oid)"
     return bool(transaction.run(visible, (name,)))
 

@@ -1,7 +1,7 @@
-"""What a ledger keeps for its owner alone: a random name, a key, and digests of coded copies.
+"""The private part of a ledger: a random name, a key, and digests of coded copies.
 
-They lie in a table of their own beside the rows and are in no row, export or backup. The key is
-drawn when it is first needed, so ledgers without one go on working.
+They are stored in a separate table and are in no row, export or backup. The key is drawn when it is
+first needed, so ledgers without a key still work.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ class Secret:
 
 
 def read_secret(store: LedgerStore) -> Secret:
-    """Return the name and the key of a ledger; draw them where it has none yet."""
+    """Return the name and the key of a ledger; they are drawn if it has none yet."""
     return store.read(lambda t: _secret(store, t)) or store.write(lambda t: _draw(store, t))
 
 
 def read_digest(store: LedgerStore, version: str) -> str | None:
-    """Return the digest of the copy of a version, None where none was kept."""
+    """Return the digest of the copy of a version, None if none was kept."""
     return store.read(lambda t: _value(store, t, COPY + version))
 
 
 def keep_digest(store: LedgerStore, transaction: Transaction, version: str, digest: str) -> None:
-    """Keep the digest of the copy of a version, in the place of an earlier one."""
+    """Store the digest of the copy of a version; it replaces an earlier one."""
     _create(store, transaction)
     _put(transaction, COPY + version, digest)
 

@@ -1,4 +1,4 @@
-"""What can be read from a ledger: balances, charges, answers, and what waits for one."""
+"""Reading a ledger: balances, charges, answers and questions without an answer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class State:
-    """How a dataset stands."""
+    """The state of a dataset: its budget, its charges, its schema and its version."""
 
     dataset: str
     budget: Fraction
@@ -42,22 +42,22 @@ class State:
     """The product of all charges."""
     version: str
     rows: int | None
-    """The public number of rows; None where it is private."""
+    """The public number of rows; None if it is private."""
     schema_version: str
     rule_version: str
     schema: Any
-    """The present schema as it was recorded."""
+    """The recorded present schema."""
     allowances: Mapping[str, Balance]
     """By analyst."""
     free: Balance
-    """What no allowance sets aside: shared by the others, and the open columns are paid from it."""
+    """The part of the budget outside allowances: all others share it, and it pays open columns."""
     head: Head
     population: Population | None = None
-    """The datasets about the same people, where the schema names them, and how they stand."""
+    """The population with its datasets and its balance, if the schema names one."""
 
     @property
     def balance(self) -> Balance:
-        """What all analysts together may spend, and have spent, the open columns included."""
+        """The balance of all analysts together, the open columns included."""
         return Balance(self.budget, self.open_factor * self.spent, self.population)
 
     @property
@@ -68,15 +68,15 @@ class State:
 
 @dataclass(frozen=True)
 class Overview:
-    """How a dataset stands and how much was asked, in few numbers."""
+    """The state of a dataset in a few numbers, and how much was asked."""
 
     state: State
     batches: int
-    """Batches that were paid for."""
+    """The number of paid batches."""
     questions: int
     """Questions in them."""
     broken: str | None
-    """Why the promise does not hold, where a row broke it that no ledger would write today."""
+    """Why the promise is broken, if a row of an earlier version broke it."""
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ class Charge:
     version: str
     questions: tuple[Any, ...]
     answers: tuple[str | None, ...]
-    """Cell indices as text, 'null' of a NULL; None where it is not answered yet."""
+    """Cell indices as text, 'null' for NULL; None if there is no answer yet."""
     cells: int
-    """Of the dataset; in an analyst's own view, of the analyst's account."""
+    """The charge to the dataset; for an analyst, the charge to the analyst's account."""
     note: str | None
 
 
@@ -114,7 +114,7 @@ def known_answers(transaction: Transaction, dataset: str, texts: Sequence[str]) 
 
 
 def read_state(transaction: Transaction, dataset: str) -> State:
-    """Return how a dataset stands."""
+    """Return the state of a dataset."""
     place, head = find(transaction, dataset), transaction.head()
     assert head is not None  # there is a row
     standing = place.standing
@@ -141,7 +141,7 @@ def read_state(transaction: Transaction, dataset: str) -> State:
 
 
 def read_overview(transaction: Transaction, dataset: str) -> Overview:
-    """Return how a dataset stands and how much was asked; reads no charge."""
+    """Return the state of a dataset and how much was asked, without reading charges."""
     state = read_state(transaction, dataset)
     return Overview(
         state,
@@ -151,7 +151,7 @@ def read_overview(transaction: Transaction, dataset: str) -> Overview:
 
 
 def _broken_promise(rows: Iterable[Entry]) -> str | None:
-    """Say which row changed a schema as none may be changed, if one did."""
+    """Return which row changed a schema in a way that is not allowed, if there is one."""
     before: Terms | None = None
     for row in rows:
         standing = read_standing(row)[0]
@@ -172,7 +172,7 @@ def _broken_promise(rows: Iterable[Entry]) -> str | None:
 
 
 def add_budgets(transaction: Transaction) -> tuple[int, Fraction]:
-    """Return how many budgets the ledger holds, a shared one counted once, and their sum."""
+    """Return the number of budgets in the ledger, counting a shared one once, and their sum."""
     budgets: dict[tuple[str, str], list[Fraction]] = {}
     for row in transaction.latest_of_all():
         standing = read_standing(row)[0]
@@ -187,13 +187,13 @@ def add_budgets(transaction: Transaction) -> tuple[int, Fraction]:
 
 
 def list_populations(transaction: Transaction) -> list[Population]:
-    """Return how every population stands."""
+    """Return the state of every population."""
     populations = [find_population(transaction, name) for name in transaction.populations()]
     return [population for population in populations if population is not None]
 
 
 def list_pending(transaction: Transaction, dataset: str) -> list[Reservation]:
-    """Return what was charged and never answered, of the present version of the data."""
+    """Return the charged questions about the present version that have no answer."""
     waiting = []
     standing = find(transaction, dataset).standing
     for row in transaction.unanswered(dataset):
@@ -203,7 +203,7 @@ def list_pending(transaction: Transaction, dataset: str) -> list[Reservation]:
             about, questions = (entry.told["version"], entry.schema), entry.told["questions"]
         except STRANGE:
             raise unreadable(entry) from None
-        if about == (standing.version, standing.schema):  # else its data are gone
+        if about == (standing.version, standing.schema):  # otherwise its data are gone
             batch = read_batch(dataset, entry.analyst, questions)
             waiting.append(plan(transaction, batch).reservation(batch, row))
     return waiting
@@ -236,7 +236,7 @@ def charged_row(entry: Entry) -> ChargedRow:
 
 
 def list_charges(transaction: Transaction, dataset: str, analyst: str | None) -> list[Charge]:
-    """Return every batch that was paid for, or those of one analyst; answers as the rows hold."""
+    """Return every paid batch, or those of one analyst, with the answers in the rows."""
     find(transaction, dataset)
     charges: list[Entry] = []
     answers: dict[str, str] = {}

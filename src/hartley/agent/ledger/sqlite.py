@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 CANNOT_WRITE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
 BUSY_SECONDS = 30.0
-"""How long one attempt waits for the other processes that write."""
+"""How long one attempt waits for other writing processes."""
 APPLICATION = 0x48415254
 """'HART' in the header of the file."""
 TABLES = """
@@ -62,7 +62,7 @@ CREATE TRIGGER hartley_entries_stay BEFORE UPDATE ON hartley_entries
 CREATE TRIGGER hartley_entries_remain BEFORE DELETE ON hartley_entries
     BEGIN SELECT RAISE(ABORT, 'rows of a ledger are never removed'); END;
 """
-"""The triggers are a seat belt against slips; who means it finds a way, and `verify` finds it."""
+"""The triggers protect against accidents only; `verify` detects deliberate changes."""
 
 
 class SqliteLedgerStore(LedgerStore):
@@ -71,7 +71,7 @@ class SqliteLedgerStore(LedgerStore):
     path: Path
 
     def __init__(self, path: Path, *, create: bool = True) -> None:
-        # Connections are opened at any time, also after the process went to another folder.
+        # Connections may be opened after the process has changed its working folder.
         self.path, self.name = path.absolute(), f"'{path}'"
         if not path.exists() and not (create and path.absolute().parent.is_dir()):
             missing = "file" if path.absolute().parent.is_dir() else "folder"
@@ -83,14 +83,14 @@ class SqliteLedgerStore(LedgerStore):
             )
         self._place = str(self.path)
         self._snapshot: list[tuple[str, int, int]] | None = None
-        """How the files were, where they are read unseen by those who may write them."""
+        """The state of the files, if they are read without a lock that writers respect."""
         self._folder: Path | None = None
         self.pool = Pool(self._connect, lambda connection: not connection.in_transaction)
         try:
             self._prepare()
         except sqlite3.DatabaseError as error:
             self.close()
-            raise self._told(error) from None
+            raise self._error(error) from None
         except BaseException:
             self.close()
             raise
@@ -99,13 +99,13 @@ class SqliteLedgerStore(LedgerStore):
         connection = sqlite3.connect(
             self._place,
             timeout=BUSY_SECONDS,
-            isolation_level=None,  # transactions begin and end where we say
-            check_same_thread=False,  # the pool sees to it that one thread at a time uses it
+            isolation_level=None,  # transactions are begun and ended explicitly
+            check_same_thread=False,  # the pool lends it to one thread at a time
             uri=self._place.startswith("file:"),
         )
         try:
-            # With a write-ahead log, NORMAL may lose the last commits when the power fails: a
-            # charge would be forgotten whose answer was shown.
+            # With a write-ahead log, NORMAL may lose the last commits in a power failure: a charge
+            # could be forgotten after its answer was shown.
             connection.execute("PRAGMA synchronous = FULL")
         except BaseException:
             connection.close()
@@ -132,7 +132,7 @@ class SqliteLedgerStore(LedgerStore):
             self.write(self._migrate)
 
     def _format(self, transaction: Transaction) -> int | None:
-        """Return the format of a ledger, None of an empty file; refuse somebody else's file."""
+        """Return the format of a ledger, None for an empty file; raise an error for other files."""
         tables = transaction.run("SELECT name FROM sqlite_master WHERE type = 'table'", ())
         if not tables:
             return None
@@ -153,10 +153,10 @@ class SqliteLedgerStore(LedgerStore):
     # --- a file or a folder that can only be read ---
 
     def _only_read(self) -> None:
-        """Find a way to read a file beside which SQLite may not keep its log.
+        """Find a way to read a file in a folder where SQLite cannot write its log.
 
-        Without a log the file is whole and is read as it is. While somebody else writes there is
-        one, and SQLite reads along. A log that was left without its index is read from a copy.
+        Without a log the file is complete and is read directly. While another process writes there
+        is a log, and SQLite uses it. A log without its index is read from a copy.
         """
         self.only_reads = True
         self.pool.forget()
@@ -176,7 +176,7 @@ class SqliteLedgerStore(LedgerStore):
             )
 
     def _reads_along(self, address: str) -> bool:
-        """Tell whether SQLite can use the log that is there, and let it."""
+        """Tell whether SQLite can use the existing log, and use it."""
         self._place = address
         try:
             with self.pool.lend() as connection:
@@ -189,7 +189,7 @@ class SqliteLedgerStore(LedgerStore):
         return True
 
     def _files(self) -> list[tuple[str, int, int]]:
-        """Return what shows that somebody wrote to the file or its log."""
+        """Return values that change when somebody writes to the file or its log."""
         files = [self.path, self.path.with_name(f"{self.path.name}-wal")]
         states = [(file.name, file.stat()) for file in files if file.exists()]
         return [(name, state.st_size, state.st_mtime_ns) for name, state in states]
@@ -209,17 +209,17 @@ class SqliteLedgerStore(LedgerStore):
         self._folder = None
 
     def close(self) -> None:
-        """Close every connection, and remove a copy that was made to be read."""
+        """Close every connection, and remove the copy that was made for reading."""
         super().close()
         self._remove_copy()
 
     # --- transactions ---
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """Do something that only reads; writers do not wait for it."""
+        """Run work that only reads; writers do not wait for it."""
         if not self.only_reads:
             return self._attempt(work, "BEGIN")
-        for _ in range(ATTEMPTS):  # somebody may write who is allowed to, unseen by SQLite
+        for _ in range(ATTEMPTS):  # another process may write without SQLite noticing
             before = self._files()
             if before != self._snapshot and (self._snapshot is not None or not _has_log(before)):
                 self._only_read()
@@ -234,27 +234,27 @@ class SqliteLedgerStore(LedgerStore):
         raise broken("its file changed while it was read")
 
     def write(self, work: Callable[[Transaction], T], *, again: bool = True) -> T:
-        """Do something alone; it is on the disk when this returns."""
-        del again  # what SQLite did not finish left no trace
+        """Run work as the only writer; it is on disk when this returns."""
+        del again  # unfinished work has no effect
         if self.only_reads:
             raise only_read(self.name)
-        # IMMEDIATE takes the lock of the writer before anything is read. A transaction that begins
-        # by reading could find, when it comes to write, that what it read is no longer true.
+        # IMMEDIATE takes the writer's lock before anything is read. If a transaction began by
+        # reading, what it read could be out of date when it writes.
         with self.pool.writer:
             return self._attempt(work, "BEGIN IMMEDIATE")
 
     def _attempt(self, work: Callable[[Transaction], T], begin: str) -> T:
-        for left in reversed(range(ATTEMPTS)):
+        for attempts_left in reversed(range(ATTEMPTS)):
             try:
                 with self.pool.lend() as connection:
                     return _transact(connection, work, begin)
             except sqlite3.DatabaseError as error:
-                if not left or not _is_busy(error):
-                    raise self._told(error) from None
+                if not attempts_left or not _is_busy(error):
+                    raise self._error(error) from None
         raise AssertionError
 
-    def _told(self, error: sqlite3.DatabaseError) -> HartleyError:
-        """Return what SQLite complains about as one of our errors."""
+    def _error(self, error: sqlite3.DatabaseError) -> HartleyError:
+        """Turn an error of SQLite into one of Hartley's."""
         if _code(error) == sqlite3.SQLITE_NOTADB:
             return _no_ledger(self.name)
         if _code(error) == sqlite3.SQLITE_READONLY:
@@ -270,11 +270,11 @@ class SqliteLedgerStore(LedgerStore):
         _create_tables(transaction)
 
     def copy_to(self, path: Path) -> None:
-        """Write a copy of one moment of the ledger to a file that does not exist yet."""
+        """Write a snapshot of the ledger to a new file."""
         with self.pool.lend() as connection, closing(sqlite3.connect(path)) as copy:
             connection.backup(copy)
-            copy.execute("PRAGMA journal_mode = DELETE")  # one file, whole
-            copy.execute("PRAGMA secure_delete = ON")  # what is dropped is overwritten
+            copy.execute("PRAGMA journal_mode = DELETE")  # one complete file
+            copy.execute("PRAGMA secure_delete = ON")  # overwrite dropped data
             copy.execute(f"DROP TABLE IF EXISTS {TABLE}")
 
     def holds_table(self, transaction: Transaction, name: str) -> bool:
@@ -283,7 +283,7 @@ class SqliteLedgerStore(LedgerStore):
         return bool(transaction.run(listed, (name,)))
 
     def shield(self, transaction: Transaction, name: str) -> None:
-        """Keep the file from the eyes of others; a group that may write to it shares it."""
+        """Restrict the access to the file; a group with write access keeps it."""
         del transaction, name
         shared = 0o660 if self.path.stat().st_mode & 0o020 else 0o600
         for ending in ("", "-wal", "-shm"):
@@ -292,12 +292,12 @@ class SqliteLedgerStore(LedgerStore):
 
     @contextmanager
     def making(self) -> Iterator[None]:
-        """Hold a shared lock on a file beside the ledger, which ends with the process too."""
+        """Hold a shared lock on a file next to the ledger; it also ends with the process."""
         with _locked(self._lock_file, exclusive=False):
             yield
 
     def sweep(self, work: Callable[[Transaction], None]) -> bool:
-        """Do something while nobody makes a copy or writes; not on systems without such locks."""
+        """Run work while nobody makes a copy or writes; skipped on systems without such locks."""
         with _locked(self._lock_file, exclusive=True) as alone:
             if alone:
                 self.write(work)
@@ -310,9 +310,9 @@ class SqliteLedgerStore(LedgerStore):
 
 @contextmanager
 def _locked(path: Path, *, exclusive: bool) -> Iterator[bool]:
-    """Lock a file that is there only while somebody has it locked; tell whether that worked.
+    """Lock a file that exists only while it is locked; return whether that worked.
 
-    Who waits for a lock may get that of a file that was removed meanwhile, and tries again.
+    The lock may turn out to be of a file that was removed meanwhile; then it is tried again.
     """
     try:
         import fcntl
@@ -323,7 +323,7 @@ def _locked(path: Path, *, exclusive: bool) -> Iterator[bool]:
     while True:
         try:
             handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o660)
-        except OSError:  # a folder that cannot be written to: nothing is made or removed there
+        except OSError:  # nothing is made or removed in a folder that is not writable
             yield False
             return
         try:
@@ -338,7 +338,7 @@ def _locked(path: Path, *, exclusive: bool) -> Iterator[bool]:
     try:
         yield True
     finally:
-        with suppress(OSError):  # somebody else holds it too, and removes it later
+        with suppress(OSError):  # another process also holds it, and removes it later
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             path.unlink(missing_ok=True)
         os.close(handle)
@@ -363,7 +363,7 @@ def _transact(connection: sqlite3.Connection, work: Callable[[Transaction], T], 
 
 
 def copy_with_log(path: Path, folder: Path) -> str:
-    """Copy a file of SQLite and its log, if there is one; return where the copy is."""
+    """Copy a file of SQLite and its log, if there is one; return the path of the copy."""
     for suffix in ("", "-wal"):
         part = path.with_name(path.name + suffix)
         if not suffix or part.exists():
@@ -380,7 +380,7 @@ def _no_ledger(name: str) -> InputError:
 
 
 def _code(error: sqlite3.Error) -> int:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # absent where Python itself complains
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # absent if Python itself raised the error
 
 
 def _is_busy(error: sqlite3.Error) -> bool:
@@ -388,21 +388,21 @@ def _is_busy(error: sqlite3.Error) -> bool:
 
 
 def _keep_a_log(connection: sqlite3.Connection) -> None:
-    """Switch to a write-ahead log; several processes that begin at once take turns."""
-    for left in reversed(range(1000)):
+    """Switch to a write-ahead log; several processes that start at once take turns."""
+    for attempts_left in reversed(range(1000)):
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             _try_to_write(connection)
         except sqlite3.OperationalError as error:
-            if not left or not _is_busy(error):
+            if not attempts_left or not _is_busy(error):
                 raise
-            time.sleep(0.01)  # the switch does not wait by itself
+            time.sleep(0.01)  # SQLite does not wait for this switch
         else:
             return
 
 
 def _try_to_write(connection: sqlite3.Connection) -> None:
-    """Write nothing, which fails where something could not be written either."""
+    """Make an empty write, which fails if the ledger is not writable."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         connection.execute("PRAGMA user_version = 0")

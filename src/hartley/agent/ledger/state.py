@@ -1,4 +1,4 @@
-"""How a dataset and its population stand, and what each kind of event changes."""
+"""The state of a dataset and of its population, and how each kind of event changes it."""
 
 from __future__ import annotations
 
@@ -39,33 +39,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fund:
-    """The budget of a population after some row, and what was charged to it directly."""
+    """The budget of a population after some row, and the charges to the population itself."""
 
     budget: Fraction
     spent: int = 1
 
     def written(self) -> str:
-        """Write it as a row keeps it."""
+        """Return the text that a row stores."""
         return canonical({"budget": str(self.budget), "spent": write_integer(self.spent)})
 
 
 @dataclass(frozen=True)
 class Population:
-    """Datasets about the same people: what they may tell together, and have told."""
+    """Datasets about the same people, and the budget that they share."""
 
     name: str
     balance: Balance
-    """Everything that was charged to its datasets, open columns counted, and to itself."""
+    """All charges to its datasets, including open columns, and to the population itself."""
     datasets: tuple[str, ...]
 
     def after(self, cells: int) -> Population:
-        """Return how it stands after one more charge."""
+        """Return the population after one more charge."""
         spent = self.balance.spent * cells
         return replace(self, balance=replace(self.balance, spent=spent))
 
 
 def read_fund(entry: Entry) -> Fund:
-    """Read how a population stood after one of its rows."""
+    """Read the state of a population after one of its rows."""
     try:
         plain = json.loads(entry.state)
         return Fund(Fraction(plain["budget"]), read_integer(plain["spent"]))
@@ -76,13 +76,13 @@ def read_fund(entry: Entry) -> Fund:
 def find_population(
     transaction: Transaction, name: str, dataset: str = "", standing: Standing | None = None
 ) -> Population | None:
-    """Return how a population stands, or None where the ledger does not know it.
+    """Return the state of a population, or None if it is not in the ledger.
 
     Args:
-        transaction: where to look.
-        name: of the population.
-        dataset: one that counts as it is about to stand; it need not belong to it yet.
-        standing: how that one is about to stand.
+        transaction: the transaction to read in.
+        name: the name of the population.
+        dataset: a dataset that counts with a new state; it need not be a member yet.
+        standing: the new state of that dataset.
     """
     row = transaction.latest("", name)
     if row is None:
@@ -98,7 +98,7 @@ def find_population(
 
 
 def _members(transaction: Transaction, name: str) -> dict[str, Standing]:
-    mark = f'"population":{canonical(name)}'  # cheaper than to read how all the others stand
+    mark = f'"population":{canonical(name)}'  # cheaper than reading all the others
     rows = [row for row in transaction.latest_of_all() if mark in row.state]
     standings = {row.dataset: read_standing(row)[0] for row in rows}
     return {dataset: each for dataset, each in standings.items() if each.population == name}
@@ -110,18 +110,18 @@ def _members(transaction: Transaction, name: str) -> dict[str, Standing]:
 def check_member(
     transaction: Transaction, dataset: str, before: Standing | None, after: Standing, terms: Terms
 ) -> None:
-    """Refuse an event after which a dataset would break what its population promises.
+    """Raise an error if an event would break the promise of the population.
 
     Args:
-        transaction: where to look.
-        dataset: which one.
-        before: how it stands; None where it is being created.
-        after: how it would stand.
-        terms: of its schema then.
+        transaction: the transaction to read in.
+        dataset: the name of the dataset.
+        before: its state before the event; None if it is being created.
+        after: its state after the event.
+        terms: the terms of its schema after the event.
     """
     former = None if before is None else before.population
-    # The promise of a population is about everything that its datasets told, so a dataset that was
-    # charged cannot leave. For the same reason a dataset joins with its whole history.
+    # The promise of a population is about everything that its datasets revealed, so a dataset with
+    # charges cannot leave. For the same reason a dataset joins with its whole history.
     if before is not None and former is not None and after.population != former and before.charged:
         raise Refused(
             f"The dataset '{dataset}' cannot leave the population '{former}' any more, because "
@@ -159,7 +159,7 @@ def check_member(
 def member_terms(
     transaction: Transaction, datasets: tuple[str, ...], leaving_out: str
 ) -> dict[str, Terms]:
-    """Return what the schemas of some datasets say, by their name."""
+    """Return the terms of the schemas of some datasets, by name."""
     terms = {}
     for row in transaction.latest_of_all():
         if row.dataset in datasets and row.dataset != leaving_out:
@@ -169,7 +169,7 @@ def member_terms(
 
 
 def problem_of_population(name: str, balance: Balance) -> str | None:
-    """Say that a population was charged more than its budget, if so."""
+    """Return the problem if the charges to a population exceed its budget."""
     if balance.holds(1):
         return None
     return f"the charges to the population '{name}' exceed its budget"
@@ -179,7 +179,7 @@ def problem_of_population(name: str, balance: Balance) -> str | None:
 
 
 def settle_population(content: Mapping[str, Any], before: Fund | None) -> dict[str, Any]:
-    """Return the event of a population as the ledger keeps it."""
+    """Return the event of a population in the form that the ledger stores."""
     check_words("population", content)
     bits = parse_number(needed(content, "bits", "population"), name="the number of bits")
     cells_within(bits)  # refuses what is out of reach
@@ -192,7 +192,7 @@ def settle_population(content: Mapping[str, Any], before: Fund | None) -> dict[s
 
 
 def add_population(transaction: Transaction, name: str, content: Mapping[str, Any]) -> Entry:
-    """Record a population, or another budget of it; refused where more is spent already."""
+    """Record a population or its new budget; raise an error if more is already spent."""
     row = transaction.latest("", name)
     before = None if row is None else read_fund(row)
     settled = settle_population(content, before)
@@ -233,19 +233,19 @@ MAY_SAY: Mapping[str, frozenset[str]] = {
     "allowance": frozenset({"analyst", "bits", "note"}),
     "population": frozenset({"bits", "note"}),
 }
-"""What an event may be told, public things alone."""
+"""The fields that each kind of event may have, all of them public."""
 RANDOM = re.compile(r"[0-9a-f-]{16,64}")
 
 
 @dataclass(frozen=True)
 class Balance:
-    """What may be spent, and what is: of a dataset, of an allowance, or of what none sets aside."""
+    """The budget and the charges of a dataset, of an allowance, or of the rest of the budget."""
 
     bits: Fraction
     spent: int
-    """The product of what was charged."""
+    """The product of all charges."""
     population: Population | None = None
-    """Whose budget counts too, where datasets share one."""
+    """The population whose budget counts too, if datasets share one."""
 
     @property
     def limit(self) -> int:
@@ -261,13 +261,13 @@ class Balance:
 
     @property
     def left(self) -> int:
-        """The most cells that a further charge may have; 0 where nothing is left at all."""
+        """The largest number of cells of a further charge; 0 if nothing is left."""
         own = self.limit // self.spent
         return own if self.population is None else min(own, self.population.balance.left)
 
     @property
     def tightest(self) -> str:
-        """Which budget is used up first, in words; empty where it is this one."""
+        """Which budget is used up first, in words; empty if it is this one."""
         wider = self.population
         if wider is None or wider.balance.left >= self.limit // self.spent:
             return ""
@@ -275,12 +275,12 @@ class Balance:
 
     @property
     def spent_bits(self) -> float:
-        """What is spent, in bits, never less."""
+        """The bits spent, rounded up."""
         return bits_at_least(self.spent)
 
     @property
     def remaining(self) -> float:
-        """What is left in bits, never more than there is.
+        """The bits left, rounded down.
 
         Example:
             >>> Balance(Fraction(3), 2).remaining, Balance(Fraction(1, 2), 1).remaining
@@ -291,7 +291,7 @@ class Balance:
 
 @dataclass(frozen=True)
 class Account:
-    """The allowance of an analyst, or, without bits of its own, what no allowance sets aside."""
+    """The allowance of an analyst, or, without bits, the part of the budget outside allowances."""
 
     bits: Fraction | None = None
     spent: int = 1
@@ -299,7 +299,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Standing:
-    """A dataset after some row."""
+    """The state of a dataset after some row."""
 
     budget: Fraction
     allotted: Fraction
@@ -312,13 +312,13 @@ class Standing:
     """The product of the charges of all questions."""
     version: str
     rows: int | None
-    """The public number of rows; None where it is private."""
+    """The public number of rows; None if it is private."""
     schema_row: int
     """The row that holds the present schema."""
     schema: str
     rules: str
     population: str | None = None
-    """Whose budget it shares with other datasets, by its schema."""
+    """The population whose budget it shares, according to its schema."""
 
     @property
     def charged(self) -> bool:
@@ -327,19 +327,19 @@ class Standing:
 
     @property
     def balance(self) -> Balance:
-        """What all analysts together may spend."""
+        """The balance of all analysts together."""
         # ``open`` is the factor M of the theorem, over all versions.
         return Balance(self.budget, self.open * self.spent)
 
     def balance_of(self, account: Account) -> Balance:
-        """What one account may spend."""
+        """The balance of one account."""
         # Allowances are hard partitions: their bits add up to no more than the budget, so the
         # products of all accounts together stay within floor(2^B).
         free = self.budget - self.allotted
         return Balance(free if account.bits is None else account.bits, account.spent)
 
     def written(self, account: Account) -> str:
-        """Write both as a row keeps them."""
+        """Return the text of both that a row stores."""
         shared = {} if self.population is None else {"population": self.population}
         return canonical(
             {
@@ -361,7 +361,7 @@ class Standing:
 
 
 def read_standing(entry: Entry) -> tuple[Standing, Account]:
-    """Read how the dataset and the account of a row stood after it."""
+    """Read the state of the dataset and the account after a row."""
     try:
         plain = json.loads(entry.state)
         bits = plain["account"]["bits"]
@@ -394,16 +394,16 @@ def read_standing(entry: Entry) -> tuple[Standing, Account]:
 def settle(
     kind: str, content: Mapping[str, Any], standing: Standing | None, account: Account | None
 ) -> dict[str, Any]:
-    """Return an event as the ledger keeps it: checked, defaults filled in, numbers as text.
+    """Return an event in the form that the ledger stores: checked, complete, numbers as text.
 
     A version that is not given is drawn at random; raising a budget shows the new promise.
     """
-    # Events are public. Only fields that are known here are kept, so nothing private slips in.
+    # Events are public. Only known fields are stored, so nothing private can get in.
     check_words(kind, content)
     settled: dict[str, Any] = {name: str(content[name]) for name in ("note",) if name in content}
     if kind in {"created", "schema"}:
         settled["schema"] = needed(content, "schema", kind)
-    # A schema that comes with a version is of other data: both are charged in one row.
+    # A schema with a version is for new data: both are charged in one row.
     if kind in {"created", "version", "erasure"} or (kind == "schema" and "version" in content):
         settled["rows"] = _rows(content.get("rows"))
         settled["version"] = _version(content.get("version"))
@@ -427,7 +427,7 @@ def settle(
 
 
 def check_words(kind: str, content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Refuse what an event of a kind does not say, and return the rest."""
+    """Raise an error for fields that an event of a kind does not have, and return the others."""
     strange = sorted(set(map(str, content)) - MAY_SAY[kind])
     if strange:
         raise OptionError(
@@ -440,7 +440,7 @@ def check_words(kind: str, content: Mapping[str, Any]) -> Mapping[str, Any]:
 def after_event(
     standing: Standing | None, account: Account, kind: str, settled: Mapping[str, Any], row: int
 ) -> tuple[Standing, Account]:
-    """Return how a dataset and an account stand after an event in a row of the ledger."""
+    """Return the state of a dataset and an account after an event in a row of the ledger."""
     bits = Fraction(settled["bits"]) if "bits" in settled else Fraction(0)
     if standing is None:
         standing = Standing(bits, Fraction(0), 1, 1, 1, "", None, row, "", "")
@@ -470,7 +470,7 @@ def after_event(
 
 
 def problem_after(standing: Standing, account: Account, kind: str) -> str | None:
-    """Say which promise an event breaks, if one."""
+    """Return which promise an event breaks, if any."""
     if not standing.balance.holds(1):
         return "the charges so far exceed the budget"
     if standing.allotted > standing.budget:
@@ -481,7 +481,7 @@ def problem_after(standing: Standing, account: Account, kind: str) -> str | None
 
 
 def check_event(before: Standing | None, standing: Standing, account: Account, kind: str) -> None:
-    """Refuse an event after which a promise would not hold."""
+    """Raise an error if a promise would not hold after an event."""
     problem = problem_after(standing, account, kind)
     if problem is None:
         return
@@ -499,7 +499,7 @@ def check_event(before: Standing | None, standing: Standing, account: Account, k
 
 
 def promise(bits: Fraction, *, of: str = "") -> str:
-    """Say in words what a budget promises.
+    """Return the promise of a budget in words.
 
     Example:
         >>> print(promise(Fraction(4)))
@@ -518,12 +518,12 @@ def promise(bits: Fraction, *, of: str = "") -> str:
 
 @lru_cache(maxsize=1024)
 def cells_within(bits: Fraction) -> int:
-    """Return floor(2^bits), remembered."""
+    """Return floor(2^bits), cached."""
     return floor_power(bits)
 
 
 def needed(content: Mapping[str, Any], name: str, kind: str) -> Any:  # noqa: ANN401 - any plain value
-    """Return what an event has to say."""
+    """Return a field that an event must have."""
     if name not in content:
         raise OptionError(
             f"An event of the kind {kind} lacks '{name}'",
@@ -533,9 +533,10 @@ def needed(content: Mapping[str, Any], name: str, kind: str) -> Any:  # noqa: AN
 
 
 def _version(version: object) -> str:
-    """Return a random name; one that is given must look like one, and be so.
+    """Return a random name; a given name must be random too, which only its form can show.
 
-    It is public. A name computed from the data would tell who knows all rows but one which it is.
+    It is public. From a name computed from the data, somebody who knows all rows but one could
+    find that row.
     """
     if version is None:
         return secrets.token_hex(8)
@@ -552,7 +553,7 @@ def _rows(rows: object) -> int | None:
         return rows
     raise OptionError(
         "The number of rows is not a whole number",
-        hint="give the public number of rows, or None where it is private",
+        hint="give the public number of rows, or None if it is private",
     )
 
 

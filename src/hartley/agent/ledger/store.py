@@ -1,9 +1,9 @@
-"""What the ledger needs of a database, in statements that SQLite and PostgreSQL both run.
+"""The database of the ledger: statements that run on both SQLite and PostgreSQL.
 
-Beside the rows there are two tables that only index them, by the digest of a question: who was
-charged for it, and what was answered. They can be made again from the rows at any time, and
-whatever they say is looked up in the rows before it counts. A row counts if its hash fits what it
-says and the row after it, or the note where the chain ends, continues it.
+Besides the rows there are two tables that only index them by the digest of a question: who was
+charged for it, and what was answered. They can be rebuilt from the rows at any time, and every
+entry is looked up in the rows before it counts. A row counts if its hash fits its content and the
+row after it, or the note of where the chain ends, continues it.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ LINKED = (
     "FROM hartley_entries e LEFT JOIN hartley_entries after ON after.sequence = e.sequence + 1 "
     "LEFT JOIN hartley_head h ON h.one = 1"
 )
-"""Rows, each with what continues it: the row after it, or the note where the chain ends."""
+"""Selects rows, each with the row after it or the note of where the chain ends."""
 FIRST = -(2**63)
-"""The smallest number that a row can have in a database, whoever wrote it."""
+"""The smallest number that a row of any origin can have in a database."""
 ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
 class Paid:
-    """What is known of some questions, by digest."""
+    """The charges and answers of some questions, by digest."""
 
     accounts: Mapping[str, Mapping[str, int]]
-    """Who was charged for them, each with the row."""
+    """The accounts that were charged for them, each with the row."""
     answers: Mapping[str, str]
 
 
@@ -73,7 +73,7 @@ class Transaction:
     # --- rows ---
 
     def head(self) -> Head | None:
-        """Return where the chain ends by the note that is kept beside it."""
+        """Return the end of the chain according to the note next to it."""
         noted = self.run("SELECT sequence, hash, format FROM hartley_head", ())
         if not noted:
             raise broken(NO_NOTE)
@@ -87,7 +87,7 @@ class Transaction:
             ) from None
 
     def last(self) -> Entry | None:
-        """Return the last row, after a look that it is the one that was written last."""
+        """Return the last row, after checking that it is the one written last."""
         rows = self.run(
             f"SELECT {COLUMNS} FROM hartley_entries ORDER BY sequence DESC LIMIT 1",  # noqa: S608 - our own words
             (),
@@ -109,7 +109,7 @@ class Transaction:
         given = {"dataset = ?": dataset, "account = ?": account, "sequence <= ?": until}
         wanted = {words: value for words, value in given.items() if value is not None}
         where = " AND ".join(f"e.{words}" for words in wanted)
-        return self._one(f"WHERE {where} ORDER BY e.sequence DESC LIMIT 1", *wanted.values())
+        return self._first(f"WHERE {where} ORDER BY e.sequence DESC LIMIT 1", *wanted.values())
 
     def latest_of_all(self) -> list[Entry]:
         """Return the last row of every dataset, checked."""
@@ -123,9 +123,9 @@ class Transaction:
 
     def entry(self, sequence: int) -> Entry | None:
         """Return one row, checked."""
-        return self._one("WHERE e.sequence = ?", sequence)
+        return self._first("WHERE e.sequence = ?", sequence)
 
-    def _one(self, where: str, *values: object) -> Entry | None:
+    def _first(self, where: str, *values: object) -> Entry | None:
         rows = self._linked(where, values)
         return rows[0] if rows else None
 
@@ -156,7 +156,7 @@ class Transaction:
         )
 
     def entries(self, start: int = FIRST, *, dataset: str | None = None) -> Iterator[Entry]:
-        """Yield rows in order, a page at a time, even those before the first that are no rows."""
+        """Yield rows in order, a page at a time, including invalid ones before the first."""
         chosen = "sequence >= ?" if dataset is None else "dataset = ? AND sequence >= ?"
         of_dataset = () if dataset is None else (dataset,)
         while True:
@@ -172,7 +172,7 @@ class Transaction:
             start = page[-1][0] + 1
 
     def append(self, entry: Entry) -> None:
-        """Add a row and move the note where the chain ends."""
+        """Add a row and move the note of where the chain ends."""
         self.run(
             f"INSERT INTO hartley_entries ({COLUMNS}) VALUES ({_marks(FIELDS)})",  # noqa: S608 - our own words
             entry.fields,
@@ -180,16 +180,17 @@ class Transaction:
         self.run("UPDATE hartley_head SET sequence = ?, hash = ?", (entry.sequence, entry.hash))
 
     def hash_of(self, sequence: int) -> str | None:
-        """Return the hash of a row as it stands there."""
+        """Return the stored hash of a row."""
         rows = self.run("SELECT hash FROM hartley_entries WHERE sequence = ?", (sequence,))
         return rows[0][0] if rows else None
 
-    def hash_before_migration(self, found: int, sequence: int) -> str | None:
-        """Return the hash that a row had in an older format, where it is still known."""
+    def hash_before_migration(self, version: int, sequence: int) -> str | None:
+        """Return the hash that a row had in an older format, if it is still known."""
         marks = self.run("SELECT content FROM hartley_entries WHERE kind = 'migrated'", ())
-        if not any(json.loads(row[0])["format"] == found for row in marks):
+        if not any(json.loads(row[0])["format"] == version for row in marks):
             return None
-        rows = self.run(f"SELECT hash FROM hartley_entries_{found} WHERE sequence = ?", (sequence,))  # noqa: S608 - a number
+        query = f"SELECT hash FROM hartley_entries_{version} WHERE sequence = ?"  # noqa: S608 - a number
+        rows = self.run(query, (sequence,))
         return rows[0][0] if rows else None
 
     # --- datasets and accounts ---
@@ -237,10 +238,10 @@ class Transaction:
     def paid(self, digests: Sequence[str], *, until: int = LARGEST_SEQUENCE) -> Paid:
         """Return who was charged for questions, and the answers that are known, up to some row.
 
-        Both are what rows of the chain say; an index that says anything else is refused.
+        Both come from rows of the chain; if an index says anything else, an error is raised.
         """
-        # The indexes have no hash, so each line is looked up in its row: a forged one would make a
-        # question free that nobody paid for, or give an answer that no engine computed.
+        # The indexes have no hash, so each line is looked up in its row: a forged line would make
+        # an unpaid question free, or give an answer that no engine computed.
         asked = self._by_digest("digest, account, sequence", "hartley_asked", digests, until)
         answers = self._by_digest("digest, answer, sequence", "hartley_answers", digests, until)
         rows = self._several({row[2] for row in (*asked, *answers)})
@@ -271,10 +272,10 @@ class Transaction:
     def _refuse_lost_answers(
         self, waiting: Mapping[str, int], rows: Mapping[int, Entry], until: int
     ) -> None:
-        """Refuse an index that lost an answer: a question that waits for one has none in the rows.
+        """Raise an error if an index lost an answer that the rows have.
 
-        Looks through the rows since the charge, of which there are few, because what was charged
-        is answered at once unless the engine or the process failed.
+        Reads the rows since the charge. There are few of them, because a charged question is
+        answered at once unless the engine or the process failed.
         """
         if not waiting:
             return
@@ -330,7 +331,7 @@ class Transaction:
         return int(row[0]), int(row[1])
 
     def indexed(self, after: int = 0) -> tuple[list[Any], list[Any]]:
-        """Return both tables that index the rows, as far as they index rows after one."""
+        """Return both index tables, limited to the rows after a given one."""
         return (
             self.run(
                 "SELECT digest, account, sequence FROM hartley_asked WHERE sequence > ?", (after,)
@@ -345,24 +346,24 @@ class LedgerStore(ABC):
     """A database that keeps a ledger."""
 
     name: str
-    """How to call it in a sentence; holds no password."""
+    """The name for messages; it contains no password."""
     path: Path | None = None
-    """The file, where it is one."""
+    """The file, if the store is one."""
     pool: Pool
     only_reads = False
-    """Whether nothing can be written to it from here."""
+    """Whether the store is read-only for this process."""
 
     @abstractmethod
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """Do something that only reads, all of it at one moment of the ledger."""
+        """Run work that only reads, on one snapshot of the ledger."""
 
     @abstractmethod
     def write(self, work: Callable[[Transaction], T], *, again: bool = True) -> T:
-        """Do something as if nobody else wrote; durable when this returns, else without trace.
+        """Run work as the only writer; it is durable when this returns, or has no effect.
 
         Args:
-            work: called again where the store could not finish it.
-            again: whether that is right even if it may have been finished.
+            work: called again if the store could not finish it.
+            again: whether to call it again even if it may have been finished.
         """
 
     @abstractmethod
@@ -371,7 +372,7 @@ class LedgerStore(ABC):
 
     @abstractmethod
     def copy_to(self, path: Path) -> None:
-        """Write a copy of one moment of the ledger to a file, without what is private."""
+        """Write a snapshot of the ledger to a file, without the private table."""
 
     @abstractmethod
     def holds_table(self, transaction: Transaction, name: str) -> bool:
@@ -379,15 +380,15 @@ class LedgerStore(ABC):
 
     @abstractmethod
     def shield(self, transaction: Transaction, name: str) -> None:
-        """Keep a table from the eyes of others, as far as the store can."""
+        """Restrict the access to a table, as far as the store can."""
 
     @abstractmethod
     def making(self) -> AbstractContextManager[None]:
-        """Say, while a coded copy is made and recorded, that somebody is at it."""
+        """Signal to others that a coded copy is being made and recorded."""
 
     @abstractmethod
     def sweep(self, work: Callable[[Transaction], None]) -> bool:
-        """Do something while nobody makes a copy or writes; tell whether that was possible now."""
+        """Run work while nobody makes a copy or writes; return whether that was possible now."""
 
     def may_append(self) -> bool:
         """Tell whether rows can be written from here."""
@@ -399,7 +400,7 @@ class LedgerStore(ABC):
 
 
 def _hop(column: str, where: str, values: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """Return words that hop along an index from one name to the next, however many the rows."""
+    """Return SQL that jumps along an index from one name to the next, without reading all rows."""
     return (
         f"WITH RECURSIVE hop(name) AS (SELECT min({column}) FROM hartley_entries WHERE {where} "  # noqa: S608 - our own words
         f"UNION ALL SELECT (SELECT min({column}) FROM hartley_entries WHERE {where} "
@@ -412,7 +413,7 @@ def _marks(values: Sequence[object]) -> str:
 
 
 def format_noted(transaction: Transaction) -> int:
-    """Return the format that the note beside the rows names."""
+    """Return the format in the note next to the rows."""
     noted = transaction.run("SELECT format FROM hartley_head", ())
     if not noted:
         raise broken(NO_NOTE)
@@ -421,19 +422,19 @@ def format_noted(transaction: Transaction) -> int:
     return noted[0][0]
 
 
-def check_format(found: int | None, name: str) -> bool:
-    """Tell whether a store is of the present format; refuse one that is newer."""
-    if found is not None and found > FORMAT:
+def check_format(version: int | None, name: str) -> bool:
+    """Tell whether a store has the present format; raise an error for a newer one."""
+    if version is not None and version > FORMAT:
         raise EngineError(
-            f"The ledger {name} has format {found}, but this version of Hartley reads formats up "
+            f"The ledger {name} has format {version}, but this version of Hartley reads formats up "
             f"to {FORMAT}",
             hint="use the version of Hartley that wrote it, or a newer one",
         )
-    return found == FORMAT
+    return version == FORMAT
 
 
 def only_read(name: str) -> Refused:
-    """Return the refusal of whatever would have to be written to a ledger that cannot be."""
+    """Return the error for writing to a read-only ledger."""
     return Refused(
         f"The ledger {name} is read-only here, so nothing new can be asked, changed or charged",
         hint="earlier questions can be asked again; for new ones use it where its file, folder "
@@ -442,7 +443,7 @@ def only_read(name: str) -> Refused:
 
 
 def lasting(error: Exception, name: str) -> HartleyError:
-    """Return the error for a store that does not do what it should, without its own words."""
+    """Return the error for a failing store, without the text of the store's own error."""
     if "disk is full" in str(error).lower() or "no space left" in str(error).lower():
         return EngineError(
             f"The disk of the ledger {name} is full",

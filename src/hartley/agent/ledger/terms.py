@@ -1,8 +1,8 @@
-"""What a recorded schema says that charges rest on, and which of it may change under them.
+"""The parts of a recorded schema that charges depend on, and which of them may change.
 
-A charge bounds what one unit can lose, so it means nothing for another unit. What else a schema
-says is about the version of the data that it came with: the charges for that version were made
-under it. The argument is in docs/accountant.md, "Versions and schemas that change".
+A charge bounds what one unit can lose, so it means nothing for another unit. All else in a schema
+is about the version of the data that it came with: the charges for that version were made under
+it. The argument is in docs/accountant.md, "Versions and schemas that change".
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from hartley.agent.ledger.entries import canonical, read_integer
 
 @dataclass(frozen=True)
 class Terms:
-    """What charges rest on; of a schema that is none of an agent's, nothing but defaults."""
+    """The parts of a schema that charges depend on; defaults if no agent recorded it."""
 
     unit: str | None = None
-    """The column that names the person; None where one row is one person."""
+    """The column that names the person; None if one row is one person."""
     population: str | None = None
     rows_per_unit: int = 1
     private_rows: bool = False
     max_rows: int | None = None
     columns: Mapping[str, tuple[object, str]] = field(default_factory=dict)
-    """Of every column its kind and all else, as canonical text."""
+    """The kind of every column, and the rest of it as canonical text."""
 
     @property
     def unit_in_words(self) -> str:
@@ -37,7 +37,7 @@ class Terms:
 
 
 def terms_of(schema: object) -> Terms:
-    r"""Read a schema as it was recorded: the text of a TOML file, or nested dicts.
+    r"""Read a recorded schema: the text of a TOML file, or nested dicts.
 
     Example:
         >>> terms_of('[table]\nname = "visits"\nunit = "patient"\nrows_per_unit = 3').unit
@@ -55,7 +55,7 @@ def _read(text: str) -> Terms:
     try:
         # Not as floats: steps that differ in the twentieth digit are different steps.
         return _terms(tomllib.loads(text, parse_float=Decimal))
-    except (ValueError, ArithmeticError, RecursionError):  # of which TOMLDecodeError is one
+    except (ValueError, ArithmeticError, RecursionError):  # includes TOMLDecodeError
         return Terms()
 
 
@@ -92,14 +92,14 @@ def _but_kind(column: Mapping[str, Any]) -> str:
 def problem_of_schema(
     before: Terms, after: Terms, settled: Mapping[str, Any], *, charged: bool, rows: int | None
 ) -> str | None:
-    """Say what an event with another schema may not change, if it does.
+    """Return the problem if an event changes a schema in a way that is not allowed.
 
     Args:
-        before: of the schema that the dataset had.
-        after: of the one in the event.
-        settled: the event as the ledger keeps it.
-        charged: whether anything was charged, of any version, open columns included.
-        rows: how many rows the data had before the event, where that is public.
+        before: the terms of the schema before the event.
+        after: the terms of the schema in the event.
+        settled: the event in the form that the ledger stores.
+        charged: whether anything was charged for any version, open columns included.
+        rows: the number of rows before the event, if it is public.
     """
     # "The unit stays once anything was charged": c children for one row are up to c^r for r rows.
     if charged and before.unit != after.unit:
@@ -117,10 +117,10 @@ def problem_of_schema(
 def _problem_of_same_data(
     before: Terms, after: Terms, rows: int | None, *, full_charge: bool
 ) -> str | None:
-    """Say what a schema may not change where the data stay as they are.
+    """Return the problem if a schema changes something that the unchanged data do not allow.
 
-    They were checked and coded under the schema that they came with, and charges were made for
-    what was private in it. A column that left could come back as another one.
+    The data were checked and coded under their first schema, and charges were made for what was
+    private in it. A removed column could come back as another one.
     """
     most_rows = before.max_rows or rows or 0
     problems = [

@@ -1,4 +1,4 @@
-"""Check a ledger: every row as if it were written again, the tables beside it, a saved head."""
+"""Verification of a ledger: every row is computed again, and indexes and a saved head compared."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from hartley.agent.ledger.terms import Terms
 
     Reprice: TypeAlias = Callable[..., int | None]
-    """A schema, questions and the version of the rules -> cells; None where it cannot tell.
+    """A schema, questions and the version of the rules -> cells; None if it cannot tell.
 
     Where a row names earlier rows, their questions are the fourth argument.
     """
@@ -58,11 +58,11 @@ if TYPE_CHECKING:
 
 
 class Past:
-    """What the rows up to a head lead to.
+    """The state after the rows up to a head.
 
-    The state is in the rows: how a dataset, an account or a population stood is in its last row
-    before the head. Each row that is read this way must be as it was written and continued by
-    the next; which questions were paid for and answered is looked up the same way.
+    The state is in the rows: that of a dataset, an account or a population is in its last row
+    before the head. Each row that is read this way must be unchanged and continued by the next;
+    which questions were paid for and answered is looked up in the same way.
     """
 
     def __init__(self, transaction: Transaction, head: Head, last: Entry) -> None:
@@ -111,27 +111,27 @@ class Past:
 
 @dataclass(frozen=True)
 class LedgerReport:
-    """What a check of the whole ledger found."""
+    """The result of verifying a ledger."""
 
     holds: bool
     rows: int
-    """Rows of the chain as far as it holds, those that were taken from a saved head included."""
+    """The valid rows of the chain, including those taken from a saved head."""
     first_bad: int | None
-    """The first row that does not; None where the rows hold and something else does not."""
+    """The first invalid row; None if all rows are valid and something else is wrong."""
     problem: str | None
     head: Head | None
     repriced: int = 0
     """Charges that were computed again from the questions and the schema."""
     unpriced: int = 0
-    """Charges that nobody computed again."""
+    """Charges that were not computed again."""
     intact: bool = True
-    """Whether all is as it was written; where it is and does not hold, a promise was broken."""
+    """Whether nothing was changed; if so and it still does not hold, a promise was broken."""
     since: Head | None = None
-    """The saved head that the check went on from: the rows up to it were not checked again."""
+    """The saved head that the check started from; the rows up to it were not checked again."""
 
     @property
     def sentence(self) -> str:
-        """The finding in words."""
+        """The result in words."""
         taken = 0 if self.since is None else self.since.sequence
         trusted = f" Rows 1 to {taken:,} were taken from the saved head." if taken else ""
         if self.holds:
@@ -144,11 +144,11 @@ class LedgerReport:
 
 
 class Broken(Exception):  # noqa: N818 - never leaves this package
-    """What is wrong with a row."""
+    """Raised for an invalid row, with the problem."""
 
 
 class Replay:
-    """Everything that rows lead to, computed anew; from the first row, or from some past on."""
+    """The state after the rows, computed again from the first row or from a saved head."""
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class Replay:
         self.told: dict[str, dict[int, ChargedRow]] = {}
         """Rows that charged for questions about the present version of each dataset."""
         self.broken_promises: list[tuple[int, str]] = []
-        """Rows that are as they were written, and should never have been."""
+        """Problems of unchanged rows that should never have been written."""
         self.repriced = self.unpriced = 0
         if past is not None:
             self.last, self.standings, self.accounts = past.last, past.standings, past.accounts
@@ -182,10 +182,10 @@ class Replay:
                     self.charged_to[name] *= member.open * member.spent
 
     def step(self, entry: Entry) -> None:
-        """Check one more row; raise what is wrong with it.
+        """Check one more row; raise an error if it is invalid.
 
-        First the chain, then what the row says: each number in it is computed from the rows before,
-        by the functions that write rows, and never believed.
+        First the chain is checked, then the content: each number in the row is computed again from
+        the rows before it, with the functions that write rows.
         """
         number = 1 if self.last is None else self.last.sequence + 1
         if entry.sequence != number:
@@ -198,7 +198,7 @@ class Replay:
                 raise Broken(f"row {number} was changed after it was written")
             if entry.kind not in KINDS or canonical(entry.told) != entry.content:
                 raise Broken(f"row {number} is not in the format that a ledger writes")
-            if any("\0" in str(value) for value in entry.fields):  # which not every store can hold
+            if any("\0" in str(value) for value in entry.fields):  # not every store can hold it
                 raise Broken(f"row {number} is not in the format that a ledger writes")
             if entry.kind == "population":
                 self._population(entry)
@@ -219,7 +219,7 @@ class Replay:
             standing, account = self._reserve(entry)
         else:
             standing, account = self._commit(entry)
-        # Written again and compared as text: a state has one spelling, so nothing hides in it.
+        # Written again and compared as text: a state has one spelling, so nothing can hide in it.
         if entry.state != standing.written(account):
             raise Broken(
                 f"row {entry.sequence} has a balance that differs from the sum of its rows"
@@ -259,7 +259,7 @@ class Replay:
         return [standing for standing in self.standings.values() if standing.population == name]
 
     def _check_member(self, entry: Entry, before: Standing | None, after: Standing) -> None:
-        """Check that a dataset joins, stays in and leaves a population as it may."""
+        """Check that a dataset joins, stays in or leaves a population only as allowed."""
         former = None if before is None else before.population
         if before is not None and former not in {None, after.population} and before.charged:
             raise Broken(f"row {entry.sequence} takes a dataset out of a population")
@@ -327,13 +327,13 @@ class Replay:
             rows=before.rows,
         )
         if problem:
-            # Ledgers of earlier versions let such rows through. They are as they were written, so
-            # the chain holds; what does not is the promise, and the report says so apart.
+            # Earlier versions of Hartley allowed such rows. They are unchanged, so the chain holds,
+            # but the promise is broken; the report says so separately.
             text = f"row {entry.sequence} changes the schema of '{entry.dataset}', and {problem}"
             self.broken_promises.append((entry.sequence, text))
 
     def _check_factor(self, entry: Entry) -> None:
-        """Compute anew what the open columns cost; a new version charges all of it."""
+        """Compute the price of the open columns again; a new version charges all of it."""
         content = entry.told
         if self._open_factor is None:
             return
@@ -403,7 +403,7 @@ class Replay:
             self.unpriced += 1
             return
         questions = entry.told["questions"]
-        # Two prices: of all that the account was not charged for, and of what nobody was.
+        # Two prices: for questions new to the account, and for questions new to everybody.
         right = self._price_again(entry, questions, account_told)
         new_questions = [questions[at] for at in fresh]
         less = (
@@ -487,7 +487,7 @@ def replay(
     open_factor: OpenFactor | None = None,
     past: Past | None = None,
 ) -> tuple[Replay, LedgerReport]:
-    """Check rows from the first one, or from some past on, up to the first that does not hold."""
+    """Check rows from the first one, or from a saved head, up to the first invalid one."""
     state = Replay(reprice, open_factor, past)
     problem = bad = None
     for entry in entries:
@@ -521,7 +521,7 @@ def verify(
     open_factor: OpenFactor | None = None,
     since: Head | None = None,
 ) -> LedgerReport:
-    """Replay every row, or those after a saved head; then compare what lies beside the rows."""
+    """Replay every row, or those after a saved head; then compare the indexes and the note."""
     try:
         past = None if since is None else _past(transaction, since)
     except (Broken, EngineError) as error:
@@ -547,7 +547,7 @@ def verify(
 
 
 def _past(transaction: Transaction, since: Head) -> Past:
-    """Return how everything stood at a saved head, if its row is in the chain."""
+    """Return the state at a saved head, if its row is in the chain."""
     problem = _older(transaction, since)
     if problem is None and since.format != FORMAT:
         problem = "the saved head has an older format, and all its rows were rewritten since"
@@ -558,7 +558,7 @@ def _past(transaction: Transaction, since: Head) -> Past:
 
 
 def _beside(transaction: Transaction, state: Replay, report: LedgerReport) -> str | None:
-    """Say what lies beside the rows and does not belong to them."""
+    """Return the problem if the note or an index does not match the rows."""
     noted = transaction.head()
     if noted != report.head:
         at = noted.sequence if noted else 0
@@ -572,14 +572,14 @@ def _beside(transaction: Transaction, state: Replay, report: LedgerReport) -> st
 
 
 def hash_at(transaction: Transaction, head: Head) -> str | None:
-    """Return the hash of the row that a saved head names; None where there is no such row."""
+    """Return the hash of the row that a saved head names; None if there is no such row."""
     if head.format != FORMAT:
         return transaction.hash_before_migration(head.format, head.sequence)
     return transaction.hash_of(head.sequence)
 
 
 def _older(transaction: Transaction, head: Head) -> str | None:
-    """Say whether the chain lacks a row that a saved head names."""
+    """Return the problem if the chain lacks the row that a saved head names."""
     known = hash_at(transaction, head)
     if known == head.hash:
         return None

@@ -1,1 +1,1 @@
-"""What a batch of questions costs: atoms, regions, the worst case; no data is touched."""
+"""The price of a batch of questions: atoms, regions and the worst case; no data is read."""

@@ -1,10 +1,10 @@
-"""From a batch to its atoms: the kinds of records that no question of the batch tells apart.
+"""The atoms of a batch: the kinds of records that no question of the batch distinguishes.
 
-No domain is ever listed. A column is cut into classes by the tests on it; classes of columns are
-multiplied one column at a time, and what has the same fate is merged at once.
+No domain is ever enumerated. The tests on a column cut it into classes; classes of columns are
+multiplied one column at a time, and records that all questions treat alike are merged at once.
 
-Atoms are defined in docs/accountant.md, section "One batch, one row a person". A missing value is a
-point like any other: COUNT of v = 1 and COUNT of v = 0 have 3 outputs where v may be missing.
+Atoms are defined in docs/accountant.md, section "One batch, one row per person". A missing value
+is a point like any other: COUNT of v = 1 and COUNT of v = 0 have 3 outputs if v may be missing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hartley.ranges.schema.schema import Column, Schema
 
 MOST_ATOMS = (256, 4)
-"""More kinds of records than 256, and 4 for every term of a filter, are priced part by part."""
+"""Beyond this many kinds of records, plus 4 for every term of a filter, parts are priced alone."""
 
 Direction: TypeAlias = tuple[tuple[str, int], ...]
 """A linear form without constant and common factor; its first coefficient is positive."""
@@ -35,7 +35,7 @@ NOWHERE: Mapping[str, IntRange] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is left of a question where the public and open columns are known."""
+    """The part of a question that remains when the public and open columns are known."""
 
     statistic: Statistic
     terms: tuple[Conjunction, ...]
@@ -44,14 +44,14 @@ class Asked:
     scale: int
     """The form is scale times its direction, plus the shift."""
     shift: IntRange
-    """From where to where the constant part can lie; one number unless known columns vary."""
+    """The range of the constant part; one number unless known columns vary."""
     filtered: frozenset[str] = field(init=False, repr=False, compare=False)
     """The private columns of the filter."""
     columns: frozenset[str] = field(init=False, repr=False, compare=False)
     """All private columns that it touches."""
 
     def __post_init__(self) -> None:
-        """Collect the columns once: groups are formed of them over and over."""
+        """Collect the columns once, since groups of them are formed often."""
         filtered = frozenset([c for term in self.terms for c, _ in term])
         object.__setattr__(self, "filtered", filtered)
         object.__setattr__(self, "columns", filtered.union([c for c, _ in self.direction]))
@@ -65,7 +65,7 @@ class Atom(NamedTuple):
     points: int
     """How many records, over the private columns that the batch touches."""
     ranges: tuple[IntRange, ...]
-    """From where to where each direction runs."""
+    """The range of each direction."""
     held: int
     """The classes of the columns of forms that occur, as bits."""
 
@@ -82,27 +82,27 @@ class Atoms:
     sizes: Mapping[str, Sequence[tuple[int, int]]]
     """Of each column of a form its classes, as bits, and how many codes each holds."""
     places: tuple[int, ...]
-    """Which direction is that of each question."""
+    """The direction of each question."""
 
     def size(self, column: str, held: int) -> int:
-        """Return how many codes of a column some classes hold."""
+        """Return how many codes of a column some classes have."""
         return sum([size for bit, size in self.sizes[column] if held & bit])
 
 
 class CodeClass(NamedTuple):
-    """The codes of a column that every test treats alike."""
+    """Codes of a column that every test treats alike."""
 
     mask: int
-    """Which terms they leave possible."""
+    """The terms that they leave possible."""
     low: int
     high: int
     size: int
-    """How many codes, a missing value counted."""
+    """The number of codes, including a missing value."""
 
 
 @lru_cache(maxsize=4096)
 def direction_of(terms: Direction) -> tuple[Direction, int]:
-    """Split a linear form into its direction and how often that is taken.
+    """Split a linear form into its direction and the factor of that direction.
 
     Example:
         >>> direction_of((("a", -2), ("b", 4)))
@@ -167,7 +167,7 @@ _AtomState: TypeAlias = tuple[int, tuple[IntRange, ...], int]
 def form_atoms(
     asked: tuple[Asked, ...], schema: Schema, within: Mapping[str, IntRange] = NOWHERE
 ) -> Atoms | None:
-    """Form the atoms of some questions; None where there are more than MOST_ATOMS.
+    """Form the atoms of some questions; None if there are more than MOST_ATOMS.
 
     Every atom comes with its number of points and the exact range of every direction over it.
     ``within`` leaves out the records whose code of a column lies outside a range. Grows with the
@@ -225,10 +225,10 @@ def _cut(
     schema: Schema,
     within: Mapping[str, IntRange],
 ) -> dict[str, list[CodeClass]] | None:
-    """Cut columns into classes; None where more states than allowed would arise of them.
+    """Cut columns into classes; None if they would lead to more states than allowed.
 
-    Terms that ask for one column alone tell its classes apart whatever the other columns are, so
-    the numbers of classes that they tell apart multiply: mostly that many is too many already.
+    Terms over a single column distinguish its classes for any values of the other columns, so the
+    numbers of classes multiply; their product alone is often too large.
     """
     full = (1 << terms) - 1
     most = MOST_ATOMS[0] + MOST_ATOMS[1] * terms  # "Caps" in docs/accountant.md
@@ -246,7 +246,7 @@ def _cut(
         if least > most:
             return None
     if largest > most:
-        masks = {full}  # fates alone are quick to multiply
+        masks = {full}  # fast without ranges
         for parts in classes_of.values():
             masks = {mask & part.mask for mask in masks for part in parts}
             if len(masks) > most:
@@ -260,7 +260,7 @@ def _multiply(
     moved: Sequence[tuple[int, int]],
     bit: int,
 ) -> dict[int, _AtomState]:
-    """Multiply states by the classes of one more column, and merge those of one fate."""
+    """Multiply states by the classes of one more column, and merge those with equal fates."""
     by_fate: dict[int, _AtomState] = {}
     for mask, (points, ranges, held) in states.items():
         for number, (own, least, most, size) in enumerate(parts):
@@ -280,7 +280,7 @@ def _multiply(
 
 
 def _union(first: _AtomState, second: _AtomState) -> _AtomState:
-    """Return both sets of records as one; they are disjoint, so their points add up."""
+    """Return the union of two sets of records; they are disjoint, so their points add up."""
     ranges = first[1]
     if ranges != second[1]:
         pairs = zip(ranges, second[1], strict=True)

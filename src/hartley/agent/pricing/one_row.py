@@ -1,6 +1,6 @@
-"""One row a person: how many vectors of answers one record can cause, everybody else fixed.
+"""Prices for one row per person: how many vectors of answers one record can cause.
 
-This implements the theorem (batch) of docs/accountant.md, section "One batch, one row a person":
+This implements the theorem (batch) of docs/accountant.md, section "One batch, one row per person":
 the smallest of the points, the product of single prices, and the sum over families of atoms.
 """
 
@@ -39,7 +39,7 @@ class PartPrice:
     columns: tuple[str, ...]
     points: int | None
     singles: int | None
-    """The product of the prices of the questions alone; None where it is surely not the least."""
+    """The product of the prices of the questions alone; None if it is certainly not the least."""
     atoms: tuple[tuple[tuple[int, ...], int], ...] | None
     """Each atom as the places of the questions that count its records, and its outputs."""
     joint: int | None
@@ -87,7 +87,7 @@ def price_part(
 ) -> PartPrice:
     """Price questions that share private columns, at one type of a row.
 
-    ``absent`` says that there may be no row at all; it adds a point that no question counts.
+    ``absent`` means that the row may be absent; it adds a point that no question counts.
 
     Proved: proofs/Families.v, price_bounds.
     """
@@ -111,7 +111,7 @@ def price_part(
 def outputs_of(
     atom: Atom, atoms: Atoms, grids: Sequence[CellGrid], windows: Windows = NO_WINDOWS
 ) -> int:
-    """Return at most how many vectors of answers the records of one atom cause (F_a).
+    """Return a bound on how many vectors of answers the records of one atom cause (F_a).
 
     Proved: proofs/Atom.v, atom_outputs.
     """
@@ -165,7 +165,7 @@ def single(
 
 
 def _hull(k: int, inside: Sequence[Atom], atoms: Atoms) -> IntRange:
-    """Return from where to where the direction of a question runs over some atoms."""
+    """Return the range of a question's direction over some atoms."""
     place = atoms.places[k]
     spans = [atom.ranges[place] for atom in inside]
     return min([low for low, _ in spans]), max([high for _, high in spans])
@@ -197,8 +197,8 @@ def _shared(
     total = 0
     for family, places in families.items():
         family_outputs = sum([outputs[place] for place in places])
-        # Atoms share an output only where every order statistic stays in one cell. With a largest
-        # value told beside a sum to which neither of two atoms adds anything, there are 2 outputs.
+        # Atoms share an output only if every order statistic stays in one cell. For a largest value
+        # together with a sum to which neither of two atoms adds anything, there are 2 outputs.
         if len(places) > 1 and _orders_agree(
             family, [listed[p] for p in places], atoms, grids, windows
         ):
@@ -215,7 +215,7 @@ def _orders_agree(
     grids: Sequence[CellGrid],
     windows: Windows,
 ) -> bool:
-    """Whether every order statistic has the same cell wherever the record lies in the atoms."""
+    """Whether every order statistic has the same cell for all records of the atoms."""
     return not any(
         atoms.asked[k].statistic is Statistic.ORDER
         and crossings(
@@ -229,10 +229,10 @@ def _orders_agree(
 
 
 def _beyond_zero(atom: Atom, atoms: Atoms, grids: Sequence[CellGrid], outputs: int) -> int:
-    """Return how many of its outputs an atom adds to that of adding nothing, at most.
+    """Return a bound on the outputs that an atom adds to the output of adding nothing.
 
-    Seen from there every form runs from zero, in a space with one dimension more where no record
-    makes all forms zero.
+    Relative to that output every form starts at zero, in a space with one more dimension if no
+    record makes all forms zero.
     """
     sums = []
     for k in atom.alive:

@@ -1,6 +1,6 @@
-"""What a batch costs, known before any data is touched; and the finest steps for a price.
+"""The price of a batch, known before any data is read, and the finest steps for a price.
 
-The theorem and its proof are in docs/accountant.md; this module is where they meet the agent.
+The theorem and its proof are in docs/accountant.md; the agent uses them through this module.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 MOST_LISTED = 12
-"""Atoms beyond this many are counted, not listed."""
+"""At most this many atoms are listed; the others are only counted."""
 
 
 def explain(cells: int, bits: float, questions: int, case: PriceCase) -> str:
-    """Say in words which atoms and factors a price is made of."""
+    """Explain in words the atoms and factors of a price."""
     asked, answers = counted(questions, "question"), counted(cells, "different answer")
     lines = [f"{asked}: one person's data can lead to at most {answers}, {bits_up(bits)}."]
     for part in case.parts:
@@ -81,7 +81,7 @@ BATCH_RULES = "1"
 
 @dataclass(frozen=True)
 class Price:
-    """How many different answers a batch can get as one person's data varies, at most."""
+    """A bound on the different answers to a batch as one person's data varies."""
 
     cells: int
     questions: int
@@ -95,22 +95,22 @@ class Price:
         return bits_at_least(self.cells)
 
     def explain(self) -> str:
-        """Say in words which atoms and factors the price is made of."""
+        """Explain in words the atoms and factors of the price."""
         return explain(self.cells, self.bits, self.questions, self.case)
 
 
 def price(questions: Sequence[Question], schema: Schema) -> Price:
-    r"""Return how many cells a batch costs: at most so many answers can one person's data cause.
+    r"""Return the price of a batch in cells: a bound on the answers one person's data can cause.
 
     .. math:: c = \max_\theta \min\{P, \prod_q c(q), \sum_a F_a - (\text{shared outputs})\}
 
     Over the types :math:`\theta` of the public and open columns; atoms :math:`a` are the records
     that make the same questions count them, :math:`F_a` the regions that the boundaries of cells
     cut an atom into (docs/accountant.md states the theorem and its proof). A sound bound in exact
-    integers, attained for most batches of one row a person. Costs grow with the number of atoms
+    integers, attained for most batches of one row per person. Costs grow with the number of atoms
     times the questions that count their records.
 
-    Proved: proofs/Columns.v, columns_sound, for one row a person and below the caps; the rest is
+    Proved: proofs/Columns.v, columns_sound, for one row per person and below the caps; the rest is
     proved on paper and enumerated.
 
     Example:
@@ -127,7 +127,7 @@ def price(questions: Sequence[Question], schema: Schema) -> Price:
 
 
 def _price(questions: Sequence[Question], schema: Schema, known: Pricer | None = None) -> Price:
-    """Price a batch; a pricer that knows it at other steps spares to take it apart again."""
+    """Price a batch; a pricer that knows it at other steps saves time."""
     asked = tuple(dict.fromkeys(questions))  # repeats do not branch
     grids = [CellGrid.of(question) for question in asked]
     # An order statistic of one cell still tells whether there are rows.
@@ -143,12 +143,12 @@ def _price(questions: Sequence[Question], schema: Schema, known: Pricer | None =
 
 
 def open_factor(schema: Schema) -> int:
-    r"""Return how many values the open columns of one person have, paid for once.
+    r"""Return the number of values of one person's open columns, which are charged once.
 
     .. math:: M = \binom{m + r - 1}{r}, \text{ with private rows } \binom{m + r}{r}
 
-    m counts the joint values of all open columns, missing and other values included: multisets of
-    each column alone would be fewer than there are. Without an open column nothing is paid.
+    m counts the joint values of all open columns, including missing and other values; counting each
+    column alone would give too few. Without an open column nothing is charged.
 
     Proved: proofs/Columns.v, promise_columns_types.
 
@@ -162,19 +162,19 @@ def open_factor(schema: Schema) -> int:
     if not sizes:
         return 1
     r = schema.rows_per_unit
-    # Of two open bits and two rows there are 10 multisets of pairs, and only 9 pairs of multisets.
+    # Two open bits in two rows have 10 multisets of pairs, but only 9 pairs of multisets.
     return comb(prod(sizes) + r - (schema.rows == "public"), r)
 
 
 def refined_cells(
     questions: Sequence[Question], answered: Collection[Question], schema: Schema
 ) -> int:
-    r"""Return the charge of a batch of which some questions refine what was answered before.
+    r"""Return the charge of a batch in which some questions refine earlier answers.
 
     .. math:: \min\{c(\text{batch}), c(\text{the rest}) \prod w / w'\}
 
-    A question refines another where the new step w' divides the old step w and everything else is
-    the same, so that cells begin at the same place: each old cell holds w / w' new ones. Those in
+    A question refines another if the new step w' divides the old step w and everything else is the
+    same, so that cells begin at the same place: each old cell holds w / w' new ones. Those in
     ``answered`` are about the same version of the data. Repeats are refinements by 1.
 
     Proved: proofs/Refined.v, promise_refined.
@@ -209,7 +209,7 @@ def refined_cells(
 def steps_for_bits(
     questions: Sequence[Question], bits: object, schema: Schema
 ) -> tuple[Fraction, ...]:
-    """Return the finest steps at which a batch costs at most so many bits: floor(2^bits) cells.
+    """Return the finest steps at which a batch costs at most floor(2^bits) cells.
 
     Counts stay exact or become constant; sums and order statistics share one scale, each in
     proportion to what one person can move it, found by an exact search over the places where the
@@ -231,9 +231,9 @@ def steps_for_bits(
 
 
 def steps_within(questions: Sequence[Question], limit: int, schema: Schema) -> tuple[Fraction, ...]:
-    """Return the finest steps at which a batch costs at most so many cells."""
+    """Return the finest steps at which a batch costs at most a number of cells."""
     for steps, pricer in finest_steps(questions, limit, schema):
-        # The search prices without the places of cells; what counts is the price of the result.
+        # The search ignores where cells begin; only the price of the result counts.
         chosen = [replace(q, step=step) for q, step in zip(questions, steps, strict=True)]
         if _price(chosen, schema, pricer).cells <= limit:
             return steps
@@ -251,8 +251,8 @@ def finest_steps(
 ) -> Iterator[tuple[tuple[Fraction, ...], Pricer | None]]:
     """Yield steps within a limit of cells, the finest first: exact counts, constant ones, nothing.
 
-    What is yielded last is constant, and may still be told apart from an answer about no rows.
-    Beside the steps stands what has priced the questions at others.
+    The last steps are constant; an answer may still differ from an answer about no rows. With the
+    steps comes the pricer that has priced the questions at other steps.
     """
     counts = any(question.statistic is Statistic.COUNT for question in questions)
     for constant in (False, True) if counts else (False,):
@@ -293,7 +293,7 @@ class _Search:
         self._lengths: dict[int, set[int]] = {k: set() for k in range(len(self._distinct))}
 
     def step(self, question: Question, scale: Fraction) -> Fraction:
-        """Return the step of a question at a scale; no finer than whole numbers are."""
+        """Return the step of a question at a scale, at least 1."""
         if question.statistic is Statistic.COUNT:
             return Fraction(question.most - question.least + 1 if self.constant else 1)
         return max(scale * self._sizes[question], Fraction(1))
@@ -327,7 +327,7 @@ class _Search:
         return self.cells(scale) <= self.limit
 
     def finest(self) -> Fraction | None:
-        """Return the smallest scale within the limit; None where there is none."""
+        """Return the smallest scale within the limit; None if there is none."""
         finest = min((Fraction(1, size) for size in self._sizes.values()), default=Fraction(1))
         if self._fits(finest):
             return finest
@@ -338,7 +338,7 @@ class _Search:
             for length in self._lengths[k]
             if length > 0
         }
-        # A question alone is cut into as many cells as allowed, or one fewer beside an empty one.
+        # A lone question gets as many cells as allowed, or one fewer if it may be empty.
         ways = [n for n in (self.limit - 1, self.limit - 2) if n > 0]
         likely = {jump / n for jump in jumps for n in ways}
         scales = sorted(scale for scale in jumps | likely | {finest} if scale >= finest)
@@ -375,7 +375,7 @@ def smallest(
 
 
 def size_of(question: Question, schema: Schema) -> int:
-    """Return how far one row can move the statistic, by which steps are scaled."""
+    """Return how far one row can move the statistic; steps are scaled by it."""
     if question.statistic is Statistic.COUNT:
         return 1
     if question.statistic is Statistic.ORDER:

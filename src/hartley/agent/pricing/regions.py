@@ -1,7 +1,7 @@
-"""How many cells a set of contributions can meet: boundaries crossed, and regions between them.
+"""How many cells a set of contributions can reach: boundaries crossed, and regions between them.
 
 This implements the paragraphs *Boundaries* and *Regions* of docs/accountant.md, section "One batch,
-one row a person".
+one row per person".
 
 The one fact behind every price: b boundaries on a line leave at most b + 1 pieces, and families of
 b_1, ..., b_J parallel hyperplanes cut a space of d dimensions into at most
@@ -34,7 +34,7 @@ Vector: TypeAlias = tuple[tuple[str, int | Fraction], ...]
 
 @dataclass(frozen=True, slots=True)
 class CellGrid:
-    """The cells of a question: how wide they are, and where they begin."""
+    """The cells of a question: their width, and where they begin."""
 
     over: int
     under: int
@@ -46,7 +46,7 @@ class CellGrid:
     anchored: bool = True
     """Whether order statistics use where cells begin; without it, finer never costs less."""
     lengths: set[int] | None = field(default=None, compare=False)
-    """Where given, collects every length that is measured in cells."""
+    """If given, collects every length that is measured in cells."""
 
     @classmethod
     def of(cls, question: Question) -> CellGrid:
@@ -118,7 +118,7 @@ def crossings(asked: Asked, span: IntRange, grid: CellGrid, window: int | None =
 
 
 def value_range(asked: Asked, span: IntRange) -> IntRange:
-    """Return from where to where the form runs."""
+    """Return the range of the form."""
     scale, shift = asked.scale, asked.shift
     low, high = span if scale > 0 else (span[1], span[0])
     return scale * low + shift[0], scale * high + shift[1]
@@ -133,7 +133,7 @@ def _squares_crossed(asked: Asked, span: IntRange, grid: CellGrid, gaps: int | N
 
 
 def square_length(asked: Asked, span: IntRange, gaps: int | None = None) -> int:
-    """Return at most how far apart the squares of two records of an atom lie."""
+    """Return a bound on the distance between the squares of two records of an atom."""
     first, last = value_range(asked, span)
     # Where known columns vary, the form runs further than one record moves it: the records of one
     # type lie no further apart than the length, and squares differ most at the far end.
@@ -146,7 +146,7 @@ def square_length(asked: Asked, span: IntRange, gaps: int | None = None) -> int:
 
 
 def contribution_range(asked: Asked, span: IntRange) -> IntRange:
-    """Return from where to where a record that counts moves a sum, or a sum of squares."""
+    """Return the range in which a counted record moves a sum or a sum of squares."""
     if asked.statistic is Statistic.COUNT:
         return 1, 1
     low, high = value_range(asked, span)
@@ -176,7 +176,7 @@ def crossings_of_hull(asked: Asked, span: IntRange, grid: CellGrid) -> int:
 
 
 def crossings_with_zero(asked: Asked, span: IntRange, grid: CellGrid) -> int:
-    """Return the same along the form itself, where a square that changes sign counts twice."""
+    """Return the same along the form itself, counting twice for a square that changes sign."""
     if asked.statistic is Statistic.SQUARES:
         low, high = value_range(asked, span)
         if low < 0 < high:
@@ -239,7 +239,7 @@ def rank(vectors: Sequence[Vector]) -> int:
 
 
 def product_within(factor: Callable[[T], int], items: Iterable[T], limit: float) -> int | None:
-    """Return the product of factors, none below 1; None where some need not be known for a limit.
+    """Return the product of factors, none below 1; None if some need not be known for a limit.
 
     Example:
         >>> product_within(len, ["ab", "abc"], 2), product_within(len, ["ab", "abc", "a"], 2)
@@ -276,7 +276,7 @@ def elementary(amounts: Sequence[int], most: int) -> int:
 def regions(
     crossed: Mapping[Vector, int], points: Callable[[Iterable[str]], int] | None = None
 ) -> int:
-    """Return at most how many regions hyperplanes of some directions cut a space into.
+    """Return a bound on the regions into which hyperplanes of some directions cut a space.
 
     Every direction is crossed at least once. Parallel ones cut at most once each; parts without a
     common column multiply; in a part, no more directions meet than its rank, and no more regions

@@ -1,7 +1,7 @@
-"""Several rows a person: how many vectors of answers a multiset of records can cause.
+"""Prices for several rows per person: how many vectors of answers their records can cause.
 
-This implements docs/accountant.md, section "Several rows a person", with its three bounds: (1) the
-multisets of records, (2) the product of single prices, (3) the sum over multisets of atoms.
+This implements docs/accountant.md, section "Several rows per person", with its three bounds: (1)
+the multisets of records, (2) the product of single prices, (3) the sum over multisets of atoms.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 FEW_MULTISETS = 1024
-"""So many are listed even where they could be multiplied."""
+"""Up to this many are listed even if they could be multiplied."""
 
 Counted: TypeAlias = "Sequence[tuple[TypedAtom, int]]"
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A question where it counts the records of an atom: its form differs from type to type."""
+    """A question that counts the records of an atom; its form depends on the type."""
 
     asked: Asked
     span: IntRange
@@ -47,7 +47,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class TypedAtom:
-    """An atom of one type of rows, seen from the questions by number."""
+    """An atom of one type of rows, with the questions that count it, by number."""
 
     name: str
     points: int
@@ -96,11 +96,11 @@ def sum_over_multisets(
     grids: Sequence[CellGrid],
     most: int,
 ) -> int | None:
-    """Add up the outputs of all multisets of atoms, so many of each type; None beyond a cap.
+    """Add up the outputs of all multisets with given rows of each type; None beyond a cap.
 
-    Where there are few they are listed, and those without freedom that add the same are one.
-    Otherwise atoms that no sum, square or order statistic has in common are multiplied like
-    polynomials: the outputs of a multiset are then a product over such clusters.
+    If there are few they are listed, and those without freedom that add the same count once.
+    Otherwise clusters of atoms that share no sum, square or order statistic are multiplied like
+    polynomials: the outputs of a multiset are then a product over the clusters.
     """
     whole = prod(choices(len(k), n) for k, n in zip(kinds, amounts, strict=True))
     if whole > min(most, FEW_MULTISETS):
@@ -131,7 +131,7 @@ def _by_clusters(
     )
     if listed > most + 4 * sum(map(len, kinds)):
         return None
-    # A polynomial a cluster: by how many rows of each type lie in it, the outputs of its multisets.
+    # A polynomial per cluster: the outputs of its multisets, by the rows of each type in it.
     sums = {(0,) * len(amounts): 1}
     for cluster in clusters:
         own: dict[tuple[int, ...], int] = {}
@@ -150,7 +150,7 @@ def _by_clusters(
 def _clusters(
     kinds: Sequence[Sequence[TypedAtom]], grids: Sequence[CellGrid]
 ) -> list[list[list[TypedAtom]]]:
-    """Split atoms of all types so that only counts look at several parts.
+    """Split atoms of all types so that only counts depend on several parts.
 
     A count is fixed once the rows in each atom are, so it links nothing; a constant sum neither.
     """
@@ -189,13 +189,13 @@ def _multisets(kinds: Sequence[Sequence[TypedAtom]], amounts: Iterable[int]) -> 
         yield list(amounts_of.values())
 
 
-_UNTOLD = object()
+_FREE = object()
 
 
 def _outputs(counted: Counted, grids: Sequence[CellGrid]) -> tuple[int, frozenset[object] | None]:
-    """Return the outputs of one multiset of atoms, and what it is told by where that is one.
+    """Return the number of outputs of a multiset of atoms, and a key of the output if there is one.
 
-    Two multisets that are told by the same have the same output.
+    Two multisets with the same key have the same output.
     """
     crossed: dict[Vector, int] = {}
     factor = 1
@@ -219,22 +219,22 @@ def _outputs(counted: Counted, grids: Sequence[CellGrid]) -> tuple[int, frozense
         elif statistic is Statistic.SUM and (amount := crossed_by(here, grid)):
             vector = _vector(number, counted)
             crossed[vector] = crossed.get(vector, 0) + amount
-        fixed_value = _told(statistic, here)
+        fixed_value = _contribution(statistic, here)
         if (
-            fixed_value is _UNTOLD or fixed_value != 0
+            fixed_value is _FREE or fixed_value != 0
         ):  # adding nothing is the same as not being there
-            key.append(fixed_value if fixed_value is _UNTOLD else (number, fixed_value))
+            key.append(fixed_value if fixed_value is _FREE else (number, fixed_value))
     most = prod(choices(kind.points, n) for kind, n in counted)  # multisets of records
     outputs = min(most, factor * regions(crossed))
-    return outputs, None if outputs > 1 or _UNTOLD in key else frozenset(key)
+    return outputs, None if outputs > 1 or _FREE in key else frozenset(key)
 
 
-def _told(statistic: Statistic, inside: Sequence[tuple[Seen, int]]) -> object:
-    """Return what a statistic is of rows without freedom; _UNTOLD where they have some."""
+def _contribution(statistic: Statistic, inside: Sequence[tuple[Seen, int]]) -> object:
+    """Return the value of a statistic for rows without freedom; _FREE if they have some."""
     if statistic is Statistic.COUNT:
         return sum(n for _, n in inside)
     if any(s.span[0] != s.span[1] or s.asked.shift[0] != s.asked.shift[1] for s, _ in inside):
-        return _UNTOLD
+        return _FREE
     if statistic is not Statistic.ORDER:
         return sum(n * contribution_range(s.asked, s.span)[0] for s, n in inside)
     values: dict[int, int] = {}
@@ -271,7 +271,7 @@ class TypedRows:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """What one row of a type can be to a question alone."""
+    """What one row of a type can contribute to a single question."""
 
     asked: Asked
     amount: int
@@ -299,7 +299,7 @@ class _Side:
 
 
 class SeveralRowsPricer:
-    """Prices multisets of typed rows, and remembers what it has formed and found."""
+    """Prices multisets of typed rows, and caches atoms and prices."""
 
     def __init__(
         self, schema: Schema, grids: Sequence[CellGrid], *, absent: bool, listed: int = 1
@@ -310,7 +310,7 @@ class SeveralRowsPricer:
         self._cells: dict[object, int] = {}
 
     def cells(self, rows: Sequence[TypedRows]) -> int:
-        """Return the price of some rows; rows that differ in nothing but names cost the same."""
+        """Return the price of some rows; rows that differ only in names cost the same."""
         names: dict[int, int] = {}
         key = tuple(
             (

@@ -1,8 +1,8 @@
 """The worst case of a batch: the type of the public and open columns that costs most.
 
 "Everything below is for one type, and the price is the maximum over types" (docs/accountant.md,
-"One batch, one row a person"; for multisets of types "Several rows a person"). Where a cap of the
-section "Caps" is passed, questions are priced apart and multiplied: larger, and still a bound.
+"One batch, one row per person"; for multisets of types "Several rows per person"). Beyond a cap of
+the section "Caps", questions are priced apart and multiplied: larger, and still a bound.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 MOST_STATES = 16_384
-"""A batch that tells more types of rows apart is priced in parts that look at fewer columns."""
+"""A batch that distinguishes more types of rows is priced in parts that use fewer columns."""
 MOST_CODES = 64
-"""An open column of more codes inside a form is not looked into where a person has several rows."""
+"""With several rows per person, an open column with more codes is not examined inside a form."""
 
 
 class KnownType(NamedTuple):
@@ -42,7 +42,7 @@ class KnownType(NamedTuple):
     mask: int
     """The terms of filters that it leaves possible, as bits."""
     shifts: tuple[IntRange, ...]
-    """From where to where the known part of each form runs over the class."""
+    """The range of the known part of each form over the class."""
 
 
 class _SplitConjunction(NamedTuple):
@@ -59,16 +59,16 @@ class _Measured(NamedTuple):
     scale: int
     constant: int
     known: int | None
-    """Which known form is added to it."""
+    """The known form that is added to it."""
 
 
 class Resolved:
-    """A batch taken apart: terms of filters and parts of forms, by what is known of columns."""
+    """A batch split into terms of filters and parts of forms, by what is known of columns."""
 
     def __init__(
         self, questions: Sequence[Question], schema: Schema, silent: Collection[int] = ()
     ) -> None:
-        """Take a batch apart; silent questions tell nothing and are left out."""
+        """Split a batch; silent questions reveal nothing and are left out."""
         self.schema = schema
         self.opaque: list[int] = []
         """Questions whose filter has too many parts to look into."""
@@ -108,7 +108,7 @@ class Resolved:
     def _wide(self, question: Question) -> bool:
         """Whether several rows of a person have too many known parts of the form to list.
 
-        ``refine`` keeps every code of such a column apart, as "Several rows a person" needs it.
+        ``refine`` keeps every code of such a column apart, as "Several rows per person" needs it.
         """
         columns = [self.schema.columns[c] for c, _ in question.form.terms] if question.form else []
         wide = any(c.kind == "open" and c.points > MOST_CODES for c in columns)
@@ -131,17 +131,17 @@ class Resolved:
         return _Measured(question.statistic, direction, scale, form.constant, known)
 
     def start(self) -> KnownType:
-        """Return the type of which nothing is known yet."""
+        """Return the type about which nothing is known yet."""
         return KnownType((1 << len(self._terms)) - 1, ((0, 0),) * len(self._known_forms))
 
     def refine(
         self, start: KnownType, kinds: Iterable[str], *, apart: bool = False
     ) -> list[KnownType] | None:
-        """Split a type by the columns of some kinds that questions look at.
+        """Split a type by those columns of some kinds that questions use.
 
         Types with equal truth values are one, and the known parts of their forms become ranges;
         ``apart`` keeps different known parts of forms apart instead, as several rows of one person
-        need it: which of them pass a filter then matters. None where there are too many types.
+        need it: which of them pass a filter then matters. None if there are too many types.
         """
         states: dict[tuple[int, tuple[IntRange, ...] | None], KnownType] = {(0, None): start}
         for column in self._used(kinds):
@@ -188,16 +188,16 @@ class Resolved:
         return classes(described, asking, free)
 
     def known_columns(self, number: int) -> frozenset[str]:
-        """Return the public and open columns that a question looks at."""
+        """Return the public and open columns that a question uses."""
         form = self._forms[number].known
         summed = () if form is None else self._known_forms[form]
         tested = (c for term in self._terms if term.owner == number for c, _ in term.known)
         return frozenset([*tested, *(c for c, _ in summed)])
 
     def asked(self, known: KnownType) -> list[tuple[int, Asked]]:
-        """Return what a type leaves of each question, by number; impossible ones are left out.
+        """Return the part of each question that remains for a type, by number, if any.
 
-        What is equal is the same object, however many types and questions have it.
+        Equal parts are the same object, for all types and questions.
         """
         questions = []
         for number, own in self._owned.items():
@@ -207,20 +207,20 @@ class Resolved:
                 key = possible, None if form is None else known.shifts[form]
                 asked = self._asked.get(key)
                 if asked is None:
-                    new = self._left(number, *key)
+                    new = self._remaining(number, *key)
                     asked = self._asked[key] = self._alike.setdefault(new, new)
                 questions.append((number, asked))
         return questions
 
-    def _left(self, number: int, terms: int, known: IntRange | None) -> Asked:
-        """Return what is left of a question where some of its terms are possible."""
+    def _remaining(self, number: int, terms: int, known: IntRange | None) -> Asked:
+        """Return the part of a question that remains if only some of its terms are possible."""
         private: dict[Conjunction, None] = {}
         while terms:
             lowest = terms & -terms
             private[self._terms[lowest.bit_length() - 1].private] = None
             terms ^= lowest
         form = self._forms[number]
-        # A term without private columns holds for every record of the type, whatever else does.
+        # A term without private columns holds for every record of the type.
         private_terms = ((),) if () in private else tuple(private)
         low, high = known or (0, 0)
         shift = (form.constant + low, form.constant + high)
@@ -245,13 +245,13 @@ MOST_TYPES = 512
 
 @dataclass(frozen=True, slots=True)
 class PriceCase:
-    """The factors of a price; their product, and one more where absence adds an output."""
+    """The factors of a price; their product, plus 1 if absence adds an output."""
 
     parts: tuple[PartPrice, ...] = ()
     absence: bool = False
     """Whether being absent adds one output to the product of the parts."""
     factors: tuple[int, ...] = ()
-    """Prices of questions that were not looked into, or of further groups of them."""
+    """Prices of questions that were not examined, or of further groups of them."""
 
     @property
     def cells(self) -> int:
@@ -269,7 +269,7 @@ class _Group:
 
     @property
     def silent(self) -> bool:
-        """Whether a present record can be counted by no question, just as an absent one."""
+        """Whether a present record can be counted by no question, like an absent one."""
         return self.atoms is not None and any(not atom.alive for atom in self.atoms.atoms)
 
 
@@ -283,7 +283,7 @@ class Pricer:
     def __init__(
         self, questions: Sequence[Question], schema: Schema, silent: Sequence[int] = ()
     ) -> None:
-        """Take a batch apart; silent questions are those that have one answer at every step."""
+        """Split a batch; silent questions are those that have one answer at every step."""
         self.questions, self.schema, self.silent = questions, schema, list(silent)
         self._resolved = Resolved(questions, schema, silent)
         ignored = {*silent, *self._resolved.opaque}
@@ -305,7 +305,7 @@ class Pricer:
         blind = tuple([self._blind(n, grids[n]) for n in self._resolved.opaque])
         return replace(case, factors=case.factors + blind) if blind else case
 
-    # --- one row a person ---------------------------------------------------------------------
+    # --- one row per person ---------------------------------------------------------------------
 
     def _one_row(self, grids: Sequence[CellGrid]) -> PriceCase:
         if self._types is None:
@@ -325,7 +325,7 @@ class Pricer:
 
     @staticmethod
     def _distinct(types: list[list[_Group]], grids: Sequence[CellGrid]) -> Iterable[list[_Group]]:
-        """Return types that ask different things; those that ask the same cost the same."""
+        """Return one type for each set of remaining questions; equal sets cost the same."""
         if len(types) == 1:
             return types
         first: dict[CellGrid, int] = {}
@@ -338,7 +338,7 @@ class Pricer:
         return distinct.values()
 
     def _group(self, pairs: Sequence[tuple[int, Asked]]) -> _Group:
-        """Return questions as a group, which is one object however many types have it."""
+        """Return questions as a group; equal groups are the same object."""
         numbers = tuple([number for number, _ in pairs])
         names = tuple([id(question) for _, question in pairs])
         group = self._groups.get((numbers, names))
@@ -377,7 +377,7 @@ class Pricer:
     def _unseen(
         self, group: _Group, grids: Sequence[CellGrid], priced: _Priced, *, absent: bool
     ) -> PartPrice:
-        """Price a group of too many atoms: questions that filter by the same columns together."""
+        """Price a group with too many atoms: questions with the same filter columns together."""
         numbers = group.numbers
         if len(numbers) == 1:
             return PartPrice(
@@ -396,7 +396,7 @@ class Pricer:
         singles = product_within(price, self._parts_of[id(group)], limit)
         return PartPrice(numbers, tuple(columns), points, singles, None, None)
 
-    # --- several rows a person ----------------------------------------------------------------
+    # --- several rows per person ----------------------------------------------------------------
 
     def _several_rows(self, grids: Sequence[CellGrid]) -> PriceCase:
         worst = PriceCase()
@@ -450,7 +450,7 @@ class Pricer:
         return best[r]
 
     def _apart(self, numbers: Sequence[int], grids: Sequence[CellGrid]) -> list[int]:
-        """Price questions apart from each other, those that look at the same known columns not."""
+        """Price questions separately, except those that use the same known columns."""
         if not numbers:
             return []
         if len(numbers) < len(self._asked):  # fewer questions may keep within the caps
@@ -468,7 +468,7 @@ class Pricer:
         return pricer.worst([grids[n] for n in numbers]).cells
 
     def _blind(self, number: int, grid: CellGrid) -> int:
-        """Return the price of a question without looking into its filter."""
+        """Return the price of a question without examining its filter."""
         question, r = self.questions[number], self.schema.rows_per_unit
         if question.statistic is Statistic.ORDER:
             return grid.levels + 1  # one more: there may be no row
@@ -483,17 +483,17 @@ class Pricer:
 
 
 def _buckets(asked: Sequence[tuple[int, Asked]]) -> list[list[tuple[int, Asked]]]:
-    """Put questions together that filter by the same columns; each is alone where all do."""
+    """Group questions that filter by the same columns; each is alone if all would be together."""
     buckets: dict[frozenset[str], list[tuple[int, Asked]]] = {}
     for pair in asked:
         buckets.setdefault(pair[1].filtered, []).append(pair)
-    if len(buckets) == 1:  # nothing is won by the columns: only single questions are smaller
+    if len(buckets) == 1:  # the columns do not help: only single questions are smaller
         return [[pair] for pair in asked]
     return [*independent(buckets.pop(frozenset(), [])), *buckets.values()]
 
 
 def contributions(question: Question, schema: Schema) -> tuple[int, int]:
-    """Return from where to where one row moves a sum or an order statistic, zero included."""
+    """Return the range in which one row moves a sum or an order statistic, zero included."""
     assert question.form is not None
     low = high = question.form.constant
     for column, times in question.form.terms:

@@ -1,1 +1,1 @@
-"""SQL text -> resolved questions over codes, or a refusal that points at the place."""
+"""From SQL text to resolved questions over codes, or to a refusal that points at the place."""

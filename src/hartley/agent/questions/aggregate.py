@@ -1,4 +1,4 @@
-"""What stands in a SELECT list: a key of the groups, or one aggregate of a linear form."""
+"""The parts of a SELECT list: keys of the groups, and aggregates of linear forms."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ QUANTILES = ("Quantile", "PercentileDisc", "WithinGroup")
 
 @dataclass(frozen=True)
 class AggregateCall:
-    """One aggregate: what is computed of which number of each row."""
+    """One aggregate: the statistic, and the number of each row that it is computed from."""
 
     kind: NumberKind
     linear: LinearExpression | None
-    """None where rows are counted."""
+    """The number of each row; None if rows are counted."""
     present: tuple[str, ...]
-    """The columns without which a row does not count."""
+    """The columns that must have a value for a row to count."""
     quantile: Fraction | None = None
     sample: bool = False
 

@@ -1,7 +1,7 @@
 """A resolved batch: conditions over codes, forms of codes, and the integer statistics asked for.
 
-Everything here is in integers. A row holds one code a column, 0 to points - 1, or none where the
-value is missing; a condition is a set of rows; a statistic is one integer a table.
+Everything here is in integers. A row has one code per column, 0 to points - 1, or none if the value
+is missing; a condition is a set of rows; a statistic is one integer per table.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ class Test:
 
 @dataclass(frozen=True)
 class All:
-    """The rows that pass every part; every row where there is none."""
+    """The rows that pass every part; all rows if there is no part."""
 
     parts: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True)
 class Either:
-    """The rows that pass some part; no row where there is none."""
+    """The rows that pass some part; no row if there is no part."""
 
     parts: tuple[Condition, ...] = ()
 
 
 Condition: TypeAlias = Test | All | Either
-"""A set of rows: where a WHERE clause is TRUE in three-valued logic, negations worked in."""
+"""A set of rows for which a WHERE clause is TRUE in three-valued logic, without negations."""
 
 
 def columns_of(condition: Condition) -> Iterator[str]:
-    """Name the columns that a condition looks at, some of them several times."""
+    """Return the columns that a condition uses, some of them several times."""
     if isinstance(condition, Test):
         yield condition.column
     else:
@@ -56,7 +56,7 @@ def columns_of(condition: Condition) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Form:
-    """A whole number a row: constant + sum of coefficient times code; it means unit times that.
+    """A whole number per row: constant + sum of coefficients times codes, in multiples of a unit.
 
     Example:
         >>> height = Form((("height", 1),), 200, Fraction(1, 2))  # 100 cm in steps of 0.5 cm
@@ -65,24 +65,24 @@ class Form:
     """
 
     terms: tuple[tuple[str, int], ...]
-    """Columns in the order of the alphabet, each with a coefficient that is not zero."""
+    """Columns in alphabetical order, each with a nonzero coefficient."""
     constant: int
     unit: Fraction
 
 
 class Statistic(StrEnum):
-    """What is computed of the rows of a question."""
+    """What is computed for the rows of a question."""
 
     COUNT = "count"
     SUM = "sum"
     SQUARES = "sum of squares"
-    """Of a form that is nowhere negative, so that it grows with the form."""
+    """The sum of squares of a form that is never negative, so that it grows with the form."""
     ORDER = "order statistic"
 
 
 @dataclass(frozen=True)
 class Question:
-    """One integer statistic of the rows of a condition, told in cells of a step.
+    """One integer statistic of the rows of a condition, answered in cells of a step.
 
     The answer is floor((statistic - least) / step). Two questions are the same exactly when all
     their fields are, so a question is its own key.
@@ -94,7 +94,7 @@ class Question:
     form: Form | None
     """None of a count."""
     quantile: Fraction | None
-    """Of an order statistic p: the ceil(p n)-th smallest; 0 is the smallest itself."""
+    """The p of an order statistic, the ceil(p n)-th smallest value; 0 is the smallest."""
     least: int
     """The smallest value that the statistic can have, by the schema alone; where cells begin."""
     most: int

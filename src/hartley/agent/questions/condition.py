@@ -1,9 +1,9 @@
-"""Conditions in one normal form, so that one set of rows, however it is spelled, is one object.
+"""Conditions in a normal form, so that different spellings of a set of rows are one object.
 
-Everything is a positive tree of tests: nested parts of one kind are flattened, the tests of one
-column inside one tree level are merged into one, parts that always or never hold are worked in, and
-what is left is sorted. Equal trees are equal sets of rows; two spellings of a condition over one
-column, or of a conjunction of such conditions, always give equal trees.
+A condition is a positive tree of tests: nested parts of one kind are flattened, the tests of one
+column on one level are merged into one, parts that always or never hold are resolved, and the rest
+is sorted. Equal trees are equal sets of rows; two spellings of a condition over one column, or of a
+conjunction of such conditions, always give equal trees.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def absent(column: Column) -> Condition:
 
 
 def united(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """Sort and merge closed ranges of whole numbers; those that are turned around are empty.
+    """Sort and merge closed ranges of whole numbers; a range with low > high is empty.
 
     Example:
         >>> united([(4, 5), (0, 1), (2, 3), (9, 8)])
@@ -78,7 +78,7 @@ def united(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def shared(first: Ranges, second: Ranges) -> Ranges:
-    """Return what two unions of closed ranges share, in time linear in their number.
+    """Return the intersection of two unions of closed ranges, in linear time.
 
     Example:
         >>> shared(((0, 4), (6, 9)), ((3, 7),))
@@ -154,9 +154,9 @@ def disjoin(parts: Iterable[Condition], columns: Mapping[str, Column]) -> Condit
             return EVERY
         else:
             rest.append(part)
-    for name, found in tests.items():
-        codes = [pair for test in found for pair in test.codes]
-        merged = passing(columns[name], codes, missing=any(test.missing for test in found))
+    for name, listed in tests.items():
+        codes = [pair for test in listed for pair in test.codes]
+        merged = passing(columns[name], codes, missing=any(test.missing for test in listed))
         if merged == EVERY:
             return EVERY
         rest.append(merged)
@@ -165,7 +165,7 @@ def disjoin(parts: Iterable[Condition], columns: Mapping[str, Column]) -> Condit
 
 
 def reach(condition: Condition, column: Column) -> tuple[int, int] | None:
-    """Return bounds of the codes of a column among the rows of a condition; None where it has none.
+    """Return bounds of the codes of a column among the rows of a condition; None if it has none.
 
     Outer bounds: every row of the condition that has a value in the column keeps them.
 
@@ -194,7 +194,7 @@ def reach(condition: Condition, column: Column) -> tuple[int, int] | None:
 def form_reach(
     condition: Condition, form: Form, columns: Mapping[str, Column]
 ) -> tuple[int, int] | None:
-    """Return bounds of a form among the rows of a condition; None where there is certainly none."""
+    """Return bounds of a form among the rows of a condition; None if there is certainly none."""
     least = most = form.constant
     for name, coefficient in form.terms:
         codes = reach(condition, columns[name])
@@ -231,13 +231,13 @@ def _place(condition: Condition) -> tuple[Any, ...]:
 # --- as an OR of conjunctions: which records can count, for the price and for the engine alike ---
 
 MOST_TERMS = 64
-"""A filter that is an OR of more conjunctions than this is priced without looking into it."""
+"""A filter that is an OR of more conjunctions than this is priced without being examined."""
 
 Leaf: TypeAlias = tuple[tuple[tuple[int, int], ...], bool]
 """The codes that pass, and whether a missing value does."""
 
 Conjunction: TypeAlias = tuple[tuple[str, Leaf], ...]
-"""A conjunction: one leaf a column, in the order of the columns' names."""
+"""A conjunction: one leaf per column, in the order of the columns' names."""
 
 
 class Coded(Protocol):
@@ -253,7 +253,7 @@ class Coded(Protocol):
 
 
 def conjunctions(condition: Condition) -> tuple[Conjunction, ...] | None:
-    """Write a condition as an OR of conjunctions; None where there are too many.
+    """Write a condition as an OR of conjunctions; None if there are too many.
 
     Example:
         >>> from hartley.agent.questions.batch import Either
@@ -282,7 +282,7 @@ def _expand(condition: Condition) -> list[dict[str, Leaf]] | None:
 
 
 def _join(terms: Iterable[dict[str, Leaf]]) -> dict[str, Leaf] | None:
-    """Return the conjunction of terms; None where it never holds."""
+    """Return the conjunction of terms; None if it never holds."""
     joined: dict[str, Leaf] = {}
     for term in terms:
         for column, leaf in term.items():
@@ -290,11 +290,11 @@ def _join(terms: Iterable[dict[str, Leaf]]) -> dict[str, Leaf] | None:
     return None if ((), False) in joined.values() else joined
 
 
-def _both_leaves(one: Leaf, other: Leaf) -> Leaf:
+def _both_leaves(first: Leaf, second: Leaf) -> Leaf:
     codes = tuple(
-        (max(a, c), min(b, d)) for a, b in one[0] for c, d in other[0] if max(a, c) <= min(b, d)
+        (max(a, c), min(b, d)) for a, b in first[0] for c, d in second[0] if max(a, c) <= min(b, d)
     )
-    return tuple(sorted(codes)), one[1] and other[1]
+    return tuple(sorted(codes)), first[1] and second[1]
 
 
 def possible_terms(
@@ -302,8 +302,8 @@ def possible_terms(
 ) -> tuple[Conjunction, ...] | None:
     """Return the conjunctions that some record with all columns of the form satisfies.
 
-    None where there are too many conjunctions to look into. Columns take their codes freely, so a
-    conjunction is satisfied by some record exactly where each of its leaves is.
+    None if there are too many conjunctions to look into. Columns take their codes freely, so a
+    conjunction is satisfied by some record exactly if each of its leaves is.
     """
     terms = conjunctions(condition)
     if terms is None:
@@ -330,9 +330,9 @@ def _passable(column: Coded, leaf: Leaf) -> bool:
 def about_nobody(condition: Condition, form: Form | None, columns: Mapping[str, Coded]) -> bool:
     """Whether it is certain, by the columns alone, that no record ever counts for a question.
 
-    Such a question has one answer whatever the data: prices leave it out, and no engine is asked.
-    It is decided here for both, so that they cannot differ. Where there are too many conjunctions
-    it is not decided: the engine is asked, and the price covers every answer.
+    Such a question has the same answer for all data: prices leave it out, and no engine is asked.
+    It is decided here for both, so that they cannot differ. If there are too many conjunctions, it
+    is not decided: the engine is asked, and the price covers every answer.
 
     Example:
         >>> from hartley.agent.questions.batch import Either

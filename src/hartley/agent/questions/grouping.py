@@ -1,9 +1,9 @@
-"""GROUP BY: the groups that the schema declares, never those that the data happens to hold.
+"""GROUP BY: the groups that the schema declares, never those that happen to be in the data.
 
-A column stands for its declared values, in their order; a numeric column may be put into bins of
-one width, `BIN(age, 10)` or `FLOOR(age / 10)`: bin j holds the values from j times the width, up to
-but not including the next; BIN is shown as where a bin begins, FLOOR as j. Rows without a value,
-and rows with a value that is not declared where the schema foresees such, are groups of their own.
+A column stands for its declared values, in their order. A numeric column may be put into bins of
+one width, `BIN(age, 10)` or `FLOOR(age / 10)`: bin j holds the values from j times the width up to,
+but not including, the next. BIN shows where a bin begins, FLOOR shows j. Rows without a value, and
+rows with an undeclared value if the schema allows such, are groups of their own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hartley.ranges.schema.schema import Column
 
 MOST_GROUPS = 1000
-"""The most groups of one question."""
+"""The largest number of groups of one question."""
 MISSING = Key(None, "(missing)")
 OTHER = Key(None, "(other)")
 
@@ -39,20 +39,20 @@ class Grouping:
 
     column: Column
     width: Fraction | None = None
-    """Of the bins; None where every value is a group."""
+    """The width of the bins; None if every value is a group."""
     numbered: bool = False
-    """Whether a bin is shown as its number, as FLOOR has it, and not as where it begins."""
+    """Whether a bin is shown as its number (FLOOR) instead of where it begins (BIN)."""
 
     @property
     def size(self) -> int:
-        """How many groups there are at most; cheap, so that too many are refused at once."""
+        """A bound on the number of groups; cheap, so that too many are refused early."""
         if self.width is None:
             return self.column.size
         first, last = self._bins()
         return min(last - first + 1, self.column.points) + self.column.nullable
 
     def groups(self) -> Iterator[tuple[Key, Condition]]:
-        """List the keys and which rows belong to each."""
+        """List the keys and the rows of each."""
         yield from self._values() if self.width is None else self._binned(self.width)
         if self.column.nullable:
             yield MISSING, absent(self.column)

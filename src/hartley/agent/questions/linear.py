@@ -1,4 +1,4 @@
-"""Numbers in a question: sums of columns and constants, kept exactly as they were written."""
+"""Numbers in a question: linear sums of columns and constants, with exact coefficients."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ EPOCH = dt.date(1970, 1, 1)
 class LinearExpression:
     """A constant plus coefficients times columns.
 
-    A column that cancels out stays, with the coefficient 0: where it is missing, so is the number.
+    A column that cancels out stays with coefficient 0: if it is missing, the number is missing too.
     """
 
     terms: tuple[tuple[str, Fraction], ...]
     constant: Fraction
     days: Fraction
-    """How many dates were added up: 0 of a plain number, 1 of a date."""
+    """The number of dates added up: 0 for a plain number, 1 for a date."""
 
     def plus(self, other: LinearExpression, times: Fraction = Fraction(1)) -> LinearExpression:
         """Return the sum of this and a multiple of another."""
@@ -48,7 +48,7 @@ class LinearExpression:
 
 
 def day_number(text: str) -> int | None:
-    """Return the days from 1970-01-01 to a date, None where the text is none.
+    """Return the days from 1970-01-01 to a date, None if the text is not a date.
 
     Example:
         >>> day_number("1970-01-31"), day_number("31.1.1970")
@@ -104,12 +104,12 @@ def _quotient(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a 
     return read_linear(scope, node.this).times(1 / divisor.constant)
 
 
-def _within_reach(scope: Scope, node: Any, found: LinearExpression) -> LinearExpression:  # noqa: ANN401 - a part of a tree
-    """Refuse numbers that take for ever to compute with, and that nobody means."""
-    numbers = [found.constant, *(coefficient for _, coefficient in found.terms)]
+def _within_reach(scope: Scope, node: Any, form: LinearExpression) -> LinearExpression:  # noqa: ANN401 - a part of a tree
+    """Raise an error for numbers so long that computing with them would take too long."""
+    numbers = [form.constant, *(coefficient for _, coefficient in form.terms)]
     if any(max(abs(x.numerator), x.denominator).bit_length() > MOST_BITS for x in numbers):
         raise scope.refusal("A number is too large or too small", "write smaller numbers", node)
-    return found
+    return form
 
 
 def _column(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a part of a tree
@@ -152,7 +152,7 @@ def _constant(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a 
 
 
 def read_day(node: Any) -> int | None:  # noqa: ANN401 - a part of a tree
-    """Return the days since 1970-01-01 of DATE '...' or of '...', None where it is no date."""
+    """Return the days since 1970-01-01 of DATE '...' or '...', None if it is not a date."""
     from sqlglot import exp
 
     if isinstance(node, exp.Cast) and not unexpected(node, "this", "to", "_type"):

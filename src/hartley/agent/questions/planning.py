@@ -1,4 +1,4 @@
-"""Aggregates of groups -> the fewest integer statistics from which they can be read."""
+"""Planning: the fewest integer statistics from which the aggregates of groups can be computed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LARGEST_SCALE = Fraction(10**60)
 
 @dataclass(frozen=True)
 class CodedForm:
-    """A form of codes, and how its whole numbers turn into values: scale times it, plus shift."""
+    """A form of codes, and how its whole numbers become values: scale times form, plus shift."""
 
     form: Form
     scale: Fraction
@@ -52,9 +52,9 @@ class CodedForm:
 def coded(
     linear: LinearExpression, columns: Mapping[str, Column], *, signed: bool = True
 ) -> CodedForm:
-    """Return a form that begins at 0, for what a constant does not change.
+    """Return a form that begins at 0, for statistics that a constant does not change.
 
-    Where not `signed`, the direction of the values is kept: a median of -a is none of a.
+    If not `signed`, the direction of the values is kept: a median of -a is not one of a.
 
     Example:
         >>> from hartley.agent.questions.linear import LinearExpression
@@ -117,7 +117,7 @@ def _primitive(
 
 
 def _divisor(first: Fraction, second: Fraction) -> Fraction:
-    """Return the greatest rational that divides two rationals, zero divided by all."""
+    """Return the greatest common divisor of two rationals; every number divides zero."""
     numerator = math.gcd(first.numerator * second.denominator, second.numerator * first.denominator)
     return Fraction(numerator, first.denominator * second.denominator)
 
@@ -137,10 +137,10 @@ Wanted: TypeAlias = tuple[str, tuple[int, int], AggregateCall]
 
 
 class QuestionPlan:
-    """Items and questions as they are collected; a question that two items need is asked once.
+    """Collects items and questions; a question that two items need is asked once.
 
-    A constant added to a column changes a sum by that constant a row. So where the number of rows
-    is known or asked for anyway, a sum is asked of codes that begin at 0, and an average, a
+    A constant added to a column changes a sum by that constant per row. So if the number of rows
+    is known or asked for anyway, the sum of codes that begin at 0 is asked for, and an average, a
     variance and a sum share it.
     """
 
@@ -150,9 +150,9 @@ class QuestionPlan:
         self.items: list[Item] = []
         self.places: dict[Question, int] = {}
 
-    def add(self, group: int, kept: Condition, wanted: Sequence[Wanted]) -> None:
+    def add(self, group: int, condition: Condition, wanted: Sequence[Wanted]) -> None:
         """Plan the aggregates of one group."""
-        wheres = [self._where(kept, want) for _, _, want in wanted]
+        wheres = [self._where(condition, want) for _, _, want in wanted]
         counted = {
             where
             for where, (_, _, want) in zip(wheres, wanted, strict=True)
@@ -178,14 +178,14 @@ class QuestionPlan:
                 item = Item(label, group, want.kind, place, self._rows(where), sample=want.sample)
                 self._totals(item, where, want.linear, shared=where in counted)
 
-    def _where(self, kept: Condition, want: AggregateCall) -> Condition:
-        """Return which rows an aggregate is about; NONE where no record can be one of them."""
+    def _where(self, condition: Condition, want: AggregateCall) -> Condition:
+        """Return the rows that an aggregate is about; NONE if no record can be one of them."""
         there = [present(self.columns[name]) for name in want.present]
-        where = conjoin([kept, *there], self.columns)
+        where = conjoin([condition, *there], self.columns)
         return NONE if about_nobody(where, None, self.columns) else where
 
     def finished(self) -> tuple[tuple[Item, ...], tuple[Question, ...]]:
-        """Return what was collected."""
+        """Return the collected items and questions."""
         return tuple(self.items), tuple(self.places)
 
     def _certain(self, where: Condition) -> bool:
@@ -259,7 +259,7 @@ class QuestionPlan:
         return Question(statistic, where, measure.form, None, min(bounds), max(bounds))
 
     def _check(self, item: Item, measure: CodedForm, *, power: int = 1) -> None:
-        """Refuse numbers so large that an engine's integers could overflow."""
+        """Raise an error for numbers so large that an engine's integers could overflow."""
         if not fits(measure, self.columns, self.rows, power=power):
             raise self.scope.statement.refusal(
                 f"The numbers of '{item.label}' can become too large for an engine to add up",

@@ -1,9 +1,9 @@
-"""A WHERE clause -> the rows where it is TRUE, in SQL's three-valued logic.
+"""From a WHERE clause to the rows where it is TRUE, in SQL's three-valued logic.
 
-A predicate divides the rows into three: TRUE, FALSE, and unknown where a missing value is compared.
-NOT turns TRUE into FALSE and leaves the unknown; so a clause is read with the truth that is wanted
-of it, and each comparison becomes the codes that give it. What is compared are the values of the
-schema: those of the table after clamping and snapping.
+A predicate divides the rows into three: TRUE, FALSE, and unknown if a missing value is compared.
+NOT swaps TRUE and FALSE and leaves the unknown; so a clause is read together with the truth value
+that is wanted, and each comparison becomes the codes that give that value. Comparisons use the
+values of the schema: those of the table after clamping and snapping.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _boolean(_: Scope, node: Any, *, truth: bool) -> Condition:  # noqa: ANN401 
 
 
 def _chain(node: Any) -> list[Any]:  # noqa: ANN401 - a part of a tree
-    """List what a long AND or OR joins, without going as deep as it is long."""
+    """List the parts of a long AND or OR without deep recursion."""
     kind, parts = type(node), []
     while type(node) is kind:
         parts.append(node.expression)
@@ -194,7 +194,7 @@ def _in(scope: Scope, node: Any, *, truth: bool) -> Condition:  # noqa: ANN401 -
     matched = disjoin(equalities, columns)
     if truth:
         return matched
-    if isinstance(matched, Test):  # a long list is turned around once, not value by value
+    if isinstance(matched, Test):  # a long list is complemented once, not value by value
         column = columns[matched.column]
         return passing(column, complement(matched.codes, column))
     parts = [_comparison(scope, node, node.this, "EQ", v, truth=False) for v in node.expressions]

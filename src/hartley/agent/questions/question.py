@@ -1,10 +1,10 @@
-"""SQL text -> resolved questions over codes, or a refusal that points at the place.
+"""From SQL text to resolved questions over codes, or to a refusal that points at the place.
 
-One SELECT over one table: aggregates of linear forms, WHERE, GROUP BY. What comes out says which
-integer statistics are needed and how the answer is read from them; it depends on the text, the
-schema and the public number of rows alone, never on data.
+One SELECT over one table: aggregates of linear forms, WHERE, GROUP BY. The result says which
+integer statistics are needed and how the answer is computed from them; it depends only on the
+text, the schema and the public number of rows, never on data.
 
-Where SQL leaves a choice: comparisons are on the values of the schema (clamped and snapped), a
+Choices that SQL leaves open: comparisons use the values of the schema (clamped and snapped), a
 quantile is the ceil(p n)-th smallest value without interpolation, MEDIAN is the quantile of 1/2,
 the sum of no rows is 0, every other aggregate of no rows is NULL, VARIANCE and STDDEV divide by
 n - 1.
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from hartley.ranges.schema.schema import Schema
 
 MOST_QUESTIONS = 5000
-"""The most integer statistics behind one SELECT."""
+"""The largest number of integer statistics of one SELECT."""
 
 
 def parse(text: str, schema: Schema, rows: int) -> Selection:
-    """Resolve a question in SQL; `rows` is the public number of rows, or the most there can be.
+    """Resolve a question in SQL; `rows` is the public number of rows, or the largest possible one.
 
     Linear in the text times the number of groups. Raises `Refused` and nothing else.
 
@@ -80,7 +80,7 @@ def _parse(text: str, schema: Schema, rows: int) -> Selection:
 
 
 def _groupings(scope: Scope) -> list[Grouping]:
-    """Read the GROUP BY; a name that is no column may be an alias of the SELECT list."""
+    """Read the GROUP BY; a name that is not a column may be an alias of the SELECT list."""
     from sqlglot import exp
 
     group = scope.statement.select.args.get("group")
@@ -149,7 +149,7 @@ def _key_name(grouping: Grouping) -> str:
 
 
 def _spans(scope: Scope) -> list[tuple[int, int]]:
-    """Return where the parts of the SELECT list stand, between its outermost commas."""
+    """Return the places of the parts of the SELECT list, between its outermost commas."""
     text, depth, spans = scope.statement.text, 0, []
     begin: int | None = None
     end = 0
@@ -169,7 +169,7 @@ def _spans(scope: Scope) -> list[tuple[int, int]]:
 
 
 def distinct(names: list[str]) -> list[str]:
-    """Number names that stand twice, so that each column of the answer has its own.
+    """Number repeated names, so that each column of the answer has its own.
 
     Example:
         >>> distinct(["n", "n", "m"])

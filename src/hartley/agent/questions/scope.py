@@ -1,4 +1,4 @@
-"""Which table and which columns the words of a question mean."""
+"""The scope of a question: which table and which columns its names mean."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ BARE = "columns stand in comparisons, in numbers such as a + 2*b and in GROUP BY
 
 @dataclass(frozen=True)
 class Scope:
-    """A statement and the schema that gives its words a meaning."""
+    """A statement, and the schema that its names refer to."""
 
     statement: Statement
     schema: Schema
@@ -84,14 +84,14 @@ class Scope:
                 f"the columns are {self._first_columns()}",
                 node,
             )
-        return self._allowed(self._found(name, node), node)
+        return self._allowed(self._named(name, node), node)
 
-    def _found(self, name: str, node: Any) -> Column:  # noqa: ANN401 - a column of sqlglot's
+    def _named(self, name: str, node: Any) -> Column:  # noqa: ANN401 - a column of sqlglot's
         columns = self.schema.columns
         if name in columns:
             return columns[name]
         alike = [known for known in columns if known.casefold() == name.casefold()]
-        if len(alike) == 1:  # a schema may hold 'Straße' beside 'STRASSE', and either is meant
+        if len(alike) == 1:  # a schema may have both 'Straße' and 'STRASSE'
             return columns[alike[0]]
         folded = {known.casefold(): known for known in columns}
         close = difflib.get_close_matches(name.casefold(), folded, n=1)
@@ -125,7 +125,7 @@ class Scope:
         return self.statement.refusal(problem, hint, node)
 
     def refuse(self, node: Any, hint: str | None = None) -> Refused:  # noqa: ANN401 - likewise
-        """Return a refusal of a part of the tree that is not allowed where it stands, by name."""
+        """Return a refusal that names a part of the tree that is not allowed in its place."""
         from sqlglot import exp
 
         kind = type(node).__name__
@@ -141,13 +141,13 @@ class Scope:
         return self.refusal(f"{what} is not answered", hint or alternative, node)
 
     def spelled(self, node: Any) -> str:  # noqa: ANN401 - any part of a tree
-        """Return a part of the tree as the text spells it."""
+        """Return a part of the tree as it is written in the text."""
         place = self.statement.place(node)
         return shorten(self.statement.text[slice(*place)] if place else type(node).__name__)
 
 
 def open_scope(statement: Statement, schema: Schema) -> Scope:
-    """Check the table of a statement; refuse any but the one of the schema."""
+    """Check the table of a statement; raise an error if it is not that of the schema."""
     from sqlglot import exp
 
     args = statement.select.args

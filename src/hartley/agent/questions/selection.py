@@ -1,4 +1,4 @@
-"""What one SELECT asks: groups from the schema, and what to read out of which integer questions."""
+"""A resolved SELECT: its groups, its numbers, and the integer questions behind them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class NumberKind(StrEnum):
-    """What a reader wants to see, made of one to three integer statistics."""
+    """The kind of a number in an answer, computed from one to three integer statistics."""
 
     COUNT = "count"
     SUM = "sum"
@@ -30,7 +30,7 @@ class Key:
     """One value of a column, or one bin, that a group stands for; from the schema alone."""
 
     value: str | int | bool | Fraction | date | None
-    """None of the rows without a value, and of those with a value that is not declared."""
+    """The value; None for missing values, and for values that are not declared."""
     shown: str
 
 
@@ -46,13 +46,13 @@ class Item:
     group: int
     kind: NumberKind
     place: tuple[int, int]
-    """From where to where it stands in the text."""
+    """Its place in the text: begin and end."""
     rows: tuple[int, int]
-    """How many rows it can be about, by the schema alone."""
+    """The number of rows it can be about, by the schema alone."""
     scale: Fraction = Fraction(1)
     shift: Fraction = Fraction(0)
     reach: tuple[int, int] | None = None
-    """Bounds of the form among the rows that it is about; None where there is certainly none."""
+    """Bounds of the form among the rows that it is about; None if there is certainly none."""
     sample: bool = False
     """Whether n - 1 divides a variance instead of n."""
     date: bool = False
@@ -81,12 +81,12 @@ class Selection:
     table: str
     """The name of the table as the schema spells it."""
     keys: tuple[str, ...]
-    """What the groups are of."""
+    """What the question groups by."""
     groups: tuple[tuple[Key, ...], ...]
-    """One key for each of them, a group."""
+    """For each group, one key for each of these."""
     items: tuple[Item, ...]
     questions: tuple[Question, ...]
-    """With the finest steps, unless told otherwise."""
+    """The questions, with the finest steps unless other steps were set."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ class Selection:
         return tuple(item.label for item in self.items if item.group == 0)
 
     def with_steps(self, steps: Sequence[Fraction | int]) -> Selection:
-        """Return the same selection, told in other cells: one step a question."""
+        """Return the same selection with other steps, one per question."""
         questions = [
             replace(question, step=Fraction(step))
             for question, step in zip(self.questions, steps, strict=True)

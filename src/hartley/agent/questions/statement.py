@@ -1,8 +1,8 @@
-"""SQL text -> one SELECT over one table with nothing in it that is not allowed, or a refusal.
+"""From SQL text to one SELECT over one table that contains only what is allowed, or a refusal.
 
-The text is read by a real parser and checked against an allow-list: what is not named here as
-allowed is refused, at its place in the text and with what would work instead. Nothing of the text
-is ever handed to an engine.
+The text is read by a real parser and checked against an allow-list: everything else is refused,
+with its place in the text and a hint at what would work instead. No part of the text is ever
+passed to an engine.
 """
 
 from __future__ import annotations
@@ -55,16 +55,16 @@ EXAMPLE = "SELECT AVG(height) FROM people WHERE age >= 40"
 
 @dataclass(frozen=True)
 class Statement:
-    """A SELECT that was read, and the text that it was read from."""
+    """A parsed SELECT, and its text."""
 
     text: str
     tokens: Sequence[Token]
     select: exp.Select
 
     def place(self, node: Any) -> tuple[int, int] | None:  # noqa: ANN401 - any part of a tree
-        """Return from where to where a part of the tree stands in the text, None if unknown.
+        """Return the begin and end of a part of the tree in the text, None if unknown.
 
-        The parser tells where names and numbers stand. The words around them are added here: the
+        The parser gives the places of names and numbers. The words around them are added here: the
         name of a function, a NULL that is compared, parentheses that would be cut in two.
         """
         from sqlglot import exp
@@ -107,7 +107,7 @@ class Statement:
         return begin, end
 
     def word(self, *words: str) -> tuple[int, int] | None:
-        """Return where one of some words first stands in the text."""
+        """Return the first place of one of some words in the text."""
         for token in self.tokens:
             if _raw(self.text, token).upper().split()[:1] in [[word] for word in words]:
                 return token.start, token.end + 1
@@ -154,12 +154,12 @@ def shorten(text: str, length: int = 60) -> str:
 
 
 def _raw(text: str, token: Token) -> str:
-    """Return a token as it stands in the text, quotation marks included."""
+    """Return a token as it is written in the text, including quotation marks."""
     return text[token.start : token.end + 1]
 
 
 def _begin(before: Sequence[Token], words: int, otherwise: int) -> int:
-    """Return where the last so many of some words begin."""
+    """Return where the last few of some words begin."""
     return before[-words].start if len(before) >= words else otherwise
 
 
@@ -203,7 +203,7 @@ def _tokens(text: str) -> Sequence[Token]:
 
 
 def _check_beginning(text: str, tokens: Sequence[Token]) -> None:
-    """Refuse by name what is no SELECT, before the parser tries to make sense of it."""
+    """Refuse anything that is not a SELECT by name, before it is parsed."""
     words = [token for token in tokens if _raw(text, token) != ";"]
     if not words:
         raise _refused(text, "The question is empty", f"write for example {EXAMPLE}")
@@ -236,15 +236,15 @@ def _tree(text: str, tokens: Sequence[Token]) -> exp.Select:
     except errors.ParseError as error:
         raise _unreadable(text, tokens, error) from None
     except RecursionError:
-        raise  # told in words where the whole text is at hand
+        raise  # explained by the caller, which has the whole text
     except Exception:  # noqa: BLE001 - the parser met a text that its authors did not foresee
         raise _refused(
             text, "The question cannot be read", f"write for example {EXAMPLE}"
         ) from None
     tree = trees[0] if trees else None
     if isinstance(tree, exp.SetOperation):
-        found = [t for t in tokens if _raw(text, t).upper() in ("UNION", "EXCEPT", "INTERSECT")]
-        place = (found[0].start, found[0].end + 1) if found else None
+        operators = [t for t in tokens if _raw(text, t).upper() in ("UNION", "EXCEPT", "INTERSECT")]
+        place = (operators[0].start, operators[0].end + 1) if operators else None
         name = type(tree).__name__.upper()
         raise _refused(text, f"{name} is not answered", ELSEWHERE, place)
     if not isinstance(tree, exp.Select):
@@ -296,5 +296,5 @@ def _set_args(node: Any) -> list[str]:  # noqa: ANN401 - any part of a tree
 
 
 def unexpected(node: Any, *allowed: str) -> bool:  # noqa: ANN401 - any part of a tree
-    """Tell whether a part of the tree carries more than it may."""
+    """Tell whether a part of the tree has more arguments than allowed."""
     return bool(set(_set_args(node)) - set(allowed))

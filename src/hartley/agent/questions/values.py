@@ -1,4 +1,4 @@
-"""What a value in a question means among the codes of a column."""
+"""Values in a question as codes of a column."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 SHOWN_VALUES = 8
 PLACES = 12
-"""Decimals of a number that is not written as a fraction."""
+"""A number with more decimals than this is written as a fraction."""
 
 
 def strip(node: Any) -> Any:  # noqa: ANN401 - a part of a tree
-    """Take the parentheses off."""
+    """Remove parentheses around a part of the tree."""
     from sqlglot import exp
 
     while isinstance(node, exp.Paren):
@@ -88,7 +88,7 @@ def point(column: Column, code: int) -> str:
 
 
 def as_date(days: Fraction) -> dt.date | Fraction:
-    """Return the date on which a number of days after 1970-01-01 lies, if calendars have it."""
+    """Return the date that many days after 1970-01-01, if calendars have it."""
     try:
         return EPOCH + dt.timedelta(days=math.floor(days))
     except OverflowError:

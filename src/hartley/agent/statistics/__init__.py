@@ -1,1 +1,1 @@
-"""Resolved questions -> exact integers, computed where the coded copy lies."""
+"""From resolved questions to exact integers, computed by the engine with the coded copy."""

@@ -1,8 +1,8 @@
-"""Order statistics by exact selection: counts of ever narrower stretches, never interpolation.
+"""Order statistics by exact selection: counts over narrower and narrower stretches of values.
 
 The k-th smallest value of a form is found by counting rows in stretches of its values. One scan
-is enough where the stretches can be single values; else each further scan looks at the stretch
-that holds the k-th row only. All conditions of a batch that share a form are counted together.
+is enough if the stretches can be single values; otherwise each further scan reads only the stretch
+that holds the k-th row. All conditions of a batch that share a form are counted together.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ if TYPE_CHECKING:
     Terms = tuple[tuple[str, int], ...]
 
 MOST_COUNTS = 2**19
-"""The most counts that a scan brings."""
+"""The largest number of counts in one scan."""
 FEW_COUNTS = 2**14
-"""Counts that cost the embedded engine no more than a plain scan; beyond, two scans are quicker."""
+"""Up to this many counts, the embedded engine is as fast as a plain scan; beyond, two scans are."""
 STRETCHES = 2**10
-"""Into how many stretches a condition's values are parted at a time, where there is room."""
+"""The number of stretches into which a condition's values are divided, if there is room."""
 MOST_GROUPS = 2**16
-"""The most cells of conditions that are counted together."""
+"""The largest number of cells of conditions that are counted together."""
 MOST_STRETCHES = 32
-"""The most separate stretches that a scan is told to look at."""
+"""The largest number of separate stretches in one scan."""
 
 
 @dataclass
@@ -62,11 +62,11 @@ class Search:
     low: int
     width: int
     rank: int | None = None
-    """How many rows of the stretch are not above the wanted one; None until rows are counted."""
+    """The rank of the wanted row within the stretch; None until rows are counted."""
     empty: bool = False
 
     def narrow(self, values: NDArray[np.int64], counts: NDArray[np.int64], width: int) -> None:
-        """Go on to the stretch, among counted ones in their order, that holds the wanted row."""
+        """Continue with the counted stretch that holds the wanted row."""
         total = np.cumsum(counts)  # rows up to and with each stretch
         rows = int(total[-1]) if total.size else 0
         if rows == 0:
@@ -89,8 +89,8 @@ def select_ranks(
 
     The third of a wish says whether to count from the largest value down instead.
 
-    The value is the sum of coefficients times codes; None where a condition has no row. Exact.
-    One scan where the values, times the groups, are few; a scan more for every thousandfold.
+    The value is the sum of coefficients times codes; None if a condition has no row. Exact.
+    One scan if the values, times the groups, are few; one more scan for every factor of 1,000.
     """
     low = sum(min(0, a * (coded.coding(column).points - 1)) for column, a in terms)
     width = 1 + sum(abs(a) * (coded.coding(column).points - 1) for column, a in terms)
@@ -105,7 +105,7 @@ def select_ranks(
 def _narrow(
     coded: CodedTable, terms: Terms, columns: frozenset[str], searches: list[Search]
 ) -> None:
-    """Narrow searches together while that makes progress, and in two halves where it does not."""
+    """Narrow searches together while that makes progress, otherwise in two halves."""
     rows = coded.rows
     while searches:
         conditions = list(dict.fromkeys(search.where for search in searches))
@@ -131,11 +131,11 @@ def _narrow(
 
 
 def _width(coded: CodedTable, grid: ConditionGrid, searches: list[Search], rows: int) -> int:
-    """Return how many values are counted together: one where that makes few enough counts."""
+    """Return how many values are counted together: one, if that makes few enough counts."""
     cells = math.prod(grid.shape)
     most = cells * sum(high - low + 1 for low, high in _stretches(searches))
     # One value at a time ends the search with this scan. With few rows there are few counts,
-    # whatever the number of values; else values are bundled so that counts stay few.
+    # for any number of values; otherwise values are bundled so that counts stay few.
     few = FEW_COUNTS if coded.dialect.skips_rows else MOST_COUNTS
     if rows <= MOST_COUNTS or most <= min(MOST_COUNTS, max(few, cells * STRETCHES // 2)):
         return 1
@@ -221,7 +221,7 @@ class ValueCounts:
         return int(self.counts[inside].sum())
 
     def of(self, where: Condition) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the values of the rows of a condition in their order, and how often each is."""
+        """Return the values of the rows of a condition in order, and how often each occurs."""
         values, counts = self.values, self.counts
         if self.grid.axes:
             numbers = np.arange(math.prod(self.grid.shape)).reshape(self.grid.shape)

@@ -1,9 +1,9 @@
 """Counts and sums of many conditions in as few scans of the coded copy as possible.
 
-Where all questions share one condition, it becomes the WHERE of one statement. Where they differ,
-the columns of their conditions become the keys of one GROUP BY, whose cells are added up here in
-exact integers: a thousand conditions over the same few columns take one scan. What does not fit
-into a grid of cells is asked alone, or as FILTER clauses side by side.
+If all questions share one condition, it becomes the WHERE of one statement. If they differ, the
+columns of their conditions become the keys of one GROUP BY, whose cells are added up here in exact
+integers: a thousand conditions over the same few columns take one scan. Questions that do not fit
+into a grid of cells are asked alone, or as FILTER clauses in one statement.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ if TYPE_CHECKING:
     from hartley.engines.coded.coded_copy import CodedTable
 
 Arrow: TypeAlias = Any
-"""What an engine gave; Arrow carries no types."""
+"""A result of an engine; Arrow carries no types."""
 Request: TypeAlias = "tuple[Condition, RowMeasure]"
 
 MOST_CELLS = 2**20
 """The largest grid that is added up here."""
 SMALL_CELLS = 2**12
-"""Grids up to this size cost an engine hardly more than a plain scan, so they are merged."""
+"""Grids up to this size cost hardly more than a plain scan, so they are merged."""
 MOST_VALUES = 128
-"""The most aggregates of one statement."""
+"""The largest number of aggregates in one statement."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A column as a key: its codes, or the stretches of codes that no condition tells apart."""
+    """A column as a key: its codes, or stretches of codes that no condition distinguishes."""
 
     column: str
     points: int
     nullable: bool
     starts: tuple[int, ...] | None = None
-    """The first code of every stretch; None where every code is its own."""
+    """The first code of every stretch; None if every code is its own."""
 
     @property
     def size(self) -> int:
@@ -66,7 +66,7 @@ class Axis:
         return passes
 
     def key(self, coded: CodedTable) -> exp.Expression:
-        """Return the place of a row, NULL where the value is missing."""
+        """Return the place of a row; NULL if the value is missing."""
         if self.starts is None:
             return coded.column(self.column)
         whens = exp.Case(default=_choose(coded, self.column, self.starts, 0))
@@ -107,7 +107,7 @@ class ConditionGrid:
         return frozenset(axis.column for axis in self.axes)
 
     def split(self, where: Condition) -> tuple[Condition, Condition]:
-        """Split a condition into what the cells tell and what only the rows do."""
+        """Split a condition into a part over cells and a part that needs the rows."""
         if not self.axes:
             return All(), where
         parts = where.parts if isinstance(where, All) else (where,)
@@ -119,7 +119,7 @@ class ConditionGrid:
         """Return the cells of a condition as an index of arrays of this shape."""
         parts = where.parts if isinstance(where, All) else (where,)
         tests = [part for part in parts if isinstance(part, Test)]
-        # A conjunction of one test a column is a product of sets, which needs no mask of all cells.
+        # A conjunction with one test per column is a product of sets, and needs no mask of cells.
         if len(tests) < len(parts) or len({test.column for test in tests}) < len(tests):
             return np.nonzero(np.broadcast_to(self._mask(where), self.shape))
         passing = {test.column: self._passing(test) for test in tests}
@@ -148,7 +148,7 @@ class ConditionGrid:
         return mask
 
     def places(self, fetched: Arrow) -> tuple[NDArray[np.int64], ...]:
-        """Return the cell of every fetched group, an index an axis."""
+        """Return the cell of every fetched group, one index per axis."""
         return tuple(
             whole(fetched.column(f"k{i}"), axis.size - 1) for i, axis in enumerate(self.axes)
         )
@@ -163,7 +163,7 @@ def whole(column: Arrow, missing: int) -> NDArray[Any]:
         filled = (wide.fill_null(missing) if wide.null_count else wide).combine_chunks()
         if not len(filled):
             return np.empty(0, np.int64)
-        # Its own way to NumPy would import pandas, which takes longer than most questions.
+        # Arrow's own conversion would import pandas, which takes longer than most questions.
         return np.frombuffer(filled.buffers()[1], np.int64, len(filled), 8 * filled.offset)
     # Decimals and 128-bit integers become Python integers, which NumPy adds up exactly.
     numbers = [missing if value is None else int(value) for value in column.to_pylist()]
@@ -174,7 +174,7 @@ def whole(column: Arrow, missing: int) -> NDArray[Any]:
 
 
 def axis_of(coded: CodedTable, column: str, conditions: Iterable[Condition] | None = None) -> Axis:
-    """Return a column as a key; with conditions, in the stretches that they tell apart."""
+    """Return a column as a key; with conditions, in the stretches that they distinguish."""
     coding = coded.coding(column)
     if conditions is None:
         return Axis(column, coding.points, coding.nullable)
@@ -222,11 +222,14 @@ def _cells(coded: CodedTable, columns: Iterable[str]) -> int:
 def grid_for(
     coded: CodedTable, columns: Iterable[str], conditions: list[Condition], most: int
 ) -> ConditionGrid:
-    """Return the grid that parts conditions, with as many of the columns as there is room for."""
+    """Return the grid for conditions, with as many of their columns as fit."""
     axes = [axis_of(coded, column) for column in sorted(columns)]
     if math.prod(axis.size for axis in axes) > min(most, MOST_CELLS // 8):
         cut = [axis_of(coded, axis.column, conditions) for axis in axes]
-        axes = [one if one.size < axis.size else axis for axis, one in zip(axes, cut, strict=True)]
+        axes = [
+            shorter if shorter.size < axis.size else axis
+            for axis, shorter in zip(axes, cut, strict=True)
+        ]
     used = {axis: sum(axis.column in columns_of(where) for where in conditions) for axis in axes}
     axes = [axis for axis in axes if axis.size > 1]  # a key that never varies is a number
     # What most conditions ask for stays a key; the rest of a condition becomes a FILTER.
@@ -240,7 +243,7 @@ def grid_for(
 
 
 def scan(coded: CodedTable, requests: Iterable[Request]) -> dict[Request, int | None]:
-    """Compute measures of the rows of conditions; None where no row has an end."""
+    """Compute measures of the rows of conditions; None if no row has an end."""
     wanted = list(dict.fromkeys(requests))
     conditions = list(dict.fromkeys(where for where, _ in wanted))
     if len(conditions) == 1:
@@ -262,7 +265,7 @@ def scan(coded: CodedTable, requests: Iterable[Request]) -> dict[Request, int | 
 
 
 def _alone(coded: CodedTable, requests: list[Request]) -> dict[Request, int | None]:
-    """Compute measures of one condition, as somebody would who writes the statement by hand."""
+    """Compute measures of one condition with a plain statement."""
     where = condition(coded, requests[0][0])
     results: dict[Request, int | None] = {}
     for chunk in _chunks(requests):
@@ -304,7 +307,7 @@ def _grouped(
 
 
 _NEUTRAL = {"count": 0, "sum": 0, "min": 2**63 - 1, "max": -(2**63)}
-"""Of cells without rows. Forms of rows stay below 2^62, so none of their ends is one of these."""
+"""The ends of cells without rows. Forms of rows stay below 2^62, so no real end equals them."""
 
 
 def _fill(

@@ -1,4 +1,4 @@
-"""Conditions and sums over codes as parts of statements; no text is ever put together."""
+"""Conditions and sums over codes as parts of statements, built as trees and never as text."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from hartley.engines.coded.coded_copy import CodedTable
 
 WHOLE = 2**63
-"""Sums below stay whole numbers of 64 bits; larger ones need 128 bits or decimal digits."""
+"""Sums below this fit into 64 bits; larger ones need 128 bits or decimal digits."""
 LARGEST = 10**38
-"""Every engine holds whole numbers below this one exactly."""
+"""Every engine holds whole numbers below this exactly."""
 
 
 @dataclass(frozen=True)
 class RowMeasure:
-    """What an engine computes of a set of rows: a count, a sum of products, an end of a form."""
+    """What an engine computes for a set of rows: a count, a sum of products, an end of a form."""
 
     kind: str
     """count, sum, min or max."""
     terms: tuple[tuple[str, int], ...] = ()
-    """Of a sum the columns of a product, each once a factor; of an end the form."""
+    """For a sum, the columns of the product, one per factor; for an end, the form."""
     present: frozenset[str] = frozenset()
-    """Columns without which a row does not count."""
+    """Columns that must have a value for a row to count."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ def number(value: int) -> exp.Expression:
 
 
 def condition(coded: CodedTable, where: Condition) -> exp.Expression | None:
-    """Return a condition that is TRUE for exactly these rows; None where it is for every row."""
+    """Return a condition that is TRUE for exactly these rows; None if it is TRUE for all."""
     if isinstance(where, Test):
         return _test(coded, where)
     parts = [condition(coded, part) for part in where.parts]
@@ -62,17 +62,17 @@ def condition(coded: CodedTable, where: Condition) -> exp.Expression | None:
 
 
 def disjoined(parts: list[exp.Expression]) -> exp.Expression:
-    """Return the condition that some part holds; none does where there is none."""
+    """Return the condition that some part holds; FALSE if there is no part."""
     return _joined(exp.Or, parts) or exp.false()
 
 
 def conjoined(parts: Iterable[exp.Expression | None]) -> exp.Expression | None:
-    """Return the condition that all parts hold; None where there is none."""
+    """Return the condition that all parts hold; None if there is none."""
     return _joined(exp.And, [part for part in parts if part is not None])
 
 
 def present(coded: CodedTable, columns: Iterable[str]) -> exp.Expression | None:
-    """Return the condition that no column is missing; None where none can be."""
+    """Return the condition that no column is missing; None if none can be."""
     return conjoined(
         _not_null(coded.column(name)) for name in sorted(columns) if coded.coding(name).nullable
     )
@@ -86,7 +86,7 @@ def inside(value: exp.Expression, low: int, high: int) -> exp.Expression:
 
 
 def _joined(kind: type[exp.And | exp.Or], parts: list[exp.Expression]) -> exp.Expression | None:
-    """Join conditions in a tree that is as flat as it can be, however many there are."""
+    """Join conditions in a tree of the least depth."""
     # Neighbours are paired until one is left: a chain of a thousand ORs would be a thousand deep,
     # and DuckDB refuses expressions of that depth.
     while len(parts) > 1:
@@ -150,7 +150,7 @@ def _ranges(coded: CodedTable, test: Test, last: int) -> list[exp.Expression]:
 def aggregate(
     coded: CodedTable, measure: RowMeasure, where: Condition | None = None
 ) -> exp.Expression:
-    """Return a measure of the rows of a condition, as a whole number of 64 bits where it fits.
+    """Return a measure of the rows of a condition, as a 64-bit integer if it fits.
 
     No sum can overflow: its largest value follows from the points of its columns and the number
     of rows, and beyond 64 bits it is taken in 128 bits or 38 decimal digits.
@@ -205,7 +205,7 @@ def _summand(coded: CodedTable, columns: tuple[str, ...]) -> tuple[exp.Expressio
 
 
 def form_value(coded: CodedTable, terms: tuple[tuple[str, int], ...]) -> exp.Expression:
-    """Return the sum of coefficients times codes; the code itself where that is all."""
+    """Return the sum of coefficients times codes; a lone code is returned itself."""
     if len(terms) == 1 and terms[0][1] == 1:
         return coded.column(terms[0][0])
     value: exp.Expression | None = None

@@ -1,8 +1,8 @@
 """The integer statistics of questions, computed on the engine that holds the coded copy.
 
-Nothing but counts, sums of codes, sums of products of codes and counts of values is asked of an
-engine; forms are put together from them here, in integers of any size. So the same questions have
-the same totals on every engine and in every run.
+An engine only computes counts, sums of codes, sums of products of codes and counts of values;
+forms are composed from them here, in integers of any size. So the same questions have the same
+totals on every engine and in every run.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 def totals(coded: CodedTable, questions: Sequence[Question]) -> list[int | None]:
-    """Return the statistic of every question: an exact integer, None of an end without rows.
+    """Return the statistic of every question: an exact integer, or None for an end without rows.
 
-    Questions are answered together: one scan where they share a condition, one GROUP BY where
-    their conditions are over the same columns, however many they are. Sums are exact: codes are
-    added in 128 bits or 38 digits where 64 bits could overflow, and ``fits`` says at price time
-    whether that is enough. A question that no record can count for never reaches the engine: its
-    price is one cell, so its total is a constant.
+    Questions are answered together: one scan if they share a condition, one GROUP BY if their
+    conditions are over the same columns. Sums are exact: codes are added in 128 bits or 38 digits
+    if 64 bits could overflow, and ``fits`` says at price time whether that is enough. A question
+    that no record can count for never reaches the engine: its price is one cell, so its total is a
+    constant.
 
     Example:
         >>> from fractions import Fraction
@@ -92,7 +92,7 @@ def fits(question: Question, schema: Schema, rows: int) -> bool:
     Args:
         question: the question.
         schema: the schema.
-        rows: how many rows there are, or can be at most.
+        rows: the number of rows, or the largest possible one.
 
     Example:
         >>> from fractions import Fraction
@@ -127,7 +127,7 @@ def _sum(value: int | None) -> int:
 
 
 def _recipe(coded: CodedTable, question: Question) -> Recipe | None:
-    """Return a question as measures of rows, or None where rows have to be ranked."""
+    """Return a question as measures of rows, or None if rows have to be ranked."""
     rest, present = _without_presence(coded, question.where)
     form = question.form
     if question.statistic is Statistic.ORDER:
@@ -156,7 +156,7 @@ def _recipe(coded: CodedTable, question: Question) -> Recipe | None:
 def _without_presence(
     coded: CodedTable, where: Condition, columns: Iterable[str] | None = None
 ) -> tuple[Condition, frozenset[str]]:
-    """Take out of a condition which columns may not be missing: sums skip missing values anyway."""
+    """Remove from a condition that columns are present: sums skip missing values anyway."""
     # Questions about several columns then share one condition, and so one scan.
     parts = where.parts if isinstance(where, All) else (where,)
     taken = [
@@ -183,7 +183,7 @@ def _base(form: Form) -> tuple[tuple[tuple[str, int], ...], int]:
 
 
 def _end(question: Question) -> str | None:
-    """Return which end of its base form an order statistic is, if it is one."""
+    """Return which end of its base form an order statistic is, if it is an end."""
     assert question.form is not None
     assert question.quantile is not None
     if question.quantile not in (0, 1):
@@ -201,7 +201,7 @@ def _shifted(form: Form | None, value: int | None) -> int | None:
 def _ranks(
     coded: CodedTable, questions: Sequence[Question], recipes: Sequence[Recipe | None]
 ) -> dict[int, int | None]:
-    """Rank rows where no other measure will do: all questions about one form together."""
+    """Rank rows for the remaining questions, all questions about one form together."""
     places: dict[tuple[tuple[str, int], ...], list[int]] = {}
     for place, (question, recipe) in enumerate(zip(questions, recipes, strict=True)):
         if recipe is None:

@@ -24,15 +24,15 @@ PARTS = frozenset(
         *("Add", "Sub", "Mul", "BitwiseRightShift", "Cast", "DataType", "DataTypeParam"),
     ]
 )
-"""All that a statement may be made of: one SELECT of counts and sums over the coded copy."""
+"""The allowed parts of a statement: one SELECT of counts and sums over the coded copy."""
 
 
 class Stopped(EngineError):  # noqa: N818 - reads as what it says: the statement was stopped
-    """A statement that was ended from outside; running it again at once would end alike."""
+    """A statement was ended from outside; running it again at once would fail in the same way."""
 
 
 class FileState(NamedTuple):
-    """By what a file that was not touched is known."""
+    """The attributes by which an untouched file is recognised."""
 
     path: str
     size: int
@@ -44,7 +44,7 @@ class FileState(NamedTuple):
 
 @dataclass(frozen=True)
 class CodedTable:
-    """A table of codes: column i of the schema is ``ci``, NULL where a value is missing."""
+    """A table of codes: column i of the schema is ``ci``, NULL for missing values."""
 
     codings: tuple[ColumnCoding, ...]
     rows: int
@@ -52,11 +52,11 @@ class CodedTable:
     """A random name of this state of the data; it says nothing about it."""
     store: Store = field(repr=False)
     sources: tuple[FileState, ...] = field(default=(), repr=False)
-    """The files that it was made of, as they were; known to its owner alone."""
+    """The files that it was made from, as they were; known only to its owner."""
     digest: str | None = field(default=None, repr=False)
-    """Of all that the copy holds, under the key of its owner; known to the owner alone."""
+    """The digest of the whole copy under the key of its owner; known only to the owner."""
     watch: Watch | None = field(default=None, repr=False)
-    """Looks that a file stays as it was; None of a copy in memory or on a server."""
+    """Checks that a file stays unchanged; None for a copy in memory or on a server."""
 
     @property
     def dialect(self) -> Dialect:
@@ -93,7 +93,7 @@ class CodedTable:
     def run(self, query: exp.Select) -> Any:
         """Run one statement and return its Arrow table: the only way to the engine.
 
-        A statement is a tree, never text, and every part of it is looked at: a single SELECT over
+        A statement is a tree, never text, and every part of it is checked: a single SELECT over
         the coded copy that counts, adds and compares codes with whole numbers.
         """
         self._check(query)
@@ -115,12 +115,12 @@ class CodedTable:
         return fetched
 
     def check_unchanged(self) -> None:
-        """Refuse a copy in a file that somebody changed after it was opened."""
+        """Raise an error if the file of the copy was changed after it was opened."""
         if self.watch is not None:
             self.watch.check()
 
     def count(self) -> int:
-        """Count the rows that are there, which is ``rows`` unless somebody changed the copy."""
+        """Count the rows; the result is ``rows`` unless somebody changed the copy."""
         from sqlglot import exp
 
         counted = exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True)
@@ -152,5 +152,5 @@ class CodedTable:
         return frozenset(str(i) for i in range(len(self.codings)))
 
     def close(self) -> None:
-        """Give back the connection and, of a copy in memory, the copy."""
+        """Close the connection and, for a copy in memory, drop the copy."""
         self.store.close()

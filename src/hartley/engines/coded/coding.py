@@ -1,4 +1,4 @@
-"""Turn the columns of a table into whole numbers, alike on every engine.
+"""Coding of columns: values become whole numbers, in the same way on every engine.
 
 A numeric column becomes the number of the nearest point of its grid. The cell of point k lies
 between the doubles nearest to low + (k - 1/2) step and low + (k + 1/2) step, the lower one being
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from hartley.engines.maps.rules import Rule
 
 TINY = 1e-200
-"""Numbers closer to zero stand at its side: PostgreSQL would refuse to scale them."""
+"""Numbers closer to zero are replaced by this or zero; PostgreSQL would refuse to scale them."""
 UNKNOWN = -1
-"""The code of a category that is not listed, until it is refused."""
+"""The code of a category that is not listed; it is refused later."""
 UNIT = "hartley_unit"
 LARGEST_INTEGER, MOST_DIGITS = 2**63 - 1, 18
 """What an integer of 64 bits holds, and how many digits always fit into one."""
@@ -48,7 +48,7 @@ class ColumnCoding:
     column: str
     points: int
     values: tuple[str | int | bool, ...] | None = None
-    """The categories, in order; None of numbers and dates."""
+    """The categories, in order; None for numbers and dates."""
     other: bool = False
     """Whether every further category has the last code."""
     low: Fraction | None = None
@@ -115,7 +115,7 @@ def coded_rows(table: Table, codings: Sequence[ColumnCoding], unit: str | None =
 
 
 def _with_numbers(rule: Rule) -> Rule:
-    """Let a rule of listed cells give the numbers of the cells."""
+    """Make a rule of listed cells return the numbers of the cells."""
     if not isinstance(rule, UniformCells) or rule.fits:
         return rule
     cuts = rule.as_cuts()
@@ -144,7 +144,7 @@ def _base(table: Table) -> Any:
 
 
 def _source(table: Table, name: str) -> Any:
-    """Return a column as it is meant; of CSV files read from its text, or not at all."""
+    """Return a column as typed values; for CSV files, its text or the typed column."""
     if table.texts is None:
         return table.expression[name]
     kind = table.expression.schema()[name]
@@ -168,7 +168,7 @@ def _prepared(table: Table, coding: ColumnCoding) -> Any:
 
 
 def _beside_zero(column: Any) -> Any:
-    """Move numbers that are all but zero to where every comparison has the same outcome."""
+    """Replace numbers very close to zero; all comparisons keep their result."""
     import ibis
 
     value = column.cast("float64")
@@ -216,7 +216,7 @@ def _is_zoned(table: Table, name: str) -> bool:
 
 
 def _label(table: Table, coding: ColumnCoding) -> Any:
-    """Return a category as text in which different values differ, whatever the collation."""
+    """Return a category as text in which different values differ under any collation."""
     import ibis
 
     kind, column = table.kind(coding.column), _source(table, coding.column)
@@ -286,7 +286,7 @@ def category_keys(table: Table, coding: ColumnCoding) -> list[str]:
 
 
 def _join_places(rows: Any, keys: list[str], i: int) -> Any:
-    """Give every row the place of its category in a long list; keys differ, so no row doubles."""
+    """Join every row with the place of its category; keys are unique, so no row is doubled."""
     import ibis
     import pyarrow as pa
 

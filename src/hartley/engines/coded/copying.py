@@ -1,4 +1,4 @@
-"""Make the integer-coded copy of a table, once, in a place that the owner names; open it again."""
+"""Making the integer-coded copy of a table in a place that the owner names, and opening it."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 MARK = 12
-"""How much of the random name of a version the name of its copy holds."""
+"""The number of digits of a version's random name in the name of its copy."""
 SOME_MARK = rf"[0-9a-f]{{{MARK}}}"
 
 
 @dataclass(frozen=True)
 class CopyJob:
-    """What is to be copied, and what has to hold before the copy counts."""
+    """A table to be copied, and the checks before the copy counts."""
 
     table: Table
     rows: Any
     """The Ibis expression of the codes."""
     codings: tuple[ColumnCoding, ...]
     checks: Callable[[Store], str] = lambda _: ""
-    """Looks at the codes, refuses them or returns the note that is kept beside them."""
+    """Checks the codes: raises an error, or returns the note that is stored with them."""
     ledger: str = ""
     """The random name of the ledger that the copy is made for, which an unfinished one carries."""
     seeds: Seeds = field(default_factory=draw_seeds)
-    """Of the hashes by which the rows of table and copy are compared."""
+    """The seeds of the hashes by which the rows of table and copy are compared."""
 
     @property
     def source(self) -> Dialect:
@@ -62,7 +62,7 @@ class CopyJob:
         return str(self.table.backend.compile(self.rows))
 
     def check(self, copy: Store) -> str:
-        """Refuse codes that the schema does not allow, or return the note about them."""
+        """Raise an error for codes that the schema does not allow; return the note about them."""
         return self.checks(copy)
 
     def sums_query(self, relation: str, copy: Store) -> str:
@@ -78,7 +78,7 @@ class CopyJob:
         return read_sums([column[0].as_py() for column in copy.fetch(text).columns])
 
     def compare(self, expected: Sequence[object], copy: Store) -> None:
-        """Refuse a copy that does not hold the rows that the coding statement gives."""
+        """Raise an error if a copy does not hold the rows of the coding statement."""
         if self.sums_of(copy) != read_sums(expected):
             raise EngineError(
                 f"The coded copy of {self.table.name} does not hold the rows that the engine "
@@ -104,19 +104,19 @@ def code_table(  # noqa: PLR0913 - each is a promise of the schema, by its name
     Args:
         table: the table, on any engine.
         codings: how each column is coded.
-        place: where the copy lives. A name that ends in .duckdb is a file, whatever the engine;
+        place: the place of the copy. A name that ends in .duckdb is a file, for any engine;
             ``schema.table`` is a table of the same PostgreSQL database; on Spark a name is a
-            table and anything with a slash a folder of Parquet files. Left out, the copy lives
+            table and anything with a slash a folder of Parquet files. By default, the copy lives
             as long as the connection: in memory, in a temporary table or in a checkpoint.
         unit: the column that names the person; it is not copied.
-        rows_per_unit: the most rows that a person may have.
-        max_rows: the most rows that there may be.
-        version: a name of this state of the data; a random one if left out.
-        owner: the ledger that the copy is made for, which knows it again by its digest.
+        rows_per_unit: the largest number of rows of a person.
+        max_rows: the largest number of rows of the table.
+        version: a name for this state of the data. By default, a random one.
+        owner: the ledger that the copy is made for; it recognises the copy by its digest.
 
     Raises:
-        ColumnError: where the data break a promise of the schema, with the column and a count.
-        EngineError: where the copy does not hold the rows that the coding statement gives.
+        ColumnError: if the data break a promise of the schema, with the column and a count.
+        EngineError: if the copy does not hold the rows of the coding statement.
 
     Example:
         >>> from fractions import Fraction
@@ -163,14 +163,14 @@ def open_coded(
     near: Table | None = None,
     owner: Owner | None = None,
 ) -> CodedTable:
-    """Open a coded copy that is there already, only to read it.
+    """Open an existing coded copy for reading.
 
     Args:
-        place: as it was given to ``code_table``.
-        codings: how each column is coded; a copy that is coded otherwise is refused.
-        version: the version that is wanted; a copy of another one is refused.
+        place: the place that was given to ``code_table``.
+        codings: how each column is coded; an error is raised for a copy that is coded otherwise.
+        version: the wanted version; an error is raised for a copy of another version.
         near: a table on the PostgreSQL or the Spark that holds the copy.
-        owner: the ledger that asks, which compares the digest of the copy.
+        owner: the ledger that opens it, which compares the digest of the copy.
     """
     digest = watch = None
     try:
@@ -204,14 +204,14 @@ def open_coded(
 
 
 def holds_rows_of(coded: CodedTable, table: Table, *, thorough: bool = False) -> bool:
-    """Tell whether a copy holds the rows of a table, in whatever order.
+    """Tell whether a copy holds the rows of a table, in any order.
 
     Args:
         coded: the copy.
-        table: what it is said to be a copy of.
-        thorough: whether every row is read. Else files that nobody has touched since are not read
-            again, and on another engine than the embedded one, where a table may be too large to
-            be read every time, only the number of rows is compared.
+        table: the table to compare it with.
+        thorough: whether to read every row. Otherwise untouched files are not read again, and on
+            engines other than the embedded one, where a table may be too large to be read every
+            time, only the number of rows is compared.
 
     Example:
         >>> from hartley.engines.coded.coding import ColumnCoding
@@ -239,7 +239,7 @@ def _states(table: Table) -> tuple[FileState, ...]:
 
 
 def _described(codings: Sequence[ColumnCoding]) -> list[dict[str, Any]]:
-    """Return how columns are coded as plain values, which a file gives back as they were."""
+    """Return how columns are coded as plain values, which a file stores unchanged."""
     text: str = json.dumps([asdict(coding) for coding in codings], default=str)
     plain: list[dict[str, Any]] = json.loads(text)
     return plain
@@ -269,12 +269,12 @@ def holds_copy(place: Place, near: Table | None = None) -> bool:
 
 
 def drop_copy(place: Place, near: Table | None = None, *, seconds: int = 0) -> None:
-    """Remove a copy that nobody shall ask any more; who has a file open goes on reading it.
+    """Remove a copy that is no longer used; open files can still be read.
 
     Args:
         place: as it was given to ``code_table``.
         near: a table on the server that holds it.
-        seconds: how long to wait for others who are reading a table, 0 for as long as it takes.
+        seconds: how long to wait for readers of a table; 0 is no limit.
     """
     keeper(place, near).drop_copy(place, near, seconds=seconds)
 
@@ -295,7 +295,7 @@ def marks_at(place: Place, near: Table | None) -> set[str]:
 
 
 def ledger_of(copy: Place, near: Table | None) -> str | None:
-    """Return the random name of the ledger that a copy was made for, None where it carries none."""
+    """Return the random name of the ledger that a copy was made for, None if it has none."""
     dialect = keeper(copy, near)
     try:
         name = dialect.copy_ledger(copy, near)
@@ -325,7 +325,7 @@ def unfinished_folders(place: Place, ledger: str) -> list[Path]:
 def _check_units(
     table: Table, rows: Any, codings: Sequence[ColumnCoding], unit: str, most: int
 ) -> None:
-    """Refuse rows without a unit, units with too many rows and public columns that vary inside."""
+    """Raise an error for missing units, units with too many rows, or varying public columns."""
     public = {} if most == 1 else {i: c.column for i, c in enumerate(codings) if c.constant}
     grouped = rows.group_by(UNIT).aggregate(
         n=rows.count(),
@@ -368,7 +368,7 @@ def _check_units(
 def _check_codes(
     table: Table, store: Store, codings: Sequence[ColumnCoding], max_rows: int | None
 ) -> int:
-    """Refuse what the schema does not allow, seen in the codes, and return the number of rows."""
+    """Raise an error for codes that the schema does not allow; return the number of rows."""
     aggregates = ["count(*) AS n"]
     for i in range(len(codings)):
         unknown = f"count(CASE WHEN c{i} = {UNKNOWN} THEN 1 END)"

@@ -1,13 +1,13 @@
-"""How copies are compared: the sums of their rows, and digests under a key of their ledger.
+"""Comparison of copies: sums over their rows, and digests under a key of their ledger.
 
 Every row becomes two hashes of all its codes, and the hashes of all rows are added exactly, so the
-sums say whether two tables hold the same rows, each as often, in whatever order. With drawn seeds
-an accident that leaves both sums alone has a chance of about 2^-120. With seeds that only a key
-gives, nobody without the key can change rows and keep the sums.
+sums say whether two tables hold the same rows, equally often, in any order. With random seeds, an
+accident that leaves both sums unchanged has a chance of about 2^-120. With seeds derived from a
+key, nobody without the key can change rows and keep the sums.
 
-A ledger knows its copies again by digests under a key that only it holds. Of a copy that is a file
-all bytes count. Of a table on a server the rows do, in whatever order, and the note beside them. A
-digest says something about the data to whoever has the key, so neither leaves the ledger's
+A ledger recognises its copies by digests under a key that only it has. For a copy in a file, the
+digest covers all bytes; for a table on a server, the rows in any order and the note with them.
+With the key, a digest says something about the data, so neither of them leaves the ledger's
 database.
 """
 
@@ -50,15 +50,15 @@ class RowSums:
 
 def draw_seeds() -> Seeds:
     """Draw four numbers from 2^30 to the prime."""
-    one, two, three, four = (PART + secrets.randbelow(PRIME - PART) for _ in range(4))
-    return one, two, three, four
+    first, second, third, fourth = (PART + secrets.randbelow(PRIME - PART) for _ in range(4))
+    return first, second, third, fourth
 
 
 def seeds_from(secret: bytes) -> Seeds:
     """Return the seeds that 32 secret bytes give, the same every time."""
     words = [int.from_bytes(secret[start : start + 8]) for start in range(0, 32, 8)]
-    one, two, three, four = (PART + word % (PRIME - PART) for word in words)
-    return one, two, three, four
+    first, second, third, fourth = (PART + word % (PRIME - PART) for word in words)
+    return first, second, third, fourth
 
 
 def row_sums_query(
@@ -69,15 +69,15 @@ def row_sums_query(
     *,
     portable: bool = False,
 ) -> str:
-    """Return the statement that adds up the rows of a relation.
+    """Return the statement that adds up the hashes of the rows of a relation.
 
     Args:
         codings: how its columns are coded; they are called c0, c1, ...
         relation: the name of a table, or a query in parentheses.
-        seeds: of the hashes.
-        dialect: of the engine that runs it.
-        portable: whether the sums are to be compared with those of another engine, which needs
-            hashes made of plain arithmetic.
+        seeds: the seeds of the hashes.
+        dialect: the dialect of the engine that runs it.
+        portable: whether the sums are compared with those of another engine, which needs hashes
+            made of plain arithmetic.
     """
     parts = _packed([part for i, coding in enumerate(codings) for part in _parts(i, coding)])
     listed = ", ".join(f"{part} AS x{i}" for i, part in enumerate(parts))
@@ -91,7 +91,7 @@ def row_sums_query(
 
 
 def read_sums(values: Sequence[object]) -> RowSums:
-    """Return what the statement gave; sums of no rows are missing."""
+    """Return the result of the statement; sums of no rows are missing."""
     rows, first, second = (0 if value is None else int(str(value)) for value in values)
     return RowSums(rows, first, second)
 
@@ -102,8 +102,8 @@ def read_sums(values: Sequence[object]) -> RowSums:
 def _parts(i: int, coding: ColumnCoding) -> list[tuple[str, int]]:
     """Return a column as whole numbers from 0 on, each with its number of values.
 
-    Codes from -1 on that are allowed, a missing one and all that no column may hold differ, so
-    that a broken copy cannot look like a sound one.
+    Allowed codes from -1 on, a missing code and invalid codes all give different numbers, so that
+    a broken copy cannot look like a sound one.
     """
     code, points = f"c{i}", coding.points
     if points + 3 < PART:
@@ -154,8 +154,8 @@ def _arithmetic(parts: Sequence[str], seeds: Seeds) -> tuple[str, str]:
         for part in parts:
             value = f"(({value} * {seed} + {part}) % {PRIME})"
         polynomials.append(value)
-    one, two, three, four = polynomials
-    return f"({one} * {two})", f"({three} * {four})"
+    first, second, third, fourth = polynomials
+    return f"({first} * {second})", f"({third} * {fourth})"
 
 
 # --- digests ------------------------------------------------------------------------------------
@@ -163,14 +163,14 @@ def _arithmetic(parts: Sequence[str], seeds: Seeds) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Owner:
-    """The ledger that a coded copy belongs to, and the key by which it knows its copies again."""
+    """The ledger that a coded copy belongs to, and the key by which it recognises its copies."""
 
     ledger: str
     """A random name of the ledger, which says nothing."""
     key: bytes = field(repr=False)
 
     def key_of(self, version: str) -> bytes:
-        """Return the key for the copy of one version: seeing one in use gives no other away."""
+        """Return the key for the copy of one version; it does not reveal the key of another."""
         return hmac.digest(self.key, version.encode(), "sha256")
 
 
@@ -179,7 +179,7 @@ def keeper(place: Place, near: Table | None) -> Dialect:
 
     Args:
         place: as it was given to ``code_table``.
-        near: a table on the server that holds the copy; None where there is only a file.
+        near: a table on the server that holds the copy; None if there is only a file.
     """
     return EMBEDDED if near is None or EMBEDDED.claims(place) else near.dialect
 
@@ -187,7 +187,7 @@ def keeper(place: Place, near: Table | None) -> Dialect:
 FileMark = tuple[int, int, int, int]
 
 _digests: dict[tuple[str, str, str], tuple[FileMark | None, str]] = {}
-"""What this process has computed, by place, version and ledger; of a file while it is as it was."""
+"""Digests computed by this process, by place, version and ledger; for files until they change."""
 
 
 def copy_digest(  # noqa: PLR0913 - what a copy is known by, each by name
@@ -199,15 +199,15 @@ def copy_digest(  # noqa: PLR0913 - what a copy is known by, each by name
     *,
     fresh: bool = False,
 ) -> str:
-    """Return the digest of a copy under its owner's key; computed once a version and process.
+    """Return the digest of a copy under its owner's key; computed once per version and process.
 
     Args:
-        place: where the copy lives.
+        place: the place of the copy.
         codings: how its columns are coded.
-        version: of the data that it holds.
-        owner: the ledger that asks.
+        version: the version of its data.
+        owner: the ledger that opens it.
         near: a table on the PostgreSQL or the Spark that holds it.
-        fresh: whether it was just made; the first time that it is opened it is read again.
+        fresh: whether it was just made; it is read again when it is first opened.
 
     A file is read before DuckDB opens it: closing it afterwards would end DuckDB's lock on it.
     """
@@ -233,7 +233,7 @@ def copy_digest(  # noqa: PLR0913 - what a copy is known by, each by name
 
 
 def _mark(path: Path) -> FileMark:
-    """Return by what a file that was not written meanwhile is known."""
+    """Return the attributes by which an unchanged file is recognised."""
     try:
         state = path.stat()
     except OSError:
@@ -245,11 +245,11 @@ def _mark(path: Path) -> FileMark:
 
 
 class Watch:
-    """Looks that a copy in a file stays what it was when its digest was compared.
+    """Checks that a copy in a file has not changed since its digest was compared.
 
-    An engine that has the file open reads it a block at a time and remembers what it read. So a
-    file that was touched is compared again before it is read on, and what was read while somebody
-    touched it does not count, nor does anything that the engine would read after that.
+    An engine that has the file open reads it in blocks and caches them. So a touched file is
+    compared again before more is read; results that were read while somebody touched it do not
+    count, nor does anything that the engine would read after that.
     """
 
     def __init__(self, path: Path, compute: Callable[[], str], digest: str, mark: FileMark) -> None:
@@ -257,7 +257,7 @@ class Watch:
         self._spoiled = False
 
     def check(self) -> None:
-        """Refuse a copy that was changed; one that was removed is read to its end."""
+        """Raise an error if a copy was changed; a removed copy can still be read."""
         if self._spoiled:
             raise self._changed("while it was read", hint="open the dataset again")
         if not self._path.exists() or self._mark == (mark := _mark(self._path)):
@@ -267,7 +267,7 @@ class Watch:
         self._mark = mark
 
     def note_touched(self) -> None:
-        """Look, after something was read, whether somebody touched the file meanwhile."""
+        """Check after reading whether somebody touched the file meanwhile."""
         if self._path.exists() and self._mark != _mark(self._path):
             self._spoiled = True
 
@@ -284,7 +284,7 @@ def sealed(  # noqa: PLR0913 - what a copy is known by, each by name
     *,
     fresh: bool = False,
 ) -> tuple[str, Watch | None]:
-    """Return the digest of a copy, as ``copy_digest``, and of a file who looks after it."""
+    """Return the digest of a copy as in ``copy_digest``, and for a file its guard."""
     path = Path(place) if keeper(place, near).copies_are_files else None
     mark = None if path is None else _mark(path)  # before it is read
     digest = copy_digest(place, codings, version, owner, near, fresh=fresh)

@@ -1,4 +1,4 @@
-"""Records that share their values: counted by the engine, or streamed as one integer a record."""
+"""Classes of equal records: counted by the engine, or streamed as one integer per record."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def count_alone(table: Table, columns: Sequence[str]) -> int:
 def first_row_with(table: Table, column: str, values: Sequence[Any]) -> int | None:
     """Return the number of the first row, from 1, that holds one of some values of a column.
 
-    For a message that must not show the value itself: the rows are read until one is found, and
-    none is kept. None where no row has one, as of a table that has changed.
+    For a message that must not show the value itself: rows are read until one is found, and none
+    is stored. None if no row has one, for example because the table has changed.
 
     Example:
         >>> from hartley.engines.tables.sources import open_table
@@ -101,7 +101,7 @@ def first_row_with(table: Table, column: str, values: Sequence[Any]) -> int | No
 
 
 WIDEST_DIGIT = 1024
-"""Integers spread over more values than this are numbered, so that a cube has no empty planes."""
+"""Integers with a wider range than this are numbered, so that a cube has no empty planes."""
 WIDEST_KEY = 2**62
 BATCH = 1_000_000
 
@@ -109,7 +109,7 @@ _serial = itertools.count()
 
 
 class MixedRadix:
-    """One integer a row, its digits the codes of the columns; valid while it is open."""
+    """One integer per row whose digits are the codes of the columns; valid while it is open."""
 
     def __init__(self, view: View, rows: Any, codings: Sequence[Coding]) -> None:
         self._view, self._rows = view, rows
@@ -122,7 +122,7 @@ class MixedRadix:
         return self.cells < WIDEST_KEY
 
     def stream(self) -> Iterator[NDArray[np.signedinteger]]:
-        """Give the key of every row, batch by batch."""
+        """Yield the keys of the rows in batches."""
         keys = self._rows.select(key=self._key())
         for batch in batches(keys, BATCH):
             yield batch.column(0).to_numpy(zero_copy_only=False)
@@ -157,7 +157,7 @@ def mixed_radix(view: View) -> Iterator[MixedRadix]:
     """Number the values of every column of a view and make each row one integer.
 
     Integers that lie close together are their own digits. Other values are numbered in a
-    temporary table, missing ones last, and joined: exact, whatever their type.
+    temporary table, missing ones last, and joined: exact for any type.
 
     Example:
         >>> from hartley.engines.tables.sources import open_table
@@ -195,7 +195,7 @@ def values_of(coding: Coding) -> list[Any]:
 
 
 def _close_integers(view: View, at: int) -> Coding | None:
-    """Return a coding by the integers themselves, where they lie close together."""
+    """Return a coding by the integers themselves, if their range is small."""
     column = view.columns[at]
     if column.kind is not Kind.INTEGER or column.high - column.low >= WIDEST_DIGIT:
         return None

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from hartley.engines.tables.view import View, ViewColumn
 
     Progress = Callable[[float], None]
-    """Told the share of the work that is done."""
+    """A function that is called with the share of the work that is done."""
 
 WIDEST_CODE = 2**26
-"""Integers spread over more than this many values are numbered by the engine instead."""
+"""Integers with a wider range than this are numbered by the engine instead."""
 
 BATCH = 1_000_000
 
@@ -34,7 +34,7 @@ _serial = itertools.count()
 
 @dataclass(frozen=True)
 class Coding:
-    """How the codes 0, 1, ... of one side stand for its values.
+    """How the codes 0, 1, ... of one side map to its values.
 
     Either code c is the integer low + c, the last code being the missing value where ``holes``
     says so, or it is row c of an Arrow table of values.
@@ -65,14 +65,14 @@ class CodedRows:
             & (codes.released >= 0)
             & (codes.released < self.released.width)
         )
-        # A code outside, of a table that changed meanwhile, becomes a key that is refused.
+        # A code out of range (the table changed meanwhile) becomes an invalid key.
         key = inside.ifelse(codes.released * (1 << secret_bits) + codes.secret, -1)
         for (keys,) in _stream(codes.select(key=key), self._view.rows, progress):
             yield keys
 
     @contextmanager
     def grouped(self) -> Iterator[GroupedCodes]:
-        """Group the rows on the engine, which spills to disk where memory is short."""
+        """Group the rows on the engine, which spills to disk if memory is short."""
         name = f"hartley_pairs_{os.getpid()}_{next(_serial)}"
         grouped = _grouped(self._codes)
         try:
@@ -116,7 +116,7 @@ def coded_rows(
     """Turn both sides of a table into integer codes, given the columns of each side.
 
     For engines that code large tables. One column of integers that lie close together is its own
-    code. Other values are numbered in a temporary table and joined: exact, whatever their type.
+    code. Other values are numbered in a temporary table and joined: exact for any type.
     """
     with view.dialect.memory_limit(view.table.backend, memory_limit):
         rows, codings, made = view.expression, {}, []
@@ -173,7 +173,7 @@ def _grouped(rows: Any) -> Any:
 
 
 def _integer_coding(columns: Sequence[ViewColumn], view: View) -> Coding | None:
-    """Return a coding by the integers themselves, where one column of few integers allows it."""
+    """Return a coding by the integers themselves, for one column of integers in a small range."""
     column = columns[0]
     if len(columns) > 1 or (column.kind is not Kind.INTEGER and column.step is None):
         return None
@@ -214,7 +214,7 @@ def _stream(
     total: int,
     progress: Progress | None,
 ) -> Iterator[tuple[NDArray[np.int64], ...]]:
-    """Give the columns of a query as arrays, batch by batch."""
+    """Yield the columns of a query as arrays, in batches."""
     done = 0
     for batch in batches(query, BATCH):
         yield tuple(column.to_numpy(zero_copy_only=False) for column in batch.columns)

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from hartley.engines.tables.table import Table
 
 DIGITS = 53
-"""Every number becomes an integer of so many binary digits, which a double holds exactly."""
+"""Every number becomes an integer of this many binary digits, which a double holds exactly."""
 MOST_SHIFT = 960
-"""So far a number is shifted; all powers of two up to there are plain doubles."""
+"""The largest shift of a number; all powers of two up to it are plain doubles."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class ColumnTotal:
     """The exact total of a column, each number clamped to its range and cut off to a grid."""
 
     counts: ColumnCounts
-    """What was met; numbers outside the range were clamped, missing ones left out."""
+    """How many numbers were missing (left out) or outside the range (clamped)."""
     present: int
     """How many numbers were added up."""
     total: Fraction

@@ -1,1 +1,1 @@
-"""One file an engine: what it can do, how it adds exactly, divides, samples and stores."""
+"""One file per engine: what it can do, and how it adds exactly, divides, samples and stores."""

@@ -1,4 +1,4 @@
-"""What coded copies on servers are called, and the refusals of a place."""
+"""Names of coded copies on servers, and errors about the place of a copy."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def marks_among(names: Iterable[str], name: str, mark: str) -> set[str]:
 
 
 def taken(place: Place) -> InputError:
-    """Return the error for a place where something is already."""
+    """Return the error for a place that is already taken."""
     return InputError(
         f"The place {Path(place).name} for the coded copy is taken",
         hint="open the copy that is there, or choose another name for new data",

@@ -1,7 +1,7 @@
-"""What Hartley needs of an engine: one object an engine, and the only place that knows its quirks.
+"""The Dialect class: what Hartley needs from an engine, and the only place that knows its quirks.
 
-A new engine is a subclass of ``Dialect`` in a file of its own and one line in ``registry.py``. What
-an engine cannot do is a capability that is false; who needs it asks for the capability, never for
+A new engine is a subclass of ``Dialect`` in a file of its own and one line in ``registry.py``. If
+an engine cannot do something, a capability is false; other code asks for the capability, never for
 the name of the engine.
 """
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     Place: TypeAlias = str | os.PathLike[str]
-    """Where a coded copy lives: a file, a folder or the name of a table."""
+    """The place of a coded copy: a file, a folder or the name of a table."""
 
 STOPPED = ("interrupt", "cancel", "timeout", "timed out")
-"""Words by which an engine says that somebody, or its own limit, ended a statement."""
+"""Words in an engine's errors that mean that a user or a limit ended a statement."""
 
 
 class Holder(Protocol):
@@ -40,7 +40,7 @@ class Holder(Protocol):
 
 
 class Store(Protocol):
-    """Where a coded copy lives."""
+    """The store of a coded copy."""
 
     dialect: Dialect
     relation: tuple[str, ...]
@@ -50,11 +50,11 @@ class Store(Protocol):
         """Run a statement and return its Arrow table."""
 
     def close(self) -> None:
-        """Give back what is held."""
+        """Release the connection and other resources."""
 
 
 class Job(Protocol):
-    """A copy to be made: what is copied, and what has to hold before the copy counts."""
+    """A copy to be made: the table, and the checks before the copy counts."""
 
     @property
     def table(self) -> Holder:
@@ -86,16 +86,16 @@ class Job(Protocol):
         """Refuse a copy whose rows do not have the sums of the table's."""
 
     def check(self, copy: Store) -> str:
-        """Refuse codes that the schema does not allow, or return the note kept beside them."""
+        """Raise an error for codes that the schema does not allow; return the note about them."""
 
 
 class Dialect:
     """An engine: its names, what it can do, and how it does it exactly."""
 
     name: ClassVar[str]
-    """As Ibis calls its backend."""
+    """The name of its backend in Ibis."""
     title: ClassVar[str]
-    """As people call it."""
+    """The name for messages."""
     sql: ClassVar[str] = ""
     """As sqlglot calls its SQL; empty where statements do not reach it as text."""
     quote: ClassVar[str] = '"'
@@ -118,14 +118,14 @@ class Dialect:
     holds_frames: ClassVar[bool] = False
     """Whether a data frame can be handed to it in this process."""
     skips_rows: ClassVar[bool] = False
-    """Whether a scan with a WHERE is cheaper than one more FILTER beside others."""
+    """Whether a scan with a WHERE is cheaper than one more FILTER in a statement."""
     reads_whole_copies: ClassVar[bool] = False
     """Whether a copy is compared with its table row by row whenever it is opened."""
 
     wide_factor: ClassVar[str] = "DECIMAL(18,0)"
     """The SQL type of factors whose product exceeds 64 bits."""
     wide_sum: ClassVar[str | None] = "DECIMAL(38,0)"
-    """The SQL type in which sums beyond 64 bits are taken; None where it widens by itself."""
+    """The SQL type in which sums beyond 64 bits are taken; None if it widens by itself."""
     text_bytes_sql: ClassVar[str] = "HEX(t)"
     """The bytes of the text ``t`` in hexadecimal digits."""
     fence: ClassVar[str] = ""
@@ -156,7 +156,7 @@ class Dialect:
         return f"{self.title} {self.version(backend)}"
 
     def require_tried_version(self) -> None:
-        """Refuse a version that answers were not tried with."""
+        """Raise an error for a version that was not tested."""
 
     def owns(self, frame: object) -> bool:
         """Tell whether a data frame is the engine's own, which it holds without a copy."""
@@ -175,7 +175,7 @@ class Dialect:
 
     @contextmanager
     def one_moment(self, backend: Any) -> Iterator[None]:
-        """Let several statements see tables as they are at one moment, where the engine can."""
+        """Run several statements on one snapshot, if the engine can."""
         del backend
         yield
 
@@ -206,7 +206,7 @@ class Dialect:
 
     @contextmanager
     def memory_limit(self, backend: Any, limit: int | None) -> Iterator[None]:
-        """Hold the engine to so many bytes for a while, where it can be held."""
+        """Limit the memory of the engine for a while, if it can be limited."""
         del backend, limit
         yield
 
@@ -245,7 +245,7 @@ class Dialect:
         return integers.cast("decimal(18, 0)").sum()
 
     def count_distinct(self, column: Any) -> Any:
-        """Return how many different values a column has; a missing one is none."""
+        """Return how many different values a column has, without missing ones."""
         return column.nunique()
 
     def with_previous(self, rows: Any, column: str, name: str) -> Any:
@@ -276,9 +276,9 @@ class Dialect:
     # --- coded copies ---
 
     def make_copy(self, job: Job, place: Place | None) -> tuple[Store | None, str]:
-        """Make a copy; return where it is, None of a file, and the note about it.
+        """Make a copy; return its store (None for a file) and the note about it.
 
-        A copy that does not hold exactly the rows of the table is refused and does not stay.
+        If the copy does not hold exactly the rows of the table, it is removed and an error raised.
         """
         del job, place
         self.refuse_copies()
@@ -294,7 +294,7 @@ class Dialect:
         self.refuse_copies()
 
     def drop_copy(self, place: Place, near: Holder | None, *, seconds: int = 0) -> None:
-        """Remove a copy, waiting at most so many seconds for its readers; 0 is no limit."""
+        """Remove a copy, waiting a number of seconds for its readers; 0 is no limit."""
         del place, near, seconds
         self.refuse_copies()
 
@@ -308,12 +308,12 @@ class Dialect:
         self.refuse_copies()
 
     def copy_ledger(self, place: Place, near: Holder | None) -> str | None:
-        """Return the note that names the ledger of an unfinished copy; None where there is none."""
+        """Return the note that names the ledger of an unfinished copy; None if there is none."""
         del place, near
         return None
 
     def refuse_copies(self) -> NoReturn:
-        """Refuse what needs a coded copy."""
+        """Raise an error because the engine has no coded copies."""
         raise EngineError(
             f"The engine {self.title} keeps no coded copies, so no agent can answer from it",
             hint="pass the data frame or the file itself, which DuckDB then reads",

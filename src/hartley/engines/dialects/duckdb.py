@@ -1,4 +1,4 @@
-"""DuckDB, the embedded engine: files, frames and Arrow tables are read by it in this process."""
+"""DuckDB, the embedded engine, which reads files, frames and Arrow tables in this process."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from hartley.engines.dialects.dialect import Holder, Job, Place, Store
 
 OLDEST, FIRST_UNTRIED = (1, 4), (1, 5)
-"""The versions that answers were tried with; a test compares them with pyproject.toml."""
+"""The tested versions; a test compares them with pyproject.toml."""
 READ_AHEAD = "64MB"
 """With less, one processor prepares what is streamed while the others wait for room."""
 BATCH = 1_000_000
 INTEGERS = {"int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT"}
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 BYTES_PER_THREAD = 400_000_000
-"""What DuckDB may use of memory to write, a thread."""
+"""The memory that DuckDB may use for writing, per thread."""
 LEAST_MEMORY = 200
 """Megabytes below which it cannot group a large table, even by spilling."""
 
@@ -100,7 +100,7 @@ class DuckDB(Dialect):
         return str(duckdb.__version__)
 
     def require_tried_version(self) -> None:
-        """Refuse a version that answers were not tried with."""
+        """Raise an error for a version that was not tested."""
         import duckdb
 
         version = tuple(int(part) for part in duckdb.__version__.split(".")[:2])
@@ -112,7 +112,7 @@ class DuckDB(Dialect):
             )
 
     def require_tried_library(self) -> None:
-        """Refuse the DuckDB that is installed if it was not tried or fails a probe."""
+        """Raise an error if the installed DuckDB was not tested or fails a probe."""
         _require_tried_library(self)
 
     # --- statements ---
@@ -236,7 +236,7 @@ class DuckDB(Dialect):
         return Path(place).exists()
 
     def drop_copy(self, place: Place, near: Holder | None, *, seconds: int = 0) -> None:
-        """Remove a file; who has it open goes on reading it."""
+        """Remove a file; processes that have it open can still read it."""
         del near, seconds
         Path(place).unlink(missing_ok=True)
 
@@ -270,7 +270,7 @@ def tried_versions() -> str:
 
 @cache
 def _require_tried_library(dialect: DuckDB) -> None:
-    """Refuse the library once a process."""
+    """Check the library once per process."""
     import duckdb
 
     with duckdb.connect() as connection:
@@ -279,7 +279,7 @@ def _require_tried_library(dialect: DuckDB) -> None:
 
 @cache
 def _spill_folder(process: int) -> PrivateFolder:
-    """Return the folder in which all engines of a process spill: what is in it are private rows."""
+    """Return the folder in which all engines of a process spill; it contains private rows."""
     del process  # a forked process makes a folder of its own
     folder = PrivateFolder(Path(tempfile.gettempdir()), "hartley-spill")
     atexit.register(folder.close)
@@ -287,17 +287,17 @@ def _spill_folder(process: int) -> PrivateFolder:
 
 
 def _close(connection: Any) -> None:
-    with contextlib.suppress(Exception):  # nobody is left to be told
+    with contextlib.suppress(Exception):  # the process is ending
         connection.interrupt()
         connection.close()
 
 
 @contextmanager
 def _limited_by_threads(backend: Any) -> Iterator[None]:
-    """Hold the engine to memory that depends on the processors, not on the rows.
+    """Limit the engine's memory by the number of processors, not by the rows.
 
-    To write rows in their order it keeps those that are ready too early, in all the memory that
-    it may use.
+    To write rows in order, the engine buffers those that are ready too early, in all the memory
+    that it may use.
     """
     shown, threads, used = DUCKDB.fetch_row(
         backend,
@@ -316,7 +316,7 @@ def _limited_by_threads(backend: Any) -> Iterator[None]:
 
 @contextmanager
 def _limited(backend: Any, limit: str, shown: str) -> Iterator[None]:
-    """Set a memory limit for a while, and then the one that was shown before."""
+    """Set a memory limit for a while, and then the previous one."""
     size, unit = shown.split()
     backend.con.execute(f"SET memory_limit = '{limit}'")
     try:
@@ -336,7 +336,7 @@ class EmbeddedStore:
         self._connection = connection
 
     def fetch(self, text: str) -> Any:
-        """Run a statement beside those of other threads."""
+        """Run a statement concurrently with those of other threads."""
         with self._connection.cursor() as cursor:
             return cursor.execute(text).fetch_arrow_table()
 
@@ -362,10 +362,9 @@ def _fill(connection: Any, job: Job) -> str:
 
 @contextmanager
 def _computed(job: Job) -> Iterator[tuple[str, Any]]:
-    """Give the codes as the engine of the table computes them, to be added up and to be streamed.
+    """Yield the codes that the table's engine computes, to be added up and to be streamed.
 
-    DuckDB computes them once, into a temporary table; a server is asked twice, and gives both
-    times what it held at one moment.
+    DuckDB computes them once, into a temporary table; a server is asked twice, on one snapshot.
     """
     query, backend = job.query(), job.table.backend
     if job.source is not DUCKDB:

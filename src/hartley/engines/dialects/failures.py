@@ -1,4 +1,4 @@
-"""Why an engine failed, said without its own words: those may hold private values."""
+"""Errors for failures of an engine, without its own texts, which may contain private values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hartley.errors import EngineError
 
 
 def full_disk(error: BaseException) -> OSError | None:
-    """Return the error of a disk, a quota or a file that takes no more; DuckDB has words alone.
+    """Return the error of a full disk, quota or file; DuckDB only has a text for it.
 
     Example:
         >>> full_disk(RuntimeError("IO Error: could not write: No space left on device")).errno
@@ -23,16 +23,16 @@ def full_disk(error: BaseException) -> OSError | None:
 
 
 def lack_of_room(error: BaseException, who: str, place: str) -> EngineError | None:
-    """Return the sentence for a failure by a full disk or a lack of memory, None of any other.
+    """Return the error for a full disk or a lack of memory, None for any other failure.
 
-    Engines tell these in texts and types of their own, which may hold private values too.
+    Engines have their own types and texts for these; the texts may contain private values.
 
     Example:
         >>> print(lack_of_room(MemoryError(), "The engine duckdb", "over people.csv"))
         The engine duckdb ran out of memory over people.csv; hint: raise the memory limit, ...
     """
     text, kind, full = str(error).lower(), type(error).__name__, full_disk(error)
-    # A quota or a file size limit is left to whoever gave the place and knows what to say.
+    # A quota or a file size limit is left to the caller, which knows the place.
     if (full is not None and full.errno == errno.ENOSPC) or "no space left" in text:
         return EngineError(
             f"{who} found the disk full {place}",

@@ -1,4 +1,4 @@
-"""Polars: data frames of this process, audited and released where they are.
+"""Polars: data frames of this process, audited and released without a copy.
 
 Frames go to DuckDB unless Polars is asked for by name; the numbers and files are the same.
 """
@@ -31,7 +31,7 @@ class Polars(Dialect):
         return isinstance(frame, (_library().DataFrame, _library().LazyFrame))
 
     def hold_frame(self, frame: Any, name: str) -> Any:
-        """Hold a frame of Polars, or whatever gives Arrow, under a name."""
+        """Register a frame of Polars, or anything that converts to Arrow, under a name."""
         import ibis
 
         held = frame if self.owns(frame) else _library().from_arrow(frame)
@@ -66,7 +66,7 @@ class Polars(Dialect):
         return ordered.mutate(**{name: shift(ordered[column], 1)})
 
     def text_bytes(self, text: Any) -> Any:
-        """Refuse: only coded copies compare texts by their bytes."""
+        """Raise an error: only coded copies compare texts by their bytes."""
         del text
         self.refuse_copies()
 

@@ -45,7 +45,7 @@ class PostgreSQL(Dialect):
 
     @contextmanager
     def one_moment(self, backend: Any) -> Iterator[None]:
-        """Let several statements see the database as it is at one moment."""
+        """Run several statements on one snapshot of the database."""
         connection = backend.con
         connection.commit()
         with connection.transaction():
@@ -72,7 +72,7 @@ class PostgreSQL(Dialect):
     # --- coded copies ---
 
     def make_copy(self, job: Job, place: Place | None) -> tuple[Store | None, str]:
-        """Make a table in one transaction: it is there with its note, or not at all."""
+        """Make a table with its note in one transaction."""
         table = job.table
         parts = (f"hartley_{secrets.token_hex(8)}",) if place is None else name_parts(place, most=2)
         name, about = sql_name(parts), sql_name(parts, more="_about")
@@ -95,7 +95,7 @@ class PostgreSQL(Dialect):
         return PostgresStore(table.backend, parts, table.lock), note
 
     def open_copy(self, place: Place, near: Holder | None) -> tuple[Store, str]:
-        """Open a table of codes, with the note beside it."""
+        """Open a table of codes, with its note."""
         assert near is not None
         parts = name_parts(place, most=2)
         query = f"SELECT content FROM {sql_name(parts, more='_about')}"  # noqa: S608 - checked

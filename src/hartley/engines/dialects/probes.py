@@ -1,8 +1,8 @@
-"""Small questions with known answers, put to an engine before it is trusted with others.
+"""Probes: small questions with known answers, which an engine must pass before it is used.
 
-Exact answers rest on how an engine adds, shifts, rounds, compares and treats missing values. Each
-probe asks one of these things in the way that our statements use it; all probes are one statement
-over four rows, so they take milliseconds, once a connection.
+Exact answers depend on how an engine adds, shifts, rounds, compares and treats missing values. Each
+probe tests one of these things in the way that our statements use it; all probes are one statement
+over four rows, so they take milliseconds, once per connection.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ UNION ALL SELECT 4611686018427387904, 999999999999999999, 0, NULL, 'ä'
 
 @dataclass(frozen=True)
 class Probe:
-    """One question to an engine, and whether it answered as it must."""
+    """One question to an engine, with its answer and the right answer."""
 
     name: str
     expected: int
@@ -42,7 +42,7 @@ class Probe:
 
 
 def require_tried(dialect: Dialect, backend: Any) -> None:
-    """Refuse an engine of a version that was not tried, or one that fails a probe.
+    """Raise an error for an engine whose version was not tested or that fails a probe.
 
     Args:
         dialect: of the engine.
@@ -95,7 +95,7 @@ def sql_statement(dialect: Dialect) -> str:
 
 
 def sql_questions(dialect: Dialect) -> list[tuple[str, str, int]]:
-    """List what is asked: a name, an aggregate over the four rows, and the right answer."""
+    """List the probes: a name, an aggregate over the four rows, and the right answer."""
     exact = "big" if dialect.wide_sum is None else f"CAST(big AS {dialect.wide_sum})"
     kind = dialect.wide_factor
     product = f"CAST(wide AS {kind}) * CAST(wide AS {kind})"
@@ -150,10 +150,9 @@ def _count(condition: str) -> str:
 
 
 def expression_questions(dialect: Dialect) -> tuple[Any, dict[str, tuple[Any, int]]]:
-    """Return four rows, and what is asked of them: aggregates of Ibis, and the right answers.
+    """Return four rows, aggregates of Ibis over them, and the right answers.
 
-    For an engine that takes no SQL. The same quirks are asked, in the ways that audits and
-    releases use.
+    For an engine without SQL. These test the same quirks, in the ways that audits and releases use.
     """
     import ibis
     import pyarrow as pa

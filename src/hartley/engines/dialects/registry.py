@@ -1,4 +1,4 @@
-"""The engines that Hartley knows, one line each; any other is refused by name."""
+"""The list of supported engines; any other is refused by name."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ DIALECTS: tuple[Dialect, ...] = (
     POLARS,
 )
 EMBEDDED = DUCKDB
-"""The engine that reads files, and frames where no other is named."""
+"""The engine that reads files, and frames unless another is named."""
 
 _BY_NAME = {dialect.name: dialect for dialect in DIALECTS}
 
 
 def dialect_of(backend: Any) -> Dialect:
-    """Return the dialect of an Ibis connection; refuse an engine that is not listed.
+    """Return the dialect of an Ibis connection; raise an error for other engines.
 
     Example:
         >>> dialect_of(EMBEDDED.open())
@@ -45,7 +45,7 @@ def dialect_of(backend: Any) -> Dialect:
 
 
 def frame_dialect(name: str | None) -> Dialect:
-    """Return the engine that holds data frames, by its name; DuckDB where none is named.
+    """Return the engine for data frames by its name; DuckDB by default.
 
     Example:
         >>> frame_dialect("polars")
@@ -63,7 +63,7 @@ def frame_dialect(name: str | None) -> Dialect:
 
 
 def dialect_at(address: str | os.PathLike[str]) -> Dialect | None:
-    """Return the engine of a database by its address; None of the name of a file of rows.
+    """Return the engine of a database by its address; None for the name of a file of rows.
 
     Example:
         >>> dialect_at("people.duckdb"), dialect_at("people.csv")

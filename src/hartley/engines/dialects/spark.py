@@ -1,4 +1,4 @@
-"""Spark: tables of a session, which PySpark reaches."""
+"""Spark: tables of a session, through PySpark."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Spark(Dialect):
         return tuple(session_of(backend).sql(text).first())
 
     def batches(self, expression: Any, size: int) -> Iterator[Any]:
-        """Fetch a partition at a time, where Ibis would fetch all rows at once; this is slower."""
+        """Fetch one partition at a time; slower, but Ibis would fetch all rows at once."""
         import pyarrow as pa
 
         del size
@@ -97,7 +97,7 @@ class Spark(Dialect):
         return store, note
 
     def open_copy(self, place: Place, near: Holder | None) -> tuple[Store, str]:
-        """Open a folder or a table of codes, with the note beside them."""
+        """Open a folder or a table of codes, with its note."""
         assert near is not None
         session = session_of(near.backend)
         (note,) = part_of_copy(session, place, "about").first()

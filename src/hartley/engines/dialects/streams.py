@@ -1,8 +1,8 @@
-"""Rows of a query, batch by batch, in exactly the types that the query declares.
+"""Rows of a query in batches, in exactly the types that the query declares.
 
-Ibis declares types that it inferred and hands over what the engine sends without a look: a CASE of
-small literals is declared as 8 bits and sent as 32. Whoever reads the buffers by the declared type
-then reads other numbers. So this is the only place that asks Ibis for batches.
+Ibis declares types that it inferred, and passes on what the engine sends without a check: a CASE of
+small literals is declared as 8 bits and sent as 32. Code that reads the buffers by the declared
+type would read other numbers. So this is the only place that asks Ibis for batches.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def batches(expression: Any, size: int) -> Iterator[Any]:
 
     Args:
         expression: an Ibis table.
-        size: the most rows of a batch.
+        size: the largest number of rows in a batch.
 
     Example:
         >>> from hartley.engines.tables.sources import open_table
@@ -50,7 +50,7 @@ def declared_types(expression: Any) -> Any:
 
 
 def as_declared(batch: Any, declared: Any) -> Any:
-    """Return a batch or table in the declared types; refuse numbers that do not fit into them."""
+    """Return a batch or table in the declared types; raise an error for numbers that do not fit."""
     import pyarrow as pa
 
     if batch.schema.equals(declared):

@@ -1,4 +1,4 @@
-"""Labels of categories: nested cases, or lists on engines that are quicker at searching them."""
+"""Labels of categories: nested cases, or lists on engines that search lists faster."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 MOST_COMPARED = 32
-"""More values than this are searched in a list, on engines that are slow at cases."""
+"""More values than this are searched in a list on engines that are slow at cases."""
 
 
 def label_steps(table: Table, rule: Lookup, value: str, result: str) -> Steps:
-    """Label categories in the quickest way that an engine has.
+    """Label categories in the fastest way that an engine has.
 
     Args:
         table: the table.
@@ -69,7 +69,7 @@ def label_lists(table: Table, rule: Lookup) -> dict[str, Sequence[Any]]:
 
 
 def look_up_steps(rule: Lookup, value: str, result: str) -> Steps:
-    """Label the values of one group after the other; the column ``_unknown`` says what is left."""
+    """Label the values group by group; the column ``_unknown`` marks the others."""
     rows = yield {}
     members: dict[object, list[object]] = {}
     for key, label in rule.groups:
@@ -166,7 +166,7 @@ def as_executed(rule: Rule) -> Rule:
 
 
 def join_lists(table: Table, rows: Any, rules: Sequence[Rule]) -> Any:
-    """Give every row the lists that are searched: one shared value, not a copy a row."""
+    """Add the searched lists to every row, as one shared value, not a copy per row."""
     import ibis
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""Put the numbers of a column into cells, by comparisons and exactly rounded quotients alone."""
+"""Putting numbers into cells, only by comparisons and exactly rounded quotients."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def uniform_steps(dialect: Dialect, cells: UniformCells, value: str, result: str
 def compare_steps(
     edges: Sequence[float], values: Sequence[float], value: str, result: str
 ) -> Steps:
-    """Find a cell by a tree of comparisons: as many a row as the number of cells has digits."""
+    """Find a cell by a tree of comparisons; their number per row is logarithmic."""
     import ibis
 
     rows = yield {}
@@ -111,7 +111,7 @@ class EqualCellGrid:
 
     The bucket of a number is floor(number * slope + shift) in doubles, which never decreases as
     the number grows. Hence an edge in an earlier bucket is not above a number, an edge in a later
-    one is, and only the edges of its own bucket need be compared, whatever was rounded.
+    one is, and only the edges of its own bucket need to be compared, despite any rounding.
 
     Example:
         >>> grid = EqualCellGrid.over([0.0, 1.0, 2.0, 8.0, 10.0])
@@ -176,7 +176,7 @@ class EqualCellGrid:
 
 
 def cell_steps(table: Table, rule: UniformCells | CutCells, value: str, result: str) -> Steps:
-    """Put clamped numbers into cells, in the quickest way that an engine has.
+    """Put clamped numbers into cells, in the fastest way that an engine has.
 
     Args:
         table: the table.
@@ -299,7 +299,7 @@ def list_item(kind: str) -> Any:
     return builtin("list_extract", (f"array<{kind}>", "int64"), kind)
 
 
-def _either(condition: Any, one: float, other: float) -> Any:
+def _either(condition: Any, value: float, other: float) -> Any:
     import ibis
 
-    return ibis.ifelse(condition, number(one), number(other))
+    return ibis.ifelse(condition, number(value), number(other))

@@ -1,4 +1,4 @@
-"""Execute a column map on the engine that holds the table, and count what it meets there."""
+"""Executing a column map on the engine that holds the table, and counting unfit values."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class MappedTable:
-    """A table as a map releases it; nothing runs before it is counted or written."""
+    """The release of a table by a map; nothing runs before it is counted or written."""
 
     table: Table
     rules: tuple[Rule, ...]
@@ -67,14 +67,14 @@ class MappedTable:
 
     @property
     def expression(self) -> Any:
-        """The Ibis expression of what is released, a column a rule."""
+        """The Ibis expression of the release, one column per rule."""
         return self.rows.select(
             **{rule.column: self.rows[f"r{i}"] for i, rule in enumerate(self.rules)}
         )
 
     @cached_property
     def counts(self) -> MapCounts:
-        """What the map meets, found by one query; refused where that may not be released."""
+        """The unfit values, counted by one query; raises an error if they may not be released."""
         counted = measured(self.table, self.rows, self.rules, self.read)
         row = run(self.table, self.rows.aggregate(**counted).to_pyarrow).to_pylist()[0]
         if not row["rows"]:
@@ -94,13 +94,13 @@ def apply_map(
     strict: bool = False,
     ranges: Mapping[str, tuple[object, object]] | None = None,
 ) -> MappedTable:
-    """Return a table as rules release it: only the columns that they name, in their order.
+    """Return the release of a table by rules: only the columns that they name, in their order.
 
     Args:
         table: the table, on any engine.
-        rules: one a released column.
-        strict: refuse, when counted or written, a table with any value that is missing, outside
-            its range, in no group or where a formula is undefined.
+        rules: one rule per released column.
+        strict: raise an error, when counted or written, if any value is missing, outside its
+            range, in no group, or if a formula is undefined.
         ranges: declared ranges of columns that formulas read, besides those that rules have.
 
     Example:
@@ -130,7 +130,7 @@ def apply_map(
 
 
 def _execute(rows: Any, programs: list[Steps]) -> Any:
-    """Take every program one step further at a time, so that the steps of all share queries."""
+    """Advance all programs step by step, so that their steps share queries."""
     made = {program: next(program) for program in programs}
     while made:
         new = {name: value for columns in made.values() for name, value in columns.items()}
@@ -148,7 +148,7 @@ def _execute(rows: Any, programs: list[Steps]) -> Any:
 
 
 def _source(table: Table, rule: Rule) -> Any:
-    """Return the column that a rule reads, as doubles where it has a range."""
+    """Return the column that a rule reads, as doubles if it has a range."""
     if range_of(rule) is not None:
         return as_doubles(table, rule.column)
     column = table.expression[rule.column]
@@ -166,7 +166,7 @@ def _clamped(table: Table, value: Any, rule: Rule) -> Any:
 
 
 def _input(rows: Any, column: Read) -> Any:
-    """Return what a formula reads: clamped where the map says how, else NULL where infinite."""
+    """Return the input of a formula: clamped if the map has a range, otherwise NULL if infinite."""
     value = rows[column.held]
     if column.ends is not None:
         return clamp(value, *column.ends, whole=column.whole)
@@ -212,7 +212,7 @@ def _steps(table: Table, i: int, rule: Rule, held: Mapping[str, str]) -> Steps:
 
 
 def _query_steps(table: Table, i: int, rule: Quantized, held: Mapping[str, str]) -> Steps:
-    """Compute a query, clamp what comes out and put it into cells."""
+    """Compute a query, clamp the result and put it into cells."""
     answer, value = f"q{i}", f"c{i}"
     rows = yield from formula_steps(table.dialect, rule.tree, held, prefix=answer)
     high = below_last(rule.cells) if isinstance(rule.cells, UniformCells) else float(rule.high)
@@ -221,7 +221,7 @@ def _query_steps(table: Table, i: int, rule: Quantized, held: Mapping[str, str])
 
 
 def _keep(value: str, result: str) -> Steps:
-    """Release a column as it is, and minus zero as zero: what counts as alike must be alike."""
+    """Release a column unchanged, except minus zero as zero, since equal values must look equal."""
     rows = yield {}
     column = rows[value]
     if column.type().is_floating():

@@ -36,12 +36,12 @@ SHAPES = {
 CONDITIONS = ("<", "<=", "and")
 MOST_POWER = 64
 MOST_COPIES = 4
-"""So often a part is written down that is computed only in the rows that choose it."""
+"""A part inside a choice is repeated at most this often, to be computed only where it is chosen."""
 LARGEST = 1.7976931348623157e308
 
 
 def check_tree(tree: object, *, column: str) -> None:
-    """Refuse a tree that not every engine would execute alike.
+    """Raise an error for a formula that not every engine would execute in the same way.
 
     Example:
         >>> check_tree(("exp", ("var", "x")), column="x")
@@ -98,8 +98,8 @@ def formula_steps(
     """Compute a formula step by step; each part that is used twice is computed once.
 
     Every step names new columns and receives the rows that have them. A quotient by zero, a root
-    of a negative number and a result that is not finite become NULL, and so does whatever needs
-    them. The last step names the column ``prefix`` itself.
+    of a negative number and a result that is not finite become NULL, and so does everything that
+    needs them. The last step names the column ``prefix`` itself.
 
     Args:
         dialect: of the engine, which divides.
@@ -255,14 +255,14 @@ def _choose(holds: Any, then: Any, otherwise: Any, needed: Sequence[Any]) -> Any
     return ibis.cases((holds, then), (decided, otherwise))
 
 
-def _extreme(operation: str, one: Any, other: Any, *, constant: bool) -> Any:
-    """Choose the more extreme of two numbers; where one is missing, nothing."""
+def _extreme(operation: str, a: Any, b: Any, *, constant: bool) -> Any:
+    """Choose the more extreme of two numbers; NULL if one is missing."""
     import ibis
 
     if constant:
-        return ibis.ifelse(one > other if operation == "min" else one < other, other, one)
-    first = one <= other if operation == "min" else one >= other
-    return ibis.cases((first, one), (one.notnull(), other))
+        return ibis.ifelse(a > b if operation == "min" else a < b, b, a)
+    first = a <= b if operation == "min" else a >= b
+    return ibis.cases((first, a), (a.notnull(), b))
 
 
 def _power(base: Any, power: int) -> Any:
@@ -276,13 +276,13 @@ def _power(base: Any, power: int) -> Any:
 
 
 _OPERATIONS: dict[str, Callable[..., Any]] = {
-    "+": lambda one, other: one + other,
-    "-": lambda one, other: one - other,
-    "*": lambda one, other: one * other,
-    "neg": lambda one: -one,
-    "abs": lambda one: one.abs(),
-    "sqrt": lambda one: null_unless(one >= number(0.0), one).sqrt(),
-    "<": lambda one, other: one < other,
-    "<=": lambda one, other: one <= other,
-    "and": lambda one, other: one & other,
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "neg": lambda a: -a,
+    "abs": lambda a: a.abs(),
+    "sqrt": lambda a: null_unless(a >= number(0.0), a).sqrt(),
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    "and": lambda a, b: a & b,
 }

@@ -1,6 +1,6 @@
-"""One neutral description of how columns are released, executed alike by every engine.
+"""Rules for releasing columns, which every engine executes in the same way.
 
-A map is a list of rules, one a released column. A column that no rule names is NOT released.
+A map is a list of rules, one per released column. A column that no rule names is NOT released.
 Every engine computes the same doubles, bit for bit: a rule uses comparisons and IEEE sums,
 products, quotients and square roots in a fixed order, and its numbers reach the engine as text.
 
@@ -27,7 +27,7 @@ LARGEST_CELL = 2**48
 """Integers up to here: cells are guessed within one and their edges are exact quotients."""
 
 MOST_CUTS = 2**16
-"""The most cells that are listed one by one."""
+"""The largest number of cells that are listed one by one."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class UniformCells:
 
     Value v lies in cell k when edge_k <= v < edge_(k+1), the last cell being closed, where edge_k
     is the double nearest to low + k (high - low) / levels; the double nearest to the exact middle
-    is released. Values outside are clamped. Constant work a row, whatever the number of cells.
+    is released. Values outside are clamped. Constant work per row for any number of cells.
 
     Example:
         >>> cells = UniformCells("age", Fraction(0), Fraction(100), 20)
@@ -100,8 +100,8 @@ class CutCells:
     """Cells between explicit edges, each released as a number of its own.
 
     Value v lies in cell k when edge_k <= v < edge_(k+1), edges rounded to the nearest double and
-    the last cell closed. Values outside are clamped. As many comparisons a row as the number of
-    cells has binary digits.
+    the last cell closed. Values outside are clamped. The comparisons per row are as many as the
+    number of cells has binary digits.
 
     Example:
         >>> CutCells("income", (Fraction(0), Fraction(20), Fraction(100)), (10.0, 60.0)).low
@@ -122,8 +122,8 @@ class CutCells:
         edges = tuple(_exact(self.column, edge) for edge in self.edges)
         object.__setattr__(self, "edges", edges)
         if any(
-            one > other or (one == other and len(edges) > 2)  # one cell may be one number
-            for one, other in itertools.pairwise(edges)
+            lower > upper or (lower == upper and len(edges) > 2)  # one cell may be one number
+            for lower, upper in itertools.pairwise(edges)
         ):
             raise OptionError(
                 f"The edges of the cuts for column '{self.column}' do not increase",
@@ -251,7 +251,7 @@ class Quantized:
 
 @dataclass(frozen=True)
 class Keep:
-    """A column released as it is, or clamped to a range and then as a double.
+    """A column released unchanged, or clamped to a range and then released as a double.
 
     Example:
         >>> Keep("sex").low is None

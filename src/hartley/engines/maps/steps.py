@@ -1,4 +1,4 @@
-"""Whether the numbers of a column lie on a step: rounded values are no continuous ones."""
+"""Detecting whether the numbers of a column are multiples of a step, and so not continuous."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DECIMALS, BINARY_DIGITS = 10**14, 2**46
 Doubles are about a hundred times finer, so that fewer than four in a hundred numbers without a
 step lie on one by chance."""
 LATTICE_STEPS = 2**19
-"""A lattice is looked for up to so many of its least distances; rounding hides a finer one."""
+"""A lattice is searched for up to this many of its least distances; rounding hides a finer one."""
 PARTS, TOLERANCE = 60, 0.01
 """The least distance may be up to six steps; so near must a number be to a sixtieth of it."""
 MOST_EXPONENT = 290
@@ -31,7 +31,7 @@ MOST_EXPONENT = 290
 
 @dataclass(frozen=True)
 class StepEvidence:
-    """What the numbers of a column show of a step; only those strictly inside the range count."""
+    """Evidence of a step in a column; only numbers strictly inside the range count."""
 
     inside: int
     rounded: int
@@ -90,13 +90,13 @@ def look_for_step(table: Table, name: str, low: Fraction, high: Fraction) -> Ste
 def least_distance(table: Table, name: str, low: Fraction, high: Fraction) -> float | None:
     """Return the least distance between two different numbers of a column, which no step exceeds.
 
-    None where there are no two strictly inside the range. Sorts the column, on its engine.
+    None if there are no two strictly inside the range. Sorts the column, on its engine.
     """
     return _spacing(table, name, low, high)[2]
 
 
 def lie_on_lattice(table: Table, name: str, low: Fraction, high: Fraction) -> bool:
-    """Tell whether the numbers of a column are whole steps apart, whatever the step is.
+    """Tell whether the numbers of a column are whole multiples of some step apart.
 
     For steps that neither decimals nor repeated values show, such as pounds in kilograms when all
     weigh differently. Of numbers without a step one in fifty fits by chance; nine in ten have to,

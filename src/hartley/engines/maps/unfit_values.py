@@ -1,4 +1,4 @@
-"""Values that a map cannot release as they are: counted, and refused where they must be."""
+"""Values that a map cannot release unchanged: they are counted, and refused if necessary."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ColumnCounts:
-    """In how many rows a rule met something that it had to deal with."""
+    """The number of rows with unfit values of each sort, for one rule."""
 
     column: str
     missing: int
@@ -58,7 +58,7 @@ class Read:
 
 @dataclass(frozen=True)
 class MapCounts:
-    """What a map met in a table."""
+    """The unfit values of a table, for all rules of a map."""
 
     rows: int
     columns: tuple[ColumnCounts, ...]
@@ -67,7 +67,7 @@ class MapCounts:
 def measured(
     table: Table, rows: Any, rules: Sequence[Rule], read: Mapping[str, Read]
 ) -> dict[str, Any]:
-    """Return what is counted, by name: for every rule what ``ColumnCounts`` says of it.
+    """Return the expressions to count, by name: the fields of ``ColumnCounts`` for every rule.
 
     Args:
         table: the table.
@@ -86,7 +86,7 @@ def measured(
 
 
 def column_counts(row: Mapping[str, Any], i: int, column: str) -> ColumnCounts:
-    """Return what was counted of a rule; what was not counted of it is nothing."""
+    """Return the counts of a rule; counts that do not apply are 0."""
     kinds = [field.name for field in fields(ColumnCounts)[1:]]
     return ColumnCounts(column, *(int(row.get(f"{kind}{i}") or 0) for kind in kinds))
 
@@ -148,7 +148,7 @@ def is_whole(table: Table, name: str) -> bool:
 
 
 def refuse_unfit(rule: Rule, counted: ColumnCounts, *, strict: bool) -> None:
-    """Refuse what a strict map, or groups without a label for others, may not release."""
+    """Raise an error for values that a strict map, or groups without ``other``, may not release."""
     outside = counted.below + counted.above
     refused = [
         (strict, counted.missing, "missing", "fill or drop them first"),
@@ -169,7 +169,7 @@ def refuse_unfit(rule: Rule, counted: ColumnCounts, *, strict: bool) -> None:
 
 
 def check_rules(table: Table, rules: Sequence[Rule]) -> None:
-    """Refuse rules that name a column twice, one that is not there or one of another kind."""
+    """Raise an error for rules that name a column twice, a missing one or one of another kind."""
     names = [rule.column for rule in rules]
     if not rules:
         raise OptionError("The map names no column", hint="give a rule for what is to be released")
@@ -187,7 +187,7 @@ def check_rules(table: Table, rules: Sequence[Rule]) -> None:
 
 
 def check_numbers(table: Table, names: Iterable[str]) -> None:
-    """Refuse a column that is not there or that holds no numbers."""
+    """Raise an error for a column that does not exist or does not hold numbers."""
     listed = list(names)
     table.require(listed)
     for name in listed:

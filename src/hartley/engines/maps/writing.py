@@ -1,4 +1,4 @@
-"""Write a mapped table to a file: streamed, and whole or not at all."""
+"""Writing a mapped table to a file: streamed, and completely or not at all."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from hartley.engines.maps.column_map import MappedTable
 
     Progress = Callable[[float], None]
-    """Told the share of the rows that is written."""
+    """A function that is called with the share of the rows that is written."""
     Change = Callable[[Any], Any]
-    """From an Arrow table of the next rows, in their order, to what is written for them."""
+    """A function from an Arrow table of the next rows, in order, to the rows to write."""
 
 
 def write_arrow(
@@ -34,7 +34,7 @@ def write_arrow(
 ) -> Path:
     """Write an Arrow table as Parquet or CSV, by the ending of the path; never over its sources.
 
-    Texts of a CSV file are quoted as ``quote_formulas`` does where that is wanted.
+    With ``spreadsheet_safe``, texts of a CSV file are quoted as ``quote_formulas`` does.
 
     Example:
         >>> import tempfile
@@ -59,7 +59,7 @@ CSV_ENDINGS = (".csv",)
 BATCH = 100_000
 """Rows that are fetched and written at a time where the engine does not write itself."""
 FORMULA = r"\A('*[=+\-@\t\n\r])"
-"""How a text begins that a spreadsheet computes, or that is quoted already."""
+"""The first characters of texts that a spreadsheet computes, or that are already quoted."""
 CHUNK = 1_000_000
 """Rows that are fetched, changed and written at a time."""
 
@@ -73,7 +73,7 @@ def write_table(  # noqa: PLR0913 - each is one choice of the caller's
     accept: Callable[[MapCounts], None] | None = None,
     spreadsheet_safe: bool = False,
 ) -> MapCounts:
-    """Write a mapped table as Parquet or CSV, by the ending of the path, and say what it met.
+    """Write a mapped table as Parquet or CSV, by the ending of the path; return unfit values.
 
     The rows are streamed, in memory that does not grow with their number. The file appears under
     its name when it is complete and not before: an error or an interruption leaves nothing. An
@@ -82,11 +82,11 @@ def write_table(  # noqa: PLR0913 - each is one choice of the caller's
 
     Args:
         mapped: the table, from ``apply_map``.
-        path: the file to write; one that is there is replaced.
-        progress: told the share of the rows that is written.
-        change: what becomes of the rows on their way, such as a random draw; what was met is
-            counted before it.
-        accept: told what was met before the file appears, and may refuse it by raising.
+        path: the file to write; an existing file is replaced.
+        progress: called with the share of the rows that is written.
+        change: a function that changes the rows before they are written, such as a random draw;
+            unfit values are counted before it.
+        accept: called with the counts before the file appears; it may raise an error.
         spreadsheet_safe: whether texts of a CSV file are quoted as ``quote_formulas`` does.
 
     Example:
@@ -123,7 +123,7 @@ def write_table(  # noqa: PLR0913 - each is one choice of the caller's
                 raise KeyboardInterrupt from None
             full = full_disk(error)
             if full is not None:
-                raise full from None  # whoever gave the place knows what to say
+                raise full from None  # the caller knows the place and explains it
             raise EngineError(
                 f"{engine} could not write {target.name} ({type(error).__name__})",
                 hint="check that the table can be read and that the engine answers "
@@ -138,7 +138,7 @@ def write_table(  # noqa: PLR0913 - each is one choice of the caller's
 
 
 def refuse_overwriting(files: Mapping[str, Iterable[str]], out: str | os.PathLike[str]) -> None:
-    """Refuse to replace the table by its release: the only copy of the truth would be lost."""
+    """Raise an error if the release would overwrite its own table."""
     for what, paths in files.items():
         for path in paths:
             if Path(path).exists() and Path(out).exists() and Path(path).samefile(out):
@@ -151,7 +151,7 @@ def refuse_overwriting(files: Mapping[str, Iterable[str]], out: str | os.PathLik
 def write_record(
     record: Mapping[str, float], path: str | os.PathLike[str], *, spreadsheet_safe: bool = False
 ) -> None:
-    """Write one row of numbers as Parquet or CSV, by the ending of the path, whole or not at all.
+    """Write one row of numbers as Parquet or CSV, by the ending of the path.
 
     Example:
         >>> import tempfile
@@ -172,7 +172,7 @@ def write_record(
 
 
 def check_form(path: str | os.PathLike[str], *, spreadsheet_safe: bool = False) -> str:
-    """Return what a file to write is, "parquet" or "csv", by its ending; refuse any other.
+    """Return the format of a file to write, "parquet" or "csv", by its ending.
 
     Example:
         >>> check_form("released.CSV", spreadsheet_safe=True)
@@ -198,8 +198,8 @@ def quote_formulas(table: Any) -> Any:
     """Put a single quote before every text that a spreadsheet would take for a formula.
 
     Those begin with = + - @ or with a tab, a line feed or a carriage return. Only columns of text
-    change, and names of columns; numbers, dates and truth values are none. A text that has such a
-    quote already gets one more, so that different texts stay different.
+    and names of columns change, not numbers, dates and truth values. A text that already has such
+    a quote gets another one, so that different texts stay different.
 
     Example:
         >>> import pyarrow as pa
@@ -228,7 +228,7 @@ def _then_quoted(change: Change | None) -> Change:
 
 
 def _settle(mapped: MappedTable, counts: MapCounts, rows: int, nulls: list[int]) -> MapCounts:
-    """Count where formulas are undefined, which shows in what was written, and check the rest."""
+    """Count undefined results of formulas in the written rows, and compare the other counts."""
     columns = []
     for rule, counted, null in zip(mapped.rules, counts.columns, nulls, strict=True):
         undefined = null - counted.missing

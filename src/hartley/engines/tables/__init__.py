@@ -1,1 +1,1 @@
-"""Open whatever holds a table, and know it by its columns."""
+"""Opening tables from files, data frames and databases, and preparing their columns."""

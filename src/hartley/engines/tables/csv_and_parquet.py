@@ -1,4 +1,4 @@
-"""Open Parquet and CSV files as one table."""
+"""Opening Parquet and CSV files as one table."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def open_files(
     null: str | Sequence[str],
     names: Sequence[str] | None,
 ) -> Table:
-    """Open files, all Parquet or all CSV; nothing is read yet beyond what their columns need."""
+    """Open files, all Parquet or all CSV; only what is needed to know their columns is read."""
     paths = [path for source in sources for path in _matching(source)]
     name = Path(paths[0]).name + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
     parquet = {_is_parquet(path) for path in paths}
@@ -134,7 +134,7 @@ def _read_parquet(paths: list[str]) -> Any:
 
 
 def _blunt(paths: list[str]) -> dict[str, str]:
-    """Return the columns that the engine would read less finely than they are written."""
+    """Return the columns that the engine would read with less precision than they have."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -155,7 +155,7 @@ def _blunt(paths: list[str]) -> dict[str, str]:
 
 
 def _recorded_span(paths: list[str], column: str) -> Span | None:
-    """Return what Parquet files record of a column of signed integers, where all of them do.
+    """Return the statistics of a column of signed integers in Parquet files, if all have them.
 
     The engine trusts the same records when it skips parts of a file.
     """
@@ -268,7 +268,7 @@ def _sniff(backend: Any, path: str, marks: list[str], *, headless: bool) -> _Dia
 
 
 def _check_fields(path: str, dialect: _Dialect, names: Sequence[str] | None) -> None:
-    """Refuse doubled names, which the engine would rename, and lines of different lengths."""
+    """Raise an error for doubled names, which the engine would rename, and unequal lines."""
     fields = _first_line(path, dialect)
     alone = len(fields) == 1 and any(separator in fields[0] for separator in SEPARATORS)
     if alone or len(fields) != len(dialect.columns):
@@ -292,7 +292,7 @@ def _first_line(path: str, dialect: _Dialect) -> list[str]:
 
 
 def _unreadable(name: str, error: str, *, is_parquet: bool) -> TableError:
-    """Say that a file cannot be read, without a word of what stands in it."""
+    """Return the error for an unreadable file, without any of its content."""
     if is_parquet:
         return TableError(
             f"The file {name} is not a readable Parquet file",

@@ -1,4 +1,4 @@
-"""Run a query; say why an engine failed without its own words, which may hold private values."""
+"""Running a query; errors of an engine are reported without its texts, which may be private."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def run(table: Table, action: Callable[[], Any]) -> Any:
-    """Run a query; what the engine says may hold private values, so only its kind is told."""
+    """Run a query; an error shows only its type, since its text may contain private values."""
     try:
         with table.lock:
             return action()
@@ -36,7 +36,7 @@ def run(table: Table, action: Callable[[], Any]) -> Any:
                 f"The file {table.name} cannot be read to its end ({type(error).__name__})",
                 hint="check that all lines have the same number of fields",
             ) from None
-        # What the engine says may hold private values, so only its kind is told.
+        # The text of the error may contain private values, so only its type is shown.
         raise EngineError(
             f"The engine {table.engine} could not read {table.name} ({type(error).__name__})",
             hint="check that the table is complete and that the engine answers (hartley doctor)",
@@ -44,7 +44,7 @@ def run(table: Table, action: Callable[[], Any]) -> Any:
 
 
 def wrong_encoding(paths: Sequence[str]) -> TableError | None:
-    """Return the sentence for the first CSV file that is no UTF-8 text, None where all are."""
+    """Return the sentence for the first CSV file that is no UTF-8 text, None if all are."""
     for path in paths:
         opener: Any = gzip.open if path.endswith(".gz") else open
         decoder, line = codecs.getincrementaldecoder("utf-8")(), 1

@@ -1,4 +1,4 @@
-"""What a table holds, column by column: for its owner, who wants to describe it."""
+"""A profile of every column of a table, for the owner who drafts its schema."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_VALUES = 50
 """Categories beyond this number are not listed."""
 LARGEST_WHOLE = 2**53
 LEAST_ROWS = 5
-"""A category that fewer rows hold is not listed: it could be one person's."""
+"""A category in fewer rows is not listed, since it could be one person's."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class ColumnProfile:
 
 
 def profile(table: Table) -> list[ColumnProfile]:
-    """Look at every column of a table: two scans, and one more a column of categories.
+    """Profile every column of a table: two scans, and one more per column of categories.
 
     Example:
         >>> from hartley.engines.tables.sources import open_table

@@ -1,4 +1,4 @@
-"""Open whatever holds a table: files, data frames, Arrow, a dict, an Ibis table."""
+"""Opening a table from files, data frames, Arrow, a dict, an Ibis table or a database."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def open_table(
     names: Sequence[str] | None = None,
     engine: str | None = None,
 ) -> Table:
-    """Open a table wherever it is; nothing is read yet beyond its columns.
+    """Open a table from any source; only its columns are read yet.
 
     Args:
         source: a path or a list of paths (Parquet, CSV), the address of a table in a database
@@ -43,8 +43,8 @@ def open_table(
             PostgreSQL, Spark or Polars, or a table already open.
         null: text that stands for a missing value in CSV files, besides the empty field.
         names: names of the columns of CSV files that have no header line.
-        engine: the engine that holds a data frame, Arrow table or dict: "duckdb", where it is left
-            out, or "polars". The numbers and files are the same.
+        engine: the engine for a data frame, Arrow table or dict: "duckdb", the default, or
+            "polars". The numbers and files are the same.
 
     Example:
         >>> open_table({"age": [30, 40]}).columns
@@ -78,7 +78,7 @@ def open_table(
 
 
 def open_source(source: object, table: str | None = None) -> Table:
-    """Open a table wherever it is; of a database, the table may be named apart.
+    """Open a table from any source; for a database, the table may be named separately.
 
     Example:
         >>> open_source({"age": [30, 40]}).columns
@@ -89,7 +89,7 @@ def open_source(source: object, table: str | None = None) -> Table:
     if isinstance(source, (str, os.PathLike)) and is_address(source):
         return open_database(source, table)
     raise TableError(
-        f"The table '{table}' was named beside a source that is no database",
+        f"The table '{table}' was named with a source that is not a database",
         hint="name a table of a DuckDB file or of a database only",
     )
 
@@ -106,7 +106,7 @@ def is_address(source: str | os.PathLike[str]) -> bool:
 
 
 def open_database(source: str | os.PathLike[str], table: str | None = None) -> Table:
-    """Open a table of a database, only to read it.
+    """Open a table of a database for reading.
 
     Args:
         source: FILE.duckdb, postgresql://USER@HOST/DATABASE or spark://HOST:PORT, each with
@@ -129,7 +129,7 @@ def open_database(source: str | os.PathLike[str], table: str | None = None) -> T
         expression = backend.table(name, database=schema or None)
     except (TableError, EngineError):
         raise
-    except Exception as error:  # noqa: BLE001 - an address may hold a password, so only its kind is told
+    except Exception as error:  # noqa: BLE001 - an address may contain a password, so only the type is shown
         what = f"The table '{wanted}' of {shown}" if wanted else f"The database {shown}"
         raise TableError(
             f"{what} cannot be opened ({type(error).__name__})",
@@ -182,7 +182,7 @@ def _open_ibis(source: Any) -> Table:
 
 
 def _open_frame(frame: Any, dialect: Dialect) -> Table:
-    """Hand a data frame or Arrow table to an engine of this process."""
+    """Register a data frame or Arrow table with an engine of this process."""
     name = "the table" if type(frame).__module__.startswith("pyarrow") else "the data frame"
     if dialect.owns(frame):
         return _held(dialect, frame, name)
@@ -190,7 +190,7 @@ def _open_frame(frame: Any, dialect: Dialect) -> Table:
 
 
 def _open_arrow(arrow: Any, name: str, dialect: Dialect) -> Table:
-    """Hand an Arrow table to an engine, which reads it where it lies."""
+    """Register an Arrow table with an engine, which reads it without a copy."""
     refuse_doubled(arrow.column_names, name)  # which an engine would rename
     if not arrow.column_names:
         raise _no_columns(name)
@@ -216,7 +216,7 @@ def _no_columns(name: str) -> TableError:
 
 
 def _engine_type(kind: Any) -> Any:
-    """Return the type in which the engine can hold all of a column that it would cut or refuse."""
+    """Return a type that holds all of a column that the engine would otherwise cut or refuse."""
     import pyarrow as pa
 
     if pa.types.is_float16(kind):
@@ -240,7 +240,7 @@ def _arrow_from_columns(columns: Iterable[tuple[Any, Any]], table: str) -> Any:
     if len({len(array) for array in arrays.values()}) > 1:
         raise TableError(
             f"The columns of {table} have different lengths",
-            hint="give every column one value a row",
+            hint="give every column one value per row",
         )
     return pa.table(arrays)
 

@@ -1,4 +1,4 @@
-"""A table on some engine, known by its columns, its rows never leaving the engine one by one."""
+"""The Table class: a table on some engine, with its columns and their kinds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Kind(StrEnum):
-    """What sort of values a column holds."""
+    """The kind of values in a column."""
 
     INTEGER = "integer"
     REAL = "real"
@@ -46,12 +46,12 @@ class Span:
 
 @dataclass(frozen=True)
 class Table:
-    """An Ibis table expression and the name by which messages speak of it."""
+    """An Ibis table expression and its name for messages."""
 
     expression: Any
     name: str
     surely_named: bool = True
-    """Whether the names are names; the first line of a CSV file may be a record in truth."""
+    """Whether the names are certain; the first line of a CSV file may really be a record."""
 
     known_span: Callable[[str], Span | None] = lambda _: None
     """What the files themselves record of a column of integers, if they do."""
@@ -59,7 +59,7 @@ class Table:
     texts: Any = None
     """The columns of CSV files as they are written; the expression then holds what they mean."""
     blunt: Mapping[str, str] = field(default_factory=dict)
-    """Columns that the engine would read less finely than they are, and what they hold."""
+    """Columns that the engine would read with less precision, and what they hold."""
     zoned: frozenset[str] = frozenset()
     """Columns of times that had a time zone, which the engine could not hold as finely."""
     paths: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ class Table:
         return self.dialect.name
 
     def kind(self, column: str) -> Kind:
-        """Return what sort of values a column holds."""
+        """Return the kind of values in a column."""
         dtype = self.expression.schema()[column]
         for kind, holds in (
             (Kind.INTEGER, dtype.is_integer()),
@@ -103,7 +103,7 @@ class Table:
         return Kind.NESTED
 
     def require(self, columns: Iterable[str]) -> None:
-        """Refuse a column that is not there or that holds no plain values."""
+        """Raise an error for columns that do not exist or do not hold plain values."""
         for column in columns:
             if column not in self.columns:
                 raise ColumnError(
@@ -139,7 +139,7 @@ class Table:
 
 
 def names_of(names: str | Sequence[Any]) -> tuple[Any, ...]:
-    """Return the names of columns where one name or several may be given.
+    """Return the names of columns, given as one name or several.
 
     Example:
         >>> names_of("age"), names_of(["age", "zip"])
@@ -149,7 +149,7 @@ def names_of(names: str | Sequence[Any]) -> tuple[Any, ...]:
 
 
 def refuse_doubled(names: Iterable[str], table: str) -> None:
-    """Refuse names that are equal, or that the engine takes for equal: it ignores their case."""
+    """Raise an error for names that are equal apart from case, which the engine ignores."""
     seen: dict[str, str] = {}
     for name in names:
         earlier = seen.get(name.lower())

@@ -1,4 +1,4 @@
-"""The columns that a question is about, cleaned, binned and profiled on their engine."""
+"""The columns that a measure needs, cleaned, binned and profiled on their engine."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 LARGEST_DOUBLE = 1.7976931348623157e308
 TINY = 1e-200
-"""Numbers closer to zero lie beside it whatever the step; PostgreSQL would refuse to scale them."""
+"""Numbers closer to zero lie next to it for any step; PostgreSQL would refuse to scale them."""
 
 MISSING = ("released", "value", "drop")
-"""What becomes of missing values: only released ones are values, all are, or none is."""
+"""How missing values are treated: as values on the released side, on both sides, or dropped."""
 
 LARGEST_BIN = 2**50
 """Bins up to here are found exactly: every edge is one correctly rounded quotient of integers."""
@@ -34,7 +34,7 @@ LARGEST_BIN = 2**50
 
 @dataclass(frozen=True)
 class ViewColumn:
-    """A column of a view: where it comes from and what is known of its values."""
+    """A column of a view: its source, and what is known about its values."""
 
     name: str
     kind: Kind
@@ -52,7 +52,7 @@ class ViewColumn:
         return self.keeps_missing and self.missing > 0
 
     def midpoint(self, number: int) -> float | int:
-        """Return what stands for a number: itself, or the middle of the bin of that number."""
+        """Return the value of a code: the number itself, or the middle of the bin."""
         if self.step is None:
             return number
         return (2 * number + 1) * self.step.numerator / (2 * self.step.denominator)
@@ -60,7 +60,7 @@ class ViewColumn:
 
 @dataclass(frozen=True)
 class View:
-    """A projection ``c0, c1, ...`` of a table, its rows counted, its missing rows dealt with."""
+    """A projection ``c0, c1, ...`` of a table, with counted rows and treated missing values."""
 
     table: Table
     expression: Any
@@ -76,13 +76,13 @@ class View:
 
     @property
     def left_out_sentence(self) -> str:
-        """Which rows are left out because a value is missing; empty where none are."""
+        """Which rows are left out because a value is missing; empty if none are."""
         holed = [c.name for c in self.columns if c.missing and not c.keeps_missing]
         return left_out_sentence(self.dropped, list(dict.fromkeys(holed)))
 
     @property
     def missing_notes(self) -> tuple[str, ...]:
-        """Of which columns missing is a value, a sentence each."""
+        """One sentence for each column in which missing counts as a value."""
         holed = {column.name: column.missing for column in self.columns if column.holes}
         return tuple(missing_note(name, rows) for name, rows in holed.items())
 
@@ -97,10 +97,10 @@ def prepare(
 ) -> View:
     """Return the named columns, ready to be counted.
 
-    NaN counts as missing. Missing "released" leaves out the rows in which one of the first so many
-    columns, the secret ones, is missing, and makes missing a value of the others: whoever sees a
-    release sees that a value is missing. "value" makes it a value of all columns, "drop" leaves
-    out every row in which one is missing.
+    NaN counts as missing. With missing="released", rows with a missing secret (one of the first
+    ``secrets`` columns) are left out, and missing is a value of the other columns: it is visible in
+    a release. "value" makes missing a value of all columns, "drop" leaves out every row with a
+    missing value.
 
     A column with a step becomes the number of its bin: value v lies in bin k when
     k*step <= v < (k+1)*step, every edge being the double nearest to the exact product, so that all
@@ -151,17 +151,17 @@ def prepare(
 
 
 OF_COLUMN = " of what is said about it"
-"""What is left out of, where classes count all rows and a column only those that have a value."""
+"""The end of the sentence if classes count all rows, but a column only those with a value."""
 
 
 def missing_note(column: str, rows: int) -> str:
-    """Say that missing is a value of a column."""
+    """Return the sentence that missing is a value of a column."""
     many = "1 row" if rows == 1 else f"{rows:,} rows"
     return f"Missing values of {column}, in {many}, count as one value of their own."
 
 
 def left_out_sentence(rows: int, columns: Sequence[str], *, noun: str = "row", of: str = "") -> str:
-    """Say how many rows are left out because a value is missing; nothing where none are.
+    """Return how many rows are left out because a value is missing; empty if none are.
 
     Example:
         >>> left_out_sentence(2, ["age", "sex"])
@@ -194,7 +194,7 @@ def bin_numbers(values: Any, step: Fraction) -> NDArray[np.int64]:
 
 
 def keep_texts(table: Table, columns: Sequence[str]) -> Table:
-    """Keep the text of a CSV column wherever its numbers or times would merge different texts.
+    """Keep the text of a CSV column if its numbers or times would merge different texts.
 
     Counted, not guessed: as many distinct values as texts, and none lost.
 
@@ -225,7 +225,7 @@ def keep_texts(table: Table, columns: Sequence[str]) -> Table:
 
 
 def as_texts(table: Table, columns: Collection[str]) -> Table:
-    """Return CSV files with some columns as the text that they are written as.
+    """Return CSV files with some columns as their original text.
 
     Example:
         >>> from hartley.engines.tables.sources import open_table
@@ -276,7 +276,7 @@ def _binned(table: Table, column: ViewColumn) -> Any:
 
 
 def _profile(table: Table, columns: Sequence[str], needed: Collection[str]) -> dict[str, Any]:
-    """Count the rows and what is missing, and find the least and the largest numbers.
+    """Count the rows and the missing values, and find the least and the largest numbers.
 
     What the files record is taken from there; the engine reads the rest, once.
     """
@@ -328,7 +328,7 @@ def far_dates(column: str, table: str) -> ColumnError:
 
 
 def _check_bins(table: Table, name: str) -> None:
-    """Refuse to bin what is not a number."""
+    """Raise an error for bins of a column that does not hold numbers."""
     kind = table.kind(name)
     if not kind.numeric and kind is not Kind.EMPTY:
         raise ColumnError(
@@ -362,7 +362,7 @@ def _check_profile(
 
 
 def _check_range(table: Table, column: ViewColumn) -> None:
-    """Refuse bins that could not be told apart exactly."""
+    """Raise an error for bins that doubles cannot separate exactly."""
     if max(abs(float(column.low)), abs(float(column.high))) > LARGEST_DOUBLE:
         raise ColumnError(
             f"Column '{column.name}' of {table.name} holds infinite values, which lie in no bin",

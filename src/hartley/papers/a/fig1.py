@@ -47,10 +47,10 @@ def plot(numbers: Cuts) -> Chart:
     shares = shares_panel(
         numbers, cells, title=f"γ = {float(UNEVEN):g}: five regions, two ways to cut"
     )
-    left = regions_panel(
+    regions = regions_panel(
         numbers.fewest, numbers.points, title="γ = 2: the regions of the best policy"
     )
-    return Chart("A/1: mean of two numbers in [−2, 2]", (left, shares))
+    return Chart("A/1: mean of two numbers in [−2, 2]", (regions, shares))
 
 
 def findings(numbers: Cuts) -> tuple[Claim, ...]:

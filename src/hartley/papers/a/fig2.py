@@ -65,8 +65,8 @@ def plot(numbers: Cuts) -> Chart:
     shares = shares_panel(
         numbers, cells, title=f"γ = {float(LOOSER):g}: {len(cells)} regions, two ways to cut"
     )
-    left = regions_panel(numbers.fewest, numbers.points, title="γ = 2: twelve regions")
-    return Chart("A/2: x₁² + 2x₂² of two numbers in [−2, 2]", (left, shares))
+    regions = regions_panel(numbers.fewest, numbers.points, title="γ = 2: twelve regions")
+    return Chart("A/2: x₁² + 2x₂² of two numbers in [−2, 2]", (regions, shares))
 
 
 def findings(numbers: Cuts) -> tuple[Claim, ...]:
@@ -81,7 +81,8 @@ def findings(numbers: Cuts) -> tuple[Claim, ...]:
             "Their areas are those of the corrected list, from 2.221441 (four whole ellipses) down "
             "to 0.066797 in the corners, and fill the square.",
             holds=all(
-                abs(found - area) < 3e-6 for found, area in zip(fewest.areas, AREAS, strict=True)
+                abs(computed - area) < 3e-6
+                for computed, area in zip(fewest.areas, AREAS, strict=True)
             )
             and abs(sum(fewest.areas) - float(SQUARE.volume)) < 1e-4,
         ),

@@ -1,4 +1,4 @@
-"""Figure 3 of paper A: accuracy against what leaks and how far off an adversary stays."""
+"""Figure 3 of paper A: accuracy against leakage and against the adversary's error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LOW, HIGH = 100, 250
 """Heights in centimetres, Example IV.2."""
 KEPT = 10
-"""The error, in centimetres, that the adversary should keep."""
+"""The adversary's error, in centimetres, that should remain."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class A3Point:
     leakage: float
     information: float
     error: float
-    """How far off the adversary's best estimate of both numbers is, at least: dmin."""
+    """The least error of the adversary's best estimate of both numbers: dmin."""
     least_leakage: float
     """The leakage of the best cells for it, of any policy of this accuracy."""
 
@@ -69,14 +69,14 @@ def compute(
         >>> str(two.accuracy), two.levels, round(two.leakage, 6), round(two.error, 6)
         ('2', 4, 2.079442, 1.414214)
     """
-    found = []
+    computed = []
     for k in range(1, points + 1):
-        found.append(_point(Fraction(highest * k, points)))
+        computed.append(_point(Fraction(highest * k, points)))
         if progress is not None:
             progress(0.9 * k / points)
     cells = tuple(range(2, 41))
     errors = {n: tuple(smallest_error(_heights(n, q)) for q in cells) for n in people}
-    return A3Numbers(tuple(found), cells, errors)
+    return A3Numbers(tuple(computed), cells, errors)
 
 
 def _point(accuracy: Fraction) -> A3Point:
@@ -169,7 +169,7 @@ def findings(numbers: A3Numbers) -> tuple[Claim, ...]:
             holds=all(_as_in_closed_form(p) for p in points),
         ),
         Claim(
-            "Other cells than equal ones leak less wherever 2γ is not a whole number above 2, and "
+            "The best cells leak less than equal ones if 2γ is not a whole number above 2, and "
             "never more.",
             holds=all(b <= a + 1e-12 for a, b in zip(leaks, least, strict=True))
             and all(_improves(p) for p in points if p.accuracy > 1),

@@ -48,7 +48,7 @@ NEGLIGIBLE, CLOSE = 0.1, 0.05
 
 @dataclass(frozen=True)
 class Games:
-    """What came of many games of one group size through cells of one number."""
+    """The results of many games of one group size and one number of cells."""
 
     people: int
     bits: int | None
@@ -60,7 +60,7 @@ class Games:
     @property
     def best(self) -> AttackEstimate:
         """The largest advantage of the paper's strategies."""
-        return max((self.advantages[name] for name in PAPER), key=lambda found: found.value)
+        return max((self.advantages[name] for name in PAPER), key=lambda estimate: estimate.value)
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,9 @@ class B3Numbers:
     def of(self, people: int, bits: int | None, rule: str = CORRECTED) -> Games:
         """Return the games of a group size, a budget and a rule."""
         wanted = people, bits, rule if bits is not None else ""
-        return next(one for one in self.games if (one.people, one.bits, one.rule) == wanted)
+        return next(
+            games for games in self.games if (games.people, games.bits, games.rule) == wanted
+        )
 
     @property
     def top(self) -> int:
@@ -89,12 +91,12 @@ class B3Numbers:
     @property
     def sizes(self) -> list[int]:
         """The sizes of groups."""
-        return list(dict.fromkeys(one.people for one in self.games))
+        return list(dict.fromkeys(g.people for g in self.games))
 
     @property
     def budgets(self) -> list[int]:
         """The budgets in bits."""
-        return list(dict.fromkeys(one.bits for one in self.games if one.bits is not None))
+        return list(dict.fromkeys(g.bits for g in self.games if g.bits is not None))
 
 
 def compute(  # noqa: PLR0913 - sizes, all with defaults
@@ -114,10 +116,10 @@ def compute(  # noqa: PLR0913 - sizes, all with defaults
 
     Args:
         data: "synthetic", or where the readings are.
-        progress: told how much is done.
+        progress: called with the share of the work that is done.
         homes: how many synthetic homes there are.
         days: how many days of them; real data have as many as they have.
-        fewer_days: of how many days the first are also released alone.
+        fewer_days: numbers of days; the first so many days are also released alone.
         ranges: how many ranges are tried, from the largest daily reading to what a fuse allows.
         people: sizes of groups; 4 and 8 are always among those of several ranges and days.
         budgets: in bits, for each daily reading.
@@ -179,11 +181,11 @@ def levels_of(people: int, bits: int, rule: str) -> int:
         >>> [levels_of(4, 2, rule) for rule in RULES]
         [12, 16, 4]
     """
-    one = Fraction(1)
+    whole = Fraction(1)
     if rule == WHOLE:
-        return levels_for_bits(one, one, bits)
+        return levels_for_bits(whole, whole, bits)
     printed = "printed" if rule == PRINTED else "corrected"
-    return levels_for_bits(one, Fraction(1, people), bits, rule=printed)  # type: ignore[arg-type]  # one of the two words
+    return levels_for_bits(whole, Fraction(1, people), bits, rule=printed)  # type: ignore[arg-type]  # one of the two words
 
 
 def _played(  # noqa: PLR0913, PLR0917 - what is released of whom, and how often
@@ -198,8 +200,8 @@ def _played(  # noqa: PLR0913, PLR0917 - what is released of whom, and how often
     levels = None if bits is None else levels_of(people, bits, rule)
     policy = None if levels is None else UniformQuantizer(Fraction(0), Fraction(top), levels)
     game = MembershipGame(readings, people=people, policy=policy, range=(0, top))
-    found = game.play(games, seed=seed)
-    return Games(people, bits, rule, levels, {s.name: s.advantage for s in found.strategies})
+    outcome = game.play(games, seed=seed)
+    return Games(people, bits, rule, levels, {s.name: s.advantage for s in outcome.strategies})
 
 
 # --- what is drawn ----------------------------------------------------------------------------
@@ -234,16 +236,16 @@ def _strategy(numbers: B3Numbers, name: str) -> Panel:
     )  # fmt: skip
     for tone, n in enumerate(numbers.sizes):
         for rule, dash in looks:
-            found = [numbers.of(n, bits, rule).advantages[name] for bits in numbers.budgets]
+            estimates = [numbers.of(n, bits, rule).advantages[name] for bits in numbers.budgets]
             sure = rule == CORRECTED
             series.append(
                 Series(
                     f"n = {n}" if sure else "",
                     tuple(map(float, numbers.budgets)),
-                    tuple(one.value for one in found),
+                    tuple(estimate.value for estimate in estimates),
                     dash=dash,
-                    low=tuple(one.low for one in found) if sure else (),
-                    high=tuple(one.high for one in found) if sure else (),
+                    low=tuple(estimate.low for estimate in estimates) if sure else (),
+                    high=tuple(estimate.high for estimate in estimates) if sure else (),
                     tone=tone,
                 )
             )
@@ -256,15 +258,15 @@ def _at_paper_points(played: dict[int, tuple[Games, ...]], label: str, title: st
     series = []
     for place, (n, bits) in enumerate(POINTS):
         for name, dash in (("correlation", "solid"), ("common peaks", "dashed")):
-            found = [games[place].advantages[name] for games in played.values()]
+            estimates = [games[place].advantages[name] for games in played.values()]
             series.append(
                 Series(
                     f"n = {n}, ε = {bits}, {name}",
                     tuple(map(float, played)),
-                    tuple(one.value for one in found),
+                    tuple(estimate.value for estimate in estimates),
                     dash=dash,  # type: ignore[arg-type]  # one of the two words
-                    low=tuple(one.low for one in found),
-                    high=tuple(one.high for one in found),
+                    low=tuple(estimate.low for estimate in estimates),
+                    high=tuple(estimate.high for estimate in estimates),
                     tone=place + 1,
                 )
             )
@@ -295,7 +297,7 @@ def findings(numbers: B3Numbers) -> tuple[Claim, ...]:
 
 
 def falls(curve: list[AttackEstimate]) -> int:
-    """Return at how many steps a curve falls by more than both intervals leave open.
+    """Return at how many steps a curve falls by more than both confidence intervals allow.
 
     Every step counts, since the first and the last point say nothing about those in between.
     """
@@ -369,7 +371,7 @@ def _over_ranges(numbers: B3Numbers) -> Claim:
 def _over_days(numbers: B3Numbers) -> Claim:
     curve = [games[1].best for games in numbers.by_days.values()]
     *fewer, last = (
-        f"{n} days {one.value:.2f}" for n, one in zip(numbers.by_days, curve, strict=True)
+        f"{n} days {estimate.value:.2f}" for n, estimate in zip(numbers.by_days, curve, strict=True)
     )
     listed = f"{', '.join(fewer)} and {last}" if fewer else last
     return Claim(

@@ -1,4 +1,4 @@
-"""Figure 4 of paper B: which appliances run, told from the released power of a house?"""
+"""Figure 4 of paper B: how well running appliances are recognised from a house's released power."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DATA = "redd"
 TOP = 10_000
 """The range of the power of a house, in watts; public."""
 ON = 30
-"""Above how many watts an appliance counts as on: some draw a few for ever."""
+"""An appliance counts as on above so many watts, since some always draw a few."""
 TRAINED = 0.25
 """A week of the four, as in the paper."""
 FEW_BITS = 3
@@ -34,16 +34,16 @@ FEW_BITS = 3
 
 @dataclass(frozen=True)
 class B4Numbers:
-    """What load monitoring finds, by the bits of a reading."""
+    """The findings of load monitoring, by the bits of a reading."""
 
-    found: dict[int, LoadFinding]
+    by_bits: dict[int, LoadFinding]
     top: int
     synthetic: bool
 
     @property
     def last(self) -> LoadFinding:
-        """What it finds at the largest budget."""
-        return self.found[max(self.found)]
+        """The finding at the largest budget."""
+        return self.by_bits[max(self.by_bits)]
 
 
 def compute(
@@ -57,8 +57,8 @@ def compute(
 
     Args:
         data: "synthetic", or where the house is.
-        progress: told how much is done.
-        days: how many synthetic ones there are; the first quarter is learned from.
+        progress: called with the share of the work that is done.
+        days: how many synthetic days there are; the first quarter is for training.
         budgets: in bits, for each reading.
     """
     house = dataset(DATA, data=data, days=days)
@@ -71,19 +71,19 @@ def compute(
         house.table, total="mains", columns=TOP_FIVE, train=TRAINED, states=2, on=ON
     )
     top = max(TOP, int(home.signals.total.max()) + 1)
-    found = {}
+    by_bits = {}
     for done, bits in enumerate(budgets, 1):
         levels = levels_for_bits(Fraction(top), Fraction(top), bits)
-        found[bits] = home.attack(UniformQuantizer(Fraction(0), Fraction(top), levels))
+        by_bits[bits] = home.attack(UniformQuantizer(Fraction(0), Fraction(top), levels))
         if progress is not None:
             progress(done / len(budgets))
-    return B4Numbers(found, top, house.synthetic)
+    return B4Numbers(by_bits, top, house.synthetic)
 
 
 def plot(numbers: B4Numbers) -> Chart:
-    """Draw the f-score against the budget, beside chance, and by appliance what both gain."""
+    """Draw the f-score and that of chance against the budget, and the gain for each appliance."""
     budget = "budget ε (bits a reading)"
-    overall = [found.overall for found in numbers.found.values()]
+    overall = [finding.overall for finding in numbers.by_bits.values()]
     panels = [
         Panel(
             budget,
@@ -94,7 +94,7 @@ def plot(numbers: B4Numbers) -> Chart:
                 *(
                     Series(
                         label,
-                        tuple(map(float, numbers.found)),
+                        tuple(map(float, numbers.by_bits)),
                         tuple(chances),
                         dash="dashed",
                         tone=tone,
@@ -120,7 +120,7 @@ def plot(numbers: B4Numbers) -> Chart:
             _line(
                 shown_name(score),
                 numbers,
-                [getattr(found.appliances[at], gain) for found in numbers.found.values()],
+                [getattr(finding.appliances[at], gain) for finding in numbers.by_bits.values()],
             )
             for at, score in enumerate(numbers.last.appliances)
         )
@@ -137,7 +137,7 @@ def plot(numbers: B4Numbers) -> Chart:
 def _line(label: str, numbers: B4Numbers, scores: list[AttackEstimate]) -> Series:
     return Series(
         label,
-        tuple(map(float, numbers.found)),
+        tuple(map(float, numbers.by_bits)),
         tuple(score.value for score in scores),
         low=tuple(score.low for score in scores),
         high=tuple(score.high for score in scores),
@@ -153,7 +153,7 @@ def findings(numbers: B4Numbers) -> tuple[Claim, ...]:
     """Return what the figure is expected to show, appliance by appliance."""
     last = numbers.last.overall
     true = last.true
-    scores = [found.overall.released.value for found in numbers.found.values()]
+    scores = [finding.overall.released.value for finding in numbers.by_bits.values()]
     return (
         Claim(
             f"From the true signal appliances are recognised with an f-score of {true.value:.2f}; "
@@ -164,37 +164,37 @@ def findings(numbers: B4Numbers) -> tuple[Claim, ...]:
             "With zero bits, neither adversary recognises any appliance better than chance.",
             holds=all(
                 abs(gain.value) < 1e-12
-                for bits, found in numbers.found.items()
+                for bits, finding in numbers.by_bits.items()
                 if bits == 0
-                for score in found.appliances
+                for score in finding.appliances
                 for gain in (score.gain, score.trained_gain)
             ),
         ),
         _few_bits(numbers),
         _trained(numbers),
         Claim(
-            "The f-score alone misleads: it is no rising curve, and a signal that tells nothing "
-            f"has {scores[0]:.2f}, by chance alone.",
+            "The f-score alone misleads: it does not always rise with the budget, and a signal "
+            f"that tells nothing has {scores[0]:.2f} by chance.",
             holds=scores != sorted(scores) and 0 < scores[0] <= max(scores),
         ),
     )
 
 
 def _few_bits(numbers: B4Numbers) -> Claim:
-    """Say what a few bits tell of all appliances together, and of each."""
-    few = [found for bits, found in numbers.found.items() if bits <= FEW_BITS]
-    pooled = max(found.overall.gain.value for found in few)
+    """Say how well a few bits show all appliances together, and each of them."""
+    few = [finding for bits, finding in numbers.by_bits.items() if bits <= FEW_BITS]
+    pooled = max(finding.overall.gain.value for finding in few)
     gains = {
         shown_name(score): (
-            max(found.appliances[at].best[2].value for found in few),
-            max(found.appliances[at].best[2].low for found in few),
+            max(finding.appliances[at].best[2].value for finding in few),
+            max(finding.appliances[at].best[2].low for finding in few),
             score.gain.value,
         )
         for at, score in enumerate(numbers.last.appliances)
     }
-    told = sorted(gains, key=lambda name: -gains[name][0])
-    listed = ", ".join(f"{name} {gains[name][0]:.2f}" for name in told)
-    most, sure, whole = gains[told[0]]
+    ranked = sorted(gains, key=lambda name: -gains[name][0])
+    listed = ", ".join(f"{name} {gains[name][0]:.2f}" for name in ranked)
+    most, sure, whole = gains[ranked[0]]
     largest = numbers.last.overall.gain.value
     return Claim(
         f"Up to {FEW_BITS} bits a reading look harmless only when all appliances are pooled: the "
@@ -208,14 +208,14 @@ def _trained(numbers: B4Numbers) -> Claim:
     """Say where training cell by cell beats the cell's middle most."""
     pairs = [
         (score.trained_gain.value - score.gain.value, bits, score)
-        for bits, found in numbers.found.items()
-        for score in found.appliances
+        for bits, finding in numbers.by_bits.items()
+        for score in finding.appliances
     ]
     more, bits, score = max(pairs, key=lambda pair: pair[0])
     return Claim(
-        "Whoever knows what runs at each released value does better than whoever takes the cell’s "
-        f"middle, most at {bits} bits: {shown_name(score)} {score.trained.value:.2f} instead of "
-        f"{score.released.value:.2f}.",
+        "An adversary who knows what runs at each released value does better than one who takes "
+        f"the cell’s middle, most at {bits} bits: {shown_name(score)} {score.trained.value:.2f} "
+        f"instead of {score.released.value:.2f}.",
         holds=more > 0.1,
     )
 
@@ -227,8 +227,8 @@ FIGURE = Figure(
     shows=(
         "How well the five largest appliances of a house are recognised from its power, released "
         "minute by minute in cells: by the sum of powers nearest to the cell’s middle, as in the "
-        "paper, and by an adversary trained cell by cell. An f-score is to be read beside that of "
-        "chance, and appliance by appliance; the paper shows neither."
+        "paper, and by an adversary trained cell by cell. Compare an f-score with that of chance, "
+        "and look at each appliance; the paper shows neither."
     ),
     compute=compute,
     plot=plot,

@@ -1,4 +1,4 @@
-"""Figure 5 of paper B: the map of the city, and what is left of it in boxes."""
+"""Figure 5 of paper B: a map of the taxi trips, and the same map in boxes."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def _counted(
     east: NDArray[np.float64], north: NDArray[np.float64], side: int
 ) -> tuple[tuple[int, ...], ...]:
     ends = [tuple(map(float, LATITUDE)), tuple(map(float, LONGITUDE))]
-    found, _, _ = np.histogram2d(north, east, bins=side, range=ends)
-    return tuple(map(tuple, found.astype(np.int64).tolist()))
+    counts, _, _ = np.histogram2d(north, east, bins=side, range=ends)
+    return tuple(map(tuple, counts.astype(np.int64).tolist()))
 
 
 def plot(numbers: B5Numbers) -> Chart:

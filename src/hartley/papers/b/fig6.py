@@ -1,4 +1,4 @@
-"""Figure 6 of paper B: how many taxi trips are unique, released in boxes?"""
+"""Figure 6 of paper B: the share of taxi trips that are unique when released in boxes."""
 
 from __future__ import annotations
 
@@ -62,24 +62,24 @@ def compute(
 
     Args:
         data: "synthetic", or where the trips are.
-        progress: told how much is done.
+        progress: called with the share of the work that is done.
         trips: how many synthetic ones there are.
         budgets: in bits, for each point of a trip.
     """
     loaded = load_trips(data, trips)
     tenth = loaded.table.take(list(range(0, loaded.rows, 10)))
-    found = []
+    points = []
     for done, bits in enumerate(budgets, 1):
         down = floor_power(f"{bits}/2")
         up = down if down * down == 2**bits else down + 1
         share = Uniqueness(loaded.table, policy=grid_policy(RANGES, bits)).attack()
-        one = share.number.value
-        more = one if up == down else _unique(loaded.table, up)
+        unique = share.number.value
+        more = unique if up == down else _unique(loaded.table, up)
         few = None if bits % 2 else _unique(tenth, down)
-        found.append(B6Point(bits, down, up, one, more, few))
+        points.append(B6Point(bits, down, up, unique, more, few))
         if progress is not None:
             progress(done / len(budgets))
-    return B6Numbers(tuple(found), loaded.rows, tenth.num_rows, loaded.synthetic)
+    return B6Numbers(tuple(points), loaded.rows, tenth.num_rows, loaded.synthetic)
 
 
 def _unique(table: object, side: int) -> float:
@@ -163,8 +163,8 @@ def findings(numbers: B6Numbers) -> tuple[Claim, ...]:
             and all(p.up**2 > 2**p.bits and p.up == math.isqrt(2**p.bits) + 1 for p in odd),
         ),
         Claim(
-            f"Uniqueness is a matter of how many trips there are: among {numbers.few:,} the share "
-            "is larger at every budget that leaves anybody alone.",
+            f"Uniqueness depends on the number of trips: among {numbers.few:,} the share is larger "
+            "at every budget at which a trip is unique.",
             holds=all(
                 p.unique_few >= p.unique
                 for p in points

@@ -1,4 +1,4 @@
-"""Cells, noise and averages of groups at equal error, each attacked."""
+"""Attacks on cells, noise and averages of groups at equal error."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class Row:
     method: str
     setting: str
     error: float
-    """The largest error in kWh or km; for noise, the one it keeps in 95 of 100 cases."""
+    """The largest error in kWh or km; for noise, the one not exceeded in 95 of 100 cases."""
     usual: float
-    """The error that 95 of 100 released numbers keep."""
+    """The error that 95 of 100 released numbers do not exceed."""
     promise: str
     strength: float
     """That promise as a number: bits of cells, epsilon or rho of noise, k of groups."""
@@ -72,7 +72,7 @@ def attack_homes(
 
     Args:
         readings: homes x times.
-        budgets: of the cells, in bits; their error is that of the noise.
+        budgets: of the cells, in bits; the noise has the same error.
         games: how many for each release.
         random: of games and noise.
         sample: where the noise comes from.
@@ -99,13 +99,13 @@ def attack_homes(
     return rows
 
 
-def _two(release: HomeRelease, usual: float, found: dict[str, AttackEstimate]) -> list[Row]:
-    best = max((found[name] for name in STRATEGIES[:3]), key=lambda one: one.value)
-    told = (
+def _two(release: HomeRelease, usual: float, estimates: dict[str, AttackEstimate]) -> list[Row]:
+    best = max((estimates[name] for name in STRATEGIES[:3]), key=lambda estimate: estimate.value)
+    terms = (
         *(release.method, release.setting, release.error, usual),
         *(release.promise, release.strength),
     )
-    return [Row(MEMBERSHIP, *told, best), Row(KNOWING, *told, found[STRATEGIES[3]])]
+    return [Row(MEMBERSHIP, *terms, best), Row(KNOWING, *terms, estimates[STRATEGIES[3]])]
 
 
 def trip_points(columns: list[Floats]) -> Floats:
@@ -118,7 +118,7 @@ def attack_trips(points: Floats, sides: tuple[int, ...], random: np.random.Gener
 
     Args:
         points: the trips, in kilometres.
-        sides: boxes along each axis; their error is that of the noise.
+        sides: boxes along each axis; the noise has the same error.
         random: of the noise.
     """
     ends = [
@@ -129,11 +129,11 @@ def attack_trips(points: Floats, sides: tuple[int, ...], random: np.random.Gener
     for side in sides:
         boxes = in_boxes(points, ends[0], ends[1], side)
         error = float((ends[1] - ends[0]).max() / (2 * side))
-        told = (
+        terms = (
             *(f"{side} × {side} boxes", error, 0.95 * error),
             *(f"{side**2} outputs a point", 2 * math.log2(side)),
         )
-        rows.append(Row(LINKAGE, CELLS, *told, linked(points, boxes, sure=True)))
+        rows.append(Row(LINKAGE, CELLS, *terms, linked(points, boxes, sure=True)))
         for method in (LAPLACE, GAUSSIAN):
             scale = noise_scale(method, error)
             noisy = points + textbook_noise(method, scale, points.shape, random)
@@ -146,6 +146,6 @@ def attack_trips(points: Floats, sides: tuple[int, ...], random: np.random.Gener
         averages = in_groups(points, k)
         off = np.abs(points - averages)
         errors = float(off.max()), float(np.quantile(off, 0.95))
-        promise, found = f"{k} equal records", linked(points, averages, sure=True)
-        rows.append(Row(LINKAGE, GROUPS, f"k = {k}", *errors, promise, k, found))
+        promise, success = f"{k} equal records", linked(points, averages, sure=True)
+        rows.append(Row(LINKAGE, GROUPS, f"k = {k}", *errors, promise, k, success))
     return rows

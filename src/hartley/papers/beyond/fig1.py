@@ -1,4 +1,4 @@
-"""What a user would pick instead: cells, noise and k-anonymity at the same error, attacked."""
+"""Beyond the papers, figure 1: cells, noise and k-anonymity attacked at the same error."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Beyond1Numbers:
-    """The whole table, and how noise kept its error."""
+    """The whole table, and how often noise exceeded its stated error."""
 
     rows: tuple[Row, ...]
     beyond: float
@@ -45,8 +45,8 @@ class Beyond1Numbers:
 
     def of(self, attack: str, method: str) -> list[Row]:
         """Return the rows of one attack and method, by increasing error."""
-        found = [r for r in self.rows if (r.attack, r.method) == (attack, method)]
-        return sorted(found, key=lambda row: row.error)
+        rows = [r for r in self.rows if (r.attack, r.method) == (attack, method)]
+        return sorted(rows, key=lambda row: row.error)
 
 
 def compute(  # noqa: PLR0913 - sizes, all with defaults
@@ -64,7 +64,7 @@ def compute(  # noqa: PLR0913 - sizes, all with defaults
 
     Args:
         data: "synthetic", or the folder with the readings of homes and the trips.
-        progress: told how much is done.
+        progress: called with the share of the work that is done.
         homes: how many synthetic ones there are; one day of each.
         budgets: of the cells, in bits; their error is that of the other methods.
         games: how many for each method and error.
@@ -118,8 +118,8 @@ def plot(numbers: Beyond1Numbers) -> Chart:
             for title, attack, unit, success in panels
         ),
         note=(
-            "Error: the largest one of cells and k-anonymity; noise has none, so the one that it "
-            "keeps in 95 of 100 cases (textbook Laplace and Gaussian mechanisms)."
+            "Error: the largest error of cells and k-anonymity; noise has none, so the error that "
+            "it does not exceed in 95 of 100 cases (textbook Laplace and Gaussian mechanisms)."
         ),
         synthetic=numbers.synthetic,
         across=3,
@@ -153,7 +153,7 @@ def _usual(rows: list[Row]) -> Series:
 
 
 def findings(numbers: Beyond1Numbers) -> tuple[Claim, ...]:
-    """Return what came out, in favour of whichever method it is."""
+    """Return the findings, for and against every method."""
     return (
         _no_worst_case(numbers),
         _coarsest(numbers),
@@ -175,21 +175,21 @@ def _no_worst_case(numbers: Beyond1Numbers) -> Claim:
 
 
 def _coarsest(numbers: Beyond1Numbers) -> Claim:
-    told, held = [], []
+    compared, held = [], []
     for attack in (MEMBERSHIP, KNOWING):
         cells, *noise = (numbers.of(attack, m)[-1].success for m in METHODS[:3])
-        told.append(f"{cells.value:.2f} against {noise[0].value:.2f} and {noise[1].value:.2f}")
-        held.append(all(cells.high < one.low for one in noise))
+        compared.append(f"{cells.value:.2f} against {noise[0].value:.2f} and {noise[1].value:.2f}")
+        held.append(all(cells.high < estimate.low for estimate in noise))
     error = numbers.of(KNOWING, CELLS)[-1].error
     return Claim(
-        f"Cells win at a coarse error, {error:.2g} kWh: an advantage of {told[0]} with Laplace and "
-        f"Gaussian noise, {told[1]} against whoever knows all others.",
+        f"Cells win at a coarse error, {error:.2g} kWh: an advantage of {compared[0]} with Laplace "
+        f"and Gaussian noise, {compared[1]} against an adversary who knows all others.",
         holds=all(held),
     )
 
 
 def _noise_wins(numbers: Beyond1Numbers) -> Claim:
-    """Say where noise leaves less than cells of the same error, the clearest case first."""
+    """Say where an adversary gains less from noise than from cells of the same error."""
     won = [
         (cells, noise)
         for attack in (MEMBERSHIP, KNOWING, LINKAGE)
@@ -198,14 +198,14 @@ def _noise_wins(numbers: Beyond1Numbers) -> Claim:
         if noise.success.high < cells.success.low
     ]
     won.sort(key=lambda pair: pair[1].success.value - pair[0].success.value)
-    told = "; ".join(
+    listed = "; ".join(
         f"{noise.method}, {noise.attack}, error {noise.error:.2g}: {noise.success.value:.3f} "
         f"against {cells.success.value:.3f}"
         for cells, noise in won[:2]
     )
     return Claim(
-        f"Noise wins in places ({told or 'none here'}), and it promises something whatever the "
-        "adversary knows and however the data are distributed, which cells do not.",
+        f"Noise wins in places ({listed or 'none here'}). Its promise holds for any knowledge of "
+        "the adversary and any distribution of the data; that of cells does not.",
         holds=bool(won),
     )
 
@@ -213,7 +213,7 @@ def _noise_wins(numbers: Beyond1Numbers) -> Claim:
 def _weak_promise(numbers: Beyond1Numbers) -> Claim:
     loosest = numbers.of(MEMBERSHIP, LAPLACE)[-1]
     return Claim(
-        f"What noise promises at these errors is weak: at {loosest.error:.2g} kWh "
+        f"The promise of noise is weak at these errors: at {loosest.error:.2g} kWh "
         f"{loosest.promise} for each reading, 48 times as much for the day.",
         holds=numbers.epsilon > 1,
     )
@@ -222,8 +222,8 @@ def _weak_promise(numbers: Beyond1Numbers) -> Claim:
 def _groups_known(numbers: Beyond1Numbers) -> Claim:
     least = min(row.success.low for row in numbers.of(KNOWING, GROUPS))
     return Claim(
-        "k-anonymity keeps nobody’s membership from whoever knows all others: the advantage is at "
-        f"least {least:.2f} at every k tried.",
+        "k-anonymity hides nobody’s membership from an adversary who knows all others: the "
+        f"advantage is at least {least:.2f} at every k tried.",
         holds=least > 0.4,
     )
 
@@ -231,9 +231,9 @@ def _groups_known(numbers: Beyond1Numbers) -> Claim:
 def _groups_far(numbers: Beyond1Numbers) -> Claim:
     two, boxes = numbers.of(LINKAGE, GROUPS)[0], numbers.of(LINKAGE, CELLS)[-1]
     return Claim(
-        f"Groups have a bad worst case: {two.setting} puts a trip up to {two.error:.1f} km off and "
-        f"lets {100 * two.success.value:.0f} % be linked; boxes that are off by at most "
-        f"{boxes.error:.1f} km let {100 * boxes.success.value:.0f} %.",
+        f"Groups have a bad worst case: with {two.setting} a trip is up to {two.error:.1f} km off "
+        f"and {100 * two.success.value:.0f} % are linked; in boxes it is off by at most "
+        f"{boxes.error:.1f} km and {100 * boxes.success.value:.0f} % are linked.",
         holds=two.error > boxes.error and two.success.low > boxes.success.high,
     )
 
@@ -247,12 +247,12 @@ def _groups_usual(numbers: Beyond1Numbers) -> Claim:
         for row in numbers.of(LINKAGE, GROUPS)
         if row.success.value < (there := float(np.interp(math.log(row.usual), usual, shares)))
     ]
-    told = "; ".join(
+    listed = "; ".join(
         f"{row.setting}: {100 * row.success.value:.1f} % linked, boxes {100 * there:.1f} %"
         for row, there in won[:3]
     )
     return Claim(
-        f"Judged by the error of 95 in 100 trips, k-anonymity wins ({told or 'nowhere'}).",
+        f"Judged by the error of 95 in 100 trips, k-anonymity wins ({listed or 'nowhere'}).",
         holds=bool(won),
     )
 
@@ -264,8 +264,8 @@ FIGURE = Figure(
     shows=(
         "The same data, released in cells, with textbook Laplace or Gaussian noise, and as "
         "averages of k, at equal error, against the same adversaries: who is in a group of eight "
-        "homes, and whose trip is which. No method wins everywhere; what cells tell depends on how "
-        "near to an edge the data lie."
+        "homes, and which record is the known trip. No method wins everywhere; what cells reveal "
+        "depends on how near the data are to an edge."
     ),
     compute=compute,
     plot=plot,

@@ -1,4 +1,4 @@
-"""Leakage over time, which paper C leaves as future work: a vehicle that is seen in zones."""
+"""Beyond the papers, figure 2: leakage over time (future work in paper C) of a vehicle in zones."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Beyond2Numbers:
-    """What is known at each time, by the width of the zones and the secret."""
+    """The leakage at each time, by the width of the zones and the secret."""
 
     places: int
-    found: dict[int, dict[str, tuple[LeakageAt, ...]]]
+    by_width: dict[int, dict[str, tuple[LeakageAt, ...]]]
 
 
 def compute(
@@ -47,20 +47,20 @@ def compute(
     zones: tuple[int, ...] = ZONES,
     steps: int = 16,
 ) -> Beyond2Numbers:
-    """Compute what the zones seen so far tell, exactly, for zones of several widths.
+    """Compute the leakage of the zones seen so far, exactly, for zones of several widths.
 
     Example:
         >>> numbers = compute(places=4, zones=(2,), steps=1)
-        >>> [at.fewest for at in numbers.found[2]["initial"]]
+        >>> [at.fewest for at in numbers.by_width[2]["initial"]]
         [3, 3]
     """
-    found: dict[int, dict[str, tuple[LeakageAt, ...]]] = {}
+    by_width: dict[int, dict[str, tuple[LeakageAt, ...]]] = {}
     for number, width in enumerate(zones):
         system = ring(places, width)
-        found[width] = {s: leakage_over_time(system, steps, secret=s) for s in SECRETS}
+        by_width[width] = {s: leakage_over_time(system, steps, secret=s) for s in SECRETS}
         if progress is not None:
             progress((number + 1) / len(zones))
-    return Beyond2Numbers(places, found)
+    return Beyond2Numbers(places, by_width)
 
 
 def ring(places: int, width: int) -> FiniteSystem:
@@ -81,11 +81,11 @@ def plot(numbers: Beyond2Numbers) -> Chart:
         series = tuple(
             Series(
                 f"zones of {width} places",
-                tuple(float(at.time) for at in found[about]),
-                tuple(at.leakage for at in found[about]),
+                tuple(float(at.time) for at in by_secret[about]),
+                tuple(at.leakage for at in by_secret[about]),
                 kind="steps" if about != "trajectory" else "line",
             )
-            for width, found in numbers.found.items()
+            for width, by_secret in numbers.by_width.items()
         )
         all_of_it = (("the whole place", bits_at_least(numbers.places)),)
         marks = all_of_it if about != "trajectory" else ()
@@ -101,14 +101,16 @@ def plot(numbers: Beyond2Numbers) -> Chart:
 
 def findings(numbers: Beyond2Numbers) -> tuple[Claim, ...]:
     """Return what the figure is expected to show."""
-    by_width = list(numbers.found.values())
-    widest = numbers.found[max(numbers.found)]
-    narrowest = numbers.found[min(numbers.found)]
+    by_width = list(numbers.by_width.values())
+    widest = numbers.by_width[max(numbers.by_width)]
+    narrowest = numbers.by_width[min(numbers.by_width)]
     return (
         Claim(
-            "What is known of the first place never gets less.",
+            "What is known about the first place never decreases.",
             holds=all(
-                a.leakage <= b.leakage for found in by_width for a, b in pairwise(found["initial"])
+                a.leakage <= b.leakage
+                for by_secret in by_width
+                for a, b in pairwise(by_secret["initial"])
             ),
         ),
         Claim(
@@ -126,15 +128,15 @@ def findings(numbers: Beyond2Numbers) -> tuple[Claim, ...]:
             holds=narrowest["initial"][0].fewest > 1 and narrowest["initial"][-1].fewest == 1,
         ),
         Claim(
-            "The widest zones leave at least four places possible for ever.",
+            "With the widest zones at least four first places remain possible at all times.",
             holds=all(at.fewest >= 4 for at in widest["initial"]),
         ),
         Claim(
-            "What is known of all places together grows with every step.",
+            "What is known about all places together grows with every step.",
             holds=all(
                 a.leakage < b.leakage
-                for found in by_width
-                for a, b in pairwise(found["trajectory"])
+                for by_secret in by_width
+                for a, b in pairwise(by_secret["trajectory"])
             ),
         ),
     )

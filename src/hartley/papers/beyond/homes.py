@@ -1,4 +1,4 @@
-"""The membership game on a mean that is released in one of several ways, noise among them."""
+"""The membership game on a mean that is released in cells, with noise or from group averages."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 CELLS, LAPLACE, GAUSSIAN, GROUPS = "cells", "Laplace noise", "Gaussian noise", "k-anonymity"
 CONFIDENCE = 0.95
-"""Noise has no largest error: it stays within the stated one with this chance."""
+"""Noise has no largest error: it is within the stated error with this probability."""
 Z = 1.959963984540054
-"""Within so many deviations a normal number stays with that chance."""
+"""A normal number is within so many deviations with that probability."""
 TAIL = math.log(1 / (1 - CONFIDENCE))
-"""Within so many scales a Laplace number stays with that chance."""
+"""A Laplace number is within so many scales with that probability."""
 STRATEGIES = ("correlation", "squared error", "common peaks", "knows all others")
 
 
 @dataclass(frozen=True)
 class HomeRelease:
-    """One way to release a mean, and what the adversary who knows all others makes of it."""
+    """One way to release a mean, and how an adversary who knows all others uses it."""
 
     method: str
     setting: str
@@ -49,7 +49,8 @@ class HomeRelease:
     """The same as a number: bits, epsilon, rho or k."""
     change: Callable[[Floats, np.random.Generator], Floats]
     power: int | None
-    """Whoever knows all others compares sums of this power of the distances; none: equality."""
+    """An adversary who knows all others compares sums of this power of the distances; with None,
+    the adversary tests for equality."""
 
 
 def by_cells(top: float, levels: int, bits: int) -> HomeRelease:
@@ -76,7 +77,7 @@ def textbook_noise(
 def by_noise(
     method: str, error: float, sensitivity: float, sample: Sampler = textbook_noise
 ) -> HomeRelease:
-    """Return the textbook Laplace or Gaussian mechanism that stays within an error, 95 in 100.
+    """Return the textbook Laplace or Gaussian mechanism that is within an error, 95 in 100.
 
     The scale follows from the error; the promise from the scale and from how far one person can
     move the mean: epsilon is their ratio (Laplace); rho of zero-concentrated differential
@@ -102,7 +103,7 @@ def by_noise(
 
 
 def noise_scale(method: str, error: float) -> float:
-    """Return the scale or deviation of noise that stays within an error, 95 in 100.
+    """Return the scale or deviation of noise that is within an error, 95 in 100.
 
     Example:
         >>> round(noise_scale(LAPLACE, 3.0), 4), round(noise_scale(GAUSSIAN, 1.96), 4)
@@ -114,8 +115,8 @@ def noise_scale(method: str, error: float) -> float:
 def grouped(readings: Floats, k: int) -> Floats:
     """Return the readings with those of every home replaced by the averages of k homes like it."""
     columns = {f"t{t}": readings[:, t] for t in range(readings.shape[1])}
-    found = mdav(columns, k, standardise=False).released
-    return np.column_stack([found[name].to_numpy() for name in columns])
+    released = mdav(columns, k, standardise=False).released
+    return np.column_stack([released[name].to_numpy() for name in columns])
 
 
 def largest_error(off: Floats, people: int) -> float:
@@ -167,24 +168,24 @@ def play(
     nothing = np.random.default_rng(0)
     expected = [release.change(m, nothing) if release.power is None else m for m in means]
     scores = {
-        "correlation": [_correlation(one, seen) for one in own],
-        "squared error": [-np.square(one - seen).sum(axis=1) for one in own],
-        "common peaks": [(_peaks(one) & _peaks(seen)).sum(axis=1) for one in own],
-        "knows all others": [_likelihood(seen, one, release.power) for one in expected],
+        "correlation": [_correlation(profiles, seen) for profiles in own],
+        "squared error": [-np.square(profiles - seen).sum(axis=1) for profiles in own],
+        "common peaks": [(_peaks(profiles) & _peaks(seen)).sum(axis=1) for profiles in own],
+        "knows all others": [_likelihood(seen, mean, release.power) for mean in expected],
     }
-    found = {}
+    advantages = {}
     for name, (first, second) in scores.items():
         coin = random.random(seen.shape[0]) < 0.5
         said = np.where(np.isclose(first, second, rtol=1e-12, atol=0), coin, second > first)
-        found[name] = advantage(int((said == drawn.second).sum()), said.size)
-    return found
+        advantages[name] = advantage(int((said == drawn.second).sum()), said.size)
+    return advantages
 
 
-def _correlation(one: Floats, seen: Floats) -> Floats:
-    a, b = (x - x.mean(axis=1, keepdims=True) for x in (one, seen))
+def _correlation(profiles: Floats, seen: Floats) -> Floats:
+    a, b = (x - x.mean(axis=1, keepdims=True) for x in (profiles, seen))
     size = np.sqrt(np.square(a).sum(axis=1) * np.square(b).sum(axis=1))
-    found: Floats = np.where(size > 1e-12, (a * b).sum(axis=1) / np.maximum(size, 1e-12), 0.0)
-    return found
+    correlation: Floats = np.where(size > 1e-12, (a * b).sum(axis=1) / np.maximum(size, 1e-12), 0.0)
+    return correlation
 
 
 def _peaks(x: Floats) -> NDArray[np.bool_]:
@@ -193,7 +194,7 @@ def _peaks(x: Floats) -> NDArray[np.bool_]:
 
 
 def _likelihood(seen: Floats, expected: Floats, power: int | None) -> Floats:
-    """Return what orders two candidates as their likelihoods do."""
+    """Return numbers that order two candidates as their likelihoods do."""
     away = np.abs(seen - expected)
     if power is None:
         return np.asarray(np.all(away < 1e-9, axis=1), np.float64)

@@ -1,4 +1,4 @@
-"""Linking a known trip to the released ones: cells, noise and groups at the same error."""
+"""The linkage attack: pick the record of a known trip in boxes, with noise or in groups."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ def in_km(longitudes: Floats, latitudes: Floats) -> tuple[Floats, Floats]:
 
 
 def in_boxes(points: Floats, low: Floats, high: Floats, side: int) -> Floats:
-    """Return the middles of the boxes that hold points, so many boxes along each axis."""
+    """Return the middle of the box of every point, with so many boxes along each axis."""
     width = (high - low) / side
     at = np.clip(np.floor((points - low) / width), 0, side - 1)
-    found: Floats = low + (at + 0.5) * width
-    return found
+    middles: Floats = low + (at + 0.5) * width
+    return middles
 
 
 def in_groups(points: Floats, k: int) -> Floats:
     """Return the averages of groups of at least k trips like each other, by MDAV."""
     columns = {f"c{i}": points[:, i] for i in range(points.shape[1])}
-    found = mdav(columns, k, standardise=False).released
-    return np.column_stack([found[name].to_numpy() for name in columns])
+    released = mdav(columns, k, standardise=False).released
+    return np.column_stack([released[name].to_numpy() for name in columns])
 
 
 def linked(points: Floats, released: Floats, *, sure: bool) -> AttackEstimate:
-    """Return how often somebody who knows a trip picks its record, as the nearest released one.
+    """Return how often somebody who knows a trip picks its record by taking the nearest one.
 
-    Of records that are equal one is picked evenly.
+    Of equal records one is picked at random.
 
     Args:
         points: the true trips.
         released: the record of each.
-        sure: whether the release is settled, so that the chance is exact; else it was drawn.
+        sure: whether the release is deterministic, so that the chance is exact; else it was drawn.
 
     Example:
         >>> line = np.array([[0.0], [1.0], [5.0]])

@@ -1,4 +1,4 @@
-"""Figure 1 of paper C: what a majority vote tells."""
+"""Figure 1 of paper C: what the outcome of a majority vote reveals about the votes."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ WORST = (1, 2, 2.321928, 3.584963, 4.087463, 5.426265, 6.022368, 7.357552)
 
 @dataclass(frozen=True)
 class Vote:
-    """What the outcome tells in a vote of so many, in bits; a tie counts as yes."""
+    """What the outcome of a vote of so many people reveals, in bits; a tie counts as yes."""
 
     voters: int
-    one: float
+    one_vote: float
     """About one person's vote: L(Xi -> Y)."""
     everything: float
     """About all votes: L(X -> Y)."""
@@ -41,7 +41,7 @@ class Vote:
 
 @dataclass(frozen=True)
 class C1Numbers:
-    """One vote after the other."""
+    """The votes, by the number of voters."""
 
     votes: tuple[Vote, ...]
 
@@ -71,7 +71,9 @@ def _vote(voters: int) -> Vote:
     relation = Relation.from_pairs((vote, int(2 * sum(vote) >= voters)) for vote in cast)
     return Vote(
         voters=voters,
-        one=max(guessing_leakage(relation, lambda vote, i=i: vote[i]) for i in (0, voters - 1)),
+        one_vote=max(
+            guessing_leakage(relation, lambda vote, i=i: vote[i]) for i in (0, voters - 1)
+        ),
         everything=guessing_leakage(relation),
         worst=maximal_guessing_leakage(relation),
         maximin=maximin_information(relation),
@@ -93,7 +95,7 @@ def plot(numbers: C1Numbers) -> Chart:
             line("worst attribute, L⋆(X → Y)", [v.worst for v in numbers.votes], 1),
             line("all votes, L(X → Y)", [v.everything for v in numbers.votes], 0),
             line("maximin information I⋆(X;Y)", [v.maximin for v in numbers.votes], 5),
-            line("one person’s vote, L(Xᵢ → Y)", [v.one for v in numbers.votes], 3),
+            line("one person’s vote, L(Xᵢ → Y)", [v.one_vote for v in numbers.votes], 3),
         ),
         from_zero=True,
     )
@@ -111,13 +113,13 @@ def findings(numbers: C1Numbers) -> tuple[Claim, ...]:
             "Of one to eight voters L and L⋆ have the verified values, for example 1.460841 and "
             "7.357552 bits of eight.",
             holds=all(
-                abs(vote.everything - one) < 5e-7 and abs(vote.worst - other) < 5e-7
-                for vote, one, other in known
+                abs(vote.everything - of_all) < 5e-7 and abs(vote.worst - of_worst) < 5e-7
+                for vote, of_all, of_worst in known
             ),
         ),
         Claim(
             "One person’s vote can be revealed only if there are at most two voters.",
-            holds=all(vote.one == (1 if vote.voters <= 2 else 0) for vote in votes),
+            holds=all(vote.one_vote == (1 if vote.voters <= 2 else 0) for vote in votes),
         ),
         Claim(
             "The worst attribute leaks ever more as voters join, while all votes together leak one "

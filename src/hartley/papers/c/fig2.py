@@ -100,8 +100,8 @@ def findings(numbers: CHeartNumbers) -> tuple[Claim, ...]:
 
 def _known(numbers: CHeartNumbers) -> Claim:
     """Return whether the numbers on record for the real data come out."""
-    found = {(curve.secret, curve.released): curve for curve in numbers.curves}
-    age, record = found["age", "chol"].at(10), found["record", "chol"].at(10)
+    curves = {(curve.secret, curve.released): curve for curve in numbers.curves}
+    age, record = curves["age", "chol"].at(10), curves["record", "chol"].at(10)
     return Claim(
         "Cholesterol in steps of 10: L⋆ = 5.209453 and I⋆ = 1 bit about the age, L = 8.082149 "
         "about the record.",

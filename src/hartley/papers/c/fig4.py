@@ -73,22 +73,25 @@ def _panel(numbers: CHeartNumbers, secret: str) -> Panel:
 
 
 def _points(curve: Curve, tone: int) -> Series:
-    found = sorted({(point.maximal, point.guessing) for point in curve.points})
+    places = sorted({(point.maximal, point.guessing) for point in curve.points})
     return Series(
-        RELEASED[curve.released], tuple(x for x, _ in found), tuple(y for _, y in found), "points",
+        RELEASED[curve.released],
+        tuple(x for x, _ in places),
+        tuple(y for _, y in places),
+        "points",
         tone=tone,
-    )  # fmt: skip
+    )
 
 
 def _law(curve: Curve, tone: int) -> Series:
-    """Return the curve of equation (8), from the least leakage that was met to the most."""
+    """Return the curve of equation (8), from the least leakage that occurs to the most."""
     secrets = curve.points[0].secrets
-    most = max(point.left for point in curve.points)
-    left = range(min(most, secrets), 0, -1)
+    most = max(point.remaining for point in curve.points)
+    remaining = range(min(most, secrets), 0, -1)
     return Series(
         f"equation (8), |X| = {secrets}",
-        tuple(math.log2(secrets - k + 1) for k in left),
-        tuple(math.log2(secrets / k) for k in left),
+        tuple(math.log2(secrets - k + 1) for k in remaining),
+        tuple(math.log2(secrets / k) for k in remaining),
         dash="dashed",
         tone=tone,
     )
@@ -118,17 +121,17 @@ def findings(numbers: CHeartNumbers) -> tuple[Claim, ...]:
             "With the record as the secret L = log₂(n/k), with k the smallest number of patients "
             "in a bin.",
             holds=all(
-                math.isclose(p.guessing, math.log2(p.secrets / p.left), abs_tol=1e-9)
+                math.isclose(p.guessing, math.log2(p.secrets / p.remaining), abs_tol=1e-9)
                 for p in records
             )
-            and len({p.left for p in records}) > 3,
+            and len({p.remaining for p in records}) > 3,
         ),
     )
 
 
 def _monotone(curve: Curve) -> bool:
-    found = sorted({(point.maximal, point.guessing) for point in curve.points})
-    guesses = [guessing for _, guessing in found]
+    places = sorted({(point.maximal, point.guessing) for point in curve.points})
+    guesses = [guessing for _, guessing in places]
     return guesses == sorted(guesses)
 
 

@@ -1,4 +1,4 @@
-"""What binned measurements of heart patients tell about their age, and about who they are."""
+"""Leakage of binned measurements of heart patients about their age and their identity."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class CHeartPoint:
     distortion: float
     """The largest distance between a value and the middle of its bin."""
     secrets: int
-    left: int
+    remaining: int
     """How many secrets the most telling bin leaves: the k of k-anonymity for records."""
     guessing: float
     """L(X -> Y)."""
@@ -110,7 +110,7 @@ def sweep(
 
     Args:
         data: "synthetic", or where the heart data are.
-        progress: told how much is done.
+        progress: called with the share of the work that is done.
         steps: the widths of the bins.
         secrets: "record" for who the patient is, "age" for the age.
     """
@@ -140,7 +140,7 @@ def _point(
         step=step,
         distortion=float(abs(values - step * (values // step + 0.5)).max()),
         secrets=relation.summary.secrets,
-        left=int(relation.summary.secret_sizes.min()),
+        remaining=int(relation.summary.secret_sizes.min()),
         guessing=guessing_leakage(relation),
         maximal=maximal_guessing_leakage(relation),
         maximin=maximin_information(relation),

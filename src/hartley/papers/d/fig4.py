@@ -93,7 +93,7 @@ def plot(numbers: D4Numbers) -> Chart:
     claimed = tuple(point.claimed for point in numbers.points)
     stretched = tuple(point.stretched for point in numbers.points)
     blurred = tuple(point.blurred for point in numbers.points)
-    left = Panel(
+    claims_panel = Panel(
         "accuracy ρ (1/kg)",
         "privacy ε",
         (
@@ -115,7 +115,7 @@ def plot(numbers: D4Numbers) -> Chart:
         title="By volume, the printed policy keeps none of it",
         x_log=True,
     )
-    return Chart("D/4: hiding who is obese, privacy against accuracy", (left, right))
+    return Chart("D/4: hiding who is obese, privacy against accuracy", (claims_panel, right))
 
 
 def findings(numbers: D4Numbers) -> tuple[Claim, ...]:

@@ -1,4 +1,4 @@
-"""Figure 5 of paper D: weights and heights as they are reported."""
+"""Figure 5 of paper D: the histogram of reported weights and heights, by both policies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAMES = {"blur": "printed policy", "stretch": "stretch policy"}
 
 @dataclass(frozen=True)
 class Report:
-    """What one policy reports of everybody, and what that hides."""
+    """The reports of everybody by one policy, and what they hide."""
 
     kind: str
     accuracy: Fraction
@@ -43,16 +43,16 @@ class Report:
     largest_move: float
     moved_heights: bool
     on_line: int
-    """How many people are reported to stand exactly on the line."""
+    """How many people are reported exactly on the line."""
     near: int
-    """How many people are closer to the line than 1/rho: their side stays open."""
+    """How many people are closer to the line than 1/rho: the report does not settle their side."""
     hidden_obese: int
     misjudged: int
-    """How many would be judged wrongly by whoever takes the report for the truth."""
+    """How many people are judged wrongly if the report is taken for the truth."""
     misjudged_afar: int
     """How many of them are not near the line."""
     change: float
-    """Which share of the people changed their cell in the picture, at least."""
+    """The least share of the people who changed their cell in the picture."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class D5Numbers:
 
     def of(self, kind: str) -> list[Report]:
         """Return the reports of a policy, the most accurate first."""
-        found = [report for report in self.reports if report.kind == kind]
-        return sorted(found, key=lambda report: -report.accuracy)
+        reports = [report for report in self.reports if report.kind == kind]
+        return sorted(reports, key=lambda report: -report.accuracy)
 
 
 def compute(
@@ -134,7 +134,7 @@ def _report(kind: Kind, accuracy: Fraction, height: Column, weight: Column) -> R
 
 
 def _released(kind: Kind, reach: Fraction, height: Column, weight: Column) -> tuple[Column, bool]:
-    """Return the weights that the engine releases, and whether the heights stay as they are."""
+    """Return the weights that the engine releases, and whether the heights are unchanged."""
     import numpy as np
     import pyarrow as pa
 
@@ -149,18 +149,18 @@ def _released(kind: Kind, reach: Fraction, height: Column, weight: Column) -> tu
         pa.table({"weight": weight, "height": height, "row": np.arange(len(weight))})
     )
     moved = LineColumn(kind, "weight", LINE, reach, *side["weight"])
-    kept = KeptColumn.read("height", *side["height"]), KeptColumn.read("row")
-    policy = PolicyDocument((moved, *kept))
-    found = apply_map(table, policy.to_map()).expression.to_pyarrow().sort_by("row")
-    same = bool((found["height"].to_numpy() == height).all())
-    return found["weight"].to_numpy(), same
+    unchanged = KeptColumn.read("height", *side["height"]), KeptColumn.read("row")
+    policy = PolicyDocument((moved, *unchanged))
+    released = apply_map(table, policy.to_map()).expression.to_pyarrow().sort_by("row")
+    same = bool((released["height"].to_numpy() == height).all())
+    return released["weight"].to_numpy(), same
 
 
 def _counts(height: Column, weight: Column) -> Grid:
     import numpy as np
 
-    found, _, _ = np.histogram2d(weight, height, bins=BINS[::-1], range=(WEIGHTS, HEIGHTS))
-    return tuple(map(tuple, found.tolist()))
+    counts, _, _ = np.histogram2d(weight, height, bins=BINS[::-1], range=(WEIGHTS, HEIGHTS))
+    return tuple(map(tuple, counts.tolist()))
 
 
 def plot(numbers: D5Numbers) -> Chart:
@@ -204,7 +204,7 @@ def _hidden(numbers: D5Numbers) -> Panel:
             Series("all people near the line", reach,
                    tuple(r.near / numbers.people for r in reports), tone=3),
         ),
-        title="Whose side stays open",
+        title="Whose side is not settled",
         from_zero=True,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Figure 6 of paper D: what epsilon-privacy says about the information leakage."""
+"""Figure 6 of paper D: the bound that epsilon-privacy sets on the information leakage."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def compute(
 
     Example:
         >>> numbers = compute(points=2, outputs=6)
-        >>> one = numbers.one_sided[0]
-        >>> round(one.privacy, 9), round(one.leakage - math.log(1 + 1 / one.privacy), 9)
+        >>> release = numbers.one_sided[0]
+        >>> round(release.privacy, 9), round(release.leakage - math.log(1 + 1 / release.privacy), 9)
         (0.2, 0.0)
     """
     privacies = tuple(0.1 * 60 ** (k / (points - 1)) for k in range(points))
@@ -87,9 +87,9 @@ def _measured(both: int, true: int, false: int) -> ObesityRelease:
 def plot(numbers: D6Numbers) -> Chart:
     """Draw the bounds, and releases that break the printed one."""
 
-    def points(label: str, found: tuple[ObesityRelease, ...], tone: int) -> Series:
-        places = tuple(release.privacy for release in found)
-        return Series(label, places, tuple(r.leakage for r in found), "points", tone=tone)
+    def points(label: str, releases: tuple[ObesityRelease, ...], tone: int) -> Series:
+        places = tuple(release.privacy for release in releases)
+        return Series(label, places, tuple(r.leakage for r in releases), "points", tone=tone)
 
     e = numbers.privacies
     panel = Panel(

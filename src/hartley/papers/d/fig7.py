@@ -1,4 +1,4 @@
-"""Figure 7 of paper D: how many levels keep people indistinguishable."""
+"""Figure 7 of paper D: how many levels of a mean keep people indistinguishable."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Mean:
     people: int
     printed: tuple[int, ...]
     sharp: tuple[int, ...]
-    told_printed: tuple[int, ...]
-    """How many outputs then tell one value of a person from another, at most."""
-    told_sharp: tuple[int, ...]
-    told_beyond: tuple[int, ...]
-    """How many would with one level more."""
+    telling_printed: tuple[int, ...]
+    """The largest number of outputs that tell one value of a person from another."""
+    telling_sharp: tuple[int, ...]
+    telling_beyond: tuple[int, ...]
+    """The same with one level more."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,9 @@ def _mean(people: int, budgets: tuple[int, ...]) -> Mean:
         people=people,
         printed=tuple(printed),
         sharp=tuple(sharp),
-        told_printed=tuple(outputs_telling(weights, q) for q in printed),
-        told_sharp=tuple(outputs_telling(weights, q) for q in sharp),
-        told_beyond=tuple(outputs_telling(weights, q + 1) for q in sharp),
+        telling_printed=tuple(outputs_telling(weights, q) for q in printed),
+        telling_sharp=tuple(outputs_telling(weights, q) for q in sharp),
+        telling_beyond=tuple(outputs_telling(weights, q + 1) for q in sharp),
     )
 
 
@@ -86,11 +86,11 @@ def plot(numbers: D7Numbers) -> Chart:
         ]  # fmt: skip
     widest = numbers.means[-1]
     allowed = [2**b for b in numbers.budgets]
-    for label, told, tone in (
-        ("sharp", widest.told_sharp, 0),
-        ("as printed", widest.told_printed, 1),
+    for label, telling, tone in (
+        ("sharp", widest.telling_sharp, 0),
+        ("as printed", widest.telling_printed, 1),
     ):
-        shares = tuple(t / k for t, k in zip(told, allowed, strict=True))
+        shares = tuple(t / k for t, k in zip(telling, allowed, strict=True))
         used.append(Series(label, tuple(map(str, numbers.budgets)), shares, "bars", tone=tone))
     return Chart(
         "D/7: levels of a mean that keep everybody ε-indistinguishable",
@@ -122,18 +122,18 @@ def findings(numbers: D7Numbers) -> tuple[Claim, ...]:
             holds=all(list(m.sharp) == sorted(set(m.sharp)) for m in numbers.means)
             and all(
                 a < b
-                for one, other in zip(numbers.means, numbers.means[1:], strict=False)
-                for a, b in zip(one.sharp, other.sharp, strict=True)
+                for fewer, more in zip(numbers.means, numbers.means[1:], strict=False)
+                for a, b in zip(fewer.sharp, more.sharp, strict=True)
             ),
         ),
         Claim(
             "The printed rule is sound but conservative: it never allows more levels than the "
             "sharp one.",
             holds=all(
-                q <= best and told <= k
+                q <= best and telling <= k
                 for m in numbers.means
-                for q, best, told, k in zip(
-                    m.printed, m.sharp, m.told_printed, allowed, strict=True
+                for q, best, telling, k in zip(
+                    m.printed, m.sharp, m.telling_printed, allowed, strict=True
                 )
             ),
         ),
@@ -141,20 +141,22 @@ def findings(numbers: D7Numbers) -> tuple[Claim, ...]:
             "The sharp rule is sharp: at most 2^ε outputs tell one value of a person from "
             "another, and with one level more there would be more.",
             holds=all(
-                told <= k < beyond
+                telling <= k < beyond
                 for m in numbers.means
-                for told, beyond, k in zip(m.told_sharp, m.told_beyond, allowed, strict=True)
+                for telling, beyond, k in zip(
+                    m.telling_sharp, m.telling_beyond, allowed, strict=True
+                )
             ),
         ),
     ]
     of_five = [m for m in numbers.means if m.people == 5]
     if of_five and set(KNOWN) <= set(numbers.budgets):
-        found = zip(numbers.budgets, of_five[0].printed, of_five[0].sharp, strict=True)
+        levels = zip(numbers.budgets, of_five[0].printed, of_five[0].sharp, strict=True)
         claims.append(
             Claim(
                 "For the mean of five and 1, 2, 3 bits: 1, 5, 15 levels as printed, 9, 14, 24 "
                 "sharp.",
-                holds={b: (p, s) for b, p, s in found if b in KNOWN} == KNOWN,
+                holds={b: (p, s) for b, p, s in levels if b in KNOWN} == KNOWN,
             )
         )
     return tuple(claims)
@@ -166,8 +168,8 @@ FIGURE = Figure(
     title="Levels of a quantizer against the budget",
     shows=(
         "How many levels a released mean may have so that at most 2^ε outputs tell one value of a "
-        "person from another: by Theorem 5 as printed, which gives levels away, and by the sharp "
-        "rule."
+        "person from another: by Theorem 5 as printed, which allows fewer levels than possible, "
+        "and by the sharp rule."
     ),
     compute=compute,
     plot=plot,

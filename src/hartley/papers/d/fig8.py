@@ -1,4 +1,4 @@
-"""Figure 8 of paper D: what a mean leaks about everybody, and about one person."""
+"""Figure 8 of paper D: the leakage of a mean about everybody, and about one person."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def compute(
     }
     everybody: dict[str, Grid] = {}
     for done, (rule, rows) in enumerate(cells.items()):
-        found = []
+        leakages = []
         for k, row in enumerate(rows):
-            found.append(tuple(_leakage(n, q) for n, q in zip(people, row, strict=True)))
+            leakages.append(tuple(_leakage(n, q) for n, q in zip(people, row, strict=True)))
             if progress is not None:
                 progress((done + (k + 1) / len(rows)) / 2)
-        everybody[rule] = tuple(found)
+        everybody[rule] = tuple(leakages)
     person = {
         rule: tuple(
             tuple(_about_one(n, q) for n, q in zip(people, row, strict=True)) for row in rows
@@ -145,25 +145,25 @@ def findings(numbers: D8Numbers) -> tuple[Claim, ...]:
             "With the printed levels and ε = 2 it is ln n!.",
             holds=bool(second)
             and all(
-                math.isclose(found, math.lgamma(n + 1), rel_tol=1e-12)
-                for n, found in zip(numbers.people, second, strict=True)
+                math.isclose(leakage, math.lgamma(n + 1), rel_tol=1e-12)
+                for n, leakage in zip(numbers.people, second, strict=True)
             ),
         ),
         Claim(
             "About one person it does not depend on the number of people: ln(2^(ε−1) − 1) with the "
             "printed levels.",
             holds=all(
-                math.isclose(found, math.log(max(1, 2 ** (bits - 1) - 1)), abs_tol=1e-12)
+                math.isclose(leakage, math.log(max(1, 2 ** (bits - 1) - 1)), abs_tol=1e-12)
                 for bits, row in zip(numbers.budgets, numbers.person_printed, strict=True)
-                for found in row
+                for leakage in row
             ),
         ),
         Claim(
             "The sharp rule allows more levels for the same promise, so more leaks.",
             holds=all(
                 a <= b + 1e-12
-                for one, other in zip(printed, sharp, strict=True)
-                for a, b in zip(one, other, strict=True)
+                for printed_row, sharp_row in zip(printed, sharp, strict=True)
+                for a, b in zip(printed_row, sharp_row, strict=True)
             ),
         ),
     )

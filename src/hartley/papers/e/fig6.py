@@ -1,4 +1,4 @@
-"""Figure 6 of paper E: privacy against distortion, computed and between its bounds."""
+"""Figure 6 of paper E: the computed curve of privacy against distortion, between its bounds."""
 
 from __future__ import annotations
 
@@ -60,28 +60,28 @@ def compute(
 
     Args:
         data: not needed.
-        progress: told how much is done.
+        progress: called with the share of the work that is done.
         points: of the grid on which each variable lies.
         curve: how many rules the curve is traced with.
     """
     model = on_a_grid(points)
-    found = []
+    computed = []
     for done, weight in enumerate(WEIGHTS, 1):
         best = model.solve(lam=weight)
-        found.append(
+        computed.append(
             E6Point(weight, best.distortion, best.risk, best.cost, best.gap, len(best.live))
         )
         if progress is not None:
             progress(0.5 * done / len(WEIGHTS))
     traced = model.curve(points=curve, tolerance=1e-6)
-    line = tuple((one.distortion, one.risk) for one in traced.points)
-    return E6Numbers(tuple(found), line, points)
+    line = tuple((point.distortion, point.risk) for point in traced.points)
+    return E6Numbers(tuple(computed), line, points)
 
 
 def plot(numbers: E6Numbers) -> Chart:
     """Draw both bounds, the curve of the grid and the paper's points on it."""
     places = [k / 100 for k in range(101)]
-    found = Series(
+    paper_points = Series(
         "best rules of λ = 0.72, 1.22, 1.72",
         tuple(point.distortion for point in numbers.points),
         tuple(point.risk for point in numbers.points),
@@ -96,7 +96,10 @@ def plot(numbers: E6Numbers) -> Chart:
         tone=1,
     )
     panel = Panel(
-        "distortion D", "risk R = I(W;X̂) (nats)", (*bounds(places), line, found), from_zero=True
+        "distortion D",
+        "risk R = I(W;X̂) (nats)",
+        (*bounds(places), line, paper_points),
+        from_zero=True,
     )
     return Chart(f"E/6: privacy against distortion of a Gaussian pair, ρ = {RHO}", (panel,))
 

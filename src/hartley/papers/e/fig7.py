@@ -76,25 +76,25 @@ def compute(
 
     Args:
         data: not needed.
-        progress: told how much is done.
+        progress: called with the share of the work that is done.
         points: of the grid on which each variable lies.
         steps: after how many to look, in increasing order.
     """
     model = on_a_grid(points)
     values = np.linspace(-3, 3, points)
     start = (1 - SPREAD) * mixture_rule(model, DISTORTION) + SPREAD / points
-    found: list[tuple[str, NDArray[np.float64]]] = [(INITIAL, start)]
+    matrices: list[tuple[str, NDArray[np.float64]]] = [(INITIAL, start)]
     rule, done = start, 0
     for number in steps:
         rule, done = descend(model, rule, WEIGHT, number - done), number
-        found.append((_named(number), rule))
+        matrices.append((_named(number), rule))
         if progress is not None:
             progress(0.8 * number / steps[-1])
     best = model.solve(lam=WEIGHT)
-    found += [(GAUSSIAN, gaussian_rule(values, DISTORTION)), (BEST, best.matrix)]
+    matrices += [(GAUSSIAN, gaussian_rule(values, DISTORTION)), (BEST, best.matrix)]
     rows = {key: int(np.abs(values - key).argmin()) for key in KEYS}
     rules = []
-    for name, matrix in found:
+    for name, matrix in matrices:
         distortion, risk = price(model, matrix)
         chances = {key: tuple(matrix[row].tolist()) for key, row in rows.items()}
         keys = model.joint.matrix.sum(axis=0)

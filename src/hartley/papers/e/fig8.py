@@ -27,7 +27,7 @@ def compute(
 
     Args:
         data: not needed.
-        progress: told how much is done.
+        progress: called with the share of the work that is done.
         people: how many are drawn.
         shares: n/k, increasing.
         seed: of the drawings.

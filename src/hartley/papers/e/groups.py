@@ -1,4 +1,4 @@
-"""Microaggregation of one Gaussian key: what averages of groups tell, and how far they are off."""
+"""Microaggregation of one Gaussian key: the risk and the distortion of averages of groups."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hartley.policies.records.group_averages import Microaggregation
 
 SHARES = (2, 3, 4, 6, 8, 16, 32)
-"""n/k: into about how many groups the people are divided."""
+"""n/k: about how many groups the people are divided into."""
 WIDTH = 0.15
 """The width of the bins with which the paper estimates the risk."""
 
@@ -49,7 +49,7 @@ class EGroupsNumbers:
 
     method: str
     people: int
-    found: tuple[Aggregated, ...]
+    sizes: tuple[Aggregated, ...]
 
 
 def aggregate(  # noqa: PLR0913 - a method, and sizes
@@ -65,13 +65,13 @@ def aggregate(  # noqa: PLR0913 - a method, and sizes
     random = np.random.default_rng(seed)
     secret = random.standard_normal(people)
     key = RHO * secret + np.sqrt(1 - RHO**2) * random.standard_normal(people)
-    found = []
+    measured = []
     for done, share in enumerate(shares, 1):
         groups = method({"key": key}, people // share, standardise=False)
         averages = groups.released["key"].to_numpy()
         edges, contiguous = _edges(key, groups.groups)
         true_distortion, risk = _of_cells(edges)
-        found.append(
+        measured.append(
             Aggregated(
                 groups=int(groups.sizes.size),
                 k=people // share,
@@ -84,7 +84,7 @@ def aggregate(  # noqa: PLR0913 - a method, and sizes
         )
         if progress is not None:
             progress(done / len(shares))
-    return EGroupsNumbers(name, people, tuple(found))
+    return EGroupsNumbers(name, people, tuple(measured))
 
 
 def _edges(key: NDArray[np.float64], groups: NDArray[np.int32]) -> tuple[NDArray[np.float64], bool]:
@@ -105,8 +105,10 @@ def _of_cells(edges: NDArray[np.float64]) -> tuple[float, float]:
     centres = -np.diff(norm.pdf(ends)) / share
     w, step = np.linspace(-8, 8, 3201, retstep=True)
     given = np.diff(norm.cdf((ends[None, :] - RHO * w[:, None]) / np.sqrt(1 - RHO**2)), axis=1)
-    told = np.where(given > 0, given * np.log(np.maximum(given, 1e-300) / share), 0.0).sum(axis=1)
-    return float(1 - share @ centres**2), float((norm.pdf(w) * told).sum() * step)
+    information = np.where(given > 0, given * np.log(np.maximum(given, 1e-300) / share), 0.0).sum(
+        axis=1
+    )
+    return float(1 - share @ centres**2), float((norm.pdf(w) * information).sum() * step)
 
 
 def _of_bins(secret: NDArray[np.float64], released: NDArray[np.float64]) -> float:
@@ -123,26 +125,26 @@ def _of_bins(secret: NDArray[np.float64], released: NDArray[np.float64]) -> floa
 def draw(numbers: EGroupsNumbers, title: str) -> Chart:
     """Draw the groups between the bounds, and how far above the lower bound they lie."""
     places = [k / 100 for k in range(101)]
-    found = numbers.found
+    sizes = numbers.sizes
     as_printed = Series(
         "as the paper estimates it",
-        tuple(one.distortion for one in found),
-        tuple(one.estimated for one in found),
+        tuple(size.distortion for size in sizes),
+        tuple(size.estimated for size in sizes),
         "points",
         tone=2,
     )
     exact = Series(
         f"{numbers.method}, of the cells it makes",
-        tuple(one.true_distortion for one in found),
-        tuple(one.risk for one in found),
+        tuple(size.true_distortion for size in sizes),
+        tuple(size.risk for size in sizes),
         tone=1,
     )
-    names = tuple(f"n/{numbers.people // one.k}" for one in found)
+    names = tuple(f"n/{numbers.people // size.k}" for size in sizes)
     above = (
-        ("of the cells", tuple(one.risk - least_risk(one.true_distortion) for one in found), 1),
+        ("of the cells", tuple(size.risk - least_risk(size.true_distortion) for size in sizes), 1),
         (
             "as the paper estimates it",
-            tuple(one.estimated - least_risk(one.distortion) for one in found),
+            tuple(size.estimated - least_risk(size.distortion) for size in sizes),
             2,
         ),
     )
@@ -169,14 +171,14 @@ def draw(numbers: EGroupsNumbers, title: str) -> Chart:
 
 def shown(numbers: EGroupsNumbers) -> tuple[Claim, ...]:
     """Return what either figure is expected to show."""
-    found = numbers.found
-    above = [one.risk - least_risk(one.true_distortion) for one in found]
-    bias = [one.estimated - one.risk for one in found]
+    sizes = numbers.sizes
+    above = [size.risk - least_risk(size.true_distortion) for size in sizes]
+    bias = [size.estimated - size.risk for size in sizes]
     return (
         Claim(
             f"{numbers.method} is near the best possible though it looks at the key alone: at most "
             f"{max(above):.3f} nats above the bound, over all sizes of groups.",
-            holds=max(above) < 0.1 and all(one.contiguous for one in found),
+            holds=max(above) < 0.1 and all(size.contiguous for size in sizes),
         ),
         Claim(
             "It never reaches the bound, which a deterministic rule cannot.",
@@ -186,7 +188,7 @@ def shown(numbers: EGroupsNumbers) -> tuple[Claim, ...]:
             "Fewer groups distort more and tell less.",
             holds=all(
                 a.true_distortion > b.true_distortion and a.risk < b.risk
-                for a, b in combinations(found, 2)
+                for a, b in combinations(sizes, 2)
                 if a.groups < b.groups
             ),
         ),

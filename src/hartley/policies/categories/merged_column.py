@@ -1,4 +1,4 @@
-"""A column of categories of which each group is released as one label."""
+"""A column policy for categories: each group of them is released as one label."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Categories merged into groups, so that a release leaves enough secrets possible."""
+"""Merge categories into groups, so that every released group leaves enough secrets possible."""
 
 from __future__ import annotations
 
@@ -76,10 +76,10 @@ class Secrets:
         return int(self.members(group).size)
 
     def sizes_with(
-        self, groups: Mapping[int, Sequence[int]], one: int, sizes: NDArray[np.int64]
+        self, groups: Mapping[int, Sequence[int]], chosen: int, sizes: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """Return how many secrets one group would leave possible with each of the others."""
-        together: NDArray[np.int64] = sizes[one] + sizes
+        together: NDArray[np.int64] = sizes[chosen] + sizes
         if self.counts is not None:
             return together
         assert self.relation is not None
@@ -87,7 +87,7 @@ class Secrets:
         for number, group in groups.items():
             group_of[group] = number
         shared = np.zeros(self.total, bool)
-        shared[self.members(groups[one])] = True
+        shared[self.members(groups[chosen])] = True
         inside = shared[pairs.secret]
         keys = np.unique(group_of[pairs.released[inside]] * self.total + pairs.secret[inside])
         return np.asarray(together - np.bincount(keys // self.total, minlength=sizes.size))
@@ -146,7 +146,7 @@ def read_distances(
 
 
 def best_groups(secrets: Secrets, least: int, apart: NDArray[np.float64] | None) -> list[list[int]]:
-    """Return the most groups, of these the closest, of these those with the largest smallest one.
+    """Return the best grouping: most groups, then closest members, then largest smallest group.
 
     By dynamic programming over all sets of categories: 3^n steps.
     """
@@ -157,12 +157,14 @@ def best_groups(secrets: Secrets, least: int, apart: NDArray[np.float64] | None)
     choice = [0]
     for whole in range(1, 2**n):
         best, chosen = (-1, 0.0, 0), 0
+        # Some group holds the first category of a set: only such groups are tried, so that every
+        # partition is seen once.
         for group in _subsets_with(whole & -whole, whole):
             groups, closeness, smallest = most[whole ^ group]
             if sizes[group] >= least and groups >= 0:
-                found = groups + 1, closeness - inner[group], min(smallest, sizes[group])
-                if found > best:
-                    best, chosen = found, group
+                trial = groups + 1, closeness - inner[group], min(smallest, sizes[group])
+                if trial > best:
+                    best, chosen = trial, group
         most.append(best)
         choice.append(chosen)
     cells, whole = [], 2**n - 1
@@ -201,8 +203,9 @@ def join_nearest(
 ) -> list[list[int]]:
     """Join the smallest group that is too small with its nearest, until none is: a heuristic.
 
-    Nearest on average over the members; of equally near ones one that is too small as well, if
-    there is one, and of these the one that makes it just large enough, or else the largest.
+    The distance of groups is the average over their members. Of equally near groups those that are
+    too small as well come first; of these the one that makes the group just large enough is taken,
+    or the largest if none does.
     """
     count = len(secrets.categories)
     groups: dict[int, list[int]] = {code: [code] for code in range(count)}
@@ -213,21 +216,22 @@ def join_nearest(
         small = np.flatnonzero(alive & (sizes < least))
         if not small.size:
             return [sorted(group) for group in groups.values()]
-        one = int(small[np.argmin(sizes[small])])
-        others = np.flatnonzero(alive & (np.arange(count) != one))
+        first = int(small[np.argmin(sizes[small])])
+        others = np.flatnonzero(alive & (np.arange(count) != first))
         if far is not None:
-            others = others[far[one, others] == far[one, others].min()]
+            others = others[far[first, others] == far[first, others].min()]
         if (sizes[others] < least).any():
             others = others[sizes[others] < least]
-        together = secrets.sizes_with(groups, one, sizes)[others]
+        together = secrets.sizes_with(groups, first, sizes)[others]
+        # Sizes that are still too small rank behind all others, the largest of them first.
         place = int(np.argmin(np.where(together >= least, together, 2**62 - together)))
-        other, sizes[one] = int(others[place]), together[place]
+        second, sizes[first] = int(others[place]), together[place]
         if far is not None:
-            shares = len(groups[one]), len(groups[other])
-            far[one] = (shares[0] * far[one] + shares[1] * far[other]) / sum(shares)
-            far[:, one] = far[one]
-        groups[one] += groups.pop(other)
-        alive[other] = False
+            shares = len(groups[first]), len(groups[second])
+            far[first] = (shares[0] * far[first] + shares[1] * far[second]) / sum(shares)
+            far[:, first] = far[first]
+        groups[first] += groups.pop(second)
+        alive[second] = False
 
 
 # --- a hierarchy ----------------------------------------------------------------------------------
@@ -290,12 +294,13 @@ def _paths(
 
 
 EXACT_UP_TO = 12
-"""So many categories are grouped in the best way; more without a hierarchy by a heuristic."""
+"""Up to so many categories the best grouping is computed; for more without a hierarchy, a
+heuristic is used."""
 
 
 @dataclass(frozen=True)
 class CategoryMerging:
-    """Which categories of a column are released as one.
+    """The groups of categories of a column that are released as one value.
 
     Example:
         >>> merging = CategoryMerging("country", (("France", "Spain"), ("Japan",)))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CurveTerms:
-    """In which terms a curve is told, which no solver needs to know."""
+    """The unit and the meaning of the risk of a curve, which no solver needs to know."""
 
     base: float
     """Of the logarithms; solvers count in nats."""
@@ -41,7 +41,7 @@ class CurvePoint:
     distortion: float
     risk: float
     lower: float
-    """No rule of at most this distortion tells less: certified."""
+    """Certified: no rule of at most this distortion tells less."""
     lam: float
     """What a unit of risk costs in distortion here: zero at the most faithful rule, infinite where
     no risk is left."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from hartley.policies.distortion.problem import (
     Array,
-    Found,
+    Incumbent,
     Problem,
     lower_bound,
     namespace,
@@ -31,7 +31,7 @@ MOST_STEPS = 3000
 
 @dataclass
 class _Run:
-    """Where the method stands: the answer, the mirror point, what each makes of p(w,c)."""
+    """The state of the method: the answer, the mirror point, and p(w,c) of both."""
 
     answer: Array
     joint: Array
@@ -54,8 +54,8 @@ def solve_first(  # noqa: PLR0913 - each is one choice of the caller's
     rule: Array | None = None,
     scores: Array | None = None,
     most: int = MOST_STEPS,
-    told: Callable[[int, float], bool] | None = None,
-) -> Found:
+    stop: Callable[[int, float], bool] | None = None,
+) -> Incumbent:
     r"""Repeat accelerated multiplicative updates until the gap is certified.
 
     .. math:: y = (1-\theta) x + \theta z, \quad z \leftarrow z\, e^{-G(y)/(\theta \gamma \lambda)}
@@ -74,25 +74,25 @@ def solve_first(  # noqa: PLR0913 - each is one choice of the caller's
         rule: p(c|x) to start from; uniform if left out.
         scores: a point of the dual problem to start from.
         most: steps.
-        told: asked now and then with the number of steps and the gap; true ends the work.
+        stop: called now and then with the number of steps and the gap; returns true to stop.
     """
     run = _begin(problem, rule)
-    found = Found(_scores(problem, run.joint) if scores is None else scores)
-    found.bound = lower_bound(problem, found.scores)
-    found.try_rule(problem, normalised(run.answer))
+    best = Incumbent(_scores(problem, run.joint) if scores is None else scores)
+    best.bound = lower_bound(problem, best.scores)
+    best.try_rule(problem, normalised(run.answer))
     gain = 1.0
-    while found.steps < most and found.gap > tolerance:
-        found.steps += 1
+    while best.steps < most and best.gap > tolerance:
+        best.steps += 1
         value, gain, rose = _step(problem, run, gain)
-        if rose or found.steps % CHECK_EVERY == 0:
+        if rose or best.steps % CHECK_EVERY == 0:
             assert run.scores is not None
-            found.try_rule(problem, normalised(run.answer))
-            found.try_scores(problem, value, (run.scores / run.weight, _scores(problem, run.joint)))
-            if told is not None and told(found.steps, found.gap):
+            best.try_rule(problem, normalised(run.answer))
+            best.try_scores(problem, value, (run.scores / run.weight, _scores(problem, run.joint)))
+            if stop is not None and stop(best.steps, best.gap):
                 break
         if rose:
             run = _begin(problem, run.answer)
-    return found
+    return best
 
 
 def _begin(problem: Problem, rule: Array | None) -> _Run:

@@ -50,7 +50,7 @@ def read_joint(joint: JointDistribution | ArrayLike) -> JointDistribution:
 
 
 def as_number(value: object) -> float:
-    """Return a number as a double, not a number for whatever is none.
+    """Return a number as a double, and NaN for anything else.
 
     Example:
         >>> as_number(np.int64(3)), as_number("x"), as_number(True)
@@ -116,7 +116,7 @@ def read_distortion(
         return _checked(_hierarchy(distortion, values), len(values)), None
     if callable(distortion):
         _refuse_many(values)
-        pairs = [[distortion(one, other) for other in values] for one in values]
+        pairs = [[distortion(key, released) for released in values] for key in values]
         return _checked(pairs, len(values)), None
     return _checked(distortion, len(values)), None
 
@@ -219,14 +219,14 @@ def _hierarchy(paths: Mapping[Any, Any], values: Sequence[Any]) -> list[list[flo
             "The paths of the hierarchy differ in length",
             hint="give every key value the same number of levels, repeating one where needed",
         )
-    return [[_levels(one, other) for other in lines] for one in lines]
+    return [[_levels(first, second) for second in lines] for first in lines]
 
 
-def _levels(one: tuple[Any, ...], other: tuple[Any, ...]) -> float:
-    for level, (mine, theirs) in enumerate(zip(one, other, strict=True)):
+def _levels(first: tuple[Any, ...], second: tuple[Any, ...]) -> float:
+    for level, (mine, theirs) in enumerate(zip(first, second, strict=True)):
         if mine == theirs:
             return float(level)
-    return float(len(one))
+    return float(len(first))
 
 
 def _refuse_many(values: Sequence[Any]) -> None:

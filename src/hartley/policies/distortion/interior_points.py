@@ -1,4 +1,4 @@
-"""The least distortion within a worst-case limit: primal-dual interior points."""
+"""The rule of least distortion within a worst-case limit, by primal-dual interior points."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 LARGEST_RISK = 40.0
-"""Nats beyond which a limit is none: e^-40 of the distortion is at stake."""
+"""A limit of more nats than this is no limit: e^-40 of the distortion is at stake."""
 ALIKE = 1e-9
-"""Risks that differ by less, relative to the larger of them and 1, count as found."""
+"""The halving of risks ends at this difference, relative to the larger of them and 1."""
 MOST_HALVINGS = 40
 MOST_STEPS = 90
 PATIENCE = 16
-"""So many steps that hardly close the gap, and the numbers hold no more."""
+"""After so many steps that hardly close the gap, rounding is taken to prevent more."""
 ENOUGH = 4
-"""Callers ask for a quarter of what they need: so many times as much is no reason to go on."""
+"""Callers ask for a quarter of the gap that they need: up to so many times that, no other path is
+followed."""
 DEAD = (1e-11, 1e-9, 1e-7, 1e-5)
 """Released values that occur less often than one of these are left out of a rule."""
 
@@ -47,7 +48,7 @@ class Inside:
 
     @property
     def gap(self) -> float:
-        """How far the rule is from the least distortion at most."""
+        """The largest possible distance of the rule from the least distortion."""
         return self.distortion - self.bound
 
     def absorb(self, other: Inside) -> None:
@@ -81,7 +82,7 @@ class _InteriorState:
 
     @property
     def products(self) -> tuple[Floats, Floats]:
-        """What the path keeps in proportion: r z, and weights times slack."""
+        """The products that the path keeps in proportion: r z, and weights times slack."""
         return self.columns[: self.bonds.shape[0]] * self.bonds, self.weights * self.slack
 
 
@@ -110,14 +111,14 @@ def solve_inside(problem: Problem, limit: Limit, *, tolerance: float) -> Inside:
 
 
 def _follow(problem: Problem, limit: Limit, power: float, tolerance: float) -> Inside:
-    """Follow one path until the gap is closed or the numbers give out."""
+    """Follow one path until the gap is closed or rounding stops the method."""
     weights, progress = path_weights(problem, power)[:, None], Progress(PATIENCE)
     state = _begin(limit, weights)
-    found = Inside(normalised(state.columns[: problem.sizes[0]]))
+    best = Inside(normalised(state.columns[: problem.sizes[0]]))
     with one_blas_thread(), np.errstate(all="ignore"):
         for _ in range(MOST_STEPS):
-            _record(problem, limit, state, found)
-            if found.gap <= tolerance or progress.stalled(found.gap):
+            _record(problem, limit, state, best)
+            if best.gap <= tolerance or progress.stalled(best.gap):
                 break
             try:
                 following = _advance(problem, limit, state, weights)
@@ -126,8 +127,8 @@ def _follow(problem: Problem, limit: Limit, power: float, tolerance: float) -> I
             if following is None:
                 break
             state = following
-            found.steps += 1
-    return found
+            best.steps += 1
+    return best
 
 
 def _begin(limit: Limit, path: Floats) -> _InteriorState:
@@ -144,28 +145,28 @@ def _begin(limit: Limit, path: Floats) -> _InteriorState:
     )
 
 
-def _record(problem: Problem, limit: Limit, state: _InteriorState, found: Inside) -> None:
+def _record(problem: Problem, limit: Limit, state: _InteriorState, best: Inside) -> None:
     """Keep the multipliers if they prove more, the repaired columns if they distort less."""
     limit.values(state.columns)
     keys = problem.sizes[0]
     multipliers = limit.multipliers(state.weights, state.value[:keys])
     bound = limit.prices(problem, multipliers).bound(limit.risk)
-    if bound > found.bound:
-        found.bound, found.multipliers = bound, multipliers
+    if bound > best.bound:
+        best.bound, best.multipliers = bound, multipliers
     whole = normalised(state.columns[:keys])
     for dead in DEAD:
         rule = repaired(problem, limit, whole, dead)
         distortion = distortion_of(problem, rule)
-        if distortion < found.distortion:
-            found.distortion, found.rule = distortion, rule
+        if distortion < best.distortion:
+            best.distortion, best.rule = distortion, rule
 
 
 def repaired(problem: Problem, limit: Limit, rule: Floats, dead: float) -> Floats:
     """Drop released values that nearly never occur and bring the rest exactly within the limit.
 
     Mixing in a release that ignores the key, with the same frequencies, moves every p(w|c) the
-    same share of the way towards p(w): by convexity 1 - (e^t - 1)/(e^R - 1) of it turns a risk R
-    into t or less, whichever the objective.
+    same share of the way towards p(w). By convexity a share of 1 - (e^t - 1)/(e^R - 1) turns a
+    risk R into t or less, for every objective.
     """
     total = problem.key @ rule
     thinner = np.where(total > dead, rule, 0.0)
@@ -174,8 +175,8 @@ def repaired(problem: Problem, limit: Limit, rule: Floats, dead: float) -> Float
     risk = limit.measure(joint_of(problem, rule), base=math.e)
     if risk <= limit.risk:
         return rule
-    # A little less than the formula, so that rounding leaves the mixture within the limit; beyond
-    # 700 nats the exponential overflows, and nothing of the rule can stay.
+    # A little less than the formula, so that rounding leaves the mixture within the limit. Beyond
+    # 700 nats the exponential overflows, and the share of the rule is zero.
     share = math.expm1(limit.risk) / math.expm1(risk) * (1 - 1e-13) if risk < 700 else 0.0
     return np.asarray(share * rule + (1 - share) * (problem.key @ rule))
 
@@ -188,10 +189,10 @@ def distortion_of(problem: Problem, rule: Floats) -> float:
 def least_within(
     problem: Problem, kind: type[Limit], allowed: NDArray[np.bool_]
 ) -> tuple[Floats, float]:
-    """Return a rule of least risk that releases only what is allowed, and a risk none is below.
+    """Return a rule of least risk with allowed releases only, and a certified bound on its risk.
 
-    Where a key value has several allowed releases, a limit in nats is sought, by halving, at which
-    the share of all others can vanish: a problem whose distortion is that share.
+    Where a key value has several allowed releases, halving finds the least limit in nats at which
+    the share of all other releases can be zero: a problem whose distortion is that share.
     """
     best: Floats = normalised(allowed.astype(np.float64))
     high = kind.measure(joint_of(problem, best), base=math.e)
@@ -211,8 +212,8 @@ def least_within(
             rule = normalised(permitted)
             risk = kind.measure(joint_of(problem, rule), base=math.e)
             best, high = (rule, risk) if risk < high else (best, high)
-        # Prices prove below which risk the share of what is not allowed cannot vanish; the halving
-        # alone would rest on what the solver failed to find.
+        # Prices prove below which risk the share of other releases cannot be zero. That the solver
+        # has not found a rule would prove nothing.
         proved = limit.prices(strict, solution.multipliers).least_risk(0.0, tried)
         low = max(low, min(proved, high))
     return best, low
@@ -223,6 +224,8 @@ class _InteriorNewton:
 
     def __init__(self, problem: Problem, limit: Limit, state: _InteriorState) -> None:
         self.limit, self.state, self.keys = limit, state, problem.sizes[0]
+        # How far the point is from g + slack = 0, from a gradient of zero and from the sums over
+        # c. The start satisfies these sums, so its own are their right-hand sides.
         self.excess = limit.values(state.columns) + state.slack
         pulled = limit.pulled(state.weights) - state.value[:, None]
         pulled[: self.keys] += problem.distortion - state.bonds
@@ -242,6 +245,7 @@ class _InteriorNewton:
         right = -self.residual - limit.pulled((loose + state.weights * self.excess) / state.slack)
         right = right * state.columns
         right[:keys] += short
+        # As in ``second_order``: the blocks are eliminated first, and the sums over c remain.
         free = self.blocks.solve(right)
         value = np.linalg.solve(self.blocks.schur, self.missing - free.sum(axis=1))
         columns = free + self.blocks.solve(state.columns * value[:, None])
@@ -258,7 +262,7 @@ class _InteriorNewton:
 def _advance(
     problem: Problem, limit: Limit, state: _InteriorState, weights: Floats
 ) -> _InteriorState | None:
-    """Take one predictor-corrector step (Mehrotra 1992); nothing once the numbers give out."""
+    """Take one predictor-corrector step (Mehrotra 1992); None where rounding leaves the inside."""
     newton = _InteriorNewton(problem, limit, state)
     keys, _, released = problem.sizes
     share = 1 / keys

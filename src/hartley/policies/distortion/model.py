@@ -73,7 +73,7 @@ class PrivacyDistortion:
             the worst case are "t_closeness", the largest divergence of p(w|x^) from p(w) over the
             released values; "delta_disclosure", the largest |log p(w|x^)/p(w)|; and
             "maximal_leakage", log sum_x^ max_w p(x^|w). Those are solved by interior points
-            whatever the method, |X^| |X|^2 (|X| + |W|) operations a step: some 30 steps within a
+            for every ``method``, |X^| |X|^2 (|X| + |W|) operations a step: some 30 steps within a
             risk, a few hundred within a distortion or for a lam.
 
     Example:
@@ -152,7 +152,7 @@ class PrivacyDistortion:
         """Take the relative frequencies of a table's rows for the joint distribution.
 
         Args:
-            table: whatever ``hartley.open_table`` takes.
+            table: anything that ``hartley.open_table`` takes.
             confidential: the column or columns to protect.
             key: the column or columns that are released perturbed.
             distortion: as in the constructor; functions and paths get tuples of several columns.
@@ -335,7 +335,7 @@ class PrivacyDistortion:
         Args:
             points: how many rules to compute.
             tolerance: of each of them.
-            progress: told which share of them is done.
+            progress: called with the share of them that is done.
 
         Example:
             >>> curve = PrivacyDistortion([[0.5, 0.0], [0.0, 0.5]], "zero_one").curve(points=5)

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 SUFFIXES = ("64_", "")
-"""What the names of the functions end with where integers are wide, and where they are not."""
+"""Endings of the function names: of builds with 64-bit integers, and of others."""
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Let the OpenBLAS that NumPy and SciPy bring use one thread, then as many as before.
+    """Limit the OpenBLAS of NumPy and SciPy to one thread, and restore the number afterwards.
 
-    Factors of matrices of a few hundred rows take microseconds, and its threads spend more than
-    that waiting for each other: ten times and more on a busy machine. With another BLAS nothing
-    happens. The setting holds for the whole process.
+    Factors of matrices of a few hundred rows take microseconds, and threads spend more than that
+    waiting for each other: ten times and more on a busy machine. Another BLAS is not changed. The
+    setting holds for the whole process.
 
     Example:
         >>> with one_blas_thread():
@@ -47,7 +47,7 @@ def one_blas_thread() -> Iterator[None]:
 
 @cache
 def _settings() -> tuple[tuple[Any, Any], ...]:
-    """Return, a library, the functions that tell and that set its number of threads."""
+    """Return for each library the functions that get and set its number of threads."""
     import numpy as np
     import scipy
 

@@ -1,4 +1,4 @@
-"""The privacy-distortion problem in numbers, and what is proved about a rule and about a bound.
+"""The privacy-distortion problem: its numbers, the cost of a rule and certified lower bounds.
 
 Arrays may be NumPy's or those of another library (PyTorch, CuPy, JAX): everything here uses the
 functions that all of them share, so that a problem on a GPU stays there.
@@ -120,7 +120,7 @@ def risk_of(problem: Problem, joint: Array) -> float:
 
 
 def riskless_bound(problem: Problem, prices: Array) -> float:
-    r"""Return a distortion that no rule without any risk stays below, whatever the prices.
+    r"""Return a distortion that no rule without any risk is below; it holds for any prices.
 
     .. math:: D \ge \sum_x p(x) \min_c \Big[ d(x,c) + \sum_w (p(w|x) - p(w))\, \eta_w(c) \Big]
 
@@ -170,7 +170,7 @@ def slack_values(problem: Problem, scores: Array) -> tuple[Array, Array]:
 
 
 def lower_bound(problem: Problem, scores: Array) -> float:
-    r"""Return a number that no rule's cost is below, whatever the scores.
+    r"""Return a number that no rule's cost is below; it holds for any scores.
 
     .. math:: C^\star \ge \sum_x p(x) \min_c \Big[ d(x,c)
               + \lambda \sum_w p(w|x)\, y_w(c) - \lambda \ln \sum_w p(w) e^{y_w(c)} \Big]
@@ -198,8 +198,8 @@ def lower_bound(problem: Problem, scores: Array) -> float:
 
 
 @dataclass
-class Found:
-    """The best rule and the best scores that a method has found so far, each with its proof."""
+class Incumbent:
+    """The best rule and the best scores of a method so far, each with its proof."""
 
     scores: Array
     rule: Array = None
@@ -214,7 +214,7 @@ class Found:
         """The certified distance from the optimum."""
         return self.cost - self.bound
 
-    def absorb(self, other: Found) -> None:
+    def absorb(self, other: Incumbent) -> None:
         """Take over the rule and the scores of another run where they are better."""
         if self.rule is None or other.cost < self.cost:
             self.rule, self.cost = other.rule, other.cost
@@ -252,10 +252,10 @@ class Found:
 
 
 class Progress:
-    """Tells whether a method still gets anywhere, by its gaps over the last steps together.
+    """Tell whether a method still improves, by its gaps over several steps together.
 
     Steps are not judged one by one: a method that closes a tenth of its gap with every step, as
-    interior points do where much is at stake, would count as standing still.
+    interior points do on hard problems, would count as stalled.
 
     Example:
         >>> progress = Progress(patience=2)

@@ -1,4 +1,4 @@
-"""The best rule for a lambda, for a distortion or for a risk: which method, and which lambda."""
+"""The solver: the best rule for a lambda, for a distortion or for a risk, with a certified gap."""
 
 from __future__ import annotations
 
@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from hartley.policies.distortion.coarse_start import start_coarse
 from hartley.policies.distortion.first_order import solve_first
+from hartley.policies.distortion.independent_rules import (
+    LARGEST_PROGRAMME,
+    dependence,
+    independent_rule,
+    mended_rule,
+)
 from hartley.policies.distortion.problem import (
-    Found,
+    Incumbent,
     Problem,
     Progress,
     evaluate,
@@ -26,181 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
-    Places = NDArray[np.int64]
     Method = Literal["auto", "first", "second"]
-
-
-COARSE_GAP = 1e-6
-
-
-def start_coarse(
-    problem: Problem, points: Floats, *, size: int, tolerance: float = COARSE_GAP
-) -> Start:
-    """Solve for some of the key values and carry the answer over to all of them.
-
-    The rule is interpolated between the key values that were kept, and a released value in between
-    has a share of its neighbours' probability. Its scores are the mean of its neighbours', which
-    is a point of the dual problem for any weights. The confidential values all stay:
-    interpolating their scores would lose most of the bound.
-
-    Args:
-        problem: in NumPy arrays; its key values and its released values are the same.
-        points: the key values as increasing numbers.
-        size: how many to keep.
-        tolerance: the gap of the small problem.
-    """
-    places = spread(points.size, size)
-    key = problem.key[places] * stood_for(places)
-    small = replace(
-        problem,
-        given=problem.given[places],
-        key=key / key.sum(),
-        secret=problem.given[places].T @ key / key.sum(),
-        distortion=problem.distortion[np.ix_(places, places)],
-    )
-    coarse = solve_second(small, tolerance=tolerance)
-    at = points[places]
-    rule = between(at, between(at, coarse.rule, points).T, points).T
-    return Start(normalised(rule), between(at, coarse.scores.T, points).T)
-
-
-def spread(total: int, size: int) -> Places:
-    """Return so many places of a total, evenly spread, both ends among them.
-
-    Example:
-        >>> spread(9, 3).tolist()
-        [0, 4, 8]
-    """
-    return np.unique(np.linspace(0, total - 1, size).round().astype(np.int64))
-
-
-def stood_for(kept: Places) -> Floats:
-    """Return how many places each one that was kept stands for: half of the way to either side.
-
-    An end has one side only. Weighed alike, the ends would count double, and the answer for few
-    places would be off by as much as all the rest together.
-
-    Example:
-        >>> stood_for(np.array([0, 4, 8])).tolist()
-        [2.5, 4.0, 2.5]
-    """
-    steps = np.diff(kept).astype(np.float64)
-    return np.asarray((np.append(1.0, steps) + np.append(steps, 1.0)) / 2)
-
-
-def between(at: Floats, rows: Floats, points: Floats) -> Floats:
-    """Interpolate the rows of a matrix linearly.
-
-    Example:
-        >>> between(np.array([0.0, 2.0]), np.array([[1.0], [5.0]]), np.array([0.5])).tolist()
-        [[2.0]]
-    """
-    after = np.clip(np.searchsorted(at, points), 1, at.size - 1)
-    share = ((points - at[after - 1]) / (at[after] - at[after - 1]))[:, None]
-    return rows[after - 1] * (1 - share) + rows[after] * share
-
-
-NOTHING = 1e-11
-"""How far p(w|x) / p(w) may be from 1, and p(c) from 0, by rounding alone."""
-NEARLY_NOTHING = 1e-9
-"""How far p(w|c) / p(w) may be from 1 in what a solver finds."""
-RARE = 1e-6
-"""What is released more rarely is not worth mending."""
-LARGEST_PROGRAMME = 40_000
-"""Key values times released values up to which the linear programme is solved."""
-
-
-def dependence(problem: Problem, rounding: float = NOTHING) -> Floats:
-    """Return p(w|x) / p(w) - 1, a row a confidential value, zero where that is rounding.
-
-    Example:
-        >>> from hartley.policies.distortion.problem import Problem
-        >>> dependence(Problem.of(np.array([[0.2, 0.3], [0.2, 0.3]]), np.eye(2), 1.0)).any()
-        np.False_
-    """
-    excess = (problem.given / problem.secret).T - 1
-    return np.where(np.abs(excess) > rounding, excess, 0.0)
-
-
-def independent_rule(problem: Problem) -> tuple[Floats | None, Floats]:
-    """Return the rule of least distortion whose releases are independent of the secret.
-
-    A linear programme: p(w,c) = p(w) p(c) for every pair, sum_c P(c|x) = 1. The prices of the
-    first equations, returned with it, prove it. Each is divided by its largest coefficient, since
-    the solver takes those of a rare confidential value for zero. Where the rule it finds tells
-    something all the same, or it finds none, there is none.
-    """
-    from scipy.optimize import linprog
-    from scipy.sparse import eye, kron, vstack
-
-    keys, secrets, released = problem.sizes
-    centred = problem.key * dependence(problem)
-    largest = np.abs(centred).max(axis=1, keepdims=True)
-    sizes = np.where(largest > 0, largest, 1.0)
-    constraints = vstack(
-        [kron(np.ones((1, released)), eye(keys)), kron(eye(released), centred / sizes)],
-        format="csr",
-    )
-    right = np.concatenate([np.ones(keys), np.zeros(secrets * released)])
-    costs = (problem.key[:, None] * problem.distortion).T.ravel()
-    scale = float(costs.max()) or 1.0  # the solver takes very large costs for infinite ones
-    solved = linprog(costs / scale, A_eq=constraints, b_eq=right, method="highs")
-    if solved.status != 0:
-        return None, np.zeros((secrets, released))
-    prices = -scale * solved.eqlin.marginals[keys:].reshape(released, secrets).T
-    prices /= sizes * problem.secret[:, None]
-    prices -= problem.secret @ prices
-    rule = _without_rare(problem, normalised(solved.x.reshape(released, keys).T), NOTHING)
-    return rule if rule is not None and _tells_nothing(problem, rule) else None, prices
-
-
-def mended_rule(problem: Problem, rule: Floats) -> Floats | None:
-    r"""Return a rule near one that tells little, whose releases are independent of the secret.
-
-    .. math:: P'(c|x) = (1 - t) P(c|x) + p(c) \bigl(t + (1 - t) \, k_c \cdot g(x)\bigr), \quad
-              g_w(x) = p(w|x) / p(w) - 1
-
-    with the k of every released value that takes away what it tells, and the least t for which
-    nothing is negative. None where that fails. |X| |C| |W| operations.
-
-    Example:
-        >>> from hartley.policies.distortion.problem import Problem
-        >>> joint = np.array([[0.2, 0.1, 0.2], [0.1, 0.3, 0.1]])
-        >>> nearly = np.array([[0.5, 0.5], [0.55, 0.45], [0.5, 0.5]])
-        >>> mended_rule(Problem.of(joint, np.ones((3, 2)), 1.0), nearly).round(2).tolist()
-        [[0.52, 0.48], [0.52, 0.48], [0.52, 0.48]]
-    """
-    thin = _without_rare(problem, rule, RARE)
-    if thin is None:
-        return None
-    total = problem.key @ thin
-    live = total > 0
-    excess = (problem.given / problem.secret).T - 1
-    spread = excess * problem.key
-    mends = np.linalg.pinv(spread @ excess.T, rcond=1e-12) @ (spread @ thin[:, live]) / total[live]
-    tilt = -(excess.T @ mends)
-    short = max(float((-tilt - thin[:, live] / total[live]).max()), 0.0) * (1 + 1e-9)
-    share = short / (1 + short)
-    mended = np.zeros_like(thin)
-    mended[:, live] = (1 - share) * thin[:, live] + total[live] * (share + (1 - share) * tilt)
-    mended = normalised(np.maximum(mended, 0.0))
-    return mended if _tells_nothing(problem, mended) else None
-
-
-def _without_rare(problem: Problem, rule: Floats, rare: float) -> Floats | None:
-    """Drop what is released more rarely; None where nothing would be left of some key value."""
-    live = problem.key @ rule > rare
-    if rule[:, live].sum(axis=1).min() < 0.5:
-        return None
-    thinner: Floats = normalised(np.where(live, rule, 0.0))
-    return thinner
-
-
-def _tells_nothing(problem: Problem, rule: Floats) -> bool:
-    mass = (rule * problem.key[:, None]).T
-    mass = mass[mass.any(axis=1)]
-    release = replace(problem, given=mass / mass.sum(axis=1, keepdims=True) @ problem.given)
-    return not dependence(release, NEARLY_NOTHING).any()
 
 
 SECOND_MEMORY = 1.0e9
@@ -211,16 +44,16 @@ FIRST_WORK = 4e11
 FIRST_STEPS = 60, 20_000
 """Operations of the first-order method in all, and its steps at least and at most."""
 FIRST_PATIENCE = 25
-"""So many checks of the first-order method, 20 steps each, that hardly close the gap end it."""
+"""The first-order method ends after so many checks, 20 steps each, that hardly close the gap."""
 OPENED = 1e-6
-"""The share of a uniform release in the rule from which it goes on."""
+"""The share of a uniform release in the rule from which the first-order method continues."""
 LARGEST_WEIGHT = 1e6
-"""Lambda, in units of the distortion of a constant release over what the key tells, beyond which
-risk counts as all."""
+"""The largest lambda that is tried, in units of the distortion of a constant release over what the
+key tells: beyond it only risk counts."""
 PROVING_WEIGHTS = 1e4, 1e6
-"""Smaller ones whose proofs are tried for a lambda at which rounding hides too much."""
+"""Smaller lambdas whose proofs are tried for a lambda at which rounding hides too much."""
 RISKLESS_WEIGHT = 100
-"""Likewise, one at which a constant release is usually proved best of those that tell nothing."""
+"""A lambda at which a constant release is usually proved best of the rules that tell nothing."""
 SMALLEST_WEIGHT = 1e-5
 MOST_TRIES = 60
 
@@ -235,11 +68,12 @@ class SolverAnswer:
     weight: float
     """Lambda, per nat: zero for the most faithful rule, infinite where no risk is allowed."""
     bound: float
-    """No rule has a smaller distortion + weight * risk; at the ends, no smaller distortion."""
+    """Certified: no rule has a smaller distortion + weight * risk; at the ends, no smaller
+    distortion."""
     gap: float
     """Certified distance of this rule's cost from the least, rounding included."""
     least_risk: float
-    """No rule of at most this distortion tells less, in nats: certified."""
+    """Certified: no rule of at most this distortion tells less, in nats."""
     scores: Floats | None = None
     steps: int = 0
 
@@ -259,7 +93,7 @@ class SolverAnswer:
 
 @dataclass(frozen=True)
 class _Goal:
-    """What grows with lambda and should meet a target: the distortion, or minus the risk."""
+    """A target for an amount that grows with lambda: the distortion, or minus the risk."""
 
     target: float
     at_most_distortion: bool
@@ -291,12 +125,13 @@ class _Goal:
                 under = middle
             else:
                 over = middle
+        # The side that keeps the limit: distortion at most the target, or risk at most the target.
         return under if self.at_most_distortion else over
 
 
 @dataclass(frozen=True)
 class Solver:
-    """A problem with its scale, so that distortions of any unit are solved alike."""
+    """A problem and its scale, so that the unit of distortion makes no difference."""
 
     problem: Problem
     """As the user gave it; the weight is not used."""
@@ -343,34 +178,34 @@ class Solver:
         answer = self._solved(weight, tolerance, warm)
         return answer if answer.gap <= tolerance * self.scale else self._better(answer, tolerance)
 
-    def _better(self, found: SolverAnswer, tolerance: float) -> SolverAnswer:
-        """Return the best of what was found for a lambda, the simplest rules and smaller lambdas.
+    def _better(self, solved: SolverAnswer, tolerance: float) -> SolverAnswer:
+        """Return the best of a solved answer, the simplest rules and rules of smaller lambdas.
 
-        The least cost grows with lambda: what is proved for a smaller one, where rounding hides
-        less, holds for this one, too. Rules of a smaller lambda and those that tell nothing are
-        tried where the methods stalled.
+        The least cost grows with lambda: a bound for a smaller lambda, where rounding hides less,
+        holds for this one too. Rules of a smaller lambda and rules that tell nothing are tried
+        where the methods stalled.
         """
-        quiet = self.constant_release(found.weight)
+        quiet = self.constant_release(solved.weight)
         assert quiet.scores is not None
-        answers, proof = [found, quiet], max(found, quiet, key=lambda answer: answer.bound)
+        answers, proof = [solved, quiet], max(solved, quiet, key=lambda answer: answer.bound)
 
         def share_missed(rule: Floats) -> float:
-            """Return the least gap of all, this rule among them, as a share of the scale."""
+            """Add a rule and return the least gap of all answers, as a share of the scale."""
             assert quiet.scores is not None
-            answers.append(self.certified(rule, (quiet.scores,), found.weight, 0))
+            answers.append(self.certified(rule, (quiet.scores,), solved.weight, 0))
             return min(answer.proved(proof).gap for answer in answers) / self.scale
 
         missed = share_missed(self.faithful(tolerance).rule)
         # The least cost C(lambda) = min_P D + lambda R does not fall as lambda grows, since R >= 0:
         # a bound for a smaller lambda is one for this lambda as well.
         for smaller in () if self.unrelated else PROVING_WEIGHTS:
-            if missed <= tolerance or smaller * self.scale >= found.weight:
+            if missed <= tolerance or smaller * self.scale >= solved.weight:
                 break
             other = self._solved(smaller * self.scale, tolerance)
             proof = max(proof, other, key=lambda answer: answer.bound)
             missed = share_missed(other.rule)
-        rounding = _rounding(self.scaled.weighing(found.weight / self.scale))
-        heavy = found.weight > RISKLESS_WEIGHT * self.scale and not self.unrelated
+        rounding = _rounding(self.scaled.weighing(solved.weight / self.scale))
+        heavy = solved.weight > RISKLESS_WEIGHT * self.scale and not self.unrelated
         if heavy and missed > max(tolerance, rounding):
             share_missed(self.riskless(tolerance).rule)
         return min((answer.proved(proof) for answer in answers), key=lambda answer: answer.gap)
@@ -378,22 +213,22 @@ class Solver:
     def _solved(
         self, weight: float, tolerance: float, warm: SolverAnswer | None = None
     ) -> SolverAnswer:
-        """Return the best rule that the methods find for a lambda."""
+        """Return the best rule of the first- or second-order method for a lambda."""
         problem = self.scaled.weighing(weight / self.scale)
         tolerance = max(tolerance, _rounding(problem))
         if self._takes_second(problem):
-            found = solve_second(problem, tolerance=tolerance, start=self._start(problem, 1e-3))
-            if found.gap > tolerance and self.method == "auto":
-                found.absorb(_gone_on(problem, found, tolerance))
+            incumbent = solve_second(problem, tolerance=tolerance, start=self._start(problem, 1e-3))
+            if incumbent.gap > tolerance and self.method == "auto":
+                incumbent.absorb(_continued(problem, incumbent, tolerance))
         else:
             start = self._start(problem, 1e-6)
             if warm is not None and warm.scores is not None:
                 start = Start(warm.rule, warm.scores)
             rule, scores = (None, None) if start is None else (start.rule, start.scores)
-            found = solve_first(
+            incumbent = solve_first(
                 problem, tolerance=tolerance, rule=rule, scores=scores, most=_first_steps(problem)
             )
-        return self._answer(self._pruned(problem, found, tolerance), found, weight)
+        return self._answer(self._pruned(problem, incumbent, tolerance), incumbent, weight)
 
     def _takes_second(self, problem: Problem) -> bool:
         if self.method != "auto":
@@ -408,13 +243,13 @@ class Solver:
         size = min(COARSE_SIZE, keys // 2)
         return start_coarse(problem, self.points, size=size, tolerance=tolerance)
 
-    def _pruned(self, problem: Problem, found: Found, goal: float) -> Floats:
-        """Drop released values that nearly never occur, where the rule stays as good."""
-        rule: Floats = found.rule
+    def _pruned(self, problem: Problem, incumbent: Incumbent, goal: float) -> Floats:
+        """Drop released values that nearly never occur, if the rule remains as good."""
+        rule: Floats = incumbent.rule
         total = problem.key @ rule
         # Thinner rules are easier to use. They may cost as much as the tolerance leaves, or as the
         # rule itself where that was missed; their own cost is measured again, margin included.
-        allowed = max(found.bound + goal, found.cost)
+        allowed = max(incumbent.bound + goal, incumbent.cost)
         for threshold in (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10):
             thinner = np.where(total > threshold, rule, 0.0)
             if thinner.sum(axis=1).min() < 0.5:
@@ -425,21 +260,21 @@ class Solver:
                 return thinner
         return rule
 
-    def _answer(self, rule: Floats, found: Found, weight: float) -> SolverAnswer:
-        return self.certified(rule, (found.scores,), weight, found.steps)
+    def _answer(self, rule: Floats, incumbent: Incumbent, weight: float) -> SolverAnswer:
+        return self.certified(rule, (incumbent.scores,), weight, incumbent.steps)
 
     def certified(
         self, rule: Floats, scores: tuple[Floats, ...], weight: float, steps: int
     ) -> SolverAnswer:
-        """Measure a rule and prove its gap, in the user's unit, from nothing but the numbers."""
+        """Measure a rule and prove its gap in the user's unit; the solver is not trusted."""
         problem = self.problem.weighing(weight)
         value = evaluate(problem, rule)
         bounds = [lower_bound(problem, point) for point in scores]
         bound = max(bounds)
         gap = max(value.cost + value.margin - bound, 0.0)
         best = scores[bounds.index(bound)]
-        # D' + lambda R' >= bound for every rule: one with D' <= D tells (bound - D) / lambda at
-        # least.
+        # D' + lambda R' >= bound for every rule, so one with D' <= D has a risk of at least
+        # (bound - D) / lambda.
         least = min(max((bound - value.distortion) / weight, 0.0), value.risk)
         return SolverAnswer(
             rule, value.distortion, value.risk, weight, bound, gap, least, best, steps
@@ -467,11 +302,12 @@ class Solver:
     def _search(self, goal: _Goal, tolerance: float) -> SolverAnswer:
         """Bracket the target by two lambdas and mix their rules.
 
-        What a rule does grows with lambda: its distortion, and minus its risk. Mixing two rules
-        costs no more than the chord between them, so that close to the target the mixture is as
-        good as the best rule; where the curve is a straight line, it is one at once.
+        The distortion of a best rule grows with lambda, and its risk falls. A mixture of two rules
+        costs no more than the chord between them, so close to the target it is as good as the best
+        rule; where the curve is a straight line, the first mixture is already best.
         """
         low, high = self._bracket(goal, tolerance)
+        # The rule without any risk is within the distortion: none can be better.
         if goal.at_most_distortion and goal.below(high):
             return high
         best = self._mixture(low, high, goal)
@@ -488,9 +324,9 @@ class Solver:
         return best
 
     def _bracket(self, goal: _Goal, tolerance: float) -> tuple[SolverAnswer, SolverAnswer]:
-        """Return answers on both sides of the target, the most faithful one at the worst."""
-        start, told = self.at_weight(self.scale, tolerance), self.faithful(tolerance).risk
-        heaviest = LARGEST_WEIGHT * self.scale / min(max(told, 1e-4), 1.0)
+        """Return answers on both sides of the target, or the end of the curve on one side."""
+        start, faithful_risk = self.at_weight(self.scale, tolerance), self.faithful(tolerance).risk
+        heaviest = LARGEST_WEIGHT * self.scale / min(max(faithful_risk, 1e-4), 1.0)
         low = high = start
         while not goal.below(low) and low.weight > SMALLEST_WEIGHT * self.scale:
             high = low
@@ -498,6 +334,8 @@ class Solver:
         while goal.below(high) and high.weight < heaviest:
             low = high
             high = self.at_weight(high.weight * 4, tolerance, high)
+        # An end of the curve has no lambda of its own: it takes the lambda and the scores of the
+        # last answer, which prove the gap of mixtures with it.
         if not goal.below(low):
             low = replace(self.faithful(tolerance), weight=low.weight, scores=low.scores)
         if goal.below(high):
@@ -513,8 +351,8 @@ class Solver:
         rule = normalised((1 - share) * low.rule + share * high.rule)
         scores = tuple(point for point in (low.scores, high.scores) if point is not None)
         steps = low.steps + high.steps
-        # Scores prove something for any lambda. Which one fits the mixture best is not known
-        # before: the slopes at both ends and that of the chord are tried.
+        # Scores prove a bound for any lambda. Which lambda proves most for the mixture is not known
+        # in advance: those of both ends and the slope of the chord are tried.
         weights = {low.weight, high.weight, _chord(low, high)}
         return min(
             (self.certified(rule, scores, weight, steps) for weight in weights),
@@ -524,7 +362,7 @@ class Solver:
     # --- the ends -----------------------------------------------------------------------------
 
     def constant_release(self, weight: float) -> SolverAnswer:
-        """Return the best release that is always the same: no rule distorts less than the least."""
+        """Return the best release that is always the same, with the trivial bound on distortion."""
         best = int((self.problem.key @ self.problem.distortion).argmin())
         rule = np.zeros_like(self.problem.distortion)
         rule[:, best] = 1.0
@@ -564,14 +402,14 @@ class Solver:
         allowed = self.problem.distortion <= lowest + 1e-12 * (self.scale or 1.0)
         if (allowed.sum(axis=1) == 1).all():
             return self._only(allowed.astype(np.float64), None)
-        # Several releases are equally faithful to some key value: whatever is not allowed costs as
-        # much as a thousand nats, so that next to nothing of it remains to be cut off below.
+        # Several releases are equally faithful to some key value: a release that is not allowed
+        # costs as much as a thousand nats, so that next to nothing of it remains to be cut off.
         strict = replace(self.scaled, distortion=np.where(allowed, 0.0, 1e3), weight=1.0)
         solved = solve_second(strict, tolerance=tolerance)
         return self._only(normalised(np.where(allowed, solved.rule, 0.0)), solved.bound)
 
     def _only(self, rule: Floats, least_risk: float | None) -> SolverAnswer:
-        """Return a rule of the least distortion, which nothing else competes with."""
+        """Return the answer for a rule at an end of the curve, where only distortion counts."""
         value = evaluate(self.problem.weighing(0.0), rule)
         # ``least`` is a sum of rounded products: taken down by more than they can have gained.
         bound = self.least - 1e-15 * sum(self.problem.sizes) * self.least
@@ -580,11 +418,11 @@ class Solver:
         return SolverAnswer(rule, value.distortion, value.risk, 0.0, bound, gap, least)
 
 
-def _gone_on(problem: Problem, stalled: Found, tolerance: float) -> Found:
-    """Go on by the first-order method where interior points stalled, as long as that helps.
+def _continued(problem: Problem, stalled: Incumbent, tolerance: float) -> Incumbent:
+    """Continue by the first-order method where interior points stalled, as long as that helps.
 
-    Multiplied, a probability that is nearly zero would take many steps to come back: every
-    released value starts with a small share instead.
+    Its updates multiply probabilities, so one that is nearly zero would take many steps to grow
+    again: every released value starts with a small share instead.
     """
     progress = Progress(FIRST_PATIENCE)
     rule = (1 - OPENED) * stalled.rule + OPENED / problem.sizes[2]
@@ -594,7 +432,7 @@ def _gone_on(problem: Problem, stalled: Found, tolerance: float) -> Found:
         rule=rule,
         scores=stalled.scores,
         most=_first_steps(problem),
-        told=lambda _, gap: progress.stalled(gap),
+        stop=lambda _, gap: progress.stalled(gap),
     )
 
 

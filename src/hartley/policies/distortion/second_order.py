@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hartley.policies.distortion.newton_blocks import Blocks, ThinBlocks, one_blas_thread, reach
-from hartley.policies.distortion.problem import Found, Problem, Progress, normalised
+from hartley.policies.distortion.problem import Incumbent, Problem, Progress, normalised
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MOST_STEPS = 90
 PATIENCE = 20
-"""So many steps that hardly close the gap, and the numbers hold no more."""
+"""After so many steps that hardly close the gap, rounding is taken to prevent more."""
 SMALLEST_PRODUCT = 1e-250
 """Below, a root and its inverse lose digits."""
 PATHS = 0.0, 0.5, 0.25
@@ -44,7 +44,7 @@ class _State:
     scores: Floats
 
 
-def solve_second(problem: Problem, *, tolerance: float, start: Start | None = None) -> Found:
+def solve_second(problem: Problem, *, tolerance: float, start: Start | None = None) -> Incumbent:
     r"""Follow the central path r z = mu down to a certified gap.
 
     The optimality conditions with masses r(x,c) = p(x) P(c|x), scores y(w,c) and multipliers v(x):
@@ -59,7 +59,7 @@ def solve_second(problem: Problem, *, tolerance: float, start: Start | None = No
     and |C| |X| |W|.
     """
     state = _begin(problem, start)
-    best = Found(state.scores)
+    best = Incumbent(state.scores)
     for power in PATHS:
         # A path starts far from the optimum: it is judged by its own gaps, not by the best ones.
         with one_blas_thread():
@@ -94,13 +94,13 @@ def path_weights(problem: Problem, power: float) -> Floats:
     return weights
 
 
-def _follow(problem: Problem, state: _State, weights: Floats, tolerance: float) -> Found:
-    """Follow one path until the gap is closed or the numbers give out."""
-    found, progress = Found(state.scores), Progress(PATIENCE)
+def _follow(problem: Problem, state: _State, weights: Floats, tolerance: float) -> Incumbent:
+    """Follow one path until the gap is closed or rounding stops the method."""
+    best, progress = Incumbent(state.scores), Progress(PATIENCE)
     for _ in range(MOST_STEPS):
         with np.errstate(all="ignore"):
-            _record(problem, state, found)
-            if found.gap <= tolerance or progress.stalled(found.gap):
+            _record(problem, state, best)
+            if best.gap <= tolerance or progress.stalled(best.gap):
                 break
             try:
                 following = _advance(problem, state, weights)
@@ -109,8 +109,8 @@ def _follow(problem: Problem, state: _State, weights: Floats, tolerance: float) 
         if following is None:
             break
         state = following
-        found.steps += 1
-    return found
+        best.steps += 1
+    return best
 
 
 def _begin(problem: Problem, start: Start | None) -> _State:
@@ -127,12 +127,12 @@ def _begin(problem: Problem, start: Start | None) -> _State:
     return _State(mass, value, gradient - value[:, None], scores)
 
 
-def _record(problem: Problem, state: _State, found: Found) -> None:
+def _record(problem: Problem, state: _State, best: Incumbent) -> None:
     """Keep the rule and the scores if they prove more than those before."""
-    found.try_rule(problem, normalised(state.mass))
+    best.try_rule(problem, normalised(state.mass))
     # Each released value takes the scores that prove most for it: those of values that died out
     # stay from the step that settled them, while the live ones still improve.
-    found.try_scores(problem, state.value, (state.scores, problem.scores(state.mass)[0]))
+    best.try_scores(problem, state.value, (state.scores, problem.scores(state.mass)[0]))
 
 
 class _Newton:
@@ -177,7 +177,7 @@ class _Newton:
 
 
 def _advance(problem: Problem, state: _State, weights: Floats) -> _State | None:
-    """Take one predictor-corrector step (Mehrotra 1992); nothing once the numbers give out."""
+    """Take one predictor-corrector step (Mehrotra 1992); None where rounding leaves the inside."""
     newton = _Newton(problem, state)
     _, _, released = problem.sizes
     mean = float((state.mass * state.slack).sum()) / released

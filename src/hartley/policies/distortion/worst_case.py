@@ -1,4 +1,4 @@
-"""The best rule when the worst case counts: within a risk, within a distortion, for a lambda."""
+"""The solver for worst-case risks: the best rule within a risk or a distortion, or for a lambda."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ MOST_TRIES = 40
 MOST_SPLITS = 80
 LEAST_TOLERANCE = 1e-9
 SMALLEST_RISK = 1e-10
-"""Nats below which a limit is hardly more than rounding."""
+"""A limit of fewer nats than this is hardly more than rounding."""
 NEARLY_FAITHFUL = 0.01
 """Where a faithful release has infinite risk, the curve ends at this share of the distortions."""
 STEPS = 8
-"""So many mixtures between neighbouring rules."""
+"""How many parts the way between two neighbouring rules is cut into, for mixtures of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class WorstCasePoint:
 
     @property
     def gap(self) -> float:
-        """How far the rule is from the least distortion within the limit, at most."""
+        """The largest possible distance of the rule from the least distortion within the limit."""
         return self.distortion - self.bound
 
 
@@ -84,11 +84,11 @@ class WorstCase:
 
     .. math:: D(t) = \min \{ E\, d(X, \hat X) : \mathrm{risk} \le t \}
 
-    For one t this is a convex programme (``interior.solve_inside``). In t the least distortion
-    falls, but not always convexly: it can be constant for a while, since a released value that
-    tells too much is not allowed however rare it is, and so least risk as a function of distortion
-    can jump. Distortions and lambdas are therefore met by searches over t that are certified by
-    prices for whole intervals of t, and not by tangents.
+    For one t this is a convex programme (``interior_points.solve_inside``). D(t) falls, but not
+    always convexly: it can be constant for a while, since a released value that tells too much is
+    not allowed however rare it is. So the least risk as a function of distortion can jump. The
+    searches for a distortion or a lambda therefore run over t and are certified by prices for
+    whole intervals of t, not by tangents.
     """
 
     solver: Solver
@@ -128,7 +128,7 @@ class WorstCase:
     def within(self, risk: float, tolerance: float) -> WorstCasePoint:
         """Return the rule of least distortion within a risk, in nats, between both ends.
 
-        A limit that rounding would blur is met by the rule of a larger one, brought within it.
+        For a limit as small as rounding, the rule of a larger one is brought within it.
         """
         scaled = self.solver.scaled
         inside = self.limit(scaled, max(risk, SMALLEST_RISK))
@@ -141,26 +141,26 @@ class WorstCase:
         rule = self._thinned(inner, self.limit(scaled, risk), tolerance)
         return self._point(risk, rule, prices, inner.steps)
 
-    def _thinned(self, found: Inside, limit: Limit, tolerance: float) -> Floats:
-        """Drop released values that nearly never occur, where the rule stays as good."""
+    def _thinned(self, inner: Inside, limit: Limit, tolerance: float) -> Floats:
+        """Drop released values that nearly never occur, if the rule remains as good."""
         scaled = self.solver.scaled
-        allowed = max(found.bound + tolerance / 2, found.distortion)
+        allowed = max(inner.bound + tolerance / 2, inner.distortion)
         for dead in (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10):
-            thinner = repaired(scaled, limit, found.rule, dead)
+            thinner = repaired(scaled, limit, inner.rule, dead)
             if distortion_of(scaled, thinner) <= allowed:
                 return thinner
-        return repaired(scaled, limit, found.rule, 0.0)
+        return repaired(scaled, limit, inner.rule, 0.0)
 
-    def told(self, rule: Floats) -> tuple[float, float]:
+    def measured(self, rule: Floats) -> tuple[float, float]:
         """Return the distortion and the risk, in nats, of a rule."""
         return distortion_of(self.problem, rule), self.risk_of(rule)
 
     def _point(self, limit: float, rule: Floats, prices: Prices, steps: int = 0) -> WorstCasePoint:
         rule = np.asarray(normalised(rule))
-        return WorstCasePoint(limit, rule, *self.told(rule), prices, steps)
+        return WorstCasePoint(limit, rule, *self.measured(rule), prices, steps)
 
     def _margin(self, distortion: float, risk: float, weight: float) -> float:
-        """Return what rounding can have hidden of a rule's cost, at most."""
+        """Return an upper bound of what rounding can have hidden of a rule's cost."""
         weighed_risk = weight * (4 + risk) if math.isfinite(weight * risk) else 0.0
         return EPSILON * (sum(self.problem.sizes) + 16) * (distortion + weighed_risk)
 
@@ -168,7 +168,7 @@ class WorstCase:
 
     @cached_property
     def ends(self) -> tuple[WorstCasePoint, WorstCasePoint]:
-        """The rule that tells nothing, and the most faithful one, with what is sure of both."""
+        """The rule that tells nothing and the most faithful one, with prices that always hold."""
         none = Prices.trivial(self.problem.key, self.problem.distortion)
         quiet = self.solver.riskless(1e-10)
         faithful = self._point(math.inf, self._faithful_rule[0], none)
@@ -179,7 +179,7 @@ class WorstCase:
 
     @cached_property
     def _faithful_rule(self) -> tuple[Floats, float]:
-        """The rule of least risk of all of least distortion, and a risk below which none is."""
+        """The rule of least risk among those of least distortion, and a bound on that risk."""
         lowest = self.problem.distortion.min(axis=1)[:, None]
         allowed = self.problem.distortion <= lowest + 1e-12 * (self.scale or 1.0)
         return least_within(self.problem, LIMITS[self.objective], allowed)
@@ -249,6 +249,8 @@ class WorstCase:
         for turn in range(MOST_TRIES):
             point = self.within(_next(low, high, guess, turn), tolerance / 4)
             steps += point.steps
+            # Prices of any limit prove a risk that no rule within the target is below; the largest
+            # of these bounds counts.
             above = min(high.limit, max(best.risk, point.limit))
             least = max(least, point.prices.least_risk(target, above))
             low, high = (point, high) if point.distortion > target else (low, point)
@@ -271,7 +273,7 @@ class WorstCase:
         return self._answer(replace(best, steps=steps), weight, bound, gap, least)
 
     def _mixture(self, low: WorstCasePoint, high: WorstCasePoint, target: float) -> WorstCasePoint:
-        """Mix two rules to meet a distortion; the risk is what it then is."""
+        """Mix two rules to a distortion; return the second one if the mixture has no less risk."""
         wide = low.distortion - high.distortion
         share = min(max((target - high.distortion) / wide, 0.0), 1.0) if wide > 0 else 0.0
         mixed = self._point(
@@ -286,8 +288,8 @@ class WorstCase:
     ) -> SolverAnswer:
         """Return the best rule for a lambda, per nat and in the user's unit of distortion.
 
-        The limit of least cost D(t) + lambda t is sought by branch and bound: of all intervals of
-        t the one whose certified floor is lowest is split, until none is below the best rule.
+        Branch and bound over the limit t of least cost D(t) + lambda t: the interval of t with the
+        lowest certified floor is split, until no floor is below the cost of the best rule.
         """
         tolerance = max(tolerance, LEAST_TOLERANCE)
         del warm
@@ -298,6 +300,7 @@ class WorstCase:
             answer = self.faithful(tolerance)
             gap = answer.gap + weight * answer.risk + self._margin(0.0, answer.risk, weight)
             return replace(answer, weight=weight, gap=gap)
+        # A larger risk alone would cost more than the rule that tells nothing.
         reach = min(faithful.risk, (quiet.distortion - self.least) / weight * (1 + 1e-9))
         tried = [quiet, replace(faithful, limit=reach)]
         waiting: list[tuple[float, float, int, WorstCasePoint, WorstCasePoint]] = []
@@ -306,6 +309,7 @@ class WorstCase:
             best = min(tried, key=lambda point: point.distortion + weight * point.risk)
             cost = best.distortion + weight * best.risk
             floor, split, _, low, high = waiting[0]
+            # Splitting cannot close a gap that the method itself left at an end of the interval.
             rough = min((end.gap for end in (low, high) if end.steps), default=0.0)
             if cost - floor <= max(tolerance * self.scale, 2 * rough):
                 break
@@ -316,6 +320,7 @@ class WorstCase:
             self._wait(waiting, point, high, weight)
         bound = min(waiting[0][0], cost)
         gap = max(cost + self._margin(best.distortion, best.risk, weight) - bound, 0.0)
+        # The two ends come first; their prices are trivial and prove no risk.
         risks = (point.prices.least_risk(best.distortion, best.risk) for point in tried[2:])
         steps = sum(point.steps for point in tried)
         return self._answer(replace(best, steps=steps), weight, bound, gap, max(risks, default=0.0))
@@ -327,19 +332,22 @@ class WorstCase:
         high: WorstCasePoint,
         weight: float,
     ) -> None:
-        """Queue the limits between two points by their floor."""
-        # Distortion never falls below that at the upper end, where prices are often flat.
+        """Queue the interval between two points by its floor."""
+        # The distortion within the interval is at least the bound at its upper end.
         floor, split = high.bound + weight * low.limit, (low.limit + high.limit) / 2
         if high.limit - low.limit > 1e-13 * max(1.0, high.limit):
-            # Prices of the end that tells nothing would be infinite: those of the next point serve.
+            # The prices of the end that tells nothing would be infinite: those of the other end are
+            # used.
             lower = low.prices if low.limit > 0 else high.prices
             risks, floors = floor_between(lower, high.prices, low.limit, high.limit)
             costs = floors + weight * risks
             floor, place = max(floor, float(costs.min())), int(costs.argmin())
+            # Split where the floor is lowest, unless that is next to an end and would gain little.
             if 2 <= place <= risks.size - 3:
                 split = float(risks[place])
             elif low.limit <= 0:
                 split = high.limit / 4
+        # The id orders intervals of equal floor and split: points cannot be compared.
         heapq.heappush(waiting, (floor, min(split, LARGEST_RISK), id(low), low, high))
 
 
@@ -354,6 +362,7 @@ def _next(low: WorstCasePoint, high: WorstCasePoint, guess: float, turn: int) ->
     if math.isfinite(high.risk):
         top = min(top, high.risk)
     width = top - low.limit
+    # Every fourth turn halves the interval, so that bad tangents cannot stall the search.
     if turn % 4 == 3 or not low.limit + 1e-12 * width < guess < top - 1e-12 * width:
         return min((low.limit + top) / 2, LARGEST_RISK)
     return min(guess, LARGEST_RISK)
@@ -370,16 +379,16 @@ def trace_worst(
     tolerance: float,
     progress: Callable[[str, float], None] | None,
 ) -> TradeoffCurve:
-    """Compute points where risk and distortion together are least known: the largest rectangle.
+    """Compute points where the curve is known least: in the largest rectangle.
 
     Between two points the curve falls from the upper left to the lower right corner of a
-    rectangle. Where distortion no longer falls there is none, and nothing is computed.
+    rectangle. Where distortion no longer falls there is no rectangle and nothing is computed.
     """
     wanted, tolerance = wanted_gap(tolerance, worst.scale), max(tolerance, LEAST_TOLERANCE)
     traced = _beginning(worst, tolerance)
     while 1 < len(traced) < points:
-        # Only that the curve falls is known between two limits, not that it is convex: it may run
-        # anywhere in the rectangle between the two points, so the largest one is cut next.
+        # Between two limits the curve falls but need not be convex: it can run anywhere in the
+        # rectangle between the two points, so the largest rectangle is cut next.
         areas = [_area(before, after) for before, after in pairwise(traced)]
         place = int(np.argmax(areas))
         if areas[place] <= tolerance * worst.scale:
@@ -394,7 +403,7 @@ def trace_worst(
 
 
 def _beginning(worst: WorstCase, tolerance: float) -> list[WorstCasePoint]:
-    """Return the ends by increasing risk; where one is infinite, a nearly faithful rule instead."""
+    """Return the ends by increasing risk; if one is infinite, rules up to a nearly faithful one."""
     quiet, faithful = worst.ends
     if not worst.open:
         return [faithful]
@@ -409,18 +418,18 @@ def _beginning(worst: WorstCase, tolerance: float) -> list[WorstCasePoint]:
         risk *= 2
 
 
-def _area(one: WorstCasePoint, other: WorstCasePoint) -> float:
-    return (one.distortion - other.distortion) * (other.limit - one.limit)
+def _area(left: WorstCasePoint, right: WorstCasePoint) -> float:
+    return (left.distortion - right.distortion) * (right.limit - left.limit)
 
 
-def _between(one: WorstCasePoint, other: WorstCasePoint) -> float:
+def _between(left: WorstCasePoint, right: WorstCasePoint) -> float:
     """Return the limit at which the distortion is likely half-way."""
-    if one.limit <= 0:
-        return min(other.limit, LARGEST_RISK) / 4
-    risks, floors = floor_between(one.prices, other.prices, one.limit, other.limit)
-    half = (one.distortion + other.distortion) / 2
+    if left.limit <= 0:
+        return min(right.limit, LARGEST_RISK) / 4
+    risks, floors = floor_between(left.prices, right.prices, left.limit, right.limit)
+    half = (left.distortion + right.distortion) / 2
     place = int(np.searchsorted(-floors, -half))
-    tenth = max(risks.size // 10, 1)
+    tenth = max(risks.size // 10, 1)  # off the ends, where a cut would gain little
     return float(risks[min(max(place, tenth), risks.size - 1 - tenth)])
 
 
@@ -428,7 +437,7 @@ def _curve(
     terms: CurveTerms, worst: WorstCase, traced: list[WorstCasePoint], wanted: float
 ) -> TradeoffCurve:
     nats = math.log(terms.base)
-    # Where distortion has stopped falling, the rule that tells nothing was traced again.
+    # A rule that distorts as much as the one that tells nothing is no point of the curve.
     quiet = worst.ends[0]
     fresh = (
         before for before in traced if before in worst.ends or before.distortion < quiet.distortion
@@ -442,7 +451,7 @@ def _curve(
         floor += zip((risks / nats).tolist(), floors.tolist(), strict=True)
         for share in np.linspace(0, 1, STEPS + 1)[1:-1]:
             rule = (1 - share) * before.rule + share * after.rule
-            distortion, risk = worst.told(rule)
+            distortion, risk = worst.measured(rule)
             mixtures.append((distortion, risk / nats))
     return TradeoffCurve(
         points=tuple(sorted(points, key=lambda point: (point.distortion, -point.risk))),

@@ -1,4 +1,4 @@
-"""What it means that the worst case keeps to a limit: the constraints of each objective.
+"""The constraints of a worst-case limit for each objective, and prices that bound distortion.
 
 All limits t are in nats. Every objective constrains the columns r(.,c) = p(c) p(.|c) of the joint
 masses of key and release, each by the same convex functions, homogeneous of degree one.
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 EPSILON = float(np.finfo(np.float64).eps)
 PIECES = 16
-"""Into so many pieces an interval of risks is cut where two prices bound it together."""
+"""How many pieces an interval of risks is cut into where two prices bound it together."""
 HALVINGS = 60
 FARTHEST = 300.0
-"""Nats up to which risks are looked for."""
+"""The largest risk, in nats, that ``Prices.least_risk`` proves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Prices:
 
     @classmethod
     def trivial(cls, key: Floats, distortion: Floats) -> Prices:
-        """Return what holds without any limit: no rule is more faithful than the most faithful."""
+        """Return the prices of no limit: they prove that no rule is below the least distortion."""
         none = np.zeros(distortion.shape[1])
         return cls(key, distortion * (1 - 4 * EPSILON), none, none, none, 1)
 
@@ -95,13 +95,13 @@ class Prices:
         return total - EPSILON * (self.key.size + 8) * spread
 
     def least_risk(self, distortion: float, above: float) -> float:
-        """Return a risk, in nats, below which no rule keeps to a distortion: certified.
+        """Return a risk, in nats, below which no rule has at most a distortion: certified.
 
-        The bound falls with the risk, so that it is halved towards where it meets the distortion.
+        The bound falls with the risk, so halving finds where it equals the distortion.
 
         Args:
-            distortion: to keep to.
-            above: where to stop looking.
+            distortion: the largest distortion allowed.
+            above: the largest risk to try.
         """
         low, high = 0.0, min(above, FARTHEST)
         if self.bound(high) > distortion:
@@ -132,7 +132,7 @@ class Prices:
         )
 
 
-def floor_between(one: Prices, other: Prices, low: float, high: float) -> tuple[Floats, Floats]:
+def floor_between(lower: Prices, upper: Prices, low: float, high: float) -> tuple[Floats, Floats]:
     r"""Return a polygon below D(t) for all risks t from low to high: risks, and distortions.
 
     Prices that are best at one risk lose a part of the first order at any other. Mixtures of those
@@ -150,8 +150,8 @@ def floor_between(one: Prices, other: Prices, low: float, high: float) -> tuple[
     Each piece has its own two corners, so that risks occur twice.
     """
     risks = np.linspace(low, high, PIECES + 1)
-    bend = _best_bend(one, other, low, high)
-    corners = [one.mixed(other, _share(low, high, risk, bend)) for risk in risks]
+    bend = _best_bend(lower, upper, low, high)
+    corners = [lower.mixed(upper, _share(low, high, risk, bend)) for risk in risks]
     floors = []
     for place, (before, after) in enumerate(pairwise(corners)):
         dips = _dips(before, after, risks[place], risks[place + 1])
@@ -169,29 +169,29 @@ def _share(low: float, high: float, risk: float, bend: float) -> float:
     return rest / (rest + bend * (risk - low))
 
 
-def _best_bend(one: Prices, other: Prices, low: float, high: float) -> float:
+def _best_bend(lower: Prices, upper: Prices, low: float, high: float) -> float:
     """Return the bend that proves most in the middle."""
     middle = (low + high) / 2
-    steep, flat = one.slopes(middle), other.slopes(middle)
+    steep, flat = lower.slopes(middle), upper.slopes(middle)
     both = (steep > 0) & (flat > 0)
     bends = [1.0]
     if both.any():
         bends += np.quantile(steep[both] / flat[both], (0, 0.25, 0.5, 0.75, 1)).tolist()
     return max(
         (min(max(bend, 1e-3), 1e3) for bend in bends),
-        key=lambda bend: one.mixed(other, _share(low, high, middle, bend)).bound(middle),
+        key=lambda bend: lower.mixed(upper, _share(low, high, middle, bend)).bound(middle),
     )
 
 
-def _dips(one: Prices, other: Prices, low: float, high: float) -> Floats:
+def _dips(before: Prices, after: Prices, low: float, high: float) -> Floats:
     """Return how far an entry may lie below its chord between two mixtures."""
     long = high - low
     steeper = (
-        (one.rising - other.rising).clip(0) * math.exp(high)
-        + (one.falling - other.falling).clip(0) * math.exp(-low)
-        + (one.linear - other.linear).clip(0)
+        (before.rising - after.rising).clip(0) * math.exp(high)
+        + (before.falling - after.falling).clip(0) * math.exp(-low)
+        + (before.linear - after.linear).clip(0)
     )
-    bent = 2 * long * steeper + long**2 * np.maximum(one.falling, other.falling) * math.exp(-low)
+    bent = 2 * long * steeper + long**2 * np.maximum(before.falling, after.falling) * math.exp(-low)
     # A function whose second derivative is at most B lies above its chord less B/8; a little more
     # is taken off for the rounding of the exponentials.
     return np.asarray(bent / 8 * (1 + 1e-9))
@@ -199,7 +199,7 @@ def _dips(one: Prices, other: Prices, low: float, high: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """Of the constraints of all columns; of a divergence, with the scores at which it is met."""
+    """The multipliers of all constraints; for a divergence, with the scores that prove it."""
 
     weights: Floats
     scores: Floats | None = None
@@ -269,8 +269,8 @@ class Divergence(Limit):
 
     def __init__(self, problem: Problem, risk: float) -> None:
         super().__init__(problem, risk)
-        self._told: Floats | None = None
-        self._kept: Multipliers | None = None
+        self._products: Floats | None = None
+        self._best: Multipliers | None = None
 
     def start(self) -> Floats:
         """Return the uniform release."""
@@ -304,10 +304,10 @@ class Divergence(Limit):
         The scores of the method's own columns, and the scores that moved along with its steps:
         only those are right for released values that die out.
         """
-        scores = self._own if self._told is None else self._told / weights
+        scores = self._own if self._products is None else self._products / weights
         candidates = [Multipliers(weights, scores), Multipliers(weights, self._own)]
-        if self._kept is not None:
-            candidates.append(self._kept)
+        if self._best is not None:
+            candidates.append(self._best)
         best, proved = candidates[0], np.full(weights.shape[1], -np.inf)
         for candidate in candidates:
             prices = self.prices(self.problem, candidate)
@@ -320,7 +320,7 @@ class Divergence(Limit):
                 np.where(better, candidate.scores, best.scores),
             )
             proved = np.where(better, least, proved)
-        self._kept = best
+        self._best = best
         return best
 
     def prices(self, problem: Problem, multipliers: Multipliers) -> Prices:
@@ -334,10 +334,10 @@ class Divergence(Limit):
 
     def advance(self, share: float, steps: Floats, weights: Floats, change: Floats) -> None:
         """Move weights times scores as the Newton step says, so that dual residuals vanish."""
-        told = weights * self._own if self._told is None else self._told
+        product = weights * self._own if self._products is None else self._products
         turned = self.problem.given.T @ steps / self._joint - steps.sum(axis=0) / self._total
         aim = self._own * (weights + change) + weights * turned
-        self._told = told + share * (aim - told)
+        self._products = product + share * (aim - product)
 
 
 class _Linear(Limit):

@@ -1,1 +1,1 @@
-"""Whole records made alike: generalisation and microaggregation."""
+"""Policies that make whole records equal: generalisation and microaggregation."""

@@ -1,9 +1,7 @@
-"""Make a table k-anonymous: coarser keys for everybody alike, or boxes cut where people are."""
+"""Make a table k-anonymous: by one level of each key for all records, or by Mondrian boxes."""
 
 from __future__ import annotations
 
-import itertools
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -18,6 +16,7 @@ from hartley.errors import OptionError
 from hartley.exact import parse_number
 from hartley.kernels.mondrian import mondrian_boxes
 from hartley.policies.records.hierarchy import key_levels
+from hartley.policies.records.lattice import KeyPoints, search_lattice
 from hartley.ranges.relations.classes import (
     Singling,
     combine_codes,
@@ -35,128 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.engines.tables.table import Table
-    from hartley.policies.records.hierarchy import Hierarchy, Level
-
-
-MOST_NODES = 200_000
-"""More combinations of levels than this are refused."""
-
-
-@dataclass(frozen=True)
-class KeyPoints:
-    """The distinct combinations of keys of a table."""
-
-    codes: NDArray[np.int64]
-    """One row a combination, one column a key."""
-    counts: NDArray[np.int64]
-    members: NDArray[np.int64]
-    """The combination of every record."""
-    values: list[list[Any]]
-    """The values of every key, by code."""
-
-
-@dataclass(frozen=True)
-class BestNode:
-    """The levels that lose least, and which combinations are released."""
-
-    node: tuple[int, ...]
-    kept: NDArray[np.bool_]
-    classes: int
-    losses: tuple[Fraction, ...]
-    """What every key loses, from 0 to 1."""
-
-
-class _Losses:
-    """Losses as integers over one common denominator, so that they compare exactly."""
-
-    def __init__(self, points: KeyPoints, levels: Sequence[Sequence[Level]]) -> None:
-        self._points, self._levels = points, levels
-        spans = [max(len(values) - 1, 1) for values in points.values]
-        self.unit = math.lcm(*spans)
-        self.scale = self.unit * int(points.counts.sum())
-        self._weights = [self.unit // span for span in spans]
-
-    def of_level(self, key: int, level: int, counts: NDArray[np.int64]) -> int:
-        """Return the loss of one key at one level, over records counted by combination."""
-        lost = self._levels[key][level].group_sizes - 1
-        return self._weights[key] * int(counts @ lost[self._points.codes[:, key]])
-
-    def bounds(self) -> list[list[int]]:
-        """Return for every key and level the loss if no record had to be left out."""
-        return [
-            [self.of_level(key, level, self._points.counts) for level in range(len(levels))]
-            for key, levels in enumerate(self._levels)
-        ]
-
-    def of_node(self, node: Sequence[int], kept: NDArray[np.bool_]) -> list[int]:
-        """Return the loss of every key of a node; what is left out loses all of each."""
-        counts = np.where(kept, self._points.counts, 0)
-        gone = int(self._points.counts.sum() - counts.sum())
-        return [
-            self.of_level(key, level, counts) + gone * self.unit for key, level in enumerate(node)
-        ]
-
-
-def search_lattice(
-    points: KeyPoints, levels: Sequence[Sequence[Level]], k: int, suppressible: int
-) -> BestNode:
-    """Return the node of the lattice of levels with the least loss, exactly; ties go to the lower.
-
-    Nodes are tried in the order of their loss without suppression, which bounds their loss from
-    below, until that bound exceeds the best loss; a node below one that suppresses too many
-    suppresses too many as well (Samarati 2001; Iyengar 2002) and is not tried. Costs at most one
-    grouping of the distinct combinations for each node.
-
-    Example:
-        >>> from hartley.policies.records.hierarchy import key_levels
-        >>> codes, counts, members = np.array([[0], [1]]), np.array([2, 1]), np.array([0, 0, 1])
-        >>> points = KeyPoints(codes, counts, members, [[7, 8]])
-        >>> search_lattice(points, [key_levels("a", [7, 8], None)], 2, 1).losses
-        (Fraction(1, 3),)
-    """
-    shape = [len(of_key) for of_key in levels]
-    if math.prod(shape) > MOST_NODES:
-        raise OptionError(
-            f"The hierarchies allow {math.prod(shape):,} combinations of levels",
-            hint=f"use fewer keys or levels, {MOST_NODES:,} combinations at most",
-        )
-    losses = _Losses(points, levels)
-    bounds = losses.bounds()
-    nodes = sorted(
-        (sum(bound[at] for bound, at in zip(bounds, node, strict=True)), sum(node), node)
-        for node in itertools.product(*map(range, shape))
-    )
-    failed = np.zeros(shape, bool)
-    best: tuple[int, BestNode] | None = None
-    for bound, _, node in nodes:
-        if best is not None and bound >= best[0]:
-            break
-        if failed[node]:
-            continue
-        kept, classes = _group(points, levels, node, k)
-        if int(points.counts[~kept].sum()) > suppressible:
-            failed[tuple(slice(at + 1) for at in node)] = True
-            continue
-        lost = losses.of_node(node, kept)
-        if best is None or sum(lost) < best[0]:
-            shares = tuple(Fraction(one, losses.scale) for one in lost)
-            best = sum(lost), BestNode(node, kept, classes, shares)
-    assert best is not None  # one class of all records is large enough
-    return best[1]
-
-
-def _group(
-    points: KeyPoints, levels: Sequence[Sequence[Level]], node: Sequence[int], k: int
-) -> tuple[NDArray[np.bool_], int]:
-    """Return which combinations lie in classes of k or more, and how many those classes are."""
-    chosen = [of_key[at] for of_key, at in zip(levels, node, strict=True)]
-    columns = [level.groups[points.codes[:, i]] for i, level in enumerate(chosen)]
-    classes, width = combine_codes(columns, [len(level.labels) for level in chosen])
-    if width > 4 * classes.size + 1024:
-        found, classes = np.unique(classes, return_inverse=True)
-        width = found.size
-    sizes = np.bincount(classes, weights=points.counts, minlength=width)
-    return sizes[classes] >= k, int((sizes >= k).sum())
+    from hartley.policies.records.hierarchy import Hierarchy
 
 
 METHODS = ("full-domain", "mondrian")
@@ -174,7 +52,7 @@ class AnonymizedTable:
     kept: tuple[str, ...]
     """The columns that are released as they are, the confidential ones last."""
     confidential: tuple[str, ...]
-    """Those of them that should stay unknown to whoever knows the keys."""
+    """The kept columns that an adversary who knows the keys should not learn."""
     withheld: int
     """How many columns of the table are not released."""
     singling: Singling
@@ -182,7 +60,7 @@ class AnonymizedTable:
     k: int
     method: str
     levels: tuple[tuple[int, int], ...] | None
-    """For every key its level and the highest one; None of Mondrian."""
+    """For every key its level and the highest one; None for Mondrian."""
     rows: int
     suppressed: int
     """Records that were left out."""
@@ -199,7 +77,7 @@ class AnonymizedTable:
 
     @property
     def headline(self) -> str:
-        """The release in one sentence, and one more where columns that are kept undo it."""
+        """The release in one sentence, and a warning if kept columns undo it."""
         made = (
             f"{self.rows - self.suppressed:,} of {self.rows:,} records of {self.name} were made "
             f"{self.k:,}-anonymous over {', '.join(self.keys)}."
@@ -209,13 +87,13 @@ class AnonymizedTable:
     @property
     def sentences(self) -> tuple[str, ...]:
         """What a reader should know, in plain words."""
-        told = [
+        level_sentences = [
             f"{key} is released at level {level} of {top}"
             + (", suppressed." if level == top else ", as it is." if not level else ".")
             for key, (level, top) in zip(self.keys, self.levels or (), strict=False)
         ]
         return (
-            *told,
+            *level_sentences,
             (
                 f"The keys lose {float(100 * self.loss):.2f} % of what they could tell; there are "
                 f"{self.classes:,} classes."
@@ -280,12 +158,12 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
     whose loss, even if nothing had to be left out, exceeds the best one found.
 
     Args:
-        table: whatever ``Relation.from_table`` reads, or a table already open.
+        table: anything that ``Relation.from_table`` reads, or a table already open.
         keys: the columns to coarsen.
         k: how many records have to be alike, at least.
         keep: columns to release as they are; a column that is not named is not released.
-        confidential: columns to release as they are whose values should stay unknown to whoever
-            knows the keys; ``check_release`` measures what the classes tell about them.
+        confidential: columns to release as they are whose values an adversary who knows the keys
+            should not learn; ``check_release`` measures how much the classes tell about them.
         hierarchies: for a key, the groups of every value from narrow to wide, or the widths of
             nested bins of numbers; without one a key is released as it is or suppressed.
         method: "full-domain" or "mondrian".
@@ -293,8 +171,8 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
 
     Example:
         >>> people = {"age": [31, 38, 45, 46], "ill": ["a", "b", "a", "b"]}
-        >>> found = anonymize(people, "age", 2, hierarchies={"age": [10]})
-        >>> found.table["age"].to_pylist(), found.loss
+        >>> groups = anonymize(people, "age", 2, hierarchies={"age": [10]})
+        >>> groups.table["age"].to_pylist(), groups.loss
         (['[30, 40)', '[30, 40)', '[40, 50)', '[40, 50)'], Fraction(1, 3))
         >>> boxes = anonymize(people, "age", 2, method="mondrian", keep="ill")
         >>> boxes.table["age"].to_pylist(), boxes.singling.together
@@ -302,11 +180,11 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
     """
     opened = open_table(table)
     named, hidden = names_of(keys), names_of(confidential)
-    kept = (*names_of(keep), *hidden)
-    share = _check(opened, named, kept, k, hierarchies or {}, method, suppress)
+    unchanged = (*names_of(keep), *hidden)
+    share = _check(opened, named, unchanged, k, hierarchies or {}, method, suppress)
     ordered = named if method == "mondrian" else hierarchies or ()
-    opened = keep_texts(opened, [name for name in (*named, *kept) if name not in ordered])
-    rows = rows_as_counted(run(opened, opened.expression.select(*named, *kept).to_pyarrow))
+    opened = keep_texts(opened, [name for name in (*named, *unchanged) if name not in ordered])
+    rows = rows_as_counted(run(opened, opened.expression.select(*named, *unchanged).to_pyarrow))
     k = int(k)
     if rows.num_rows < k:
         raise OptionError(
@@ -314,18 +192,18 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
             hint="choose a smaller k",
         )
     points = _points(rows, named)
-    source = _Source(opened.name, len(opened.columns), named, kept, hidden, opened.paths)
+    source = _Source(opened.name, len(opened.columns), named, unchanged, hidden, opened.paths)
     if method == "mondrian":
         return _release_boxes(source, rows, points, k)
     levels = [
         key_levels(name, values, (hierarchies or {}).get(name), opened)
         for name, values in zip(named, points.values, strict=True)
     ]
-    found = search_lattice(points, levels, k, int(share * rows.num_rows))
-    stays = found.kept[points.members]
-    chosen = [level[at] for level, at in zip(levels, found.node, strict=True)]
+    best = search_lattice(points, levels, k, int(share * rows.num_rows))
+    stays = best.large[points.members]
+    chosen = [level[at] for level, at in zip(levels, best.node, strict=True)]
     released = rows
-    for i, (name, at) in enumerate(zip(named, found.node, strict=True)):
+    for i, (name, at) in enumerate(zip(named, best.node, strict=True)):
         if at:
             codes = chosen[i].groups[points.codes[:, i]][points.members]
             released = _replace(released, name, chosen[i].labels, codes)
@@ -333,11 +211,11 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
         released.filter(_mask(stays)),
         k=k,
         method=method,
-        levels=tuple((at, len(level) - 1) for at, level in zip(found.node, levels, strict=True)),
+        levels=tuple((at, len(level) - 1) for at, level in zip(best.node, levels, strict=True)),
         rows=rows.num_rows,
         suppressed=int((~stays).sum()),
-        classes=found.classes,
-        losses=found.losses,
+        classes=best.classes,
+        losses=best.losses,
     )
 
 
@@ -353,7 +231,7 @@ class _Source:
     paths: tuple[str, ...]
 
     def release(self, released: Any, **made: Any) -> AnonymizedTable:  # noqa: ANN401 - an Arrow table, and fields
-        """Return what was made of it, and count whom the kept columns single out."""
+        """Return the anonymized table, with the records that its kept columns single out."""
         return AnonymizedTable(
             table=released,
             name=self.name,
@@ -426,10 +304,10 @@ def _points(rows: Any, keys: tuple[str, ...]) -> KeyPoints:  # noqa: ANN401 - Ar
         )
     else:  # few enough to count without sorting
         times = np.bincount(combined, minlength=width)
-        found = np.flatnonzero(times)
-        counts, members = times[found], (np.cumsum(times > 0) - 1)[combined]
-        first = np.empty(found.size, np.int64)
-        first[members] = np.arange(members.size)  # any record of a combination stands for it
+        present = np.flatnonzero(times)
+        counts, members = times[present], (np.cumsum(times > 0) - 1)[combined]
+        first = np.empty(present.size, np.int64)
+        first[members] = np.arange(members.size)  # any record of a combination will do
     codes = np.stack([column[first] for column in columns], axis=1)
     return KeyPoints(codes, counts, members, [values for _, values in encoded])
 
@@ -443,10 +321,10 @@ def _replace(rows: Any, name: str, labels: Sequence[Any], codes: NDArray[np.int6
     return rows.set_column(at, name, texts.take(pa.array(codes)))
 
 
-def _mask(kept: NDArray[np.bool_]) -> Any:  # noqa: ANN401 - Arrow carries no types
+def _mask(flags: NDArray[np.bool_]) -> Any:  # noqa: ANN401 - Arrow carries no types
     import pyarrow as pa
 
-    return pa.array(kept)
+    return pa.array(flags)
 
 
 # --- Mondrian ---------------------------------------------------------------------------------
@@ -490,7 +368,7 @@ def _release_boxes(
 
 
 def _span(low: object, high: object) -> str | None:
-    """Name all values from one to another in their order, a missing one being the last."""
+    """Return the label of all values from one to another in their order; missing comes last."""
     if low == high or (low is None and high is None):
         return None if low is None else str(low)
     return f"[{low} .. {'missing' if high is None else high}]"

@@ -1,4 +1,4 @@
-"""Records released as the averages of their groups, and what that loses and still tells."""
+"""Records released as the averages of their groups: losses, leakage and sentences about them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ColumnLoss:
     loss: float
     """The share of its variation that is lost: SSE / SST of the column alone."""
     largest_move: float
-    """How far the average is from a value, at most, in the units of the column."""
+    """The largest distance of a value from its average, in the units of the column."""
     near: int
     """Records whose average is within a twentieth of a standard deviation of their value."""
 
@@ -67,9 +67,9 @@ class Microaggregation:
     sst: float
     """Squared distances of the records to the average of all, in all."""
     losses: tuple[ColumnLoss, ...]
-    """What every column loses by itself, whatever the others."""
+    """The loss of every column by itself."""
     unchanged: int
-    """Records in groups whose members were all alike, so that the average tells their values."""
+    """Records in groups of equal records, whose average is their own value."""
     singling: Singling
     """How many records the columns that are kept single out."""
     sources: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ class Microaggregation:
 
     @property
     def leakage(self) -> float:
-        """Bits that the averages tell at most about whose record one is: log2(n / smallest group).
+        """The most bits that the averages tell about whose record is whose: log2(n / least size).
 
         The non-stochastic leakage L0 with the record as the secret; a bound, since two groups may
         have the same average. It does not count the columns that are kept.
@@ -106,7 +106,7 @@ class Microaggregation:
 
     @property
     def headline(self) -> str:
-        """The release in one sentence, and one more where columns that are kept undo it."""
+        """The release in one sentence, and a warning if kept columns undo it."""
         groups = self.sizes.size
         made = (
             f"{self.rows:,} records of {self.table} were released as the averages of "
@@ -121,30 +121,30 @@ class Microaggregation:
         smallest = int(self.sizes.min())
         bits = math.ceil(1000 * self.leakage) / 1000
         shared = ", ".join(self.columns)
-        told = [
+        sentences = [
             f"Every released row of {shared} is shared by at least {smallest:,} records.",
             (
-                f"These columns alone tell at most {bits:.3f} bits about whose record one "
-                f"is: they leave at least {smallest:,} of {self.rows:,} records possible."
+                f"These columns alone tell at most {bits:.3f} bits about whose record is whose: "
+                f"they leave at least {smallest:,} of {self.rows:,} records possible."
             ),
         ]
         if near := max(self.losses, key=lambda loss: loss.near).near:
-            told.append(
+            sentences.append(
                 f"Of the worst column {100 * near / self.rows:.3g} % of the averages are within "
                 f"{100 * NEAR:g} % of a standard deviation of the value that they replace."
             )
         if self.unchanged:
-            told.append(
+            sentences.append(
                 f"{self.unchanged:,} records are in groups of equal records, whose averages are "
                 "their values themselves."
             )
         if self.kept:
-            told += (
+            sentences += (
                 f"Released as they are, and no part of this promise: {', '.join(self.kept)}.",
                 *self.singling.sentences,
             )
         order = "The rows keep their order: if that tells something, the release tells it too."
-        return (*told, order)
+        return (*sentences, order)
 
     def to_dict(self) -> dict[str, Any]:
         """Return numbers and sentences as plain values, ready for JSON; no value of the table."""
@@ -203,13 +203,13 @@ def released_groups(
         )
     columns = {name: averages[labels, i] for i, name in enumerate(records.columns)}
     columns |= {name: records.kept.column(name) for name in records.kept.column_names}
-    kept, released = tuple(records.kept.column_names), pa.table(columns)
+    unchanged, released = tuple(records.kept.column_names), pa.table(columns)
     return Microaggregation(
         method=method,
         table=records.table,
         k=k,
         columns=records.columns,
-        kept=kept,
+        kept=unchanged,
         standardised=standardise,
         groups=labels,
         released=released,
@@ -217,19 +217,19 @@ def released_groups(
         sst=sst,
         losses=_losses(records, labels, averages),
         unchanged=int(alike[labels].sum()),
-        singling=single_out(released, records.columns, kept),
+        singling=single_out(released, records.columns, unchanged),
         sources=records.paths,
     )
 
 
 def _beside(work: Callable[[], NDArray[np.int32]]) -> NDArray[np.int32]:
-    """Do long compiled work in a thread of its own: only one that waits hears an interruption."""
-    found: list[NDArray[np.int32]] = []
+    """Do long compiled work in its own thread, so that the main thread can be interrupted."""
+    results: list[NDArray[np.int32]] = []
     failed: list[BaseException] = []
 
     def run() -> None:
         try:
-            found.append(work())
+            results.append(work())
         except BaseException as error:  # noqa: BLE001 - raised where it is waited for
             failed.append(error)
 
@@ -239,7 +239,7 @@ def _beside(work: Callable[[], NDArray[np.int32]]) -> NDArray[np.int32]:
     thread.join()
     if failed:
         raise failed[0]
-    return found[0]
+    return results[0]
 
 
 def _losses(
@@ -252,13 +252,15 @@ def _losses(
     moves = np.abs(records.values - averages[labels]).max(axis=0)
     near = (errors <= NEAR).sum(axis=0)
     return tuple(
-        ColumnLoss(*found)
-        for found in zip(records.columns, lost.tolist(), moves.tolist(), near.tolist(), strict=True)
+        ColumnLoss(*fields)
+        for fields in zip(
+            records.columns, lost.tolist(), moves.tolist(), near.tolist(), strict=True
+        )
     )
 
 
 def _by_first_record(labels: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Number groups by their first record, so that no number tells how one was found."""
+    """Number groups by their first record, so that numbers do not show how groups were formed."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(first.size, np.int32)
     rank[np.argsort(first)] = np.arange(first.size, dtype=np.int32)
@@ -270,8 +272,8 @@ def _averages(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return the average of each group, and whether all its records are alike.
 
-    An average is held between the least and the largest of its group, so that rounding never
-    makes equal values differ from their average.
+    An average is clipped to the range of its group, so that rounding never makes equal values
+    differ from their average.
     """
     order = np.argsort(labels, kind="stable")
     sizes = np.bincount(labels)

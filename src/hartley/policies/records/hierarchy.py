@@ -1,4 +1,4 @@
-"""Generalise the values of a column step by step: groups that nest, up to one that holds all."""
+"""Hierarchies of the values of a column: levels of nested groups, up to one group of all values."""
 
 from __future__ import annotations
 
@@ -152,10 +152,10 @@ def _refuse_contradictions(
         for number, path in zip(at, paths, strict=True):
             group, first = above.setdefault(path[level], (path[level + 1], number))
             if group != path[level + 1]:
-                one = f"one group of level {level}" if level else "one value"
+                member = f"one group of level {level}" if level else "one value"
                 raise ColumnError(
-                    f"{what} contradicts itself: {places(first, number)} put {one} into two groups "
-                    f"of level {level + 1}",
+                    f"{what} contradicts itself: {places(first, number)} put {member} into two "
+                    f"groups of level {level + 1}",
                     hint="put every value, and every group, into one group of the next level",
                 )
     _refuse_circles(paths, what, places, at)
@@ -164,7 +164,7 @@ def _refuse_contradictions(
 def _refuse_circles(
     paths: Sequence[Groups], what: str, places: Callable[..., str], numbers: Sequence[int]
 ) -> None:
-    """Refuse names that lie above themselves; a group may bear the name of its only member."""
+    """Refuse names that are above themselves; a group may have the name of its only member."""
     steps = {
         step: number
         for number, path in zip(numbers, paths, strict=True)
@@ -178,9 +178,9 @@ def _refuse_circles(
         TopologicalSorter(parents).prepare()
     except CycleError as error:
         circle = error.args[1]  # from a parent to its child, and so on
-        found = {steps[child, parent] for parent, child in itertools.pairwise(circle)}
+        entries = {steps[child, parent] for parent, child in itertools.pairwise(circle)}
         raise ColumnError(
-            f"{what} runs in a circle: {places(*sorted(found))} put a name above itself",
+            f"{what} runs in a circle: {places(*sorted(entries))} put a name above itself",
             hint="give the groups names that no value or narrower group has",
         ) from None
 
@@ -199,12 +199,12 @@ def read_hierarchy(
     r"""Read the groups of the values of a column from a CSV file, refusing lines that contradict.
 
     Each line holds a value and its groups, from narrow to wide; an empty value is the missing one.
-    Values are read as what the column holds. A line that says what another said is no mistake.
+    Values are read in the type of the column. A line may repeat another one.
 
     Args:
         path: the file.
         column: the column whose values have groups.
-        table: the table that holds it: whatever ``open_table`` opens.
+        table: the table that holds it: anything that ``open_table`` opens.
 
     Example:
         >>> import tempfile

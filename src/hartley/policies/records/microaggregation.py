@@ -1,4 +1,4 @@
-"""Microaggregation: release for every record the average of a group of at least k like it."""
+"""Microaggregation: release every record as the average of a group of k or more similar ones."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def mdav(
 
     .. math:: r = \arg\max_x \|x - \bar x\|, \quad s = \arg\max_x \|x - r\|
 
-    The k - 1 records nearest to r form a group with it, those nearest to s another; again with
-    what is left, as long as that is 3k records (Domingo-Ferrer and Mateo-Sanz 2002;
-    Domingo-Ferrer and Torra 2005). The method is carried out exactly, the same groups as by
-    looking at all pairs, ties going to the earlier record; the groups are good, not optimal.
+    The k - 1 records nearest to r form a group with it, those nearest to s another; this repeats
+    while at least 3k records remain (Domingo-Ferrer and Mateo-Sanz 2002; Domingo-Ferrer and Torra
+    2005). The method is computed exactly, with the same groups as by comparing all pairs; ties go
+    to the earlier record. The groups are good, not optimal.
     Coordinates are rounded to 40 bits (fewer beyond four million records), so that sums are exact.
     About n^1.4 in few columns; in many columns it nears n^2 / k.
 
     Args:
-        table: whatever ``open_table`` opens.
+        table: anything that ``open_table`` opens.
         k: the least size of a group, at least 2.
         columns: numeric columns to group by and to replace; None for all that are not kept.
         standardise: give every column the standard deviation 1 first, so that units do not count.
@@ -42,10 +42,10 @@ def mdav(
 
     Example:
         >>> people = {"age": [20, 61, 22, 65, 63], "height": [170, 181, 172, 185, 183]}
-        >>> found = mdav(people, 2)
-        >>> found.groups.tolist(), found.released["age"].to_pylist()
+        >>> averages = mdav(people, 2)
+        >>> averages.groups.tolist(), averages.released["age"].to_pylist()
         ([0, 1, 0, 1, 1], [21.0, 63.0, 21.0, 63.0, 63.0])
-        >>> round(found.information_loss, 2)
+        >>> round(averages.information_loss, 2)
         0.03
     """
     from hartley.kernels.mdav import integer_points, mdav_groups
@@ -79,15 +79,15 @@ def mu_approx(
     few columns.
 
     Args:
-        table: whatever ``open_table`` opens.
+        table: anything that ``open_table`` opens.
         k: the least size of a group, at least 2.
         columns: numeric columns to group by and to replace; None for all that are not kept.
         standardise: give every column the standard deviation 1 first, so that units do not count.
         keep: columns to release as they are; all others are left out.
 
     Example:
-        >>> found = mu_approx({"age": [20, 61, 22, 65, 63]}, 2)
-        >>> found.groups.tolist(), found.released["age"].to_pylist()
+        >>> averages = mu_approx({"age": [20, 61, 22, 65, 63]}, 2)
+        >>> averages.groups.tolist(), averages.released["age"].to_pylist()
         ([0, 1, 0, 1, 1], [21.0, 63.0, 21.0, 63.0, 63.0])
     """
     from hartley.kernels.forest import mu_approx_groups
@@ -113,14 +113,14 @@ def univariate_microaggregation(
     The optimum, up to the rounding of sums (Hansen and Mukherjee 2003). One sort, then n k.
 
     Args:
-        table: whatever ``open_table`` opens.
+        table: anything that ``open_table`` opens.
         k: the least size of a group, at least 2.
         column: the numeric column to replace; None for the only one that is not kept.
         keep: columns to release as they are; all others are left out.
 
     Example:
-        >>> found = univariate_microaggregation({"age": [20, 61, 22, 65, 63]}, 2)
-        >>> found.released["age"].to_pylist(), round(found.information_loss, 4)
+        >>> averages = univariate_microaggregation({"age": [20, 61, 22, 65, 63]}, 2)
+        >>> averages.released["age"].to_pylist(), round(averages.information_loss, 4)
         ([21.0, 63.0, 21.0, 63.0, 63.0], 0.0047)
     """
     from hartley.kernels.univariate import univariate_groups

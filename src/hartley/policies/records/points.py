@@ -1,4 +1,4 @@
-"""The numeric columns of a table as points, one a record, refused where they make none."""
+"""Read the numeric columns of a table as points, one a record, and refuse unsuitable columns."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ class Records:
 def read_records(
     table: object, k: int, columns: str | Sequence[str] | None, keep: str | Sequence[str]
 ) -> Records:
-    """Read the columns to group by and those to keep, in one pass, and refuse what has no groups.
+    """Read the columns to group by and those to keep in one pass, and refuse unsuitable ones.
 
     Args:
-        table: whatever ``open_table`` opens.
+        table: anything that ``open_table`` opens.
         k: the least size of a group.
         columns: numeric columns; None for all that are not kept.
         keep: columns to release as they are.
@@ -79,22 +79,24 @@ def read_records(
             hint="choose 3 to 10, as statistics offices do",
         )
     opened = open_table(table)
-    kept = list(names_of(keep))
+    kept_names = list(names_of(keep))
     asked = (
-        [c for c in opened.columns if c not in kept] if columns is None else list(names_of(columns))
+        [c for c in opened.columns if c not in kept_names]
+        if columns is None
+        else list(names_of(columns))
     )
-    _check_columns(opened, asked, kept)
-    opened = keep_texts(opened, kept)
-    found = run(opened, opened.expression.select(*asked, *kept).to_pyarrow)
-    _refuse_empty(opened, found.num_rows)
-    if found.num_rows < k:
+    _check_columns(opened, asked, kept_names)
+    opened = keep_texts(opened, kept_names)
+    rows = run(opened, opened.expression.select(*asked, *kept_names).to_pyarrow)
+    _refuse_empty(opened, rows.num_rows)
+    if rows.num_rows < k:
         raise OptionError(
             f"The group size k = {k:,} is larger than the "
-            f"{counted(found.num_rows, 'row')} of {opened.name}",
+            f"{counted(rows.num_rows, 'row')} of {opened.name}",
             hint="choose a smaller k, or give more records",
         )
-    numbers = [_numbers(found.column(i), name, opened.name) for i, name in enumerate(asked)]
-    beside = rows_as_counted(found.select(kept))
+    numbers = [_numbers(rows.column(i), name, opened.name) for i, name in enumerate(asked)]
+    beside = rows_as_counted(rows.select(kept_names))
     return Records(opened.name, tuple(asked), np.column_stack(numbers), beside, opened.paths)
 
 
@@ -103,12 +105,12 @@ def _refuse_empty(table: Table, rows: int | None = None) -> None:
         raise TableError(f"{table.name} has no rows", hint="give a table that has rows")
 
 
-def _check_columns(table: Table, asked: list[str], kept: list[str]) -> None:
+def _check_columns(table: Table, asked: list[str], kept_names: list[str]) -> None:
     if not asked:
         raise ColumnError(
             f"No column of {table.name} is left to group by", hint="name at least one"
         )
-    named = [*asked, *kept]
+    named = [*asked, *kept_names]
     for name in named:
         if named.count(name) > 1:
             raise ColumnError(
@@ -119,7 +121,7 @@ def _check_columns(table: Table, asked: list[str], kept: list[str]) -> None:
     for name in asked:
         kind = table.kind(name)
         if not kind.numeric:
-            _refuse_empty(table)  # whose columns a CSV file does not tell the kinds of
+            _refuse_empty(table)  # an empty CSV file has columns of no kind
             raise ColumnError(
                 f"Column '{name}' of {table.name} holds {ADVICE[kind]}",
                 hint="convert it to numbers, leave it out, or keep it as it is (keep=, --keep)",

@@ -76,18 +76,18 @@ def _natural_power(argument: Ends, exponent: int | None) -> Ends:
     return (least, sizes[1]) if exponent is None else (least**exponent, sizes[1] ** exponent)
 
 
-def _natural_pair(operation: str, one: Ends, other: Ends) -> Ends | None:
+def _natural_pair(operation: str, first: Ends, second: Ends) -> Ends | None:
     if operation in ("+", "-"):
-        other = other if operation == "+" else (-other[1], -other[0])
-        return one[0] + other[0], one[1] + other[1]
+        second = second if operation == "+" else (-second[1], -second[0])
+        return first[0] + second[0], first[1] + second[1]
     if operation in ("min", "max"):
         choose = min if operation == "min" else max
-        return choose(one[0], other[0]), choose(one[1], other[1])
+        return choose(first[0], second[0]), choose(first[1], second[1])
     if operation == "/":
-        if other[0] <= 0 <= other[1]:
+        if second[0] <= 0 <= second[1]:
             return None
-        other = 1 / other[1], 1 / other[0]
-    corners = [a * b for a in one for b in other]
+        second = 1 / second[1], 1 / second[0]
+    corners = [a * b for a in first for b in second]
     return min(corners), max(corners)
 
 

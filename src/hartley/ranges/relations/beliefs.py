@@ -1,4 +1,4 @@
-"""What each released value makes somebody believe about a confidential side, and how far it moves.
+"""Beliefs about a confidential side after each released value, and how far they move.
 
 A released value is a class. Counts of records answer in exact fractions, probabilities in doubles;
 the formulas are those of ``hartley.measures.closeness``, which asks either.
@@ -75,8 +75,8 @@ class CountedBeliefs:
         if classes.width == 1:
             return self._number(Fraction(0))
         ours, theirs = over_classes(ordered_moves, classes.cells)
-        # Each move is below width * size * rows; where that could leave a machine word, Python's
-        # integers of any length are taken, which are slower and as exact.
+        # Each move is below width * size * rows. Where that may not fit into a machine word,
+        # Python's integers are used, which are slower and just as exact.
         if classes.width * int(classes.sizes.max()) * classes.rows >= LARGEST:
             ours, theirs = ours.astype(object), theirs.astype(object)
         moves = ours * classes.rows + theirs * classes.sizes

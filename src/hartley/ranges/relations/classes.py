@@ -162,9 +162,9 @@ def count_classes(view: View, keys: Sequence[int], confidential: int | None = No
 
     A missing key is a value of its own, so that two records that lack it are alike in it; a record
     whose confidential value is missing is left out. The order and the index of the rows play no
-    part. Large tables on the embedded engine are
-    streamed into a dense cube, or grouped there by one integer where the cube would be too
-    large; others are grouped by their engine. One pass over the rows.
+    part. Large tables on the embedded engine are streamed into a dense cube, or grouped there by
+    one integer where the cube would be too large; others are grouped by their engine. One pass
+    over the rows.
 
     Args:
         view: the columns, with missing values kept.
@@ -175,8 +175,8 @@ def count_classes(view: View, keys: Sequence[int], confidential: int | None = No
         >>> from hartley.engines.tables.sources import open_table
         >>> from hartley.engines.tables.view import prepare
         >>> table = open_table({"age": [30, 30, None, None, 30], "ill": ["a", "b", "a", "a", None]})
-        >>> found = count_classes(prepare(table, ["age", "ill"], missing="value"), [0], 1)
-        >>> found.counts.sizes, found.counts.distinct, found.values
+        >>> classes = count_classes(prepare(table, ["age", "ill"], missing="value"), [0], 1)
+        >>> classes.counts.sizes, classes.counts.distinct, classes.values
         (array([2, 2]), array([2, 1]), ['a', 'b'])
     """
     if view.rows > MOST_ROWS:
@@ -293,7 +293,7 @@ class SingledOut:
     with_keys: int
     """Records whose value of the column occurs once among those with the same keys."""
     confidential: bool = False
-    """Whether it should be unknown to whoever looks for somebody."""
+    """Whether the column is confidential, so that nobody is looked for by it."""
 
 
 @dataclass(frozen=True)
@@ -308,7 +308,7 @@ class Singling:
 
     @property
     def identifying(self) -> tuple[str, ...]:
-        """The columns that tell more than half of the records apart, to whoever knows the keys too.
+        """The columns that, together with the keys, single out more than half of the records.
 
         Nobody looks for people by a confidential column, unless it is a name in disguise.
         """
@@ -366,14 +366,14 @@ def single_out(
     A missing value is a value like any other. The engine groups the rows twice a column.
 
     Args:
-        table: the released rows: whatever ``open_table`` opens.
+        table: the released rows, anything that ``open_table`` opens.
         keys: the columns that are shared on purpose; none where no column is.
         columns: those that are released as they are.
         confidential: those of them that should stay unknown.
 
     Example:
-        >>> found = single_out({"age": ["30s"] * 3, "pay": [1, 1, 2]}, ["age"], ["pay"])
-        >>> found.columns[0].alone, found.together
+        >>> singling = single_out({"age": ["30s"] * 3, "pay": [1, 1, 2]}, ["age"], ["pay"])
+        >>> singling.columns[0].alone, singling.together
         (1, 1)
     """
     opened = open_table(table)

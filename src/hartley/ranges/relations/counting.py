@@ -51,8 +51,8 @@ class Pairs:
         """Collect pairs in any order, repeated or not.
 
         Example:
-            >>> one = np.ones(3, np.int64)
-            >>> Pairs.gather(np.array([1, 0, 1]), np.array([0, 1, 0]), one, (2, 2)).counts
+            >>> counts = np.ones(3, np.int64)
+            >>> Pairs.gather(np.array([1, 0, 1]), np.array([0, 1, 0]), counts, (2, 2)).counts
             array([2, 1])
         """
         keys = released * sizes[0] + secret

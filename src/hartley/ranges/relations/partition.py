@@ -1,4 +1,4 @@
-"""Overlap (taxicab) partition of a finite joint range."""
+"""The overlap (taxicab) partition of a finite joint range."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unrelatedness, conditional unrelatedness and Markov chains of columns of a table."""
+"""Tests whether columns of a table are unrelated, given others or not, or form a Markov chain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finite joint range of a secret side and a released side."""
+"""The relation: the finite joint range of a secret side and a released side."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Relation(CountedRange):
             released: the column or columns that are released.
             bins: for numeric columns, the width of the bins in which they are given. A column
                 on both sides is binned where it is released, not where it is secret.
-            missing: "released" makes missing a value of the released side, since whoever sees the
+            missing: "released" makes missing a value of the released side, since a reader of the
                 release sees it, and leaves out rows whose secret is missing; "value" makes it a
                 value of both sides; "drop" leaves out every row in which a value is missing.
             memory_limit: above this, for example "1GB", the engine counts and spills to disk.

@@ -1,9 +1,9 @@
-"""What linear statements about a table settle: bounds, each with its proof or its witness."""
+"""Bounds that linear statements about a table imply, each with a proof or a witness."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -12,14 +12,12 @@ import numpy as np
 
 from hartley.errors import InputError
 from hartley.ranges.transcripts.possible_records import LEAST_STEPS, all_totals
-from hartley.ranges.transcripts.transcript import FAR, alike
+from hartley.ranges.transcripts.transcript import FAR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
-
-    from hartley.ranges.transcripts.transcript import Alike, Transcript
 
 
 PRECISION = 2**40
@@ -27,13 +25,13 @@ PRECISION = 2**40
 DENOMINATORS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 60, 2520)
 """Tried first: a combination such as (x + y - z)/2 is then proved, and shown, as it is."""
 NEAR = 1e-6
-"""So close to a multiple of a denominator does a multiplier count as one."""
+"""A multiplier this close to a multiple of a denominator is rounded to it."""
 MOST_UNKNOWNS = 30_000
 """A linear programme of more kinds of records than this is not solved."""
 MOST_WHOLE = 5_000
 """With more kinds of records than this, no whole table is searched."""
 MOST_NODES = 200
-"""Of a search for a whole table."""
+"""The most nodes of a search for a whole table."""
 
 Table: TypeAlias = "tuple[NDArray[np.int64], ...]"
 """How many rows of each block have each kind of record."""
@@ -133,9 +131,9 @@ class Statements:
         >>> nobody = 0 * pay
         >>> eve, ann, bob = ([pay, nobody, nobody], [pay, pay, nobody], [pay, nobody, pay])
         >>> blocks = tuple(Block(1, np.hstack(weights)) for weights in (eve, ann, bob))
-        >>> told = np.array([83, 32, 14])  # of all, of Ann, of Bob
-        >>> found = Statements(blocks, told, told).reach([pay[:, 0], nobody[:, 0], nobody[:, 0]])
-        >>> found.low, found.high, [str(y) for y in found.below.fractions().values()]
+        >>> totals = np.array([83, 32, 14])  # of all, of Ann, of Bob
+        >>> sums = Statements(blocks, totals, totals).reach([pay[:, 0], nobody[:, 0], nobody[:, 0]])
+        >>> sums.low, sums.high, [str(y) for y in sums.below.fractions().values()]
         (37, 37, ['1', '-1', '-1'])
     """
 
@@ -355,7 +353,7 @@ def _corners(numbers: NDArray[np.int64], *, whole: bool = False) -> NDArray[np.i
     """Leave out kinds that lie between two others, of which fractions of rows make no use.
 
     Of kinds that differ in one number alone, only those with its least and its largest stay; for
-    whole rows also the 1st, 2nd, 4th, 8th ... after the least, which add up to whatever is
+    whole rows also the 1st, 2nd, 4th, 8th ... after the least, which add up to every number in
     between. Kinds that count in the same statements are compared with each other.
     """
     _, patterns = np.unique(np.packbits(numbers != 0, axis=1), axis=0, return_inverse=True)
@@ -420,131 +418,3 @@ def _whole_table(statements: Statements, costs: Sequence[NDArray[np.int64]]) -> 
         counts[kinds] = numbers[place == i]
         table.append(counts)
     return tuple(table)
-
-
-MOST_NUMBERS = 10_000_000
-"""More numbers of kinds and answers than this, over all groups, are not put into a programme."""
-
-
-@dataclass(frozen=True)
-class Relaxation:
-    """How many rows of each group have each kind of record, by all that was told.
-
-    Example:
-        >>> from fractions import Fraction
-        >>> from hartley.ranges.transcripts.transcript import Group, Told, Transcript
-        >>> age = np.arange(4)
-        >>> total = Told("SUM(age)", age >= 0, age, 5, (5, 5), least=0, step=Fraction(1))
-        >>> pair = Transcript(("age",), age[:, None], (total,), (Group(2, age),), 4)
-        >>> Relaxation(pair).reach_of_one(0, age)  # one of two whose ages add up to 5
-        (2, 3)
-    """
-
-    transcript: Transcript
-
-    @cached_property
-    def kinds(self) -> tuple[Alike, ...]:
-        """The kinds of records of each group."""
-        return tuple(alike(self.transcript, group) for group in self.transcript.groups)
-
-    @cached_property
-    def small(self) -> bool:
-        """Whether there are few enough unknowns."""
-        return sum(kind.weights.size for kind in self.kinds) <= MOST_NUMBERS
-
-    @cached_property
-    def statements(self) -> Statements:
-        """What was told about all rows, a block a group."""
-        blocks = [
-            Block(group.rows, kind.weights)
-            for group, kind in zip(self.transcript.groups, self.kinds, strict=True)
-        ]
-        statements = Statements(tuple(blocks), *self.transcript.limits)
-        truth = self._truth()
-        if truth is not None and statements.fits(truth):
-            statements.tables.append(truth)
-        return statements
-
-    def _truth(self) -> Table | None:
-        """Return the true table, where it is at hand: it is one that fits."""
-        truth = self.transcript.truth
-        if truth is None:
-            return None
-        return tuple(
-            np.bincount(
-                kind.kinds, weights=truth[group.records], minlength=len(kind.weights)
-            ).astype(np.int64)
-            for group, kind in zip(self.transcript.groups, self.kinds, strict=True)
-        )
-
-    def with_one_row(self, group: int, mine: NDArray[np.int64]) -> Statements:
-        """Return what was told, with one row of a group as a block of its own, the first.
-
-        Args:
-            group: which.
-            mine: the kinds that the row can have, by their numbers.
-        """
-        own_block = Block(1, self.kinds[group].weights[mine])
-        others = list(self.statements.blocks)
-        others[group] = replace(others[group], rows=others[group].rows - 1)
-        return Statements((own_block, *others), self.statements.low, self.statements.high)
-
-    def tables_with_one_row(
-        self, group: int, mine: NDArray[np.int64], cost: NDArray[np.int64]
-    ) -> list[Table]:
-        """Return the known tables as those of ``with_one_row``, of least and of largest cost.
-
-        Rows of a group are alike, so any of them can be the one.
-        """
-        tables = []
-        for table in self.statements.tables:
-            present = np.flatnonzero(table[group][mine])
-            for at in (
-                {int(present[np.argmin(cost[present])]), int(present[np.argmax(cost[present])])}
-                if present.size
-                else ()
-            ):
-                others = list(table)
-                others[group] = table[group].copy()
-                others[group][mine[at]] -= 1
-                own_kind = np.zeros(mine.size, np.int64)
-                own_kind[at] = 1
-                tables.append((own_kind, *others))
-        return tables
-
-    def remember(self, group: int, mine: NDArray[np.int64], tables: Iterable[Table]) -> None:
-        """Keep tables that were found with one row of a group as a block of its own."""
-        for own_kind, *others in tables:
-            others[group] = others[group].copy()
-            np.add.at(others[group], mine, own_kind)
-            self.statements.tables.append(tuple(others))
-
-    def reach_of_one(self, group: int, numbers: NDArray[np.int64]) -> tuple[int, int] | None:
-        """Bound a whole number of one row of a group.
-
-        Args:
-            group: which.
-            numbers: the number of each record of the group; records below 0 have none, and the
-                row is taken to have one.
-
-        Returns:
-            the smallest and the largest, never narrower than the truth; None where no record of
-            the group has a number.
-        """
-        kind, have = self.kinds[group], numbers >= 0
-        if not have.any():
-            return None
-        size, far = len(kind.weights), int(numbers.max()) + 1
-        least, most = np.full(size, far), np.full(size, -1)
-        np.minimum.at(least, kind.kinds[have], numbers[have])
-        np.maximum.at(most, kind.kinds[have], numbers[have])
-        mine = np.flatnonzero(most >= 0)
-        if not self.small or not self.transcript.bounds:
-            return int(numbers[have].min()), int(numbers[have].max())
-        statements = self.with_one_row(group, mine)
-        return self._reach(statements, least[mine]).low, self._reach(statements, most[mine]).high
-
-    @staticmethod
-    def _reach(statements: Statements, cost: NDArray[np.int64]) -> Reach:
-        nothing = [np.zeros(len(block.weights), np.int64) for block in statements.blocks[1:]]
-        return statements.reach([cost, *nothing], search=False)

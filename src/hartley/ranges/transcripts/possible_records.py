@@ -1,4 +1,4 @@
-"""Which records somebody can have, given all answers: consistent and neighbouring tables."""
+"""The records that a person can have, given all answers: consistent and neighbouring tables."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 MOST_STEPS = 2_000_000
-"""So many steps from a vector of totals to the next are made at most."""
+"""The most steps from one vector of totals to the next."""
 LEAST_STEPS = 500
-"""What a row costs however few steps it takes, in steps."""
+"""The least cost of a row, in steps."""
 
 
 def possible_records(
@@ -129,7 +129,7 @@ def _meets(
 
 
 MOST_PAIRS = 20_000_000
-"""So many pairs of a true and another record are compared at most."""
+"""The most pairs of a true and another record that are compared."""
 NO_CELL = -FAR
 """Stands for the answer of an order statistic of no rows."""
 

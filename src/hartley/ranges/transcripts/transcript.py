@@ -24,7 +24,7 @@ MISSING = -1
 ABSENT = -2
 """The code, in every column, of the record that stands for no row at all."""
 ANY_TYPE = -1
-"""The type of a record that anybody can have, whatever is known of the row."""
+"""The type of a record that every row can have."""
 FAR = 2**62
 """No sum over the rows is as large as this: all of them are exact in one word."""
 
@@ -105,7 +105,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Group:
-    """Rows of which everybody knows the same, so that nobody can tell them apart."""
+    """Rows with the same public knowledge, so that nobody can tell them apart."""
 
     rows: int
     records: NDArray[np.int64]

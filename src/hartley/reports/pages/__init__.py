@@ -1,1 +1,1 @@
-"""One module a result: its picture, its page and its lines in a terminal."""
+"""One module per result: its picture, its page and its lines in a terminal."""

@@ -1,4 +1,4 @@
-"""Anonymity: a report, a table that was made anonymous, as pages, pictures and in a terminal."""
+"""Anonymity reports and anonymized tables as pages, pictures and lines in a terminal."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 def plot_anonymity(report: AnonymityReport) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
-    """Draw how many records share their keys with how many."""
+    """Draw how many records are in classes of each size."""
     return plot_sizes(report.sizes)
 
 
 def plot_anonymized(release: AnonymizedTable) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
-    """Draw the sizes of the released classes beside what every key loses."""
+    """Draw the sizes of the released classes, and the loss of every key."""
     losses = [(key, float(loss)) for key, loss in zip(release.keys, release.losses, strict=True)]
     bands = check_release(release).sizes
     return plot_release(bands, losses, lost="of what it could reveal")
@@ -46,14 +46,14 @@ def render_anonymity(report: AnonymityReport) -> str:
         measures=table_measures(report),
         risks=risk_measures(report),
         attacks=attacks(report),
-        columns=[(found, column_measures(found, report.unit)) for found in report.confidential],
+        columns=[(column, column_measures(column, report.unit)) for column in report.confidential],
         given_away=_given_away(report),
         figure=figure_svg(plot_anonymity(report)),
     )
 
 
 def render_anonymized(release: AnonymizedTable) -> str:
-    """Return the page of a table that was made anonymous, measured again."""
+    """Return the page of an anonymized table, with its measures computed again."""
     report = check_release(release)
     levels = release.levels or ((None, None),) * len(release.keys)
     return render_page(
@@ -69,8 +69,8 @@ def render_anonymized(release: AnonymizedTable) -> str:
 
 
 def _given_away(report: AnonymityReport) -> int:
-    found = (one.homogeneous_rows for one in report.confidential if one.values > 1)
-    return max(found, default=0)
+    homogeneous = (column.homogeneous_rows for column in report.confidential if column.values > 1)
+    return max(homogeneous, default=0)
 
 
 # --- in a terminal ----------------------------------------------------------------------------
@@ -91,15 +91,15 @@ def print_anonymity(report: AnonymityReport, console: Console) -> None:
         console.print(f"• {escape(note)}", style="dim")
     console.print()
     print_measures((*table_measures(report), *risk_measures(report)), console, "measure")
-    for found in report.confidential:
-        title = f"what the keys tell about {found.column}"
-        print_measures(column_measures(found, report.unit), console, title)
+    for column in report.confidential:
+        title = f"what the keys reveal about {column.column}"
+        print_measures(column_measures(column, report.unit), console, title)
     if report.confidential:
         _print_attacks(report, console)
 
 
 def print_measures(measures: Sequence[MeasureLine], console: Console, title: str) -> None:
-    """Print measures as a table; one below the other where there is no room."""
+    """Print measures as a table, or as a list if the terminal is narrow."""
     from rich.markup import escape
 
     if console.width < NARROW:
@@ -144,7 +144,7 @@ def _print_attacks(report: AnonymityReport, console: Console) -> None:
 
 
 def print_anonymized(release: AnonymizedTable, report: AnonymityReport, console: Console) -> None:
-    """Print what was coarsened, what it cost, and what counting it again gives."""
+    """Print what was coarsened, what was lost, and the measures counted again."""
     from rich.markup import escape
 
     console.print()
@@ -152,7 +152,7 @@ def print_anonymized(release: AnonymizedTable, report: AnonymityReport, console:
     console.print(
         f"{release.method}, {counted(release.classes, 'class')}, "
         f"{counted(release.suppressed, 'record')} left out, "
-        f"{float(100 * release.loss):.2f} % of what the keys could tell lost",
+        f"{float(100 * release.loss):.2f} % of the keys' detail lost",
         style="dim",
     )
     console.print()
@@ -162,8 +162,8 @@ def print_anonymized(release: AnonymizedTable, report: AnonymityReport, console:
     table.add_column("lost", justify="right")
     levels = release.levels or ((None, None),) * len(release.keys)
     for key, (level, top), loss in zip(release.keys, levels, release.losses, strict=True):
-        told = "boxes" if level is None else f"{level} of {top}"
-        table.add_row(escape(key), told, f"{float(100 * loss):.2f} %")
+        level_text = "boxes" if level is None else f"{level} of {top}"
+        table.add_row(escape(key), level_text, f"{float(100 * loss):.2f} %")
     console.print(table)
     console.print()
     print_measures((*table_measures(report), *risk_measures(report)), console, "counted again")
@@ -174,7 +174,7 @@ def print_anonymized(release: AnonymizedTable, report: AnonymityReport, console:
 
 
 def succeeding(report: AnonymityReport) -> tuple[str, ...]:
-    """Name the attacks that succeed on what is released, a sentence each."""
+    """Return one sentence for each attack that succeeds on the release."""
     return tuple(
         f"The {attack.title} attack on {attack.column} succeeds for {attack.records:,} of "
         f"{attack.of:,} records. {attack.sentence}"

@@ -1,4 +1,4 @@
-"""What an attack found, as a picture, a page and lines in a terminal."""
+"""The finding of an attack as a picture, a page and lines in a terminal."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ DIGITS = 4
 
 
 def plot_finding(finding: Finding) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
-    """Draw what an attack found."""
+    """Draw the finding of an attack."""
     return plot_chart(finding.chart())
 
 
 def as_finding(result: object) -> Finding:
-    """Take what an attack returned as it is, and refuse whatever cannot be drawn."""
+    """Return a finding unchanged, and raise an error for anything that cannot be drawn."""
     parts = ("headline", "sentences", "number", "chart", "to_dict")
     if isinstance(result, type) or not all(hasattr(result, part) for part in parts):
         raise OptionError(
@@ -38,7 +38,7 @@ def as_finding(result: object) -> Finding:
 
 
 def render_finding(finding: Finding) -> str:
-    """Return the page of an attack: the sentence, the number, the picture and its numbers."""
+    """Return the page of an attack: the headline, the number, the picture and its data."""
     chart = finding.chart()
     names, *lines = csv.reader(io.StringIO(chart.csv()))
     return render_page(
@@ -56,7 +56,7 @@ def render_finding(finding: Finding) -> str:
 
 
 def print_finding(finding: Finding, console: Console) -> None:
-    """Print what an attack found: the sentence, the number, and what else is to be said."""
+    """Print the finding of an attack: the headline, the number and the details."""
     from rich.text import Text
 
     chart = finding.chart()
@@ -79,13 +79,13 @@ def print_finding(finding: Finding, console: Console) -> None:
 
 
 def _measured(finding: Finding, *, end: str = "") -> str:
-    """Name the number of a finding that says what it is: a ``measured`` of its own."""
+    """Return what the number of a finding measures, if the finding says it."""
     name: str = getattr(finding, "measured", "")
     return f"{name}{end}" if name else ""
 
 
 def certainty(number: AttackEstimate) -> str:
-    """Say how sure a number is.
+    """Describe how certain a number is.
 
     Example:
         >>> from hartley.adversaries.finding import AttackEstimate
@@ -100,7 +100,7 @@ def certainty(number: AttackEstimate) -> str:
 
 
 def _short(text: str) -> str:
-    """Show a number of a table in a few digits; other texts as they are."""
+    """Shorten the numbers of a table to a few digits; other texts stay as they are."""
     try:
         return f"{float(text):.6g}"
     except ValueError:

@@ -1,4 +1,4 @@
-"""An audit as a picture, a page and in a terminal."""
+"""An audit as a picture, a page and lines in a terminal."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def render_audit(report: AuditReport) -> str:
 
 
 def _draw_curve(axes: Any, report: AuditReport) -> None:  # noqa: ANN401 - untyped
-    """Draw leakage against distortion, a line a measure."""
+    """Draw leakage against distortion, with one line per measure."""
     points = sorted(report.sweep, key=lambda point: point.distortion)
     total = report["hartley_entropy"].value
     axes.axhline(total, color=PALE, linewidth=1.2)
@@ -66,7 +66,7 @@ def _draw_curve(axes: Any, report: AuditReport) -> None:  # noqa: ANN401 - untyp
         fontsize=8.5,
         color="#64748b",
     )
-    # Widest first, so that a line that lies on another one still shows beneath it.
+    # Widest first, so that a line under another one is still visible.
     for rank, (name, label, colour, style) in enumerate(LINES):
         axes.plot(
             [point.distortion for point in points],
@@ -118,7 +118,7 @@ def _draw_bars(axes: Any, report: AuditReport) -> None:  # noqa: ANN401 - untype
 
 
 def print_audit(report: AuditReport, console: Console) -> None:
-    """Print an audit: the headline, every measure, and what narrows the secret most."""
+    """Print an audit: the headline, every measure, and the values that narrow the secret most."""
     from rich.markup import escape
 
     console.print()
@@ -168,7 +168,7 @@ def _print_narrowest(report: AuditReport, console: Console) -> None:
 
     table = plain_table("Released values that narrow the secret most")
     table.add_column(escape(", ".join(report.released)))
-    for name in ("secrets left", "rows", f"{report.unit} told"):
+    for name in ("secrets left", "rows", f"{report.unit} revealed"):
         table.add_column(name, justify="right")
     for narrowing in report.narrowest[:SHOWN_NARROWINGS]:
         table.add_row(

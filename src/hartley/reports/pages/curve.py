@@ -17,7 +17,7 @@ SHOWN_POINTS = 14
 
 
 def plot_curve(report: CurveReport) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
-    """Draw what the release tells against its distortion, with the certified bounds.
+    """Draw the risk of the release against its distortion, with the certified bounds.
 
     Example:
         >>> from hartley.studies.curve import curve
@@ -52,8 +52,8 @@ def _draw(axes: Any, report: CurveReport) -> None:  # noqa: ANN401 - untyped
         label="no rule lies below (certified lower bound)",
     )
     for risks, color, style, label in (
-        (report.mixture, AMBER, "-.", "the key itself or a constant, by lot (upper bound)"),
-        (report.gaussian, GREY, ":", "a Gaussian of the same covariances (comparison)"),
+        (report.mixture, AMBER, "-.", "the key itself or a constant, at random (upper bound)"),
+        (report.gaussian, GREY, ":", "a Gaussian with the same covariances (comparison)"),
     ):
         if risks:
             axes.plot(at, risks, color=color, linewidth=1.4, linestyle=style, label=label)
@@ -62,13 +62,13 @@ def _draw(axes: Any, report: CurveReport) -> None:  # noqa: ANN401 - untyped
     axes.set_ylim(0, 1.05 * max(curve.points[0].risk, 1e-9))
     axes.set_xlabel(f"mean {report.distortion} distortion of {', '.join(report.key)}")
     axes.set_ylabel(f"{report.words.axis.format(w=', '.join(report.confidential))} ({report.unit})")
-    if lower[40] > 0.12 * axes.get_ylim()[1]:  # else there is no room for the word
+    if lower[40] > 0.12 * axes.get_ylim()[1]:  # otherwise there is no room for the label
         axes.annotate("impossible", (grid[9], 0.4 * lower[40]), color=RED, fontsize=9, alpha=0.8)
     axes.legend(frameon=False, fontsize=8.5, labelcolor=INK, loc="upper right")
 
 
 def _draw_curve(axes: Any, report: CurveReport) -> None:  # noqa: ANN401 - untyped
-    """Draw the rules, and between them the mixtures, which bend where the worst case counts."""
+    """Draw the rules and the mixtures between them, which are curved for worst-case risks."""
     points = [(point.distortion, point.risk) for point in report.curve.points]
     label = "best rules, and mixtures of two (upper bound)"
     look: dict[str, Any] = {"color": BLUE, "linewidth": 2.2}
@@ -119,7 +119,7 @@ def print_curve(report: CurveReport, console: Console) -> None:
         console.print(f"• {escape(note)}", style="dim")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in (
-        *("distortion", f"{report.words.column} ({report.unit})", "none less than"),
+        *("distortion", f"{report.words.column} ({report.unit})", "lower bound"),
         *(("mixture",) if report.mixture else ()),
         *(("Gaussian",) if report.gaussian else ()),
         *("lam", "values"),
@@ -133,7 +133,11 @@ def print_curve(report: CurveReport, console: Console) -> None:
             f"{point.distortion:.5g}",
             f"{point.risk:.5f}",
             f"{point.lower:.5f}",
-            *(f"{told[place]:.5f}" for told in (report.mixture, report.gaussian) if told),
+            *(
+                f"{comparison[place]:.5f}"
+                for comparison in (report.mixture, report.gaussian)
+                if comparison
+            ),
             f"{point.lam:.4g}",
             f"{point.live:,}",
         )

@@ -1,4 +1,4 @@
-"""A design as a picture, a page and in a terminal."""
+"""A design as a picture, a page and lines in a terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RED, SOFT = "#b4232a", "#64748b"
 
 
 def plot_design(design: Design) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
-    """Draw a design; None where there is nothing but categories."""
+    """Draw a design; returns None if it only has categories."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -57,7 +57,7 @@ def _draw_ruler(axes: Any, ruler: Ruler) -> None:  # noqa: ANN401 - untyped
 
 
 def _bare(axes: Any) -> None:  # noqa: ANN401 - untyped
-    """Leave an axis along the bottom alone."""
+    """Remove all axes except the one along the bottom."""
     axes.grid(visible=False)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
@@ -75,7 +75,7 @@ def _strip(axes: Any, ruler: Ruler, bottom: float, top: float) -> None:  # noqa:
 
 
 def _draw_reach(axes: Any, ruler: Ruler) -> None:  # noqa: ANN401 - untyped
-    """Draw the cells around one edge, enlarged, and how far one person moves the number there."""
+    """Draw the cells around one edge, enlarged, and how far one person can move the number."""
     assert ruler.reach is not None  # checked by the caller
     view = 1.3 * max(ruler.reach, 3 * ruler.width)
     middle = ruler.edges[len(ruler.edges) // 2] if ruler.edges else (ruler.low + ruler.high) / 2
@@ -88,8 +88,10 @@ def _draw_reach(axes: Any, ruler: Ruler) -> None:  # noqa: ANN401 - untyped
         axes.plot([edge, edge], [0.0, 0.42], color=DEEP_BLUE, linewidth=1)
     ends = max(middle - ruler.reach / 2, left), min(middle + ruler.reach / 2, right)
     axes.plot(ends, [0.21, 0.21], color=RED, linewidth=5, solid_capstyle="butt")
-    told = f"enlarged: one person moves it by {ruler.reach:.3g}, a cell is {ruler.width:.3g} wide"
-    axes.text(0.5, 0.62, told, ha="center", fontsize=9, color=RED, transform=axes.transAxes)
+    caption = (
+        f"enlarged: one person moves it by {ruler.reach:.3g}, a cell is {ruler.width:.3g} wide"
+    )
+    axes.text(0.5, 0.62, caption, ha="center", fontsize=9, color=RED, transform=axes.transAxes)
     axes.set_xlabel(ruler.name)
 
 
@@ -138,8 +140,8 @@ def _draw_band(axes: Any, band: Band) -> None:  # noqa: ANN401 - untyped
     low = np.maximum(band.line - band.reach, band.low)
     high = np.minimum(band.line + band.reach, band.high)
     colour = DEEP_BLUE if band.kind == "stretch" else "#f1c4c6"
-    told = "does not show on which side" if band.kind == "stretch" else "collapses onto the line"
-    axes.fill_between(band.at, low, high, where=crossed, color=colour, linewidth=0, label=told)
+    label = "does not show on which side" if band.kind == "stretch" else "collapses onto the line"
+    axes.fill_between(band.at, low, high, where=crossed, color=colour, linewidth=0, label=label)
     inside = (band.line >= band.low) & (band.line <= band.high)
     axes.plot(band.at[inside], band.line[inside], color=INK, linewidth=1.4, label="the line")
     axes.set_xlim(band.at[0], band.at[-1])
@@ -165,5 +167,5 @@ def render_design(design: Design) -> str:
 
 
 def print_design(design: Design, console: Console) -> None:
-    """Print a design: the headline, and what a reader should know."""
+    """Print a design: the headline and the details."""
     print_sentences(design.headline, design.sentences, console)

@@ -1,4 +1,4 @@
-"""Figures of the papers as files, and all of them on one page."""
+"""The figures of the papers as files, and a page with all of them."""
 
 from __future__ import annotations
 
@@ -27,74 +27,74 @@ PAPERS = {
     "beyond": "Beyond the papers",
 }
 DOTS = 160
-"""Dots an inch of a picture."""
+"""The resolution of a picture, in dots per inch."""
 
 
 @dataclass(frozen=True)
 class DrawnFigure:
     """A figure with the names of its files, ready for the page."""
 
-    found: Reproduced
+    result: Reproduced
     svg: str
     files: tuple[str, ...]
 
 
-def write_figure(found: Reproduced, folder: Path) -> DrawnFigure:
+def write_figure(result: Reproduced, folder: Path) -> DrawnFigure:
     """Draw a figure and write its picture (PNG and SVG) and its numbers (CSV) into a folder.
 
     A figure that could not be computed has no files.
     """
     import matplotlib as mpl
 
-    if found.chart is None:
-        return DrawnFigure(found, "", ())
-    name = found.figure.file_name
-    figure = plot_chart(found.chart)
+    if result.chart is None:
+        return DrawnFigure(result, "", ())
+    name = result.figure.file_name
+    figure = plot_chart(result.chart)
     svg, png = figure_svg(figure), io.BytesIO()
     with mpl.rc_context(STYLE):
         figure.savefig(png, format="png", dpi=DOTS)
     contents: dict[str, str | bytes] = {
         f"{name}.png": png.getvalue(),
         f"{name}.svg": svg,
-        f"{name}.csv": found.chart.csv(),
+        f"{name}.csv": result.chart.csv(),
     }
     for file, content in contents.items():
         write_whole(folder / file, content)
-    return DrawnFigure(found, svg, tuple(contents))
+    return DrawnFigure(result, svg, tuple(contents))
 
 
 def render_gallery(drawn: Sequence[DrawnFigure]) -> str:
-    """Return one page with every figure, what it shows and what was expected of it."""
+    """Return a page with every figure, what it shows and which expected findings hold."""
     papers: dict[str, list[DrawnFigure]] = {}
-    for one in drawn:
-        papers.setdefault(one.found.figure.paper, []).append(one)
-    claims = [claim for one in drawn for claim in one.found.claims]
+    for figure in drawn:
+        papers.setdefault(figure.result.figure.paper, []).append(figure)
+    claims = [claim for figure in drawn for claim in figure.result.claims]
     return render_page(
         "gallery.html",
-        papers=[(paper, PAPERS.get(paper, paper), found) for paper, found in papers.items()],
-        figures=sum(bool(one.svg) for one in drawn),
-        missing=sum(not one.svg for one in drawn),
-        synthetic=sum(one.found.synthetic for one in drawn),
+        papers=[(paper, PAPERS.get(paper, paper), listed) for paper, listed in papers.items()],
+        figures=sum(bool(figure.svg) for figure in drawn),
+        missing=sum(not figure.svg for figure in drawn),
+        synthetic=sum(figure.result.synthetic for figure in drawn),
         claims=len(claims),
         broken=sum(not claim.holds for claim in claims),
-        seconds=sum(one.found.seconds for one in drawn),
+        seconds=sum(figure.result.seconds for figure in drawn),
     )
 
 
 def write_gallery(drawn: Sequence[DrawnFigure], folder: Path) -> Path:
-    """Write the page beside the pictures, whole or not at all."""
+    """Write the page into the folder of the pictures, completely or not at all."""
     return write_whole(folder / GALLERY, render_gallery(drawn))
 
 
 def print_figure(drawn: DrawnFigure, console: Any) -> None:  # noqa: ANN401 - a rich console, untyped
-    """Print what a figure shows, what was expected of it and where its files are."""
-    found = drawn.found
-    console.print(f"{found.figure.name}  {found.figure.title}", style="bold", markup=False)
-    if found.problem:
-        _print_indented(console, "Not drawn: ", found.problem, "red")
+    """Print the title of a figure, which expected findings hold, and its files."""
+    result = drawn.result
+    console.print(f"{result.figure.name}  {result.figure.title}", style="bold", markup=False)
+    if result.problem:
+        _print_indented(console, "Not drawn: ", result.problem, "red")
     else:
-        _print_indented(console, "", found.origin, "dim")
-    for claim in found.claims:
+        _print_indented(console, "", result.origin, "dim")
+    for claim in result.claims:
         sign, style = ("✓ ", "green") if claim.holds else ("✗ does not hold: ", "bold red")
         _print_indented(console, sign, claim.sentence, style)
     if drawn.files:
@@ -103,7 +103,7 @@ def print_figure(drawn: DrawnFigure, console: Any) -> None:  # noqa: ANN401 - a 
 
 
 def _print_indented(console: Any, sign: str, sentence: str, style: str) -> None:  # noqa: ANN401 - untyped
-    """Print a sentence a little to the right, its first word or all of it in a style."""
+    """Print an indented sentence, with its sign (or all of it) in a style."""
     from rich.text import Text
 
     lines = textwrap.wrap(

@@ -1,4 +1,4 @@
-"""Microaggregation as a page, a picture and in a terminal."""
+"""A microaggregation as a page, a picture and lines in a terminal."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def plot_microaggregation(release: Microaggregation) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
-    """Draw the sizes of the groups beside what every column loses."""
+    """Draw the sizes of the groups, and the loss of every column."""
     losses = [(loss.column, loss.loss) for loss in release.losses]
     return plot_release(release.bands, losses, noun="group")
 
 
 def render_microaggregation(release: Microaggregation) -> str:
-    """Return the page of a microaggregation, measured again."""
+    """Return the page of a microaggregation, with its measures computed again."""
     report = check_release(release)
     return render_page(
         "microaggregation.html",
@@ -42,7 +42,7 @@ def render_microaggregation(release: Microaggregation) -> str:
 def print_microaggregation(
     release: Microaggregation, report: AnonymityReport, console: Console
 ) -> None:
-    """Print what was averaged, what it lost, and what counting it again gives."""
+    """Print what was averaged, what was lost, and the measures counted again."""
     from rich.markup import escape
 
     console.print()

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 BLUE, GREY, RED = "#2563a8", "#94a3b8", "#b4232a"
 SHOWN = 24
-"""Values that are named in a picture or listed in a terminal."""
+"""The largest number of values named in a picture or listed in a terminal."""
 LETTERS = 24
-"""Letters of a value that is named there."""
+"""The largest number of letters of a value named there."""
 
 
 def short_value(value: object) -> str:
@@ -39,7 +39,7 @@ def short_value(value: object) -> str:
 
 
 def plot_matrix(column: PerturbedColumn) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
-    """Draw the matrix: a row a value, a column a released value, darker is likelier."""
+    """Draw the matrix: a row per value, a column per released value; darker is likelier."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -89,7 +89,7 @@ def plot_pram(report: PramReport) -> Any:  # noqa: ANN401 - a matplotlib figure,
 
 
 def plot_frequencies(column: PerturbedColumn) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
-    """Draw the frequencies of the table, of the release, and as estimated, two errors each way."""
+    """Draw the true, the released and the estimated frequencies, ± 2 standard errors."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -163,7 +163,7 @@ def _rows(column: PerturbedColumn) -> Any:  # noqa: ANN401 - rows of texts
 
 
 def print_pram(report: PramReport, console: Console, *, estimate: bool = False) -> None:
-    """Print a perturbation: the headline, what a reader should know, and estimates if wanted."""
+    """Print a perturbation: the headline, the details, and estimates if asked for."""
     print_sentences(report.headline, report.sentences, console)
     for column in report.columns if estimate else ():
         if column.estimate is not None:

@@ -1,4 +1,4 @@
-"""A tradeoff as a picture, a page, a table of numbers and in a terminal."""
+"""A tradeoff as a picture, a page, a table of numbers and lines in a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.reports.draw import PALE, STYLE, figure_svg
 from hartley.reports.template import render_page
-from hartley.studies.tradeoff_points import BitsPoint, LinePoint, QueryPoint
+from hartley.studies.tradeoff_answers import QueryPoint
+from hartley.studies.tradeoff_hypotheses import LinePoint
+from hartley.studies.tradeoff_records import BitsPoint
 from hartley.wording import cell_count, cell_down, cell_exact, cell_up, tenth_percent_up
 
 if TYPE_CHECKING:
@@ -22,12 +24,12 @@ if TYPE_CHECKING:
     from hartley.studies.tradeoff import Point, Tradeoff
 
 NARROW, ROOMY = 94, 108
-"""In a narrower terminal every point takes lines of its own; a wider one has room to spare."""
+"""Below the first width a point is printed on lines of its own; from the second, with spaces."""
 
 
 @dataclass(frozen=True)
 class Heading:
-    """A column of the table: a sign for the terminal, a name, and what it holds of a point."""
+    """A column of the table: a sign for the terminal, a name, and how to get its value."""
 
     sign: str
     name: str
@@ -35,7 +37,7 @@ class Heading:
     show: Callable[[Any], str]
 
     def shown(self, point: Point) -> str:
-        """Return what the column shows of a point; a dash where nothing is known."""
+        """Return the text of a point in this column; a dash if the value is not known."""
         value = self.value(point)
         if value is None:
             return "–"  # noqa: RUF001 - a dash
@@ -74,7 +76,7 @@ LINE = (
 
 
 def _of_records(names: list[str]) -> tuple[Heading, ...]:
-    """Return the columns for records: how many cells each column has is one of them."""
+    """Return the columns for records, among them the number of cells of each data column."""
     return (
         Heading("bits", "bits a record", lambda p: p.budget, cell_exact),
         Heading("outputs", "combinations", lambda p: p.largest.outputs, cell_count),
@@ -91,44 +93,44 @@ def _of_column(name: str) -> Heading:
     return Heading(name, f"cells of {name}", lambda p: p.largest.levels[name], cell_count)
 
 
-def headings(found: Tradeoff) -> tuple[Heading, ...]:
+def headings(tradeoff: Tradeoff) -> tuple[Heading, ...]:
     """Return the columns of the table of a curve."""
-    point = found.points[0]
+    point = tradeoff.points[0]
     if isinstance(point, QueryPoint):
         return QUERY
     return LINE if isinstance(point, LinePoint) else _of_records(list(point.largest.levels))
 
 
-def render_csv(found: Tradeoff) -> str:
-    """Return a curve as CSV: one line a point, nothing where nothing is known or infinite."""
-    columns, out = headings(found), io.StringIO()
+def render_csv(tradeoff: Tradeoff) -> str:
+    """Return a curve as CSV: one line per point, empty for unknown or infinite values."""
+    columns, out = headings(tradeoff), io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*(column.name for column in columns), "asked for"])
-    for point in found.points:
+    for point in tradeoff.points:
         values = [_number(column.value(point)) for column in columns]
         writer.writerow([*values, "yes" if point.chosen else "no"])
     return out.getvalue()
 
 
-def _number(value: Any) -> object:  # noqa: ANN401 - whatever a column holds
+def _number(value: Any) -> object:  # noqa: ANN401 - the value of any column
     number = float(value) if isinstance(value, Fraction) else value
     return "" if number is None or number == math.inf else number
 
 
-def print_tradeoff(found: Tradeoff, console: Console) -> None:
-    """Print a curve: the headline, what a reader should know, and every point."""
+def print_tradeoff(tradeoff: Tradeoff, console: Console) -> None:
+    """Print a curve: the headline, the details and every point."""
     from rich import box
     from rich.markup import escape
     from rich.table import Table
 
     console.print()
-    console.print(f"[bold]{escape(found.headline)}[/bold]")
-    for sentence in found.sentences:
+    console.print(f"[bold]{escape(tradeoff.headline)}[/bold]")
+    for sentence in tradeoff.sentences:
         console.print(f"• {escape(sentence)}", style="dim")
     console.print()
-    columns = headings(found)
+    columns = headings(tradeoff)
     if console.width < NARROW:  # a table would break its numbers
-        for point in found.points:
+        for point in tradeoff.points:
             mark = " (asked for)" if point.chosen else ""
             console.print(f"[bold]{columns[0].name} {columns[0].shown(point)}{mark}[/bold]")
             rest = "; ".join(f"{escape(c.name)} {c.shown(point)}" for c in columns[1:])
@@ -138,15 +140,15 @@ def print_tradeoff(found: Tradeoff, console: Console) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, space, 0, 0))
     for column in columns:
         table.add_column(escape(column.sign), justify="right", no_wrap=True)
-    for point in found.points:
+    for point in tradeoff.points:
         style = "bold" if point.chosen else None
         table.add_row(*(column.shown(point) for column in columns), style=style)
     console.print(table)
     console.print()
-    if found.kind == "query":
+    if tradeoff.kind == "query":
         console.print(
-            "Bits; ≥ is what the theorems promise of the error before it; 'printed' is Theorem 8 "
-            "as printed, which is too little.",
+            "Leakages are in bits. ≥ is the lower bound that the theorems give for the error to "
+            "its left; 'printed' is Theorem 8 as printed, which is too small.",
             style="dim",
         )
 
@@ -154,9 +156,9 @@ def print_tradeoff(found: Tradeoff, console: Console) -> None:
 # --- the page -------------------------------------------------------------------------------------
 
 READING = {
-    "query": "Further right is less useful. Above: what the release tells about all data "
-    "together, as the papers' privacy P and in bits. Below: what it tells about one "
-    "person, and how far off an adversary stays who reconstructs all data.",
+    "query": "Further right is less useful. Above: what the release reveals about all data "
+    "together, as the papers' privacy P and in bits. Below: what it reveals about one "
+    "person, and the error of an adversary who reconstructs all data.",
     "record": "Further right is less private: a record may be released in more ways. Further down "
     "is more useful.",
     "hypothesis": "Further right is less useful. Higher on the left, and lower on the right, is "
@@ -167,32 +169,32 @@ TILES = {
     "record": ("bits", "outputs", "largest", "mean"),
     "hypothesis": ("error", "ε kept", "Priv", "deciding"),
 }
-"""The signs of the columns that the page begins with."""
+"""The signs of the columns shown at the top of the page."""
 
 
-def render_tradeoff(found: Tradeoff) -> str:
+def render_tradeoff(tradeoff: Tradeoff) -> str:
     """Return the page of a curve."""
-    columns = headings(found)
-    point = found.chosen or found.points[len(found.points) // 2]
+    columns = headings(tradeoff)
+    point = tradeoff.chosen or tradeoff.points[len(tradeoff.points) // 2]
     return render_page(
         "tradeoff.html",
-        found=found,
+        tradeoff=tradeoff,
         columns=columns,
         tiles=[
             (column.shown(point), column.name)
             for column in columns
-            if column.sign in TILES[found.kind]
+            if column.sign in TILES[tradeoff.kind]
         ],
-        reading=READING[found.kind],
-        curve=figure_svg(plot_tradeoff(found)),
-        why=_why(found),
+        reading=READING[tradeoff.kind],
+        curve=figure_svg(plot_tradeoff(tradeoff)),
+        why=_why(tradeoff),
     )
 
 
-def _why(found: Tradeoff) -> str:
-    """Say why some numbers are not known, each reason once."""
+def _why(tradeoff: Tradeoff) -> str:
+    """Return why some numbers are not known, each reason once."""
     reasons: dict[str, None] = {}
-    for point in found.points:
+    for point in tradeoff.points:
         if isinstance(point, QueryPoint):
             every = [point.reasons, point.equal.reasons]
         else:
@@ -209,12 +211,12 @@ WIDE = 30
 """When values spread over more than this factor, the axis is logarithmic."""
 
 
-def plot_tradeoff(found: Tradeoff) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
+def plot_tradeoff(tradeoff: Tradeoff) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
     """Draw a curve: privacy, bits and the adversary's error against the error of the release."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    points = found.points
+    points = tradeoff.points
     with mpl.rc_context(STYLE):
         if isinstance(points[0], QueryPoint):
             figure = Figure(figsize=(9.4, 7.0), layout="constrained")
@@ -228,14 +230,14 @@ def plot_tradeoff(found: Tradeoff) -> Any:  # noqa: ANN401 - a matplotlib figure
     return figure
 
 
-def render_picture(found: Tradeoff, kind: str) -> bytes:
+def render_picture(tradeoff: Tradeoff, kind: str) -> bytes:
     """Return the picture of a curve as the content of a file: png, svg or pdf."""
     import matplotlib as mpl
 
     out = io.BytesIO()
     stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     with mpl.rc_context(STYLE):
-        plot_tradeoff(found).savefig(out, format=kind, dpi=160, metadata=stamp)
+        plot_tradeoff(tradeoff).savefig(out, format=kind, dpi=160, metadata=stamp)
     return out.getvalue()
 
 
@@ -373,26 +375,26 @@ def _draw_records(figure: Any, points: Sequence[BitsPoint]) -> None:  # noqa: AN
     _finish((together, apart), points)
 
 
-# --- what all share -------------------------------------------------------------------------------
+# --- all curves -----------------------------------------------------------------------------------
 
 Curve = tuple[str, "list[float | None]", str, str]
 """A label, values, a colour and a line style."""
 
 
 def _curves(axes: Any, places: list[float], curves: Sequence[Curve], label: str) -> None:  # noqa: ANN401 - untyped
-    """Draw some curves; what is infinite or not known is left out, and zero where it cannot be."""
+    """Draw curves; leave out infinite and unknown values, and zeros on a logarithmic axis."""
     known = [v for _, values, _, _ in curves for v in values if v is not None and v != math.inf]
     positive = [value for value in known if value > 0]
     wide = bool(positive) and max(positive) > WIDE * min(positive)
     for rank, (name, values, colour, style) in enumerate(curves):
-        kept = [
+        finite = [
             (place, value)
             for place, value in zip(places, values, strict=True)
             if value is not None and value != math.inf and not (wide and value <= 0)
         ]
-        if kept:
+        if finite:
             axes.plot(
-                *zip(*kept, strict=True),
+                *zip(*finite, strict=True),
                 label=name,
                 color=colour,
                 linestyle=style,
@@ -411,7 +413,7 @@ def _curves(axes: Any, places: list[float], curves: Sequence[Curve], label: str)
 
 
 def _finish(every: Sequence[Any], points: Sequence[QueryPoint | LinePoint | BitsPoint]) -> None:
-    """Mark what the design asks for, and say which line is which above each picture."""
+    """Mark the point that the design asks for, and add a legend above each picture."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     chosen = [p.budget if isinstance(p, BitsPoint) else p.error for p in points if p.chosen]
@@ -455,7 +457,7 @@ def _finish(every: Sequence[Any], points: Sequence[QueryPoint | LinePoint | Bits
 
 
 def _tick_text(value: float, _place: int) -> str:
-    """Show a tick as people write it."""
+    """Return a tick in a short form: plain numbers, or powers of ten such as 1e-5."""
     return (
         f"{value:g}"
         if 1e-4 <= value < 1e5

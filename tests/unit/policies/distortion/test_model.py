@@ -95,8 +95,8 @@ def test_a_distortion_without_choice_has_one_answer(joint):
 
 
 def test_a_joint_distribution_is_taken_as_its_matrix_is(joint):
-    one = PrivacyDistortion(JointDistribution.of(joint), "squared").solve(lam=1)
-    assert one.cost == PrivacyDistortion(joint.tolist(), "squared").solve(lam=1).cost
+    best = PrivacyDistortion(JointDistribution.of(joint), "squared").solve(lam=1)
+    assert best.cost == PrivacyDistortion(joint.tolist(), "squared").solve(lam=1).cost
 
 
 def test_named_distortions_are_their_formulas(joint):
@@ -160,12 +160,12 @@ def test_a_gaussian_grid_is_symmetric_and_normalised():
 
 
 def test_a_curve_reports_its_progress_and_its_bounds(joint):
-    told = []
+    shares = []
     curve = PrivacyDistortion(joint, "squared").curve(
-        points=7, progress=lambda kind, share: told.append((kind, share))
+        points=7, progress=lambda kind, share: shares.append((kind, share))
     )
-    assert told[-1] == ("curve", 1.0)
-    assert [share for _, share in told] == sorted(share for _, share in told)
+    assert shares[-1] == ("curve", 1.0)
+    assert [share for _, share in shares] == sorted(share for _, share in shares)
     assert 3 <= len(curve.points) <= 7
     risks = [point.risk for point in curve.points]
     assert risks == sorted(risks, reverse=True)

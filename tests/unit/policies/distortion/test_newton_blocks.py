@@ -49,8 +49,8 @@ def test_hundreds_of_key_values_are_certified_where_few_values_are_confidential(
     shares = 1 / (1 + np.exp(-np.linspace(-3, 3, 250)))
     apart = np.subtract.outer(np.arange(250), np.arange(250)) / 250
     joint = np.stack([shares, 1 - shares]) / 250
-    found = solve_second(Problem.of(joint, apart**2, 10.0), tolerance=1e-9)
-    assert found.gap <= 1e-9
+    best = solve_second(Problem.of(joint, apart**2, 10.0), tolerance=1e-9)
+    assert best.gap <= 1e-9
 
 
 @given(st.integers(0, 2**32), st.integers(8, 16))
@@ -62,8 +62,8 @@ def test_a_problem_too_large_for_the_programme_still_has_a_rule_that_tells_nothi
     exact = model.solve(risk=0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "LARGEST_PROGRAMME", 0)
-        found = PrivacyDistortion(joint / joint.sum(), 1 - np.eye(keys)).solve(risk=0)
-    assert found.risk < 1e-12
-    assert exact.distortion - exact.gap <= found.distortion
-    assert found.distortion - found.gap <= exact.distortion <= found.distortion + 1e-9
-    assert found.gap < 0.01
+        best = PrivacyDistortion(joint / joint.sum(), 1 - np.eye(keys)).solve(risk=0)
+    assert best.risk < 1e-12
+    assert exact.distortion - exact.gap <= best.distortion
+    assert best.distortion - best.gap <= exact.distortion <= best.distortion + 1e-9
+    assert best.gap < 0.01

@@ -8,11 +8,11 @@ import pytest
 
 from hartley.errors import HartleyError
 from hartley.policies.distortion import search
+from hartley.policies.distortion.coarse_start import start_coarse
 from hartley.policies.distortion.first_order import solve_first
 from hartley.policies.distortion.model import PrivacyDistortion
 from hartley.policies.distortion.newton_blocks import _settings, one_blas_thread
-from hartley.policies.distortion.problem import Found, Problem, evaluate, lower_bound, namespace
-from hartley.policies.distortion.search import start_coarse
+from hartley.policies.distortion.problem import Incumbent, Problem, evaluate, lower_bound, namespace
 from hartley.policies.distortion.second_order import solve_second
 
 
@@ -126,22 +126,22 @@ def test_the_first_order_method_runs_on_arrays_of_any_library(joint):
     joint = Guarded(joint)
     other = Problem.of(joint, Guarded(plain.distortion), 0.5)
     assert namespace(joint) is SHARED
-    one = solve_first(plain, tolerance=1e-6, most=60)
+    best = solve_first(plain, tolerance=1e-6, most=60)
     other = solve_first(other, tolerance=1e-6, most=60)
     assert isinstance(other.rule, Guarded)
-    assert (other.cost, other.bound) == (one.cost, one.bound)
+    assert (other.cost, other.bound) == (best.cost, best.bound)
 
 
 def test_the_first_order_method_can_be_stopped(joint):
     problem = Problem.of(joint, (np.arange(3)[:, None] - np.arange(3.0)) ** 2, 0.5)
     seen = []
-    solve_first(problem, tolerance=0.0, told=lambda step, gap: seen.append((step, gap)) or True)
+    solve_first(problem, tolerance=0.0, stop=lambda step, gap: seen.append((step, gap)) or True)
     assert len(seen) == 1
 
 
 def test_a_rule_that_costs_more_is_not_kept(joint):
     problem = Problem.of(joint, 1 - np.eye(3), 0.5)
-    found = Found(np.zeros((2, 3)))
+    found = Incumbent(np.zeros((2, 3)))
     found.try_rule(problem, np.eye(3))
     best = found.cost
     found.try_rule(problem, np.full((3, 3), 1 / 3))

@@ -195,8 +195,8 @@ def test_a_table_and_a_gaussian_take_an_objective():
 
 
 def test_a_curve_runs_from_the_key_to_nothing(model):
-    told = []
-    curve = model.curve(points=8, progress=lambda _, share: told.append(share))
+    shares = []
+    curve = model.curve(points=8, progress=lambda _, share: shares.append(share))
     first, last = curve.points[0], curve.points[-1]
     assert first.distortion == 0
     assert first.risk == pytest.approx(model.largest_risk)
@@ -205,8 +205,8 @@ def test_a_curve_runs_from_the_key_to_nothing(model):
     assert 3 <= len(curve.points) <= 8
     assert curve.objective == model.objective
     assert curve.gap < 1e-5
-    assert told[-1] == 1.0
-    assert told == sorted(told)
+    assert shares[-1] == 1.0
+    assert shares == sorted(shares)
     json.dumps(curve.to_dict(), allow_nan=False)
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from hartley.datasets.people import people
 from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, OptionError
-from hartley.policies.records import generalisation as lattice
+from hartley.policies.records import lattice
 from hartley.policies.records.generalisation import anonymize
 from hartley.studies.anonymity import anonymity
 
@@ -78,7 +78,7 @@ def test_full_domain_loses_least_of_all_levels_and_is_k_anonymous(rows, k, share
     if len(rows) < k:
         return
     table = table_of(rows)
-    found = anonymize(
+    release = anonymize(
         table,
         ["age", "job"],
         k,
@@ -87,26 +87,26 @@ def test_full_domain_loses_least_of_all_levels_and_is_k_anonymous(rows, k, share
         suppress=share,
     )
     suppressible = int(Fraction(share) * len(rows))
-    assert found.loss == plain_best(rows, k, suppressible)
-    assert found.suppressed <= suppressible
-    assert found.table.num_rows == len(rows) - found.suppressed
-    levels = [level for level, _ in found.levels]
-    for row in found.table.to_pylist():
+    assert release.loss == plain_best(rows, k, suppressible)
+    assert release.suppressed <= suppressible
+    assert release.table.num_rows == len(rows) - release.suppressed
+    levels = [level for level, _ in release.levels]
+    for row in release.table.to_pylist():
         age, job = generalised(*rows[row["id"]], levels)
         assert (row["age"], row["job"]) == (age, job)
-    recheck(found)
+    recheck(release)
 
 
-def recheck(found):
+def recheck(release):
     """Count what was released by an independent road."""
-    if not found.table.num_rows:
+    if not release.table.num_rows:
         return
-    some = [key for key in found.keys if found.table[key].null_count < found.table.num_rows]
+    some = [key for key in release.keys if release.table[key].null_count < release.table.num_rows]
     if some:
-        report = anonymity(found.table, keys=some)
-        assert report.k >= found.k
-        if len(some) == len(found.keys):
-            assert report.classes == found.classes
+        report = anonymity(release.table, keys=some)
+        assert report.k >= release.k
+        if len(some) == len(release.keys):
+            assert report.classes == release.classes
 
 
 @pytest.mark.slow
@@ -115,9 +115,9 @@ def recheck(found):
 def test_mondrian_is_k_anonymous_and_keeps_every_record_in_its_span(rows, k):
     if len(rows) < k:
         return
-    found = anonymize(table_of(rows), ["age", "job"], k, method="mondrian", keep="id")
-    assert found.table["id"].to_pylist() == list(range(len(rows)))
-    for row, (age, _) in zip(found.table.to_pylist(), rows, strict=True):
+    release = anonymize(table_of(rows), ["age", "job"], k, method="mondrian", keep="id")
+    assert release.table["id"].to_pylist() == list(range(len(rows)))
+    for row, (age, _) in zip(release.table.to_pylist(), rows, strict=True):
         shown = row["age"]
         if isinstance(shown, str) and shown.startswith("["):
             low, high = shown[1:-1].split(" .. ")
@@ -125,8 +125,8 @@ def test_mondrian_is_k_anonymous_and_keeps_every_record_in_its_span(rows, k):
             assert age is None or high == "missing" or age <= int(high)
         else:
             assert str(shown) == str(age)
-    assert 0 <= found.loss <= 1
-    recheck(found)
+    assert 0 <= release.loss <= 1
+    recheck(release)
 
 
 @pytest.mark.parametrize("method", ["full-domain", "mondrian"])
@@ -134,19 +134,19 @@ def test_mondrian_is_k_anonymous_and_keeps_every_record_in_its_span(rows, k):
 def test_people_become_k_anonymous_over_several_keys(method, k):
     keys = ["age", "sex", "region", "job"]
     options = {"hierarchies": {"age": [5, 10, 50]}, "suppress": 0.05}
-    found = anonymize(people(600), keys, k, method=method, **(options if "f" in method else {}))
-    report = anonymity(found.table, keys=keys)
-    assert (report.k >= k, report.classes) == (True, found.classes)
-    assert found.table.column_names == keys
-    assert found.suppressed <= 30
+    release = anonymize(people(600), keys, k, method=method, **(options if "f" in method else {}))
+    report = anonymity(release.table, keys=keys)
+    assert (report.k >= k, report.classes) == (True, release.classes)
+    assert release.table.column_names == keys
+    assert release.suppressed <= 30
 
 
 def test_keys_of_many_values_are_found_by_sorting():
     rows = {"a": list(range(400)), "b": list(range(400)), "x": [0, 1] * 200}
-    found = anonymize(rows, ["a", "b"], 2, method="mondrian", keep="x")
-    report = anonymity(found.table, keys=["a", "b"])
+    release = anonymize(rows, ["a", "b"], 2, method="mondrian", keep="x")
+    report = anonymity(release.table, keys=["a", "b"])
     assert (report.k, report.classes) == (2, 144)
-    assert found.table["x"].to_pylist() == rows["x"]
+    assert release.table["x"].to_pylist() == rows["x"]
 
 
 def test_mondrian_loses_no_more_than_one_level_for_everybody():
@@ -159,21 +159,21 @@ def test_mondrian_loses_no_more_than_one_level_for_everybody():
 def test_what_already_is_k_anonymous_is_released_as_it_is():
     table = {"age": [1.5, 1.5, None, None], "x": [1, 2, 3, 4]}
     for method in ("full-domain", "mondrian"):
-        found = anonymize(table, "age", 2, method=method, keep="x")
-        assert found.table.to_pydict() == table
-        assert (found.loss, found.classes) == (0, 2)
+        release = anonymize(table, "age", 2, method=method, keep="x")
+        assert release.table.to_pydict() == table
+        assert (release.loss, release.classes) == (0, 2)
     assert "age is released at level 0 of 1, as it is." in anonymize(table, "age", 2).sentences
 
 
 @pytest.mark.parametrize(("name", "read"), [("a.csv", pa.csv.read_csv), ("a.pq", None)])
 def test_a_release_is_written_whole(tmp_path, name, read):
-    found = anonymize(people(50), ["age"], 3, hierarchies={"age": [20]})
-    found.write(tmp_path / name)
+    release = anonymize(people(50), ["age"], 3, hierarchies={"age": [20]})
+    release.write(tmp_path / name)
     read = read or pa.parquet.read_table
     assert read(tmp_path / name).num_rows == 50
     assert [path.name for path in tmp_path.iterdir()] == [name]
     with pytest.raises(OptionError, match="names no format"):
-        found.write(tmp_path / "a.txt")
+        release.write(tmp_path / "a.txt")
 
 
 TEXTS = open_table({"age": [31, 32, None], "job": ["cook", "nurse", "cook"], "when": [1, 2, 3]})
@@ -234,27 +234,27 @@ def test_bins_of_hundreds_of_digits_are_refused(width):
 
 def test_the_edges_of_fine_bins_are_told_in_full():
     far = {"x": [1234.5671, 1234.5672, 1234.5683, 1234.5684]}
-    found = anonymize(far, "x", 2, hierarchies={"x": ["0.001"]})
-    assert found.table["x"].to_pylist()[1:3] == ["[1234.567, 1234.568)", "[1234.568, 1234.569)"]
+    release = anonymize(far, "x", 2, hierarchies={"x": ["0.001"]})
+    assert release.table["x"].to_pylist()[1:3] == ["[1234.567, 1234.568)", "[1234.568, 1234.569)"]
 
 
 def test_one_group_may_be_named_without_a_list_and_k_may_come_from_numpy():
     groups = {"cook": "work", "nurse": "work", "none": "rest"}
     table = {"job": ["cook", "nurse", "none", "none"]}
-    found = anonymize(table, "job", np.int64(2), hierarchies={"job": groups})
-    assert found.table["job"].to_pylist() == ["work", "work", "rest", "rest"]
-    assert json.dumps(found.to_dict())
+    release = anonymize(table, "job", np.int64(2), hierarchies={"job": groups})
+    assert release.table["job"].to_pylist() == ["work", "work", "rest", "rest"]
+    assert json.dumps(release.to_dict())
 
 
 @pytest.mark.parametrize("method", ["full-domain", "mondrian"])
 def test_a_column_that_nobody_named_is_not_released(method, tmp_path):
     marked = {"row": range(40), "name": [f"NAME-{i}" for i in range(40)]}
     table = pa.table(marked | {"age": [i % 7 for i in range(40)], "ill": ["a", "b"] * 20})
-    found = anonymize(table, "age", 3, method=method, confidential="ill")
-    assert found.table.column_names == ["age", "ill"]
-    assert (found.kept, found.confidential, found.withheld) == (("ill",), ("ill",), 2)
-    assert any("2 columns of the table" in sentence for sentence in found.sentences)
-    assert "NAME" not in found.write(tmp_path / "out.csv").read_text()
+    release = anonymize(table, "age", 3, method=method, confidential="ill")
+    assert release.table.column_names == ["age", "ill"]
+    assert (release.kept, release.confidential, release.withheld) == (("ill",), ("ill",), 2)
+    assert any("2 columns of the table" in sentence for sentence in release.sentences)
+    assert "NAME" not in release.write(tmp_path / "out.csv").read_text()
     assert anonymize(table, "age", 3, method=method).table.column_names == ["age"]
 
 
@@ -274,17 +274,17 @@ def test_whom_kept_columns_single_out_is_counted_exactly(rows):
     rows = [(20, "a", 1.5), *rows]
     ages, texts, numbers = (list(column) for column in zip(*rows, strict=True))
     table = pa.table({"age": ages, "text": texts, "number": pa.array(numbers, pa.float64())})
-    found = anonymize(table, "age", 1, keep="text", confidential="number")
+    release = anonymize(table, "age", 1, keep="text", confidential="number")
 
     def alone(places):
         times = Counter(tuple(row[place] for place in places) for row in rows)
         return sum(times[tuple(row[place] for place in places)] == 1 for row in rows)
 
-    text, number = found.singling.columns
+    text, number = release.singling.columns
     assert (text.alone, text.with_keys) == (alone([1]), alone([0, 1]))
     assert (number.alone, number.with_keys) == (alone([2]), alone([0, 2]))
-    assert (found.singling.together, found.singling.rows) == (alone([0, 1, 2]), len(rows))
-    named = " ".join(found.sentences)
+    assert (release.singling.together, release.singling.rows) == (alone([0, 1, 2]), len(rows))
+    named = " ".join(release.sentences)
     assert ("text, released as it is" in named) == (text.with_keys > 0)
     # Whoever looks for people knows what is kept, and does not know what is confidential.
     wanted = [
@@ -292,10 +292,10 @@ def test_whom_kept_columns_single_out_is_counted_exactly(rows):
         for name, counted in (("text", text.with_keys), ("number", number.alone))
         if 2 * counted > len(rows)
     ]
-    assert list(found.singling.identifying) == wanted
-    assert found.headline.endswith("people out.") == bool(wanted)
-    told = found.to_dict()["singled_out"]["columns"][0]
-    assert (told["column"], told["alone"], told["with_keys"]) == (
+    assert list(release.singling.identifying) == wanted
+    assert release.headline.endswith("people out.") == bool(wanted)
+    counts = release.to_dict()["singled_out"]["columns"][0]
+    assert (counts["column"], counts["alone"], counts["with_keys"]) == (
         "text",
         text.alone,
         text.with_keys,
@@ -304,10 +304,10 @@ def test_whom_kept_columns_single_out_is_counted_exactly(rows):
 
 def test_a_kept_column_that_identifies_everybody_is_named_in_the_headline():
     table = {"age": [30, 30, 40, 40], "id": [7, 8, 9, 10], "blank": [None] * 4}
-    found = anonymize(table, "age", 2, keep=["id", "blank"])
-    assert found.headline.endswith("Yet id, released as it is, singles people out.")
-    assert "identifies everybody: 4 of 4 records by itself" in " ".join(found.sentences)
-    assert [one.alone for one in found.singling.columns] == [4, 0]
+    release = anonymize(table, "age", 2, keep=["id", "blank"])
+    assert release.headline.endswith("Yet id, released as it is, singles people out.")
+    assert "identifies everybody: 4 of 4 records by itself" in " ".join(release.sentences)
+    assert [column.alone for column in release.singling.columns] == [4, 0]
     twice = anonymize(table | {"name": list("abcd")}, "age", 2, keep=["id", "name"])
     assert "Yet id and name, released as they are, single people out." in twice.headline
 
@@ -315,9 +315,9 @@ def test_a_kept_column_that_identifies_everybody_is_named_in_the_headline():
 def test_what_is_kept_is_released_as_it_is_written(tmp_path):
     path = tmp_path / "ids.csv"
     path.write_text("id,age\n12345678901234567890,30\n12345678901234567891,31\n007,32\n07,33\n")
-    found = anonymize(path, "age", 2, keep="id", hierarchies={"age": [2]}).table
-    assert found["id"].to_pylist()[1:3] == ["12345678901234567891", "007"]
-    assert anonymize(path, "id", 1).table["id"].to_pylist() == found["id"].to_pylist()
+    release = anonymize(path, "age", 2, keep="id", hierarchies={"age": [2]}).table
+    assert release["id"].to_pylist()[1:3] == ["12345678901234567891", "007"]
+    assert anonymize(path, "id", 1).table["id"].to_pylist() == release["id"].to_pylist()
 
 
 def test_a_lattice_that_is_too_large_is_refused(monkeypatch):
@@ -329,11 +329,11 @@ def test_a_lattice_that_is_too_large_is_refused(monkeypatch):
 @pytest.mark.parametrize("method", ["full-domain", "mondrian"])
 def test_records_that_count_as_alike_are_alike_in_the_file_too(tmp_path, method):
     key = pa.array([float("nan"), None, 0.0, -0.0, 1.5, 1.5], from_pandas=False)
-    found = anonymize(pa.table({"key": key, "kept": key}), "key", 2, keep="kept", method=method)
-    assert found.levels in (None, ((0, 1),))  # as it is
-    lines = found.write(tmp_path / "out.csv").read_text().splitlines()[1:]
+    release = anonymize(pa.table({"key": key, "kept": key}), "key", 2, keep="kept", method=method)
+    assert release.levels in (None, ((0, 1),))  # as it is
+    lines = release.write(tmp_path / "out.csv").read_text().splitlines()[1:]
     assert sorted(Counter(lines).values()) == [2, 2, 2]
-    assert found.singling.together == 0
+    assert release.singling.together == 0
 
 
 def test_the_table_is_not_overwritten_by_its_release(tmp_path):
@@ -341,9 +341,9 @@ def test_the_table_is_not_overwritten_by_its_release(tmp_path):
     source.write_text("age,pay\n31,1\n38,2\n45,3\n46,4\n")
     link.symlink_to(source)
     before = source.read_text()
-    found = anonymize(source, "age", 2)
+    release = anonymize(source, "age", 2)
     for path in (source, link):
         with pytest.raises(OptionError, match=r"would overwrite the table people\.csv"):
-            found.write(path)
+            release.write(path)
     assert source.read_text() == before
-    assert found.write(tmp_path / "other.csv").exists()
+    assert release.write(tmp_path / "other.csv").exists()

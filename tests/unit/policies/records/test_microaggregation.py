@@ -66,18 +66,18 @@ def test_columns_are_kept_as_they_are_written(tmp_path):
 @given(NUMBERS, st.integers(2, 4), st.sampled_from(METHODS))
 def test_a_release_holds_the_averages_of_groups_of_k_to_twice_k_less_one(rows, k, method):
     table = table_of(rows)
-    found = method(table, k)
-    assert k <= found.sizes.min() <= found.sizes.max() < 2 * k
-    assert found.sizes.sum() == found.rows == len(rows)
-    first = [int(np.flatnonzero(found.groups == g)[0]) for g in range(found.sizes.size)]
+    averages = method(table, k)
+    assert k <= averages.sizes.min() <= averages.sizes.max() < 2 * k
+    assert averages.sizes.sum() == averages.rows == len(rows)
+    first = [int(np.flatnonzero(averages.groups == g)[0]) for g in range(averages.sizes.size)]
     assert first == sorted(first)
-    for name in found.columns:
+    for name in averages.columns:
         column = np.array(table[name], float)
-        means = [column[found.groups == g].mean() for g in found.groups]
-        assert found.released[name].to_pylist() == pytest.approx(means, rel=1e-12, abs=1e-9)
-    shared = Counter(map(tuple, found.released.to_pandas().to_numpy().tolist()))
-    assert min(shared.values()) >= found.sizes.min() >= k
-    assert found.leakage >= np.log2(len(rows) / min(shared.values())) - 1e-12
+        means = [column[averages.groups == g].mean() for g in averages.groups]
+        assert averages.released[name].to_pylist() == pytest.approx(means, rel=1e-12, abs=1e-9)
+    shared = Counter(map(tuple, averages.released.to_pandas().to_numpy().tolist()))
+    assert min(shared.values()) >= averages.sizes.min() >= k
+    assert averages.leakage >= np.log2(len(rows) / min(shared.values())) - 1e-12
 
 
 @pytest.mark.slow
@@ -86,18 +86,18 @@ def test_a_release_holds_the_averages_of_groups_of_k_to_twice_k_less_one(rows, k
 def test_the_loss_is_the_share_of_the_variation_within_groups(rows, k, method, standardise):
     options = {} if method is METHODS[2] else {"standardise": standardise}
     table = table_of(rows)
-    found = method(table, k, **options)
+    averages = method(table, k, **options)
     within = whole = 0.0
-    for name in found.columns:
+    for name in averages.columns:
         column = np.array(table[name], float)
-        if found.standardised:
+        if averages.standardised:
             column = (column - column.mean()) / column.std()
         whole += ((column - column.mean()) ** 2).sum()
-        for g in range(found.sizes.size):
-            block = column[found.groups == g]
+        for g in range(averages.sizes.size):
+            block = column[averages.groups == g]
             within += ((block - block.mean()) ** 2).sum()
-    assert found.information_loss == pytest.approx(within / whole, rel=1e-9, abs=1e-12)
-    assert 0 <= found.information_loss <= 1 + 1e-12
+    assert averages.information_loss == pytest.approx(within / whole, rel=1e-9, abs=1e-12)
+    assert 0 <= averages.information_loss <= 1 + 1e-12
 
 
 @pytest.mark.slow
@@ -105,16 +105,16 @@ def test_the_loss_is_the_share_of_the_variation_within_groups(rows, k, method, s
 @given(NUMBERS, st.integers(2, 4), st.sampled_from(METHODS[:2]))
 def test_what_a_column_loses_is_measured_by_itself(rows, k, method):
     table = table_of(rows)
-    found = method(table, k, standardise=False)
-    for loss in found.losses:
+    averages = method(table, k, standardise=False)
+    for loss in averages.losses:
         column = np.array(table[loss.column], float)
-        moved = np.abs(column - found.released[loss.column].to_numpy())
+        moved = np.abs(column - averages.released[loss.column].to_numpy())
         variance = ((column - column.mean()) ** 2).sum()
         assert loss.loss == pytest.approx((moved**2).sum() / variance, rel=1e-6, abs=1e-9)
         assert loss.largest_move == pytest.approx(moved.max())
         sure = (moved < 0.0499 * column.std()).sum()
         assert sure <= loss.near <= (moved < 0.0501 * column.std() + 1e-9).sum()
-    assert found.to_dict()["losses"][0]["column"] == "a"
+    assert averages.to_dict()["losses"][0]["column"] == "a"
 
 
 @pytest.mark.slow
@@ -136,38 +136,38 @@ def test_units_do_not_count_in_standardised_columns_and_do_in_others():
 
 
 def test_equal_records_are_released_as_they_are_and_counted():
-    found = mdav({"a": [0.1] * 3 + [7.7] * 3}, 3)
-    assert found.released["a"].to_pylist() == [0.1] * 3 + [7.7] * 3
-    assert (found.unchanged, found.sse) == (6, 0.0)
-    assert "6 records are in groups of equal records" in " ".join(found.sentences)
+    averages = mdav({"a": [0.1] * 3 + [7.7] * 3}, 3)
+    assert averages.released["a"].to_pylist() == [0.1] * 3 + [7.7] * 3
+    assert (averages.unchanged, averages.sse) == (6, 0.0)
+    assert "6 records are in groups of equal records" in " ".join(averages.sentences)
 
 
 def test_only_named_columns_are_released_and_kept_ones_stay_beside_their_rows():
     table = {"a": [1, 2, 9, 8], "name": list("wxyz"), "who": [1, 2, 3, 4]}
-    found = mdav(table, 2, "a", keep="name")
-    assert found.released.to_pydict() == {"a": [1.5, 1.5, 8.5, 8.5], "name": list("wxyz")}
-    assert "Released as they are, and no part of this promise: name." in found.sentences
+    averages = mdav(table, 2, "a", keep="name")
+    assert averages.released.to_pydict() == {"a": [1.5, 1.5, 8.5, 8.5], "name": list("wxyz")}
+    assert "Released as they are, and no part of this promise: name." in averages.sentences
     assert mdav(table, 2, keep=["name", "who"]).columns == ("a",)
 
 
 def test_the_numbers_are_told_in_sentences_and_in_plain_values():
-    found = mdav({"a": [1, 2, 9, 8, 7]}, 2)
-    assert found.headline == (
+    averages = mdav({"a": [1, 2, 9, 8, 7]}, 2)
+    assert averages.headline == (
         "5 records of the dict were released as the averages of 2 groups of 2 to 3, which loses "
         "4.70 % of the variation."
     )
-    assert "at least 2 of 5 records" in found.sentences[1]
-    content = json.loads(json.dumps(found.to_dict()))
+    assert "at least 2 of 5 records" in averages.sentences[1]
+    content = json.loads(json.dumps(averages.to_dict()))
     assert content["group_sizes"] == {"2": 1, "3": 1}
     assert content["leakage_bound"] == pytest.approx(np.log2(5 / 2))
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
 def test_a_release_is_written_whole(tmp_path, ending):
-    found = mdav({"a": [1, 2, 9, 8], "c": list("wxyz")}, 2, "a", keep="c")
-    path = found.write(tmp_path / f"out{ending}")
+    averages = mdav({"a": [1, 2, 9, 8], "c": list("wxyz")}, 2, "a", keep="c")
+    path = averages.write(tmp_path / f"out{ending}")
     read = pa.parquet.read_table if ending == ".parquet" else pa.csv.read_csv
-    assert read(path).to_pydict() == found.released.to_pydict()
+    assert read(path).to_pydict() == averages.released.to_pydict()
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
@@ -184,8 +184,8 @@ def test_decimals_small_integers_and_single_floats_are_numbers():
         "i": pa.array([1, 2, 9], pa.int8()),
         "f": pa.array([1, 2, 9], pa.float32()),
     }
-    found = mdav(pa.table(columns), 2)
-    assert found.released["d"].to_pylist() == pytest.approx([13 / 3] * 3)
+    averages = mdav(pa.table(columns), 2)
+    assert averages.released["d"].to_pylist() == pytest.approx([13 / 3] * 3)
 
 
 TEXT = {"a": [1, 2, 3], "t": ["u", "v", "w"]}
@@ -250,9 +250,11 @@ def test_a_table_that_is_open_and_a_file_are_read_alike(tmp_path):
 
 def test_kept_values_that_count_as_alike_are_alike_in_the_release():
     kept = pa.array([float("nan"), None, 0.0, -0.0], from_pandas=False)
-    found = mdav(pa.table({"w": [1.0, 2.0, 3.0, 4.0], "s": kept}), 2, "w", keep="s")
-    assert [repr(value) for value in found.released["s"].to_pylist()] == ["None"] * 2 + ["0.0"] * 2
-    assert found.singling.together == 0
+    averages = mdav(pa.table({"w": [1.0, 2.0, 3.0, 4.0], "s": kept}), 2, "w", keep="s")
+    assert [repr(value) for value in averages.released["s"].to_pylist()] == ["None"] * 2 + [
+        "0.0"
+    ] * 2
+    assert averages.singling.together == 0
 
 
 def test_the_table_is_not_overwritten_by_its_release(tmp_path):
@@ -260,9 +262,9 @@ def test_the_table_is_not_overwritten_by_its_release(tmp_path):
     source.write_text("age,pay\n31,1\n38,2\n45,3\n46,4\n")
     link.symlink_to(source)
     before = source.read_text()
-    found = mdav(source, 2, "age")
+    averages = mdav(source, 2, "age")
     for path in (source, link):
         with pytest.raises(OptionError, match=r"would overwrite the table people\.csv"):
-            found.write(path)
+            averages.write(path)
     assert source.read_text() == before
-    assert found.write(tmp_path / "other.csv").exists()
+    assert averages.write(tmp_path / "other.csv").exists()

@@ -117,7 +117,7 @@ def points_of(box, shares):
 @given(expressions(), sides, sides, places)
 def test_an_enclosure_holds_the_value_at_every_point_of_the_box(expression, x, y, shares):
     box = Box({"x": x, "y": y})
-    found = enclose(expression, *floats(box))
+    enclosure = enclose(expression, *floats(box))
     exact = natural_range(expression, box.sides)
     with localcontext() as context:
         context.prec = 60
@@ -126,7 +126,7 @@ def test_an_enclosure_holds_the_value_at_every_point_of_the_box(expression, x, y
                 number = value(expression, point)
             except NotDefined:
                 continue
-            assert holds(float(found.low[0]), float(found.high[0]), number)
+            assert holds(float(enclosure.low[0]), float(enclosure.high[0]), number)
             if exact is not None:
                 ends = [Decimal(e.numerator) / Decimal(e.denominator) for e in exact]
                 slack = abs(number) * Decimal(10) ** -50 + Decimal(10) ** -50

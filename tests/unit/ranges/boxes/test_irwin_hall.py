@@ -106,8 +106,8 @@ def test_ten_thousand_different_weights_are_bounded_closely():
     # Two thirds of a standard deviation below the middle, against the normal law.
     deviation = math.sqrt(sum(float(width) ** 2 for width, _ in groups) / 12)
     level = total / 2 - Fraction(deviation * 2 / 3)
-    found = slab_share(groups, Fraction(0), level)
-    assert float(found[0]) == pytest.approx(math.erfc(2 / 3 / math.sqrt(2)) / 2, rel=1e-4)
+    share = slab_share(groups, Fraction(0), level)
+    assert float(share[0]) == pytest.approx(math.erfc(2 / 3 / math.sqrt(2)) / 2, rel=1e-4)
 
 
 def test_parts_of_the_range_add_up():

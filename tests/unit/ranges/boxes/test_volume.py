@@ -34,9 +34,9 @@ parts = st.fractions(min_value=-3, max_value=3, max_denominator=6)
     ],
 )
 def test_small_linear_queries_are_exact_and_right(text, ends, truth):
-    found = volume(SQUARE, text, ends)
-    assert found.exact
-    assert found.low == Fraction(truth)
+    bounds = volume(SQUARE, text, ends)
+    assert bounds.exact
+    assert bounds.low == Fraction(truth)
 
 
 def test_a_constant_query_follows_the_ends_of_the_interval():
@@ -54,8 +54,8 @@ def test_a_linear_volume_agrees_with_a_fine_count_of_cells(coefficients, one, ot
     query = Expression("const", (Fraction(1, 2),))
     for by, name in zip(coefficients, names, strict=True):
         query = query + by * variables(name)[0]
-    found = volume(box, query, (low, high))
-    assert found.exact
+    bounds = volume(box, query, (low, high))
+    assert bounds.exact
     # Cells of a grid that lie wholly inside, and those that meet the slab: bounds by counting.
     grid = [np.linspace(float(box[n].low), float(box[n].high), 25) for n in names]
     bottoms = tops = np.full((1,) * len(names), 0.5)
@@ -65,32 +65,32 @@ def test_a_linear_volume_agrees_with_a_fine_count_of_cells(coefficients, one, ot
         bottoms, tops = bottoms + ends[0].reshape(shape), tops + ends[1].reshape(shape)
     inside = (bottoms >= float(low) + 1e-9) & (tops <= float(high) - 1e-9)
     touched = (tops >= float(low) - 1e-9) & (bottoms <= float(high) + 1e-9)
-    share = found.low / box.volume
+    share = bounds.low / box.volume
     assert inside.mean() <= share <= touched.mean()
 
 
 def test_equal_people_take_one_term_a_person():
     people = 300
-    found = volume(Box.cube(0, 1, size=people), lambda *x: sum(x) / len(x), (0, "1/2"))
-    assert found.exact
-    assert found.low == Fraction(1, 2)
+    bounds = volume(Box.cube(0, 1, size=people), lambda *x: sum(x) / len(x), (0, "1/2"))
+    assert bounds.exact
+    assert bounds.low == Fraction(1, 2)
 
 
 def test_few_groups_of_people_are_exact():
     names = [f"x{i}" for i in range(40)]
     box = Box(dict.fromkeys(names, (0, 1)))
     query = sum((1 + i % 2) * v for i, v in enumerate(variables(*names)))
-    found = volume(box, query, (0, 30))
-    assert found.exact
-    assert found.low == Fraction(1, 2)
+    bounds = volume(box, query, (0, 30))
+    assert bounds.exact
+    assert bounds.low == Fraction(1, 2)
     assert volume(box, query, (0, 1)).low == Fraction(1, math.factorial(40) * 2**20)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", [175, 160, "100.015"])
 def test_ten_thousand_people_have_an_accurate_logarithm(level):
-    found = volume(Box.cube(100, 250, size=10_000), lambda *x: sum(x) / len(x), (100, level))
-    low, high = found.log()
+    bounds = volume(Box.cube(100, 250, size=10_000), lambda *x: sum(x) / len(x), (100, level))
+    low, high = bounds.log()
     assert low <= high
     assert high - low <= 1e-9 * abs(low)
     if level == 175:
@@ -138,9 +138,9 @@ def test_the_lower_half_and_the_whole_of_any_linear_query_are_exact():
     ],
 )
 def test_other_queries_are_certified_to_the_gap(query, box, ends, truth):
-    found = volume(box, query, ends, gap=1e-5)
-    assert float(found.low) - 1e-12 <= truth <= float(found.high) + 1e-12
-    assert found.high - found.low <= found.low * Fraction(1e-5)
+    bounds = volume(box, query, ends, gap=1e-5)
+    assert float(bounds.low) - 1e-12 <= truth <= float(bounds.high) + 1e-12
+    assert bounds.high - bounds.low <= bounds.low * Fraction(1e-5)
 
 
 @pytest.mark.parametrize(
@@ -162,9 +162,9 @@ def test_other_queries_are_certified_to_the_gap(query, box, ends, truth):
     ],
 )
 def test_queries_that_lead_back_to_linear_ones_are_exact(text, interval, truth):
-    found = volume(SQUARE, text, interval)
-    assert found.exact
-    assert found.low == Fraction(truth)
+    bounds = volume(SQUARE, text, interval)
+    assert bounds.exact
+    assert bounds.low == Fraction(truth)
 
 
 def test_the_largest_of_a_thousand_people_is_exact():
@@ -192,16 +192,16 @@ def test_certified_volumes_agree_with_random_points(data):
     low, high = sorted(data.draw(st.tuples(parts, parts)))
     assume(low < high)
     interval = Interval(low, high, data.draw(st.booleans()), data.draw(st.booleans()))
-    found = volume(Box.cube(-1, 1, size=2), query, interval, gap=1e-2)
-    assert 0 <= found.low <= found.high <= 4
+    bounds = volume(Box.cube(-1, 1, size=2), query, interval, gap=1e-2)
+    assert 0 <= bounds.low <= bounds.high <= 4
     points = np.random.default_rng(5).uniform(-1, 1, (2, 40_000))
     values = evaluate(query, {"x1": points[0], "x2": points[1]})
     # Sums may round a little; a point within rounding of an end counts for both bounds.
     surely = ((values > float(low) + 1e-9) & (values < float(high) - 1e-9)).mean()
     maybe = ((values > float(low) - 1e-9) & (values < float(high) + 1e-9)).mean()
     error = 6 * 0.5 / math.sqrt(40_000)
-    assert float(found.low) / 4 <= maybe + error
-    assert surely - error <= float(found.high) / 4
+    assert float(bounds.low) / 4 <= maybe + error
+    assert surely - error <= float(bounds.high) / 4
 
 
 def evaluate(query, points):

@@ -59,9 +59,9 @@ def test_a_flat_query_is_below_a_level_or_not(level):
 )
 def test_shares_known_in_closed_form_are_enclosed_to_the_gap(text, box, ends, truth):
     gap = 1e-3 if len(box.names) == 3 else 1e-5
-    found = invert(parse_expression(text), box, Interval.of(ends), gap=gap)
-    assert found.low - 1e-12 <= truth <= found.high + 1e-12
-    assert found.high - found.low <= gap * found.low + 1e-13
+    bounds = invert(parse_expression(text), box, Interval.of(ends), gap=gap)
+    assert bounds.low - 1e-12 <= truth <= bounds.high + 1e-12
+    assert bounds.high - bounds.low <= gap * bounds.low + 1e-13
 
 
 @pytest.mark.parametrize("text", ["x1**2 + 2*x2**2", "x1*x2 + x1", "x1**3 - x2"])
@@ -76,12 +76,12 @@ def test_the_work_grows_no_faster_than_one_over_the_gap(text):
 
 def test_a_cap_on_boxes_leaves_an_honest_gap(monkeypatch):
     monkeypatch.setattr("hartley.ranges.boxes.volume.MOST_BOXES", 200)
-    found = invert(
+    bounds = invert(
         parse_expression("x1**2 + x2**2"), Box.cube(-1, 1, size=2), Interval(0, 1), gap=1e-9
     )
-    assert found.boxes < 1000
-    assert found.low < math.pi / 4 < found.high
-    assert found.high - found.low > 1e-9
+    assert bounds.boxes < 1000
+    assert bounds.low < math.pi / 4 < bounds.high
+    assert bounds.high - bounds.low > 1e-9
 
 
 def test_single_points_of_positive_measure_follow_the_ends_of_the_interval():
@@ -96,10 +96,10 @@ def test_single_points_of_positive_measure_follow_the_ends_of_the_interval():
 @pytest.mark.parametrize(("people", "level", "gap"), [(4, "1/50", 0.03), (5, "1/100", 0.2)])
 def test_a_product_of_several_people_is_enclosed(people, level, gap):
     query = parse_expression("*".join(f"x{i}" for i in range(1, people + 1)))
-    found = invert(query, Box.cube(0, 1, size=people), Interval(-1, level), gap=gap)
+    bounds = invert(query, Box.cube(0, 1, size=people), Interval(-1, level), gap=gap)
     log = -math.log(Fraction(level))
     truth = float(Fraction(level)) * sum(log**k / math.factorial(k) for k in range(people))
-    assert found.low <= truth <= found.high <= found.low * (1 + gap)
+    assert bounds.low <= truth <= bounds.high <= bounds.low * (1 + gap)
 
 
 def test_a_largest_value_of_positive_measure_is_kept_where_it_counts():

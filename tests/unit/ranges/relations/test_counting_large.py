@@ -31,8 +31,8 @@ def settings_of(view):
 @pytest.mark.parametrize("limit", [None, 1])
 def test_tables_and_settings_of_the_engine_are_left_as_they_were(view, limit):
     before = settings_of(view)
-    found = tally_pairs(view, [0], [1, 2], memory_limit=limit)
-    assert found.spilled == (limit is not None)
+    tally = tally_pairs(view, [0], [1, 2], memory_limit=limit)
+    assert tally.spilled == (limit is not None)
     assert settings_of(view) == before
 
 
@@ -70,8 +70,8 @@ def test_both_ways_of_counting_agree(view):
 
 def test_integers_spread_too_wide_are_numbered_by_the_engine(monkeypatch):
     view = prepare(open_table({"a": [0, 10**9, 5, 5], "b": [1, 2, 3, 4]}), ["a", "b"])
-    found = tally_pairs(view, [0], [1])
-    assert (found.secret.low, found.secret.width) == (None, 3)
-    assert (found.released.low, found.released.width) == (1, 4)
+    tally = tally_pairs(view, [0], [1])
+    assert (tally.secret.low, tally.secret.width) == (None, 3)
+    assert (tally.released.low, tally.released.width) == (1, 4)
     monkeypatch.setattr(counting, "WIDEST_CODE", 3)
     assert tally_pairs(view, [0], [1]).released.low is None

@@ -40,8 +40,8 @@ def test_variables_are_unrelated_exactly_if_their_range_is_a_product(drawn):
 @few
 @given(rows)
 def test_variables_are_unrelated_given_another_exactly_if_each_range_is_a_product(drawn):
-    found = are_unrelated(as_table(drawn), ["x", "y"], given="z")
-    assert found == product_given(drawn, (0, 1), lambda row: row[2])
+    unrelated = are_unrelated(as_table(drawn), ["x", "y"], given="z")
+    assert unrelated == product_given(drawn, (0, 1), lambda row: row[2])
 
 
 @few

@@ -132,18 +132,18 @@ def test_a_column_on_both_sides_is_binned_where_it_is_released():
 def test_missing_values_are_dropped_or_a_value_of_their_own():
     dropped = Relation.from_table(PEOPLE, secret="age", released="job")
     assert (dropped.rows, dropped.view.dropped) == (4, 1)
-    kept = Relation.from_table(PEOPLE, secret="age", released="job", missing="value")
-    assert (kept.rows, kept.view.dropped) == (5, 0)
-    assert kept.secret_range == [31, 32, 47, None]
-    assert kept.conditional_range(secret=None) == ["y"]
+    relation = Relation.from_table(PEOPLE, secret="age", released="job", missing="value")
+    assert (relation.rows, relation.view.dropped) == (5, 0)
+    assert relation.secret_range == [31, 32, 47, None]
+    assert relation.conditional_range(secret=None) == ["y"]
 
 
 def test_a_table_is_opened_once_and_used_again():
     table = open_table(PEOPLE)
-    one = Relation.from_table(table, secret="age", released="job")
+    relation = Relation.from_table(table, secret="age", released="job")
     other = Relation.from_table(table, secret="job", released="age")
-    assert one.view.table is other.view.table is table
-    assert one.released_range == other.secret_range
+    assert relation.view.table is other.view.table is table
+    assert relation.released_range == other.secret_range
 
 
 def test_progress_ends_at_one(monkeypatch):

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.ranges.transcripts import inference
-from hartley.ranges.transcripts.inference import Relaxation
 from hartley.ranges.transcripts.possible_records import one_row_left, possible_records
+from hartley.ranges.transcripts.relaxation import Relaxation
 from hartley.ranges.transcripts.transcript import Group, Told, Transcript
 
 RECORDS = 5
@@ -58,8 +58,9 @@ def consistent(told):
         rows
         for rows in product(*records)
         if all(
-            answered(rows, one.inside, one.values, one.step, one.quantile).cell == one.cell
-            for one in told.answers
+            answered(rows, answer.inside, answer.values, answer.step, answer.quantile).cell
+            == answer.cell
+            for answer in told.answers
         )
     ]
 
@@ -102,10 +103,10 @@ def test_a_bound_holds_whatever_the_solver_says(made, poor):
             weights = told.weights[:, 0]
             costs = [block.weights[:, 0] for block in relaxed.statements.blocks]
             wanted = [int(sum(weights[record] for record in table)) for table in tables]
-            found = relaxed.statements.reach(costs)
-            assert found.low <= min(wanted)
-            assert max(wanted) <= found.high
-            assert {found.least, found.most} <= {None, *wanted}
+            bounds = relaxed.statements.reach(costs)
+            assert bounds.low <= min(wanted)
+            assert max(wanted) <= bounds.high
+            assert {bounds.least, bounds.most} <= {None, *wanted}
             exact = Relaxation(told).statements.reach(costs, steps=100_000)
             assert (exact.low, exact.high, exact.values) == (
                 min(wanted), max(wanted), len(set(wanted)),
@@ -123,8 +124,10 @@ def test_one_row_is_replaced_by_every_record_and_all_is_answered_again(made):
             changed = [*rows[:i], record, *rows[i + 1 :]]
             vectors.append(
                 tuple(
-                    answered(changed, one.inside, one.values, one.step, one.quantile).cell
-                    for one in told.answers
+                    answered(
+                        changed, answer.inside, answer.values, answer.step, answer.quantile
+                    ).cell
+                    for answer in told.answers
                 )
             )
         found[row] = (vectors.count(vectors[row]), len(set(vectors)))

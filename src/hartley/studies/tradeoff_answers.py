@@ -1,4 +1,4 @@
-"""One point of a tradeoff: of the answer to a query, of records, or of a hypothesis."""
+"""One point of a tradeoff for the answer to a query: how much cells within an error tell."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least, bits_at_most
 from hartley.guarantees.documents import missing_of
-from hartley.guarantees.records import count_outputs
 from hartley.measures.estimation import (
     largest_error,
     largest_error_bound,
@@ -21,16 +20,12 @@ from hartley.measures.estimation import (
 from hartley.measures.leakage import nonstochastic_leakage
 from hartley.measures.maximin import maximin_information
 from hartley.policies.column import Output
-from hartley.policies.hypotheses.blurring import StretchPolicy
-from hartley.policies.quantizers.allocation import allocate_bits
 from hartley.policies.quantizers.calibration import cells_met, levels_for_error
 from hartley.policies.quantizers.optimal import optimal_quantizer
 from hartley.ranges.boxes.box import Box, Interval
 from hartley.ranges.boxes.cut_box import CutBox
 from hartley.ranges.boxes.enclosing_ball import even_slab_ball
-from hartley.ranges.boxes.enclosure import range_bounds
 from hartley.ranges.boxes.expression import mean, total, variables
-from hartley.ranges.boxes.volume import volume
 from hartley.studies.drafting import answered, draft
 
 if TYPE_CHECKING:
@@ -38,29 +33,26 @@ if TYPE_CHECKING:
 
     from hartley.policies.quantizers.optimal import CutQuantizer
     from hartley.ranges.boxes.expression import Expression
-    from hartley.ranges.boxes.volume import Volume
     from hartley.studies.specification import Specification
 
     Kind = Literal["equal", "least leakage"]
 
-# --- the answer to a query ------------------------------------------------------------------------
-
 MOST_PEOPLE = 10_000
 """Volumes are computed for up to so many people."""
 MOST_CELLS, MOST_CELLS_SEARCHED = 20_000, 64
-"""So many cells are measured, and so many looked for of a query that is not linear."""
+"""The most cells that are measured, and that are searched for a query that is not linear."""
 MOST_CORNERS = 10_000
-"""The best estimator is looked for where all cells together have at most about so many corners."""
+"""The best estimator is computed if all cells together have at most about so many corners."""
 UNRELATED = "infinite, since the release does not depend on the data"
 
 
 @dataclass(frozen=True)
 class CellFacts:
-    """What cells of an answer tell, by the metrics of Farokhi 2019 and of Noiseless Privacy.
+    """How much cells of an answer tell, by the metrics of Farokhi 2019 and of Noiseless Privacy.
 
     A number that is not known is None, and ``reasons`` says why; an infinite one has a reason
-    too. Of a query whose volumes are certified only, leakages are never below the truth, errors
-    of an adversary never above it.
+    too. Where volumes are bounds and not exact, leakages are never below the truth and errors of
+    an adversary never above it.
     """
 
     kind: Kind
@@ -78,26 +70,26 @@ class CellFacts:
     privacy_of_information: float
     """P2 = 1/I*."""
     smallest_error: float | None
-    """dmin: how far off whoever reconstructs all data is, given the most telling answer."""
+    """dmin: the error of the best reconstruction of all data, given the most telling answer."""
     smallest_error_bound: float | None
-    """What Theorem II.2 says of it."""
+    """The bound of Theorem II.2 for it."""
     largest_error: float | None
-    """dmax: likewise, given the least telling answer."""
+    """dmax: the same, given the least telling answer."""
     largest_error_bound: float | None
-    """What Theorem II.1 says of it."""
+    """The bound of Theorem II.1 for it."""
     person_bits: float
-    """What it tells about one person: log2 of the cells that one person's data can reach."""
+    """The bits about one person: log2 of the cells that one person's data can reach."""
     counts_missing: bool
     """Whether a missing answer counts as one more of them."""
     person_bits_printed: float | None
-    """What Theorem 8 as printed makes of it: log2(q S/L), which is too little."""
+    """The bits by Theorem 8 as printed: log2(q S/L), which is too little."""
     certainty: Literal["exact", "bound"]
     reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class QueryPoint:
-    """An error that is allowed, and what equal cells and cells of least leakage tell within it."""
+    """An allowed error, and how much equal cells and cells of least leakage tell within it."""
 
     error: Fraction
     chosen: bool
@@ -105,20 +97,20 @@ class QueryPoint:
     equal: CellFacts
     best: CellFacts | None
     leakage_limit: float | None
-    """What L0 falls below under no policy within the error, in bits."""
+    """The bits that L0 has at least under every policy within the error."""
     reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class AnswerFacts:
-    """A query over what could be true: where its answer lies, and how far one person moves it."""
+    """A query over its declared ranges: the range of its answer, and the reach of one person."""
 
     range: Interval
     reach: Fraction
     people: int | None
-    """Of a mean or a total, over how many people it is."""
+    """The number of people of a mean or a total."""
     side: Fraction
-    """Of a mean or a total, the length of one person's range."""
+    """For a mean or a total, the length of one person's range."""
     expression: Expression | None
     """None where there are too many people for volumes."""
     box: Box | None
@@ -161,7 +153,7 @@ class AnswerFacts:
 
     @property
     def usual_points(self) -> int:
-        """How many points a curve has where nobody says; fewer where each takes long."""
+        """How many points a curve has by default; fewer where each takes long."""
         return 10 if not self.is_linear or (self.people or 0) > 1000 else 16
 
     def usual_errors(self, chosen: Fraction | None) -> tuple[Fraction, Fraction]:
@@ -203,10 +195,10 @@ def query_point(answer: AnswerFacts, error: Fraction, *, chosen: bool = False) -
         ...     "objective": "maximin", "query": "mean(x)", "error": "0.5", "people": 2,
         ...     "columns": {"x": {"range": [-2, 2]}},
         ... })
-        >>> found = query_point(AnswerFacts.of(spec), spec.error).equal
-        >>> found.levels, found.maximin_information, found.leakage, found.smallest_error
+        >>> cells = query_point(AnswerFacts.of(spec), spec.error).equal
+        >>> cells.levels, cells.maximin_information, cells.leakage, cells.smallest_error
         (4, 2.0, 3.0, 1.4142135623730951)
-        >>> found.person_bits_printed, round(found.person_bits, 6)
+        >>> cells.person_bits_printed, round(cells.person_bits, 6)
         (1.0, 1.584963)
     """
     levels = levels_for_error(answer.range.length, error)
@@ -217,15 +209,15 @@ def query_point(answer: AnswerFacts, error: Fraction, *, chosen: bool = False) -
         )
     edges = answer.edges(levels)
     equal = cell_facts(answer, edges, "equal")
-    found = _best_cells(answer, error, levels)
-    if isinstance(found, str):
-        reasons = dict.fromkeys(("best", "leakage_limit"), found)
+    cells = _best_cells(answer, error, levels)
+    if isinstance(cells, str):
+        reasons = dict.fromkeys(("best", "leakage_limit"), cells)
         return QueryPoint(error, chosen, equal, None, None, reasons)
-    best, limit = found.edges, _limit(found)
+    best, limit = cells.edges, _limit(cells)
     same = replace(equal, kind="least leakage")
     facts = same if best == edges else cell_facts(answer, best, "least leakage")
     if facts.leakage is not None and equal.leakage is not None and facts.leakage > equal.leakage:
-        facts = same  # only some edges come into question, and equal ones may not be among them
+        facts = same  # the search tries only some edges, and equal ones may not be among them
     return QueryPoint(error, chosen, equal, facts, limit)
 
 
@@ -234,18 +226,18 @@ def _best_cells(answer: AnswerFacts, error: Fraction, levels: int) -> CutQuantiz
     if answer.expression is None or answer.box is None:
         return f"volumes are computed for up to {MOST_PEOPLE:,} people"
     if levels > MOST_CELLS_SEARCHED and not answer.is_linear:
-        return f"not looked for among more than {MOST_CELLS_SEARCHED} cells"
+        return f"not searched among more than {MOST_CELLS_SEARCHED} cells"
     try:
         return optimal_quantizer(answer.expression, answer.box, error, "leakage")
     except OptionError as refused:
         return refused.problem
 
 
-def _limit(found: CutQuantizer) -> float | None:
+def _limit(cells: CutQuantizer) -> float | None:
     """Return the bits that the smallest cell tells under any policy, rounded down."""
-    if found.share_limit is None:
+    if cells.share_limit is None:
         return None
-    return bits_at_most(found.share_limit.denominator, found.share_limit.numerator)
+    return bits_at_most(cells.share_limit.denominator, cells.share_limit.numerator)
 
 
 def cell_facts(answer: AnswerFacts, edges: Sequence[Fraction], kind: Kind) -> CellFacts:
@@ -316,7 +308,7 @@ def _errors(
 ) -> tuple[float | None, float | None]:
     """Return the error of the best estimator for the most and for the least telling cell."""
     if answer.people is not None:
-        # In units of one person's range, what people add up to runs from 0 to their number.
+        # In units of one person's range, the sum over people runs from 0 to their number.
         scale = answer.people / answer.range.length
         places = [(edge - answer.range.low) * scale for edge in edges]
         squares = [even_slab_ball(answer.people, low, high)[1] for low, high in pairwise(places)]
@@ -328,221 +320,6 @@ def _errors(
             return None, None
         return smallest_error(volumes), largest_error(volumes)
     except OptionError:
-        why = "known of linear queries over a few columns; the bound holds"
+        why = "computed for linear queries over a few columns only; the bound holds"
         reasons |= {"smallest_error": why, "largest_error": why}
         return None, None
-
-
-# --- records --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Sharing:
-    """How a budget is shared among the columns of a record, and how far each is then off."""
-
-    levels: Mapping[str, int]
-    errors: Mapping[str, Fraction]
-    outputs: int
-    """How many combinations a record is released as, missing values aside."""
-    bits: float
-    """What a release tells about its person at most: log2 of the outputs, with a missing value as
-    one more a column where the budget has room for it."""
-    counts_missing: bool
-    """Whether the budget has room for missing values."""
-    largest_error: Fraction
-    """The largest weighted error of a column."""
-    mean_error: Fraction
-    """The weighted mean of the errors."""
-
-
-@dataclass(frozen=True)
-class BitsPoint:
-    """A budget for a record, and the least errors that it allows."""
-
-    budget: Fraction
-    chosen: bool
-    """Whether it is what the design asks for."""
-    largest: Sharing
-    """With the least largest error, as ``hartley design`` shares it."""
-    mean: Sharing | None
-    """With the least mean error."""
-    reasons: Mapping[str, str] = field(default_factory=dict)
-
-
-def bits_point(spec: Specification, budget: Fraction, *, chosen: bool = False) -> BitsPoint:
-    """Share a budget among the columns of a record, for the least largest and mean error.
-
-    Farokhi 2019 (Noiseless Privacy), Definition 2. Exact.
-
-    Example:
-        >>> from hartley.studies.specification import Specification
-        >>> spec = Specification.read({
-        ...     "objective": "bits", "bits": 5,
-        ...     "columns": {"age": {"range": [0, 120]}, "height": {"range": [100, 250]}},
-        ... })
-        >>> found = bits_point(spec, spec.bits).largest
-        >>> dict(found.levels), str(found.largest_error)
-        ({'age': 5, 'height': 6}, '25/2')
-    """
-    levels, errors = {}, {}
-    columns = draft(replace(spec, bits=budget))
-    for column in columns:
-        if column.cells is not None:
-            levels[column.name] = column.cells.levels
-            errors[column.name] = column.cells.error
-    if not levels:
-        raise OptionError(
-            "The design has no column of numbers, so no error depends on the bits",
-            hint="declare a column with a range",
-        )
-    outputs = [column.outputs() for column in columns]
-    largest = _sharing(spec, levels, errors, outputs, budget)
-    if len(levels) < len(columns):
-        return BitsPoint(budget, chosen, largest, None, {"mean": "not computed with categories"})
-    try:
-        ranges = {
-            name: {"range": spec.columns[name].range, "step": spec.columns[name].step}
-            for name in levels
-        }
-        found = allocate_bits(ranges, budget, weights=spec.weights, objective="mean")
-    except OptionError as refused:
-        return BitsPoint(budget, chosen, largest, None, {"mean": refused.problem})
-    outputs = [Output(name, count, frozenset({name})) for name, count in found.levels.items()]
-    mean = _sharing(spec, found.levels, found.errors, outputs, budget)
-    return BitsPoint(budget, chosen, largest, mean)
-
-
-def _sharing(
-    spec: Specification,
-    levels: Mapping[str, int],
-    errors: Mapping[str, Fraction],
-    columns: Sequence[Output],
-    budget: Fraction,
-) -> Sharing:
-    weights = {name: spec.weights.get(name, Fraction(1)) for name in levels}
-    weighted = [weights[name] * errors[name] for name in levels]
-    missing = missing_of(columns, budget)
-    with_missing = count_outputs(columns, missing).values()
-    return Sharing(
-        levels=dict(levels),
-        errors=dict(errors),
-        outputs=math.prod(column.count or 1 for column in columns),
-        bits=bits_at_least(math.prod(count or 1 for count in with_missing)),
-        counts_missing=missing == "counted",
-        largest_error=max(weighted),
-        mean_error=sum(weighted, Fraction(0)) / sum(weights.values()),
-    )
-
-
-# --- a hypothesis ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class LineFacts:
-    """How well one policy hides on which side of a line a value lies, by Farokhi 2021."""
-
-    kind: Literal["stretch", "blur"]
-    claimed: float | None
-    """The epsilon of Theorem 4: for stretching true, for blurring true of records, not outputs."""
-    epsilon: float | None
-    """What is kept by volume of outputs, eq. 9: what leaves the hypothesis open over the rest."""
-    privacy: float | None
-    """Priv, in bits: how far the deciding outputs fall short of all."""
-    deciding: float
-    """mu(Delta): the volume of the outputs that decide the hypothesis."""
-    deciding_share: float
-    """The part of the outputs that decide it."""
-    reasons: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class LinePoint:
-    """An error that is allowed, and how well stretching and blurring hide a hypothesis."""
-
-    error: Fraction
-    chosen: bool
-    """Whether it is what the design asks for."""
-    accuracy: float
-    """rho = 1/error."""
-    stretch: LineFacts
-    blur: LineFacts
-    certainty: Literal["exact", "bound"]
-
-
-def line_point(
-    spec: Specification, error: Fraction, *, chosen: bool = False, gap: float = 1e-6
-) -> LinePoint:
-    """Measure how well the two policies against a hypothesis hide it within an error.
-
-    Farokhi 2021, Theorem 4, corrected: stretching keeps the epsilon that is claimed there,
-    blurring leaves no output of positive volume open, though the records in its band are left
-    open. Certified: epsilon and Priv are never above
-    the truth, mu(Delta) never below it.
-
-    Example:
-        >>> from hartley.studies.specification import Specification
-        >>> spec = Specification.read({
-        ...     "objective": "hypothesis", "hypothesis": "x >= 1", "error": "0.5",
-        ...     "columns": {"x": {"range": [0, 4]}},
-        ... })
-        >>> found = line_point(spec, spec.error)
-        >>> round(found.stretch.epsilon, 9), found.stretch.deciding, found.blur.epsilon
-        (0.333333333, 3.0, 0.0)
-    """
-    threshold = spec.threshold
-    assert threshold is not None  # a design against a hypothesis
-    policy = StretchPolicy(threshold, error, spec.box)
-    band, total = policy.band(gap=gap), spec.box.volume
-    (value,) = variables(threshold.column)
-    side, plain = spec.box[threshold.column], band
-    line, _ = range_bounds(threshold.line, spec.box) if threshold.line.names else (None, None)
-    if line is None or not (side.low < line.low and line.high < side.high):
-        # The paper's band also counts where the line runs outside the column's range.
-        far = abs(value - threshold.line)
-        plain = volume(spec.box, far, Interval(Fraction(-1), error), gap=gap)
-    return LinePoint(
-        error=error,
-        chosen=chosen,
-        accuracy=float(1 / error),
-        stretch=_stretch_facts(band, total),
-        blur=_blur_facts(plain, total),
-        certainty="exact" if band.exact else "bound",
-    )
-
-
-def _stretch_facts(band: Volume, total: Fraction) -> LineFacts:
-    """Return what stretching keeps: the band is open, everything else decides."""
-    rest = total - band.low
-    if rest == 0:
-        why = dict.fromkeys(
-            ("claimed", "epsilon", "privacy"), "infinite, since no output decides the hypothesis"
-        )
-        return LineFacts("stretch", math.inf, math.inf, math.inf, 0.0, 0.0, why)
-    epsilon = _below(band.low / rest)
-    return LineFacts(
-        "stretch",
-        claimed=epsilon,
-        epsilon=epsilon,
-        privacy=bits_at_most(*(total / rest).as_integer_ratio()),
-        deciding=_above(rest),
-        deciding_share=min(_above(rest / total), 1.0),
-    )
-
-
-def _blur_facts(band: Volume, total: Fraction) -> LineFacts:
-    """Return what blurring keeps: the band becomes a line without volume, and the rest decides."""
-    rest = total - band.low
-    if rest == 0:
-        why = "the policy as printed leaves no output of positive volume"
-        reasons = dict.fromkeys(("claimed", "epsilon", "privacy"), why)
-        return LineFacts("blur", math.inf, None, None, 0.0, 0.0, reasons)
-    return LineFacts("blur", _below(band.low / rest), 0.0, 0.0, _above(rest), 1.0)
-
-
-def _below(number: Fraction) -> float:
-    found = float(number)
-    return found if found <= number else math.nextafter(found, -math.inf)
-
-
-def _above(number: Fraction) -> float:
-    return -_below(-number)
