@@ -32,7 +32,13 @@ _HOMES = {
         "maximal_leakage_within",
         "worst_attribute",
     ),
-    "hartley.measures.capacity": ("zero_error_capacity_bound",),
+    "hartley.measures.alpha_leakage": ("AlphaLeakage", "maximal_alpha_leakage"),
+    "hartley.measures.guesswork": ("ExpectedGuesses", "expected_guesses"),
+    "hartley.measures.capacity": (
+        "ZeroErrorCapacity",
+        "zero_error_capacity",
+        "zero_error_capacity_bound",
+    ),
     "hartley.measures.maximal": ("maximal_leakage",),
     "hartley.measures.mutual": ("mutual_information",),
     "hartley.measures.closeness": (
@@ -43,7 +49,12 @@ _HOMES = {
         "t_closeness",
     ),
     "hartley.ranges.relations.dynamics": ("FiniteSystem",),
-    "hartley.measures.over_time": ("LeakageAt", "leakage_over_time"),
+    "hartley.measures.over_time": (
+        "InformationAt",
+        "LeakageAt",
+        "leakage_over_time",
+        "trajectory_information",
+    ),
     "hartley.measures.hypothesis": ("HypothesisAnalysis", "analyse_hypothesis"),
     "hartley.ranges.boxes.box": ("Box", "Interval", "IntervalUnion"),
     "hartley.ranges.boxes.cut_box": ("CutBox",),
@@ -213,7 +224,15 @@ if TYPE_CHECKING:
         verify as verify,
         verify_certificate as verify_certificate,
     )
-    from hartley.measures.capacity import zero_error_capacity_bound as zero_error_capacity_bound
+    from hartley.measures.alpha_leakage import (
+        AlphaLeakage as AlphaLeakage,
+        maximal_alpha_leakage as maximal_alpha_leakage,
+    )
+    from hartley.measures.capacity import (
+        ZeroErrorCapacity as ZeroErrorCapacity,
+        zero_error_capacity as zero_error_capacity,
+        zero_error_capacity_bound as zero_error_capacity_bound,
+    )
     from hartley.measures.closeness import (
         delta_disclosure as delta_disclosure,
         equal_closeness as equal_closeness,
@@ -234,6 +253,10 @@ if TYPE_CHECKING:
         maximal_leakage_within as maximal_leakage_within,
         worst_attribute as worst_attribute,
     )
+    from hartley.measures.guesswork import (
+        ExpectedGuesses as ExpectedGuesses,
+        expected_guesses as expected_guesses,
+    )
     from hartley.measures.hypothesis import (
         HypothesisAnalysis as HypothesisAnalysis,
         analyse_hypothesis as analyse_hypothesis,
@@ -248,8 +271,10 @@ if TYPE_CHECKING:
     from hartley.measures.maximin import maximin_information as maximin_information
     from hartley.measures.mutual import mutual_information as mutual_information
     from hartley.measures.over_time import (
+        InformationAt as InformationAt,
         LeakageAt as LeakageAt,
         leakage_over_time as leakage_over_time,
+        trajectory_information as trajectory_information,
     )
     from hartley.papers.reproduce import reproduce as reproduce
     from hartley.policies.categories.merging import CategoryMerging as CategoryMerging

@@ -37,8 +37,8 @@ CLAIMS = {f"hartley.guarantees.{name}" for name in ("promise", "certificate", "a
 """Guarantees as data. They import the roots and ranges, and the agent no other guarantees."""
 OWNERS = {
     "numba": {"kernels"},
-    "clarabel": {"policies"},
-    "flint": {"policies"},
+    "clarabel": {"policies", "measures"},
+    "flint": {"policies", "measures"},
     "tomli_w": {"policies"},
     "ibis": {"engines"},
     "duckdb": {"engines"},

@@ -13,15 +13,19 @@ from hartley.adversaries.finding import AttackEstimate
 from hartley.chart import Chart, Panel, Series
 from hartley.exact import log_ratio
 from hartley.measures.guessing import attribute_codes, worst_attribute
+from hartley.measures.guesswork import expected_guesses
 from hartley.wording import counted, rounded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.measures.guessing import Attribute
+    from hartley.measures.guesswork import ExpectedGuesses
     from hartley.ranges.relations.relation import Relation
 
 SHOWN_POINTS = 120
+MOST_PAIRS = 1_000_000
+"""With more distinct pairs it is not said how many trials frequent values first would take."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,9 @@ class BruteForceGuessing:
             attribute_leakage=worst.leakage,
             rows_left_out=relation.left_out,
             left_out=relation.left_out_sentence,
+            expected=(
+                expected_guesses(relation, self.attribute) if summary.pairs <= MOST_PAIRS else None
+            ),
         )
 
 
@@ -101,6 +108,8 @@ class GuessingFinding:
     rows_left_out: int = 0
     left_out: str = ""
     """Which rows do not count because a value is missing; empty if all rows count."""
+    expected: ExpectedGuesses | None = None
+    """The average trials of somebody who knows how frequent values are and tries those first."""
     measured: ClassVar[str] = "bits of trials saved by the most revealing released value"
 
     @property
@@ -170,6 +179,7 @@ class GuessingFinding:
                 f"With it, it takes between {self.least:,} and {counted(self.most, 'trial')} "
                 f"at worst and {_average(self.average)} on average over the rows."
             ),
+            *self._frequent_first,
             f"{some} as few as {self.least:,}, in {self.left[0][1]:,} of {self.rows:,} rows.",
         ]
         if self.found_at_once:
@@ -190,6 +200,18 @@ class GuessingFinding:
                 "without the release and 1 after it."
             )
         return tuple(sentences)
+
+    @property
+    def _frequent_first(self) -> tuple[str, ...]:
+        if self.expected is None:
+            return ()
+        before, after = _average(self.expected.without), _average(self.expected.with_release)
+        sentence = (
+            "Somebody who knows how frequent each value is with each released value, and tries "
+            f"frequent ones first, takes {before} on average without the release and {after} "
+            "with it."
+        )
+        return (sentence,)
 
     def chart(self) -> Chart:
         """Return a chart: the share of rows guessed by number of trials, with and without it."""
@@ -231,6 +253,12 @@ class GuessingFinding:
                 "least": self.least,
                 "most": self.most,
                 "average": float(self.average),
+            },
+            "trials_frequent_first": None
+            if self.expected is None
+            else {
+                "without": float(self.expected.without),
+                "with": float(self.expected.with_release),
             },
             "rows_found_at_once": self.found_at_once,
             "leakage": self.leakage,

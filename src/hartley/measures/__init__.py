@@ -30,6 +30,10 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from hartley.measures.alpha_leakage import (
+        AlphaLeakage as AlphaLeakage,
+        maximal_alpha_leakage as maximal_alpha_leakage,
+    )
     from hartley.measures.anonymity import (
         alpha_share as alpha_share,
         delta_of_present as delta_of_present,
@@ -39,7 +43,12 @@ if TYPE_CHECKING:
         recursive_diversity as recursive_diversity,
         skewed_rows as skewed_rows,
     )
-    from hartley.measures.capacity import zero_error_capacity_bound as zero_error_capacity_bound
+    from hartley.measures.capacity import (
+        ZeroErrorCapacity as ZeroErrorCapacity,
+        ZeroErrorCode as ZeroErrorCode,
+        zero_error_capacity as zero_error_capacity,
+        zero_error_capacity_bound as zero_error_capacity_bound,
+    )
     from hartley.measures.closeness import (
         delta_disclosure as delta_disclosure,
         equal_closeness as equal_closeness,
@@ -68,6 +77,10 @@ if TYPE_CHECKING:
         maximal_leakage_within as maximal_leakage_within,
         worst_attribute as worst_attribute,
     )
+    from hartley.measures.guesswork import (
+        ExpectedGuesses as ExpectedGuesses,
+        expected_guesses as expected_guesses,
+    )
     from hartley.measures.hypothesis import (
         HypothesisAnalysis as HypothesisAnalysis,
         IntervalAnalysis as IntervalAnalysis,
@@ -84,8 +97,10 @@ if TYPE_CHECKING:
     from hartley.measures.maximin import maximin_information as maximin_information
     from hartley.measures.mutual import mutual_information as mutual_information
     from hartley.measures.over_time import (
+        InformationAt as InformationAt,
         LeakageAt as LeakageAt,
         leakage_over_time as leakage_over_time,
+        trajectory_information as trajectory_information,
     )
     from hartley.measures.reidentification import (
         journalist_risk as journalist_risk,

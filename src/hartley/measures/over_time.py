@@ -9,7 +9,7 @@ from operator import or_
 from typing import TYPE_CHECKING, Literal
 
 from hartley.errors import OptionError
-from hartley.exact import log_ratio
+from hartley.exact import check_base, log_ratio
 from hartley.ranges.relations.dynamics import (
     count_trajectories,
     fewest_trajectories,
@@ -17,6 +17,7 @@ from hartley.ranges.relations.dynamics import (
     possible_states,
     reachable_states,
 )
+from hartley.ranges.relations.trajectory_classes import count_trajectory_classes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -87,13 +88,70 @@ def leakage_over_time(
         >>> [at.classes for at in leakage_over_time(clock, 3, secret="initial")]
         [2, 3, 4, 4]
     """
-    if steps < 0:
-        raise OptionError(f"{steps} steps cannot be taken", hint="take 0 or more")
+    _check_steps(steps)
     if secret not in SECRETS:
         raise OptionError(f"The secret '{secret}' is unknown", hint=f"take one of {SECRETS}")
     counted = {"current": _current, "initial": _initial, "trajectory": _trajectory}[secret]
     counts_by_time = islice(counted(system), steps + 1)
     return tuple(LeakageAt(time, *numbers, base) for time, numbers in enumerate(counts_by_time))
+
+
+@dataclass(frozen=True)
+class InformationAt:
+    """What outputs up to a time always tell about all states up to then, in exact counts."""
+
+    time: int
+    trajectories: int
+    """How many trajectories of states are possible."""
+    classes: int
+    """Into how many classes they fall that the outputs always tell apart."""
+    base: float = 2
+    """Of the logarithm."""
+
+    @property
+    def information(self) -> float:
+        """The maximin information, log of the classes."""
+        return log_ratio(self.classes, base=self.base)
+
+
+def trajectory_information(
+    system: FiniteSystem, steps: int, *, base: float = 2
+) -> tuple[InformationAt, ...]:
+    r"""Return what outputs always reveal about the trajectory of a system, for times 0 to steps.
+
+    .. math:: I_\star(t) = \log_2 \big|[X_0, \dots, X_t \,|\, Y_0, \dots, Y_t]_\star\big|
+
+    The number of classes of trajectories of states that are never confused, whatever trajectory of
+    outputs is seen: the maximin information of Nair 2013 between both trajectories. The dynamic
+    case is left as future work by Farokhi and Ding 2021, Section VII. It never falls with time.
+    Exact: classes are followed forward and joined, never listed trajectory by trajectory. Costs
+    grow with the number of kinds of classes, at worst like the number of trajectories.
+
+    Args:
+        system: the finite system.
+        steps: how many steps to look ahead.
+        base: of the logarithm.
+
+    Example:
+        >>> from hartley.ranges.relations.dynamics import FiniteSystem
+        >>> walk = FiniteSystem.of(
+        ...     range(9), lambda x, w: (x + w) % 9, lambda x, _: x // 3, disturbances=(0, 1)
+        ... )
+        >>> [at.classes for at in trajectory_information(walk, 4)]
+        [3, 6, 9, 12, 18]
+    """
+    check_base(base)
+    _check_steps(steps)
+    counts = zip(count_trajectories(system), count_trajectory_classes(system), strict=False)
+    return tuple(
+        InformationAt(time, *numbers, base)
+        for time, numbers in enumerate(islice(counts, steps + 1))
+    )
+
+
+def _check_steps(steps: int) -> None:
+    if not isinstance(steps, int) or steps < 0:
+        raise OptionError(f"{steps} steps cannot be taken", hint="take 0 or more")
 
 
 def _current(system: FiniteSystem) -> Iterator[tuple[int, int, int | None]]:

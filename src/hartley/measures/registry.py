@@ -274,6 +274,16 @@ _ENTRIES = (
         ),
     ),
     MeasureEntry(
+        "expected_guesses",
+        "guesswork",
+        "Guessing entropy (stochastic)",
+        "H_G(U), H_G(U|Y)",
+        "Massey 1994; C Sec. III",
+        FREQUENCIES,
+        unit="analysis",
+        results=("ExpectedGuesses",),
+    ),
+    MeasureEntry(
         "maximal_leakage_within",
         "guessing",
         "Leakage within a budget",
@@ -298,6 +308,18 @@ _ENTRIES = (
         note=_capacity_note,
     ),
     MeasureEntry(
+        "zero_error_capacity",
+        "capacity",
+        "Zero-error capacity, both sides",
+        "≤ C₀ ≤",
+        "B Prop. 2; Shannon 1956, Lovász 1979",
+        ("relation",),
+        unit="analysis",
+        certainty="bound",
+        notation="log α(Gᵏ)/k ≤ C₀ ≤ log θ(G)",  # noqa: RUF001 - a symbol of the papers
+        results=("ZeroErrorCapacity", "ZeroErrorCode"),
+    ),
+    MeasureEntry(
         "maximal_leakage",
         "maximal",
         "Maximal leakage (stochastic)",
@@ -316,13 +338,26 @@ _ENTRIES = (
         ),
     ),
     MeasureEntry(
+        "maximal_alpha_leakage",
+        "alpha_leakage",
+        "Maximal α-leakage (stochastic)",  # noqa: RUF001 - a symbol of the papers
+        "L_α",  # noqa: RUF001
+        "Liao et al. 2019; C Sec. VII",
+        (*FREQUENCIES, "channel"),
+        unit="analysis",
+        certainty="bound",
+        notation="sup I_α(X;Y), 1 ≤ α ≤ ∞",  # noqa: RUF001
+        results=("AlphaLeakage",),
+    ),
+    MeasureEntry(
         "mutual_information",
         "mutual",
         "Mutual information (stochastic)",
         "I(X;Y)",
-        "Shannon 1948",
+        "Shannon 1948, E (1), (2)",
         FREQUENCIES,
         certainty="estimate",
+        notation="I(X;Y), R = I(W; X̂)",
         sentence=lambda _facts: (
             "If people were drawn at random, the release would tell this much on average; the "
             "person whom a rare value gives away disappears in the average."
@@ -334,18 +369,20 @@ _ENTRIES = (
         "closeness",
         "t-closeness, divergence",
         "max KL",
-        "Rebollo-Monedero et al. 2010",
+        "E Sec. 4.3",
         FREQUENCIES,
         certainty="estimate",
+        notation="max KL, D(p(w|x̂) ‖ p(w)) ≤ t",
     ),
     MeasureEntry(
         "delta_disclosure",
         "closeness",
         "δ-disclosure",
         "δ",
-        "Brickell and Shmatikov 2008",
+        "Brickell and Shmatikov 2008, E Sec. 4.3",
         FREQUENCIES,
         certainty="estimate",
+        notation="δ, max |log p(w|x̂)/p(w)| < δ",
     ),
     MeasureEntry(
         "equal_closeness",
@@ -384,6 +421,16 @@ _ENTRIES = (
         ("system",),
         unit="analysis",
         results=("LeakageAt",),
+    ),
+    MeasureEntry(
+        "trajectory_information",
+        "over_time",
+        "Maximin information of trajectories",
+        "I⋆(t)",
+        "beyond C Sec. VII",
+        ("system",),
+        unit="analysis",
+        results=("InformationAt",),
     ),
     MeasureEntry(
         "analyse_hypothesis",

@@ -61,6 +61,20 @@ def test_an_attribute_of_the_secret_is_guessed_alone():
     assert (finding.trials, finding.least, finding.most) == (2, 1, 2)
 
 
+def test_frequent_values_are_tried_first_by_those_who_know_them(monkeypatch):
+    pairs = [("flu", "a")] * 6 + [("cold", "a")] * 2 + [("cold", "b")] * 2
+    finding = BruteForceGuessing().attack(Relation.from_pairs(pairs))
+    assert finding.expected.without == Fraction(6 + 2 * 4, 10)
+    assert finding.expected.with_release == Fraction(6 + 2 * 2 + 2, 10)
+    assert any("1.40 on average without the release and 1.20 with it" in s
+               for s in finding.sentences)  # fmt: skip
+    assert finding.to_dict()["trials_frequent_first"] == {"without": 1.4, "with": 1.2}
+    monkeypatch.setattr("hartley.adversaries.guessing.MOST_PAIRS", 2)
+    finding = BruteForceGuessing().attack(Relation.from_pairs(pairs))
+    assert finding.to_dict()["trials_frequent_first"] is None
+    assert not any("frequent" in sentence for sentence in finding.sentences)
+
+
 def test_the_record_itself_can_be_guessed():
     relation = Relation.from_table({"y": list("aab")}, secret=ROW, released="y")
     finding = BruteForceGuessing().attack(relation)

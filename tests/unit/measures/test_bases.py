@@ -8,14 +8,19 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hartley import (
+    FiniteSystem,
     OptionError,
     Relation,
     analyse_hypothesis,
+    expected_guesses,
     guessing_leakage,
+    maximal_alpha_leakage,
     maximal_leakage,
     maximal_leakage_within,
     mutual_information,
+    trajectory_information,
     worst_attribute,
+    zero_error_capacity,
 )
 
 CHANNEL = [[0.9, 0.1], [0.2, 0.8]]
@@ -23,6 +28,8 @@ JOINT = [[0.4, 0.1], [0.1, 0.4]]
 VOTES = Relation.from_pairs(
     [((a, b, c), a + b + c >= 2) for a in (0, 1) for b in (0, 1) for c in (0, 1)]
 )
+PENTAGON = Relation.from_pairs([(x, y % 5) for x in range(5) for y in (x, x + 1)])
+CLOCK = FiniteSystem.of(range(4), lambda x, _: (x + 1) % 4, lambda x, _: x == 0)
 BAD = [1, 0, -2, 0.5, math.nan, math.inf]
 
 pairs = st.lists(st.tuples(st.integers(0, 5), st.sampled_from("abcd")), min_size=1, max_size=20)
@@ -34,6 +41,12 @@ OTHERS = {
     "joint distribution": lambda base: mutual_information(JOINT, base=base),
     "budget": lambda base: maximal_leakage_within(10, math.log(2, base), base=base),
     "hypothesis": lambda base: analyse_hypothesis(VOTES, sum_is_not_one, base=base).privacy,
+    "capacity from below": lambda base: zero_error_capacity(PENTAGON, base=base).lower,
+    "capacity from above": lambda base: zero_error_capacity(PENTAGON, 1, base=base).upper,
+    "order two": lambda base: maximal_alpha_leakage(CHANNEL, 2, base=base).upper,
+    "order infinity": lambda base: maximal_alpha_leakage(CHANNEL, math.inf, base=base).upper,
+    "expected guesses": lambda base: expected_guesses(JOINT, base=base).leakage,
+    "trajectories": lambda base: trajectory_information(CLOCK, 2, base=base)[-1].information,
     "performance": lambda base: (
         analyse_hypothesis(VOTES, lambda vote: sum(vote) >= 2, base=base).performance_bound
     ),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hartley.errors import OptionError
-from hartley.measures.over_time import leakage_over_time
+from hartley.measures.over_time import leakage_over_time, trajectory_information
 from hartley.ranges.relations.dynamics import FiniteSystem
 
 STEPS = 3
@@ -141,3 +141,71 @@ def test_a_system_that_grows_beyond_bounds_is_refused_with_a_hint(monkeypatch):
     )
     with pytest.raises(OptionError, match="more than 3 different states"):
         leakage_over_time(watched, 5)
+
+
+# --- maximin information of trajectories ---------------------------------------------------------
+
+
+def system_of(moves, shows, initial):
+    return FiniteSystem.of(
+        range(len(moves)),
+        lambda x, w: moves[x][w],
+        lambda x, v: shows[x][v],
+        disturbances=range(len(moves[0])),
+        noises=range(len(shows[0])),
+        initial=initial,
+    )
+
+
+@st.composite
+def wider_tables(draw):
+    """Draw systems of five states and three outputs, most of which confuse some of them."""
+    moves = draw(st.tuples(*[st.tuples(*[st.integers(0, 4)] * 2)] * 5))
+    shows = draw(st.tuples(*[st.tuples(*[st.integers(0, 3)] * 2)] * 5))
+    return moves, shows, tuple(sorted(draw(st.sets(st.integers(0, 4), min_size=2))))
+
+
+@given(st.one_of(tables(), wider_tables()))
+def test_classes_of_trajectories_are_those_of_all_runs(drawn):
+    found = trajectory_information(system_of(*drawn), STEPS)
+    for at in found:
+        trajectories, fewest, classes = listed(runs(*drawn, at.time))
+        assert (at.trajectories, at.classes) == (trajectories, classes)
+        assert 2**at.information * fewest <= trajectories * (1 + 1e-12)
+    assert all(a.classes <= b.classes for a, b in pairwise(found))
+
+
+def test_nodes_of_equal_states_may_part_again():
+    """Two trajectories into one state are joined only through a third one, which leaves."""
+    # 0 and 2 both move to 3; 1, which is confused with either of them, moves to 4 alone.
+    moves = ((3, 3), (4, 4), (3, 3), (5, 5), (6, 6), (5, 5), (6, 6))
+    shows = ((0, 0), (0, 1), (1, 1), (2, 2), (3, 3), (4, 4), (5, 5))
+    system = system_of(moves, shows, (0, 1, 2))
+    # At first one class; then the outputs tell 3 from 4, and 0 -> 3 from 2 -> 3 by what was before.
+    assert [at.classes for at in trajectory_information(system, 2)] == [1, 3, 3]
+    assert listed(runs(moves, shows, (0, 1, 2), 2))[2] == 3
+
+
+def test_a_long_watch_counts_far_more_classes_than_could_be_listed():
+    clear = FiniteSystem.of(range(9), lambda x, w: (x + w) % 9, lambda x, _: x, disturbances=(0, 1))
+    last = trajectory_information(clear, 100)[-1]
+    assert last.classes == last.trajectories == 9 * 2**100
+    assert last.information == pytest.approx(100 + 3.169925001442312)
+    deaf = FiniteSystem.of(range(5), lambda x, w: (x + w) % 5, lambda *_: 0, disturbances=(1, 2))
+    assert [at.information for at in trajectory_information(deaf, 50)] == [0] * 51
+    third = FiniteSystem.of(
+        range(9), lambda x, w: (x + w) % 9, lambda x, _: x // 3, disturbances=(0, 1)
+    )
+    assert trajectory_information(third, 25)[-1].classes == 55680
+
+
+def test_trajectories_of_too_many_kinds_and_bad_steps_are_refused(monkeypatch):
+    watched = FiniteSystem.of(
+        range(8), lambda x, w: (2 * x + w) % 8, lambda x, _: x % 2, disturbances=(0, 1)
+    )
+    for steps in (-1, 1.5):
+        with pytest.raises(OptionError, match=f"{steps} steps"):
+            trajectory_information(watched, steps)
+    monkeypatch.setattr("hartley.ranges.relations.trajectory_classes.MOST_NODES", 3)
+    with pytest.raises(OptionError, match="More than 3 groups"):
+        trajectory_information(watched, 5)
