@@ -56,15 +56,30 @@ _HOMES = {
         "trajectory_information",
     ),
     "hartley.measures.hypothesis": ("HypothesisAnalysis", "analyse_hypothesis"),
+    "hartley.measures.noiseless": ("LearnedByAnyone", "NoiselessPrivacy", "noiseless_privacy"),
     "hartley.ranges.boxes.box": ("Box", "Interval", "IntervalUnion"),
     "hartley.ranges.boxes.cut_box": ("CutBox",),
     "hartley.ranges.boxes.expression": ("parse_expression", "variables"),
     "hartley.ranges.boxes.volume": ("Volume", "volume"),
+    "hartley.ranges.boxes.zonotope": ("Zonotope",),
     "hartley.policies.quantizers.allocation": ("Allocation", "allocate_bits"),
+    "hartley.policies.hypotheses.best_line": ("LineTable", "best_line", "best_lines", "rank_line"),
     "hartley.policies.hypotheses.blurring": ("BlurringPolicy", "StretchPolicy", "Threshold"),
+    "hartley.policies.hypotheses.comparison": ("ComparedPolicy", "compare_policies"),
+    "hartley.policies.hypotheses.hypothesis": ("Hypothesis",),
+    "hartley.policies.hypotheses.lattice": ("LatticeColumn",),
+    "hartley.policies.hypotheses.meeting": ("MeetPolicy",),
+    "hartley.policies.hypotheses.open_records": (
+        "OpenRecords",
+        "count_open",
+        "coverable",
+        "most_pairs",
+    ),
+    "hartley.policies.hypotheses.table_policy": ("TablePolicy",),
     "hartley.policies.categories.merging": ("CategoryMerging",),
     "hartley.policies.quantizers.optimal": ("CutQuantizer", "optimal_quantizer"),
     "hartley.policies.quantizers.quantizer": ("UniformQuantizer",),
+    "hartley.policies.quantizers.vector": ("CellBounds", "VectorQuantizer", "cells_needed"),
     "hartley.guarantees.certify": ("certify", "verify_exhaustively"),
     "hartley.guarantees.verify": ("Certificate", "verify", "verify_certificate"),
     "hartley.policies.document": ("PolicyDocument",),
@@ -92,6 +107,8 @@ _HOMES = {
     "hartley.policies.distortion.curve": ("TradeoffCurve",),
     "hartley.policies.distortion.result": ("TradeoffResult",),
     "hartley.studies.curve": ("CurveReport", "curve"),
+    "hartley.studies.gaussian": ("gaussian",),
+    "hartley.studies.gaussian_report": ("GaussianReport",),
     "hartley.policies.gaussian.bound": ("GaussianBound", "quadratic_gaussian_bound"),
     "hartley.policies.gaussian.closed_form": ("WaterFilling", "water_filling_bound"),
     "hartley.policies.gaussian.mixture": ("mutual_information_bound",),
@@ -100,6 +117,7 @@ _HOMES = {
     "hartley.policies.perturbation.leakage": ("PramLeakage", "pram_leakage"),
     "hartley.policies.perturbation.frequencies": ("FrequencyEstimate", "estimable"),
     "hartley.policies.perturbation.best_matrix": ("LeastLeaking", "least_leaking"),
+    "hartley.policies.perturbation.reconstruction": ("ReconstructedRelease", "reconstruct"),
     "hartley.studies.pram": ("PramReport", "estimate", "pram"),
     "hartley.policies.records.generalisation": ("AnonymizedTable", "anonymize"),
     "hartley.policies.records.hierarchy": ("read_hierarchy",),
@@ -118,6 +136,8 @@ _HOMES = {
     "hartley.adversaries.membership": ("MembershipGame",),
     "hartley.adversaries.load_monitoring": ("LoadMonitoring",),
     "hartley.adversaries.uniqueness": ("Uniqueness", "grid_policy"),
+    "hartley.adversaries.policy": ("PolicyInversion",),
+    "hartley.studies.attack_policy": ("attack_policy",),
     "hartley.ranges.transcripts.transcript": ("Transcript",),
     "hartley.agent.transcript": ("transcripts_of",),
     "hartley.studies.audit": ("AuditReport", "audit"),
@@ -183,6 +203,7 @@ if TYPE_CHECKING:
     from hartley.adversaries.hypothesis import HypothesisTesting as HypothesisTesting
     from hartley.adversaries.load_monitoring import LoadMonitoring as LoadMonitoring
     from hartley.adversaries.membership import MembershipGame as MembershipGame
+    from hartley.adversaries.policy import PolicyInversion as PolicyInversion
     from hartley.adversaries.reconstruction import Reconstruction as Reconstruction
     from hartley.adversaries.uniqueness import Uniqueness as Uniqueness, grid_policy as grid_policy
     from hartley.agent.agent import Agent as Agent
@@ -270,6 +291,11 @@ if TYPE_CHECKING:
     from hartley.measures.maximal import maximal_leakage as maximal_leakage
     from hartley.measures.maximin import maximin_information as maximin_information
     from hartley.measures.mutual import mutual_information as mutual_information
+    from hartley.measures.noiseless import (
+        LearnedByAnyone as LearnedByAnyone,
+        NoiselessPrivacy as NoiselessPrivacy,
+        noiseless_privacy as noiseless_privacy,
+    )
     from hartley.measures.over_time import (
         InformationAt as InformationAt,
         LeakageAt as LeakageAt,
@@ -294,11 +320,31 @@ if TYPE_CHECKING:
         mutual_information_bound as mutual_information_bound,
     )
     from hartley.policies.gaussian.rule import GaussianRule as GaussianRule
+    from hartley.policies.hypotheses.best_line import (
+        LineTable as LineTable,
+        best_line as best_line,
+        best_lines as best_lines,
+        rank_line as rank_line,
+    )
     from hartley.policies.hypotheses.blurring import (
         BlurringPolicy as BlurringPolicy,
         StretchPolicy as StretchPolicy,
         Threshold as Threshold,
     )
+    from hartley.policies.hypotheses.comparison import (
+        ComparedPolicy as ComparedPolicy,
+        compare_policies as compare_policies,
+    )
+    from hartley.policies.hypotheses.hypothesis import Hypothesis as Hypothesis
+    from hartley.policies.hypotheses.lattice import LatticeColumn as LatticeColumn
+    from hartley.policies.hypotheses.meeting import MeetPolicy as MeetPolicy
+    from hartley.policies.hypotheses.open_records import (
+        OpenRecords as OpenRecords,
+        count_open as count_open,
+        coverable as coverable,
+        most_pairs as most_pairs,
+    )
+    from hartley.policies.hypotheses.table_policy import TablePolicy as TablePolicy
     from hartley.policies.perturbation.best_matrix import (
         LeastLeaking as LeastLeaking,
         least_leaking as least_leaking,
@@ -312,6 +358,10 @@ if TYPE_CHECKING:
         pram_leakage as pram_leakage,
     )
     from hartley.policies.perturbation.pram import Pram as Pram
+    from hartley.policies.perturbation.reconstruction import (
+        ReconstructedRelease as ReconstructedRelease,
+        reconstruct as reconstruct,
+    )
     from hartley.policies.quantizers.allocation import (
         Allocation as Allocation,
         allocate_bits as allocate_bits,
@@ -321,6 +371,11 @@ if TYPE_CHECKING:
         optimal_quantizer as optimal_quantizer,
     )
     from hartley.policies.quantizers.quantizer import UniformQuantizer as UniformQuantizer
+    from hartley.policies.quantizers.vector import (
+        CellBounds as CellBounds,
+        VectorQuantizer as VectorQuantizer,
+        cells_needed as cells_needed,
+    )
     from hartley.policies.records.generalisation import (
         AnonymizedTable as AnonymizedTable,
         anonymize as anonymize,
@@ -343,6 +398,7 @@ if TYPE_CHECKING:
         variables as variables,
     )
     from hartley.ranges.boxes.volume import Volume as Volume, volume as volume
+    from hartley.ranges.boxes.zonotope import Zonotope as Zonotope
     from hartley.ranges.relations.distribution import (
         Channel as Channel,
         JointDistribution as JointDistribution,
@@ -366,10 +422,13 @@ if TYPE_CHECKING:
         leaking_release as leaking_release,
     )
     from hartley.studies.anonymity_findings import AnonymityReport as AnonymityReport
+    from hartley.studies.attack_policy import attack_policy as attack_policy
     from hartley.studies.audit import AuditReport as AuditReport, audit as audit
     from hartley.studies.curve import CurveReport as CurveReport, curve as curve
     from hartley.studies.design import Design as Design, design as design
     from hartley.studies.doctor import Diagnosis as Diagnosis, doctor as doctor
+    from hartley.studies.gaussian import gaussian as gaussian
+    from hartley.studies.gaussian_report import GaussianReport as GaussianReport
     from hartley.studies.microdata import microaggregate as microaggregate
     from hartley.studies.pram import (
         PramReport as PramReport,

@@ -101,6 +101,45 @@ values = ["north", "south", "west"]
 groups = { coast = ["north", "west"], inland = ["south"] }
 other = true
 """,
+    """objective = "maximin"
+query = ["mean(height)", "mean(age)"]
+name = ["tall", "old"]
+error = [10, 2.5]
+norm = "sup"
+people = 6
+
+[columns.height]
+range = [100, 250]
+
+[columns.age]
+range = [18, 95]
+""",
+    """objective = "bits"
+query = ["age + 2*height", "height - age"]
+bits = 4
+norm = "euclidean"
+weights = { "height - age" = 2 }
+
+[columns.height]
+range = [100, 250]
+
+[columns.age]
+range = [18, 95]
+""",
+    """objective = "hypothesis"
+hypothesis = "height >= 2*age + 100 or height >= 200"
+error = 5
+move = "height"
+known_within = 7.5
+
+[columns.height]
+range = [100, 250]
+step = 0.5
+
+[columns.age]
+range = [0, 50]
+step = 1
+""",
 )
 POLICIES = (
     """format = 1
@@ -161,6 +200,39 @@ high = "100"
     """format = 1
 
 [[columns]]
+name = "height"
+kind = "meet"
+hypothesis = "height >= 2*age + 100.5 and height > 110"
+low = "100"
+high = "250"
+step = "0.5"
+reach = "5"
+known_within = "7.5"
+round = "nearest"
+others = {age = ["0", "100", "1"]}
+
+[[columns]]
+name = "age"
+kind = "keep"
+low = "0"
+high = "100"
+""",
+    """format = 1
+
+[[columns]]
+name = "height"
+kind = "meet"
+hypothesis = "height + 2*age >= 200"
+move = ["height", "age"]
+low = ["100", "0"]
+high = ["250", "100"]
+step = "1"
+reach = "3"
+norm = "l2"
+""",
+    """format = 1
+
+[[columns]]
 name = "score"
 kind = "quantizer"
 low = "0"
@@ -178,6 +250,10 @@ matrix = [["3/4", "1/4"], ["0.25", "0.75"]]
 )
 HIERARCHIES = ("north,coast\nwest,coast\nsouth,inland\n" + PRIVATE + ",inland\n",)
 MATRICES = (",F,M\nF,0.75,0.25\nM,1/3,2/3\n",)
+COVARIANCES = (
+    ",age,height\nage,400,30.5\nheight,30.5,81\n",
+    ",height,age\nheight,81,1e1\nage,1e1,4e2\nmean,170,45.5\n",
+)
 CONDITIONS = (
     "age >= 50 and sex = 'F'",
     "not (age between 10 and 20 or region in ('north', 'south'))",
@@ -190,6 +266,7 @@ QUERIES = (
     "sqrt(abs(age - 3.5)) + log(height) + exp(-age)",
     "mean(height)",
     "height >= 30*(age/100)**2",
+    "not 5 <= height/(age + 1) < 8 or age != 3",
 )
 QUESTIONS = (
     "SELECT AVG(age), COUNT(*) FROM people WHERE height >= 150 AND sex = 'F'",

@@ -27,6 +27,7 @@ from hartley.guarantees.certificate import Certificate
 from hartley.guarantees.certify import certify
 from hartley.policies.document import PolicyDocument
 from hartley.policies.hypotheses.blurring import Threshold
+from hartley.policies.hypotheses.hypothesis import Hypothesis
 from hartley.policies.quantizers.query import parse_query
 from hartley.policies.records.hierarchy import read_hierarchy
 from hartley.ranges.schema.schema import Schema
@@ -90,6 +91,7 @@ def prepare(folder: Path) -> Stage:
         "head": (head.to_json(),),
         "hierarchy": valid.HIERARCHIES,
         "matrix": valid.MATRICES,
+        "covariance": valid.COVARIANCES,
         "condition": valid.CONDITIONS,
         "query": valid.QUERIES,
         "question": valid.QUESTIONS,
@@ -234,6 +236,17 @@ def _matrix(document, stage, luck):
     command("pram", people, "--column", column, "--matrix", path, "-o", out, "--text")
 
 
+def _covariance(document, stage, luck):
+    path = _file(stage, "changed.covariance.csv", document)
+    people, out = stage.folder / "people.csv", stage.folder / "out.csv"
+    words = ("--covariance", path, "--key", "height", "--confidential", "age", "--text")
+    (
+        lambda: command("gaussian", *words, "--share", "0.5"),
+        lambda: command("gaussian", people, *words, "--distortion", 9, "-o", out),
+        lambda: command("gaussian", *words, "--share", "0.25", "--standardise", "--entropy", 4),
+    )[luck.randrange(3)]()
+
+
 def _condition(document, stage, luck):
     text = _word(document)
     sides = ("--secret", "age,sex,region", "--released", "height")
@@ -253,9 +266,10 @@ def _query(document, _stage, luck):
     (
         lambda: str(parse_query(text)),
         lambda: str(Threshold.parse(text).line),
+        lambda: Hypothesis.parse(text).names,
         lambda: Specification.read(query),
         lambda: Specification.read(line),
-    )[luck.randrange(4)]()
+    )[luck.randrange(5)]()
 
 
 def _question(document, stage, luck):
@@ -323,7 +337,11 @@ def _table(document, stage, luck):
         ),
         lambda: command("pram", path, "--column", "sex", "--retain", "0.8", "-o", out, "--text"),
         lambda: command("microaggregate", path, "--columns", "age,height", "-k", 2, "-o", out),
-    )[luck.randrange(10)]()
+        lambda: command(
+            "gaussian", path, "--key", "age", "--confidential", "height", "--share", "0.5",
+            "--missing", "drop", "-o", out,
+        ),
+    )[luck.randrange(11)]()  # fmt: skip
 
 
 READERS = {
@@ -336,6 +354,7 @@ READERS = {
     "head": _head,
     "hierarchy": _hierarchy,
     "matrix": _matrix,
+    "covariance": _covariance,
     "condition": _condition,
     "query": _query,
     "question": _question,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hartley.cli.attack_policy import policy_command
 from hartley.cli.attack_signals import (
     load_monitoring_command,
     membership_command,
@@ -46,6 +47,7 @@ attack_app.command("membership")(membership_command)
 attack_app.command("load-monitoring")(load_monitoring_command)
 attack_app.command("load", hidden=True)(renamed(load_monitoring_command, "load-monitoring"))
 attack_app.command("uniqueness")(uniqueness_command)
+attack_app.command("policy")(policy_command)
 
 
 @attack_app.command("homogeneity")

@@ -56,6 +56,10 @@ COMMANDS = {
         "Compute the least that a perturbed key can reveal at every distortion, with certified "
         "bounds.",
     ),
+    "gaussian": CommandEntry(
+        "gaussian:gaussian_command",
+        "Add the Gaussian noise that reveals least at a given squared distortion, with its proof.",
+    ),
     "microaggregate": CommandEntry(
         "microaggregate:microaggregate_command",
         "Replace the records of a TABLE with averages over groups of at least K similar records.",

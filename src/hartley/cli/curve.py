@@ -29,6 +29,7 @@ from hartley.cli.output import (
 from hartley.files import check_files
 
 if TYPE_CHECKING:
+    from hartley.policies.distortion.pair_rules import Sees
     from hartley.policies.distortion.result import Objective
 
 
@@ -62,6 +63,22 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             help="The measure of risk: mutual_information averages, the others are worst cases.",
         ),
     ] = "mutual_information",
+    sees: Annotated[
+        str,
+        typer.Option(
+            "--sees",
+            metavar="key|both",
+            help="What a rule draws from: the key alone, or the key and the confidential columns.",
+        ),
+    ] = "key",
+    reconstruct: Annotated[
+        bool,
+        typer.Option(
+            "--reconstruct",
+            help="Also show the squared distortion of releasing the mean of the values behind "
+            "each released value.",
+        ),
+    ] = False,
     bins: Bins = None,
     missing: Missing = "released",
     points: Annotated[
@@ -94,6 +111,8 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             objective=cast("Objective", objective),
             bins=split_settings(bins or [], "--bins", "COL=STEP"),
             missing=missing,
+            sees=cast("Sees", sees),
+            reconstruct=reconstruct,
             points=points,
             progress=progress,
         )

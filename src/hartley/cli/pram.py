@@ -106,6 +106,14 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             help="Make the matrix preserve the frequencies of the columns on average.",
         ),
     ] = False,
+    reconstruct: Annotated[
+        bool,
+        typer.Option(
+            "--reconstruct",
+            help="Release the best estimate of the truth for every drawn value: the mean for "
+            "--distance squared, the median for absolute, the likeliest value for zero_one.",
+        ),
+    ] = False,
     keep: Keep = None,
     missing: Annotated[
         str,
@@ -182,6 +190,7 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             risk=risk,
             distance=distance,
             invariant=invariant,
+            reconstruct=reconstruct,
             missing=missing,
             keep=split_columns(keep or [], opened.columns),
             seed=seed,

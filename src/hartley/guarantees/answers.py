@@ -26,7 +26,7 @@ from hartley.ranges.boxes.expression import Expression, mean, total, variables
 from hartley.wording import at_most, bits_up, counted, exactly, exactly_or_up
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from hartley.guarantees.promise import Consequence
     from hartley.policies.quantizers.quantizer import Quantizer
@@ -51,7 +51,7 @@ class ReleasedAnswerClaim:
     person: Fraction | None = None
     """The length of the range of one person's value, where that is known."""
     of_total: tuple[str, int] | None = None
-    """The column whose total it depends on alone, and what the total is divided by."""
+    """What it depends on alone: the total of a column or a query, and what that is divided by."""
 
     @property
     def outputs(self) -> int:
@@ -76,10 +76,12 @@ class ReleasedAnswerClaim:
         )
 
 
-def promise_answers(
+def promise_answers(  # noqa: PLR0913 - what is known of the answers beside their cells
     answers: Sequence[ReleasedAnswerClaim],
     budget: object,
     *,
+    outputs: int | None = None,
+    accuracy: str | None = None,
     assumptions: tuple[str, ...] = (OTHERS, UNRELATED, INSIDE),
     more: tuple[Consequence, ...] = (),
     parameters: dict[str, object] | None = None,
@@ -88,12 +90,17 @@ def promise_answers(
 
     Those about one column depend on one total, so that together they are the cells of the common
     refinement. A bound: one person may be able to produce less.
+
+    Args:
+        answers: the answers, each with how far one person moves it.
+        budget: the bits that were asked for.
+        outputs: how many joint answers one person can produce, where that is known better.
+        accuracy: how far off several answers are together, as a sentence.
+        assumptions: what is assumed.
+        more: what else is known to follow.
+        parameters: what the promise was computed from.
     """
-    by_column: dict[object, list[ReleasedAnswerClaim]] = {}
-    for place, answer in enumerate(answers):
-        about = place if answer.of_total is None else answer.of_total[0]
-        by_column.setdefault(about, []).append(answer)
-    outputs = math.prod(map(joint_outputs, by_column.values()))
+    outputs = math.prod(map(joint_outputs, by_total(answers))) if outputs is None else outputs
     bits = bits_at_least(outputs)
     printed = any(answer.printed for answer in answers)
     keeps_budget = not printed if budget is None else outputs <= floor_power(budget)
@@ -109,7 +116,7 @@ def promise_answers(
             f"{counted(outputs, 'value')}, even to somebody who knows everybody else's data: "
             f"{bits_up(bits)} about anybody."
             + compare_budget(budget, outputs)
-            + (answers[0].accuracy if len(answers) == 1 else "")
+            + (answers[0].accuracy if len(answers) == 1 else accuracy or "")
         ),
         value=bits,
         unit="bits",
@@ -121,6 +128,30 @@ def promise_answers(
         consequences=(*of_noiseless_privacy(outputs, *errors), *more),
         parameters=(parameters or {}) | {"budget": budget_text(budget)},
     )
+
+
+def by_total(answers: Sequence[ReleasedAnswerClaim]) -> Iterable[list[ReleasedAnswerClaim]]:
+    """Group the answers that depend on one total alone."""
+    groups: dict[object, list[ReleasedAnswerClaim]] = {}
+    for place, answer in enumerate(answers):
+        about = place if answer.of_total is None else answer.of_total[0]
+        groups.setdefault(about, []).append(answer)
+    return groups.values()
+
+
+def outputs_of_one_number(answers: Sequence[ReleasedAnswerClaim]) -> int:
+    """Return how many joint answers one person can produce whose data is one number.
+
+    As the number grows, every linear answer moves one way only. The cell changes where one of them
+    passes an edge, so that n answers of N_j cells each take at most 1 + sum (N_j - 1) values.
+
+    Example:
+        >>> from hartley.policies.quantizers.quantizer import UniformQuantizer
+        >>> cells = UniformQuantizer(0, 1, 4), UniformQuantizer(0, 1, 3)
+        >>> outputs_of_one_number([ReleasedAnswerClaim("", q, Fraction(1, 2)) for q in cells])
+        5
+    """
+    return 1 + sum(joint_outputs(group) - 1 for group in by_total(answers))
 
 
 def joint_outputs(answers: Sequence[ReleasedAnswerClaim]) -> int:

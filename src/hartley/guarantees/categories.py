@@ -146,9 +146,10 @@ def promise_perturbation(document: PolicyDocument, budget: object) -> Promise:
         document: the policy, with one perturbed column at least.
         budget: the bits that were asked for; whether they are kept is part of the claim.
     """
-    if document.lines:
+    hiding = document.lines | document.stepped
+    if hiding:
         raise InputError(
-            f"The policy moves '{next(iter(document.lines))}' near a line and perturbs "
+            f"The policy moves '{next(iter(hiding))}' near a line and perturbs "
             f"'{document.prams[0].name}' at random, which no one certificate covers",
             hint="write two policies",
         )

@@ -17,22 +17,28 @@ from hartley.guarantees.answers import (
 )
 from hartley.guarantees.categories import promise_leakage
 from hartley.guarantees.documents import promise_document
-from hartley.guarantees.exhaustive import verify_exhaustively
+from hartley.guarantees.exhaustive import queries_of, verify_exhaustively
 from hartley.guarantees.hypotheses import plain_box, promise_line
+from hartley.guarantees.open_records import promise_open
 from hartley.guarantees.records import promise_records
+from hartley.guarantees.vectors import promise_vector
 from hartley.guarantees.verify import Certificate  # able to compute itself again
 from hartley.policies.categories.merging import CategoryMerging
 from hartley.policies.column import Output
 from hartley.policies.document import PolicyDocument
 from hartley.policies.hypotheses.blurring import LinePolicy
+from hartley.policies.hypotheses.meet_column import MeetColumn
+from hartley.policies.hypotheses.meeting import MeetPolicy
+from hartley.policies.hypotheses.table_policy import TablePolicy
 from hartley.policies.perturbation.pram import Pram
 from hartley.policies.quantizers.allocation import Allocation
 from hartley.policies.quantizers.quantizer import Quantizer
+from hartley.policies.quantizers.vector import VectorQuantizer
 from hartley.ranges.boxes.enclosure import shown
 from hartley.ranges.boxes.expression import Expression, as_expression
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from fractions import Fraction
 
     from hartley.guarantees.promise import Promise
@@ -40,7 +46,10 @@ if TYPE_CHECKING:
     from hartley.ranges.relations.relation import Relation
 
     Query = Expression | str | Callable[..., Any]
-    Policy = PolicyDocument | Quantizer | Allocation | CategoryMerging | LinePolicy | Pram
+    Hiding = LinePolicy | MeetPolicy | TablePolicy
+    Policy = (
+        PolicyDocument | Quantizer | VectorQuantizer | Allocation | CategoryMerging | Hiding | Pram
+    )
 
 __all__ = ["certify", "verify_exhaustively"]
 
@@ -52,7 +61,7 @@ def certify(  # noqa: PLR0913 - what is given beside each kind of policy
     policy: Policy,
     budget: object = None,
     *,
-    query: Query | None = None,
+    query: Query | Sequence[Query] | None = None,
     box: Box | None = None,
     sensitivity: object = None,
     counted: Relation | Mapping[Any, int] | None = None,
@@ -67,7 +76,7 @@ def certify(  # noqa: PLR0913 - what is given beside each kind of policy
         policy: what releases.
         budget: the bits that were asked for; whether the policy keeps to them is recomputed.
         query: the query whose answer a quantizer releases, over the people of ``box``; without
-            one, the quantizer releases one person's own value.
+            one, the quantizer releases one person's own value. A vector quantizer has a list.
         box: the declared range of every person's value.
         sensitivity: how far one person's data can move the query, where that is not computed.
         counted: for merged categories, the relation or the counts of records whose leakage is
@@ -91,7 +100,7 @@ class _Given:
     """What is given beside a policy; each kind of policy reads what it needs."""
 
     budget: object
-    query: Query | None
+    query: Query | Sequence[Query] | None
     box: Box | None
     sensitivity: object
     counted: Relation | Mapping[Any, int] | None
@@ -125,13 +134,38 @@ def _promise_hypothesis(policy: LinePolicy, given: _Given) -> Promise:
     return promise_line(policy)
 
 
+@_promise.register(MeetPolicy)
+@_promise.register(TablePolicy)
+def _promise_meeting(policy: MeetPolicy | TablePolicy, given: _Given) -> Promise:
+    _ = given
+    return promise_open(MeetColumn(policy).leaves_open())
+
+
 @_promise.register(Quantizer)
 def _promise_cells(policy: Quantizer, given: _Given) -> Promise:
     box, query = given.box, given.query
-    expression = None if query is None else as_expression(query, () if box is None else box.names)
+    if isinstance(query, (list, tuple)):
+        raise OptionError(
+            "A quantizer releases one query, and several were given",
+            hint="certify a VectorQuantizer, with one quantizer for each",
+        )
+    names = () if box is None else box.names
+    expression = None if query is None else as_expression(query, names)  # type: ignore[arg-type]  # no list
     if given.against == "knowing":
         return _promise_quantizer(policy, expression, box, given.sensitivity, given.budget)
     return _promise_indistinguishability(policy, expression, box, given.budget)
+
+
+@_promise.register(VectorQuantizer)
+def _promise_vector(policy: VectorQuantizer, given: _Given) -> Promise:
+    if given.query is None or given.box is None or given.against != "knowing":
+        raise OptionError(
+            "Several answers are certified with their queries and the ranges of their people",
+            hint="give query=[...] and box=",
+        )
+    parts, queries = queries_of(policy, given.query)
+    expressions = [as_expression(query, given.box.names) for query in queries]
+    return promise_vector(policy, parts, expressions, given.box, given.budget)
 
 
 @_promise.register(Allocation)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hartley.errors import InputError
 from hartley.exact import floor_power, parse_number
 from hartley.guarantees.answers import (
+    MOST_CELLS_CUT,
     OTHERS,
     ReleasedAnswerClaim,
     answer_aggregate,
@@ -20,7 +20,13 @@ from hartley.guarantees.answers import (
 from hartley.guarantees.categories import promise_perturbation
 from hartley.guarantees.hypotheses import promise_lines
 from hartley.guarantees.promise import UNRELATED
-from hartley.guarantees.records import INSIDE, MISSING, count_outputs, promise_records
+from hartley.guarantees.records import (
+    INSIDE,
+    MISSING,
+    count_outputs,
+    count_together,
+    promise_records,
+)
 from hartley.policies.quantizers.query import Aggregate
 from hartley.ranges.boxes.box import Box, Interval
 from hartley.ranges.boxes.expression import Expression
@@ -28,9 +34,10 @@ from hartley.wording import counted, exactly
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from fractions import Fraction
 
     from hartley.guarantees.promise import Consequence, Promise
-    from hartley.guarantees.records import Missing
+    from hartley.guarantees.records import Missing, Together
     from hartley.policies.column import ColumnPolicy, Output
     from hartley.policies.document import PolicyDocument
     from hartley.policies.hypotheses.blurring import LinePolicy
@@ -57,13 +64,15 @@ def conditions_of(document: PolicyDocument) -> Conditions:
     if document.prams:
         return Conditions()
     lines = tuple(document.lines.values())
-    if lines:
+    if lines or document.stepped:
         read = frozenset(name for line in lines for name in line.box.names)
+        # Values that have no index are refused by the rule itself, missing ones among them.
         return Conditions(read & everything, lines=lines)
     if _moved(document):
         return Conditions(everything)
     outputs = [column.outputs() for column in document.columns]
-    strict = missing_of(outputs, document.design.get("bits")) == "refused"
+    together = _together(_expressions(document))
+    strict = missing_of(outputs, document.design.get("bits"), together) == "refused"
     return Conditions(everything if strict else frozenset())
 
 
@@ -83,7 +92,7 @@ def promise_document(document: PolicyDocument, budget: object = None) -> Promise
         return _promise_aggregates(document, asked)
     if document.prams:
         return promise_perturbation(document, asked)
-    if document.lines:
+    if document.lines or document.stepped:
         return promise_lines(document)
     expressions = _expressions(document)
     if _moved(document):
@@ -119,16 +128,44 @@ def _promise_rows(
     for column, expression in expressions:
         consequences = _cells(document, column, expression)
         more += consequences if len(expressions) == 1 else _named(consequences, column.name)
+    together = _together(expressions)
     return promise_records(
         outputs,
         {name: length for name, length in lengths.items() if length},
         budget,
-        missing=missing_of(outputs, budget),
+        missing=missing_of(outputs, budget, together),
+        together=together,
         more=tuple(more),
     )
 
 
-def missing_of(outputs: Sequence[Output], budget: object) -> Missing:
+def _together(expressions: Sequence[tuple[ColumnPolicy, Expression]]) -> Together:
+    """Return how many values columns that release one query take jointly, at most.
+
+    They are computed from one number, so that they change where it passes an edge of one of them:
+    the cells of the common refinement. Queries that differ are left to the product even where not
+    all combinations are possible, because engines compute them in doubles, whose rounding may
+    reach a combination that no exact value has.
+    """
+    by_query: dict[Expression, list[ColumnPolicy]] = {}
+    for column, expression in expressions:
+        by_query.setdefault(expression, []).append(column)
+    return [
+        (tuple(column.name for column in columns), 1 + len(_inner_edges(columns)))
+        for columns in by_query.values()
+        if len(columns) > 1 and sum(map(_levels, columns)) <= MOST_CELLS_CUT
+    ]
+
+
+def _levels(column: ColumnPolicy) -> int:
+    return quantizer_of(column).levels
+
+
+def _inner_edges(columns: Sequence[ColumnPolicy]) -> set[Fraction]:
+    return {edge for column in columns for edge in quantizer_of(column).edges[1:-1]}
+
+
+def missing_of(outputs: Sequence[Output], budget: object, together: Together = ()) -> Missing:
     """Count missing values, unless a budget is kept without them alone.
 
     By default a release gives missing values out as missing. A budget that leaves no room for
@@ -137,11 +174,11 @@ def missing_of(outputs: Sequence[Output], budget: object) -> Missing:
     if budget is None:
         return "counted"
     allowed = floor_power(budget)
+    treated: tuple[Missing, Missing] = ("counted", "refused")
     with_missing, without = (
-        [size for size in count_outputs(outputs, missing).values() if size is not None]
-        for missing in ("counted", "refused")
+        count_together(count_outputs(outputs, missing), missing, together) for missing in treated
     )
-    strict = math.prod(without) <= allowed < math.prod(with_missing)
+    strict = without <= allowed < with_missing
     return "refused" if strict else "counted"
 
 

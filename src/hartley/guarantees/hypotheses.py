@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING
 from hartley.errors import OptionError, printable
 from hartley.exact import bits_at_most
 from hartley.guarantees.consequences import of_hypothesis_privacy
+from hartley.guarantees.open_records import promise_open
 from hartley.guarantees.promise import UNRELATED, D, Promise
 from hartley.guarantees.records import INSIDE, count_outputs
 from hartley.ranges.boxes.enclosure import range_bounds, shown
 from hartley.ranges.boxes.expression import variables
-from hartley.wording import digits_down, exactly_or_up
+from hartley.wording import digits_down, exactly_or_up, listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from hartley.guarantees.records import Missing
     from hartley.policies.document import PolicyDocument
     from hartley.policies.hypotheses.blurring import LinePolicy
     from hartley.ranges.boxes.box import Box
@@ -141,8 +143,18 @@ def promise_lines(document: PolicyDocument) -> Promise:
 
     Of several lines the weakest promise counts.
     """
-    lines = document.lines
-    promises = [_promise_one(document, name, line) for name, line in lines.items()]
+    lines = document.lines | document.stepped
+    promises = [
+        _with_rest(document, promise_line(line), {name}, set(line.hypothesis.line.names))
+        for name, line in document.lines.items()
+    ]
+    for column in document.stepped.values():
+        opened = column.leaves_open()
+        assert opened is not None  # of a column on a step
+        moved = set(opened.move)
+        promises.append(
+            _with_rest(document, promise_open(opened), moved, set(opened.columns) - moved)
+        )
     weakest = min(promises, key=lambda promise: (promise.sound, promise.value))
     rest = _rest(document)
     if len(promises) == 1:
@@ -167,22 +179,25 @@ def promise_lines(document: PolicyDocument) -> Promise:
     )
 
 
-def _promise_one(document: PolicyDocument, name: str, policy: LinePolicy) -> Promise:
-    promise = promise_line(policy)
+def _with_rest(
+    document: PolicyDocument, promise: Promise, moved: set[str], read: set[str]
+) -> Promise:
+    """Return a promise about moved columns, or none where another column shows their values."""
     leaking = [
         printable(other.name)
         for other in document.columns
-        if other.name != name and name in other.outputs().reads
+        if not moved & set(other.columns) and moved & other.outputs().reads
     ]
     kept_names = {column.name for column in document.columns if column.is_kept}
-    if not kept_names.issuperset(policy.hypothesis.line.names):
+    if not kept_names.issuperset(read):
         promise = replace(promise, assumptions=(*promise.assumptions, COARSER))
     if not leaking:
         return promise
+    names = listed(printable(name) for name in sorted(moved))
     return replace(
         promise,
         claim=(
-            f"Nothing is promised about {printable(name)}: what the policy hides near a "
+            f"Nothing is promised about {names}: what the policy hides near a "
             f"line shows in {' and '.join(leaking)}, computed from its true value."
         ),
         value=0.0,
@@ -194,12 +209,18 @@ def _promise_one(document: PolicyDocument, name: str, policy: LinePolicy) -> Pro
 
 def _rest(document: PolicyDocument) -> str:
     """Say what is told by everything that has no line."""
-    sizes = count_outputs((column.outputs() for column in document.columns), "counted")
+    sizes: dict[str, int | None] = {}
+    for column in document.columns:
+        # On a step no value is missing: a release refuses such a table.
+        missing: Missing = "counted" if column.lattice is None else "ruled out"
+        sizes |= count_outputs([column.outputs()], missing)
     unbounded = [printable(name) for name, size in sizes.items() if size is None]
     few = [printable(name) for name, size in sizes.items() if size is not None]
-    sentence = f"Nothing else is promised about a person: {', '.join(unbounded)} can take any value"
+    sentence = "Nothing else is promised about a person: "
+    if unbounded:
+        sentence += f"{', '.join(unbounded)} can take any value" + (", and " if few else "")
     if few:
-        sentence += f", and {', '.join(few)} together {_product(sizes):,} values"
+        sentence += f"{', '.join(few)} together {_product(sizes):,} values"
     return f"{sentence}."
 
 

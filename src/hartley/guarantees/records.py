@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from hartley.errors import printable
 from hartley.exact import bits_at_least, floor_power, parse_number
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Missing = Literal["counted", "refused", "ruled out"]
 """What becomes of a missing value: it is released as missing, which is one more output a column;
 a strict release refuses it; or a policy for numbers alone says nothing about it."""
+Together: TypeAlias = "Sequence[tuple[tuple[str, ...], int]]"
+"""Names of columns, and how many values they take jointly at most, missing ones aside."""
 INSIDE = "every value lies in its declared range, or is clamped to it first"
 ROWS = "one row is one person, and neither the number nor the order of the rows tells anything"
 STRICT = (
@@ -52,23 +54,26 @@ def outputs_of(column: ColumnPolicy) -> Output:
     return column.outputs()
 
 
-def promise_records(
+def promise_records(  # noqa: PLR0913 - what is known of a record beside its outputs
     columns: Sequence[Output],
     lengths: Mapping[str, Fraction],
     budget: object,
     *,
     missing: Missing = "ruled out",
+    together: Together = (),
     more: tuple[Consequence, ...] = (),
 ) -> Promise:
     """Certify that a record has at most so many releases: the product over its columns.
 
-    Farokhi 2019 (Noiseless Privacy), Definition 2, with Theorem 6 over the columns. Exact.
+    Farokhi 2019 (Noiseless Privacy), Definition 2, with Theorem 6 over the columns. Exact. Columns
+    that release one query several times count together.
 
     Args:
         columns: what is released of a record.
         lengths: how long the declared range of each column of the table is.
         budget: the bits that were asked for; whether they are kept is part of the claim.
         missing: what becomes of missing values.
+        together: columns of one query, and how many values they take jointly at most.
         more: what else is known to follow.
     """
     sizes = count_outputs(columns, missing)
@@ -84,7 +89,7 @@ def promise_records(
     )
     if None in sizes.values():
         return _promise_nothing(sizes, assumptions, parameters)
-    outputs = math.prod(size or 1 for size in sizes.values())
+    outputs = count_together(sizes, missing, together)
     bits = bits_at_least(outputs)
     errors = (_estimation(name, length, columns, sizes) for name, length in lengths.items())
     return Promise(
@@ -112,6 +117,21 @@ def count_outputs(columns: Iterable[Output], missing: Missing) -> dict[str, int 
     return {
         column.name: None if column.count is None else column.count + one_more for column in columns
     }
+
+
+def count_together(sizes: Mapping[str, int | None], missing: Missing, together: Together) -> int:
+    """Return in how many ways the bounded columns of a record come out jointly, at most.
+
+    Example:
+        >>> count_together({"a": 4, "b": 3, "c": 2}, "ruled out", [(("a", "b"), 6)])
+        12
+    """
+    one_more = 1 if missing == "counted" else 0  # the query is missing in all of them, or in none
+    grouped = {name for names, _ in together for name in names}
+    counts = [size for name, size in sizes.items() if size is not None and name not in grouped]
+    for names, jointly in together:
+        counts.append(min(jointly + one_more, math.prod(sizes[name] or 1 for name in names)))
+    return math.prod(counts)
 
 
 def _estimation(

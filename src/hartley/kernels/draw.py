@@ -129,6 +129,36 @@ def draw_rows(
 
 
 @compiled
+def random_words(key: NDArray[np.uint32], first: int, count: int) -> NDArray[np.uint64]:
+    """Return words of the keystream, from a number on: 64 bits each, unpredictable without the key.
+
+    Args:
+        key: of the cipher, 8 words.
+        first: the number of the first word.
+        count: how many words.
+
+    Example:
+        >>> whole = random_words(np.zeros(8, np.uint32), 0, 300)
+        >>> (whole[77:] == random_words(np.zeros(8, np.uint32), 77, 223)).all()
+        np.True_
+    """
+    drawn = np.empty(count, np.uint64)
+    state = np.empty((16, LANES), np.uint32)
+    words = np.empty(LANES * WORDS, np.uint64)
+    block = first // WORDS
+    skipped = first - block * WORDS
+    place = 0
+    while place < count:
+        _keystream(key, block, state, words)
+        for at in range(skipped, min(words.size, count - place + skipped)):
+            drawn[place] = words[at]
+            place += 1
+        skipped = 0
+        block += LANES
+    return drawn
+
+
+@compiled
 def _keystream(
     key: NDArray[np.uint32], first: int, state: NDArray[np.uint32], words: NDArray[np.uint64]
 ) -> None:

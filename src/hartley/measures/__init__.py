@@ -96,6 +96,11 @@ if TYPE_CHECKING:
     from hartley.measures.maximal import maximal_leakage as maximal_leakage
     from hartley.measures.maximin import maximin_information as maximin_information
     from hartley.measures.mutual import mutual_information as mutual_information
+    from hartley.measures.noiseless import (
+        LearnedByAnyone as LearnedByAnyone,
+        NoiselessPrivacy as NoiselessPrivacy,
+        noiseless_privacy as noiseless_privacy,
+    )
     from hartley.measures.over_time import (
         InformationAt as InformationAt,
         LeakageAt as LeakageAt,

@@ -24,7 +24,15 @@ Certainty = Literal["exact", "bound", "estimate"]
 """Exact; a bound that is never on the wrong side; or an estimate from relative frequencies."""
 Unit = Literal["logarithm", "count", "share", "ratio", "distance", "analysis"]
 Taken = Literal[
-    "relation", "class table", "box", "distribution", "channel", "intervals", "system", "numbers"
+    "relation",
+    "class table",
+    "box",
+    "distribution",
+    "channel",
+    "intervals",
+    "system",
+    "numbers",
+    "mechanism",
 ]
 
 
@@ -451,6 +459,18 @@ _ENTRIES = (
         ("intervals",),
         unit="analysis",
         results=("IntervalAnalysis",),
+    ),
+    # --- one person among many ----------------------------------------------------------------
+    MeasureEntry(
+        "noiseless_privacy",
+        "noiseless",
+        "Outputs that one person can produce",
+        "N",
+        "B Def. 1",
+        ("mechanism", "relation", "channel"),
+        unit="analysis",
+        notation="N, ε = log₂ N",
+        results=("NoiselessPrivacy", "LearnedByAnyone"),
     ),
     # --- errors of estimators -----------------------------------------------------------------
     MeasureEntry(

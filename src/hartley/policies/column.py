@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hartley.errors import OptionError
 from hartley.exact import parse_number
+from hartley.ranges.boxes.box import Interval
+from hartley.ranges.boxes.stepped_range import SteppedRange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,10 +18,18 @@ if TYPE_CHECKING:
     from hartley.chart import Groups, Ruler
     from hartley.engines.maps.rules import Rule
     from hartley.policies.hypotheses.blurring import LinePolicy
+    from hartley.policies.hypotheses.lattice import LatticeColumn
+    from hartley.policies.hypotheses.open_records import OpenHypothesis
+    from hartley.policies.perturbation.matrix import ExactMatrix
     from hartley.policies.quantizers.quantizer import Quantizer
     from hartley.policies.quantizers.query import Query
+    from hartley.ranges.boxes.category_list import CategoryList
+    from hartley.ranges.boxes.expression import Expression
+    from hartley.ranges.boxes.signs import Clause
 
     Range = tuple[Fraction, Fraction]
+    Declared = Interval | SteppedRange | CategoryList
+    """The values that a column can have: every number of a range, those on a step, or a list."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +43,32 @@ class Output:
     """The columns of the table that it is computed from."""
     computed: bool = False
     """Whether it is a query, which may have no value where those columns have one."""
+
+
+@dataclass(frozen=True)
+class HiddenSide:
+    """A hypothesis that a kind hides: which it is, and for which records it promises to."""
+
+    text: str
+    """The hypothesis as it is written."""
+    clause: Clause
+    """The same over columns of the table: (">=", e) for e >= 0, (">", e) for e > 0, and these
+    joined as ("and", ...), ("or", ...) and ("not", clause)."""
+    distance: Expression | None = None
+    """How far a record is from the other side; None where no distance counts."""
+    reach: Fraction | None = None
+    """Records that are no further than this from zero are to be left open, where both sides occur
+    for the other columns. Without a distance, all that are moved are."""
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What is released at random: which values can be there, which come out, and how often."""
+
+    values: tuple[Any, ...]
+    released: tuple[Any, ...]
+    chances: ExactMatrix
+    """A row a value and a column a released value."""
 
 
 class ColumnPolicy:
@@ -114,6 +150,11 @@ class ColumnPolicy:
         """The furthest that a value of the range is moved; None where there is no distance."""
         return None
 
+    def error_of(self, name: str) -> Fraction | None:
+        """Return the furthest that a value of one of its columns is moved."""
+        _ = name  # all alike, unless a kind says otherwise
+        return self.error
+
     @property
     def cells(self) -> Quantizer | None:
         """The cells that numbers are released in; None where they are not."""
@@ -150,6 +191,15 @@ class ColumnPolicy:
         _ = ranges
         return None
 
+    @property
+    def lattice(self) -> Mapping[str, LatticeColumn] | None:
+        """The columns that it reads on a declared step, by name; None where it reads none so."""
+        return None
+
+    def leaves_open(self) -> OpenHypothesis | None:
+        """Return which hypothesis it leaves open on data with a step; None where it counts none."""
+        return None
+
     # --- words and pictures -----------------------------------------------------------------
 
     def sentence(self) -> str:
@@ -163,6 +213,41 @@ class ColumnPolicy:
             reach: how far one person moves what is released, where many people share it.
         """
         _ = reach
+        return None
+
+    # --- an attack --------------------------------------------------------------------------
+    # What somebody who reads the policy file can compute backwards from a release.
+
+    def declared_values(self) -> Mapping[str, Declared]:
+        """Return the values that columns of the table can have, as far as the file says, by column.
+
+        The default are the points of declared steps, or the declared range of the own column.
+        """
+        if self.lattice is not None:
+            return {
+                name: SteppedRange(column.low, column.high, column.step)
+                for name, column in self.lattice.items()
+            }
+        if self.range is None or self.query is not None:
+            return {}
+        return {self.name: Interval(*self.range)}
+
+    def hidden_side(self) -> HiddenSide | None:
+        """Return the hypothesis that it hides; None where it hides none."""
+        return None
+
+    def rises_between(self) -> tuple[Expression, ...] | None:
+        """Return where what is released may jump down as the column rises, the others fixed.
+
+        Between two neighbours of these places, from one on and up to below the next, the released
+        value never falls, also not after rounding to doubles, and what is hidden changes once at
+        most. None where that is not known: then only values on a step can be worked out, by
+        trying them all.
+        """
+        return None
+
+    def draws(self) -> Draws | None:
+        """Return what is drawn at random; None where the release is a function of the record."""
         return None
 
 

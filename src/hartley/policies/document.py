@@ -147,11 +147,18 @@ class PolicyDocument:
 
     @property
     def lines(self) -> dict[str, LinePolicy]:
-        """How columns hide on which side of a line their values lie, by column."""
+        """How columns without a step hide on which side of a line they lie, by column."""
         policies = {
-            column.name: column.hides(self.ranges) for column in self.columns if column.needs_ranges
+            column.name: column.hides(self.ranges)
+            for column in self.columns
+            if column.needs_ranges and column.lattice is None
         }
         return {name: policy for name, policy in policies.items() if policy is not None}
+
+    @property
+    def stepped(self) -> dict[str, ColumnPolicy]:
+        """The columns that leave a hypothesis open on data with a step, by name."""
+        return {column.name: column for column in self.columns if column.lattice is not None}
 
     @property
     def digest(self) -> str:

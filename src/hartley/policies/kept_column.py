@@ -13,6 +13,8 @@ from hartley.policies.column import ColumnPolicy, Output, read_number
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from hartley.ranges.boxes.expression import Expression
+
 
 @dataclass(frozen=True)
 class KeptColumn(ColumnPolicy):
@@ -70,6 +72,10 @@ class KeptColumn(ColumnPolicy):
     def to_fields(self) -> dict[str, Any]:
         """Return the fields of a file."""
         return {} if self.range is None else {"low": str(self.low), "high": str(self.high)}
+
+    def rises_between(self) -> tuple[Expression, ...]:
+        """Return that what is released rises with the column everywhere."""
+        return ()
 
     def outputs(self) -> Output:
         """Return that any value can come out, unless the range is a single number."""

@@ -12,6 +12,7 @@ from hartley.errors import HartleyError, InputError
 from hartley.policies.categories.merged_column import MergedColumn
 from hartley.policies.column import ColumnPolicy
 from hartley.policies.hypotheses.line_column import LineColumn
+from hartley.policies.hypotheses.meet_column import MeetColumn
 from hartley.policies.kept_column import KeptColumn
 from hartley.policies.perturbation.pram import Pram
 from hartley.policies.quantizers.columns import CutColumn, QuantizedColumn
@@ -28,6 +29,7 @@ __all__ = [
     "CutColumn",
     "KeptColumn",
     "LineColumn",
+    "MeetColumn",
     "MergedColumn",
     "Pram",
     "QuantizedColumn",
@@ -125,6 +127,7 @@ for _kind in (
     CutColumn,
     MergedColumn,
     LineColumn,
+    MeetColumn,
     KeptColumn,
     Pram,
 ):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hartley.studies.audit import AuditReport
     from hartley.studies.curve import CurveReport
     from hartley.studies.design import Design
+    from hartley.studies.gaussian_report import GaussianReport
     from hartley.studies.microdata import AnonymizedTable, Microaggregation
     from hartley.studies.pram import PramReport
     from hartley.studies.tradeoff import Tradeoff
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         | Design
         | Tradeoff
         | CurveReport
+        | GaussianReport
         | AnonymityReport
         | AnonymizedTable
         | Microaggregation
@@ -39,6 +41,7 @@ PAGES = {
     "Design": ("design", "design"),
     "Tradeoff": ("tradeoff", "tradeoff"),
     "CurveReport": ("curve", "curve"),
+    "GaussianReport": ("gaussian", "gaussian"),
     "AnonymityReport": ("anonymity", "anonymity"),
     "AnonymizedTable": ("anonymity", "anonymized"),
     "Microaggregation": ("microaggregation", "microaggregation"),

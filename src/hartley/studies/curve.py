@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.policies.distortion.curve import TradeoffCurve
+    from hartley.policies.distortion.pair_rules import Sees
     from hartley.policies.distortion.result import Objective
 
 
@@ -102,10 +103,22 @@ def shown_risk(risk: float, unit: str) -> str | None:
     return None if math.isinf(risk) else f"{risk:.4f} {unit}"
 
 
-CSV_COLUMNS = ("distortion", "risk", "lower", "lam", "gap", "live", "mixture", "gaussian")
+CSV_COLUMNS = (
+    *("distortion", "risk", "lower", "lam", "gap", "live", "mixture", "gaussian"),
+    "reconstructed",
+)
 COMPARISON = (
     "The quadratic-Gaussian bound of the same covariances is drawn for comparison; for discrete "
     "data it is no bound."
+)
+
+BOTH_SIDES = (
+    "The rules draw from the key and the confidential side together: releasing a record needs both."
+)
+MEANS = (
+    "The reconstructed distortions are those of releasing the mean of the values behind each "
+    "released value, which tells no more. A mean need not be a value of the key; the certified "
+    "bounds are about rules that release values of the key."
 )
 
 
@@ -129,6 +142,18 @@ class CurveReport:
     the columns or the distortion have no such Gaussian. For discrete data it is a comparison and
     not a bound."""
     notes: tuple[str, ...] = ()
+    sees: Sees = "key"
+    """What the rules draw from: the key alone, or the confidential side too."""
+
+    @property
+    def reconstructed(self) -> tuple[float, ...]:
+        """The distortions if E[X|Q] is released for Q, point by point; empty where not asked for.
+
+        The means need not be values of the key: they may do better than the bounds, which are
+        about rules that release such values.
+        """
+        after = [point.reconstructed for point in self.curve.points]
+        return tuple(distortion for distortion in after if distortion is not None)
 
     @property
     def unit(self) -> str:
@@ -191,7 +216,12 @@ class CurveReport:
         """Return the points as lines of comma-separated values."""
         lines = [",".join(CSV_COLUMNS)]
         nothing = ("",) * len(self.curve.points)
-        beside = zip(self.mixture or nothing, self.gaussian or nothing, strict=True)
+        beside = zip(
+            self.mixture or nothing,
+            self.gaussian or nothing,
+            self.reconstructed or nothing,
+            strict=True,
+        )
         for point, bounds in zip(self.curve.points, beside, strict=True):
             numbers = (
                 *(point.distortion, point.risk, point.lower, point.lam, point.gap, point.live),
@@ -213,6 +243,7 @@ class CurveReport:
             "distortion": self.distortion,
             "confidential_values": self.confidential_values,
             "key_values": self.key_values,
+            "sees": self.sees,
             "notes": list(self.notes),
             "risk": self.words.name,
             "mixture": list(self.mixture),
@@ -230,6 +261,8 @@ def curve(  # noqa: PLR0913 - each is one choice of the user's
     objective: Objective = "mutual_information",
     bins: Mapping[str, object] | None = None,
     missing: str = "released",
+    sees: Sees = "key",
+    reconstruct: bool = False,
     points: int = 24,
     base: float = 2,
     tolerance: float = 1e-6,
@@ -245,13 +278,17 @@ def curve(  # noqa: PLR0913 - each is one choice of the user's
     Args:
         table: anything that ``hartley.open_table`` takes.
         confidential: the column or columns to protect.
-        key: the column or columns that are released perturbed.
+        key: the column or columns that are released perturbed; they may be confidential, too.
         distortion: "squared", "absolute" or "zero_one".
         objective: what the risk measures: "mutual_information", the average of the paper; or a
             worst case, "t_closeness", "delta_disclosure" or "maximal_leakage".
         bins: the width of the bins of numeric columns, by name.
         missing: as of ``audit``: "released", "value" or "drop". Numbers have no distance to a
             missing one, so that squared and absolute distortion need "drop" where a key is missing.
+        sees: what a rule draws from: the "key" alone, or "both" sides, which is never worse but
+            needs the confidential value of every record when it is released.
+        reconstruct: also work out the squared distortion if E[X|Q] is released for what a rule
+            released, which tells no more.
         points: how many rules to compute.
         base: of the logarithms.
         tolerance: of each rule, as a share of the distortion of a constant release.
@@ -273,8 +310,11 @@ def curve(  # noqa: PLR0913 - each is one choice of the user's
         base=base,
         bins=bins,
         missing=missing,
+        sees=sees,
     )
-    curve = model.curve(points=points, tolerance=tolerance, progress=progress)
+    curve = model.curve(
+        points=points, tolerance=tolerance, reconstruct=reconstruct, progress=progress
+    )
     at = [point.distortion for point in curve.points]
     average = objective == "mutual_information"
     gaussian = _gaussian(model, at) if average else ()
@@ -293,7 +333,10 @@ def curve(  # noqa: PLR0913 - each is one choice of the user's
             *model.notes,
             *((COMPARISON,) if gaussian else ()),
             *(() if curve.reached else (missed_sentence(curve.gap, curve.wanted_gap),)),
+            *((BOTH_SIDES,) if sees == "both" else ()),
+            *((MEANS,) if reconstruct else ()),
         ),
+        sees=sees,
     )
 
 
@@ -311,7 +354,7 @@ def _mixture(model: PrivacyDistortion, distortions: Sequence[float]) -> tuple[fl
 
 def _gaussian(model: PrivacyDistortion, distortions: Sequence[float]) -> tuple[float, ...]:
     """Return the risks of the best rule for a Gaussian of the same covariances, if there is one."""
-    if not model.squared or model.confidential_values is None:
+    if not model.squared or model.confidential_values is None or model.sees != "key":
         return ()
     secrets, keys = _numbers(model.confidential_values), _numbers(model.values)
     if secrets is None or keys is None:

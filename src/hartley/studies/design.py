@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +13,28 @@ from hartley.policies.document import PolicyDocument
 from hartley.policies.quantizers.calibration import levels_for_error
 from hartley.ranges.boxes.enclosure import attained_range
 from hartley.studies.drafting import draft
+from hartley.studies.joint_drafting import (
+    draft_together,
+    headline_together,
+    queries_text,
+    sentences_together,
+)
 from hartley.studies.picture import draw
 from hartley.studies.specification import Specification
 from hartley.studies.tradeoff_sentences import MISSING_COUNTS
-from hartley.wording import bits_up, counted, digits_down, exactly, exactly_or_up, listed, noun_for
+from hartley.wording import (
+    bits_up,
+    counted,
+    digits_down,
+    exactly,
+    exactly_or_up,
+    listed,
+    noun_for,
+    verb_for,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from fractions import Fraction
     from pathlib import Path
 
     from hartley.guarantees.certificate import Certificate
@@ -47,7 +62,9 @@ class Design:
         """The design in one sentence."""
         wanted, columns = self.specification, self.document.columns
         if wanted.objective == "hypothesis":
-            return _line_headline(wanted, self.certificate)
+            return _line_headline(wanted, self.certificate, self._furthest)
+        if wanted.parts:
+            return headline_together(wanted, self.certificate)
         bits = bits_up(self.certificate.value)
         if wanted.query is None:
             return (
@@ -69,6 +86,8 @@ class Design:
         wanted = self.specification
         found = [column.sentence() for column in self.document.columns]
         found += _of_objective(wanted, self.certificate)
+        if wanted.objective == "hypothesis" and not wanted.lattice:
+            found.append(NO_STEP)
         told = ("estimation error", "reconstruction error", "success of a test")
         found += [one.sentence for one in self.certificate.consequences if one.name in told]
         missing = self.certificate.parameters.get("missing")
@@ -79,6 +98,14 @@ class Design:
         if not self.certificate.sound:
             found.append("This policy does not keep what was asked for; do not rely on it.")
         return tuple(found)
+
+    @property
+    def _furthest(self) -> Fraction:
+        """The furthest that a value is moved near a line."""
+        moved = (column.error for column in self.document.stepped.values())
+        wanted = self.specification.error
+        assert wanted is not None  # the objective needs it
+        return max((error for error in moved if error is not None), default=wanted)
 
     @property
     def figures(self) -> tuple[tuple[str, str], ...]:
@@ -92,14 +119,16 @@ class Design:
                     f"{digits_down(100 * _open_share(promised), 4)} %",
                     "of all records leave it open",
                 ),
-                (exactly(wanted.error), "furthest that a value is moved"),
+                (exactly(self._furthest), "furthest that a value is moved"),
             )
-        told = "about any one person" if wanted.aggregate is not None else "about the person"
+        about_table = wanted.aggregate is not None or bool(self.document.aggregates)
+        told = "about any one person" if about_table else "about the person"
+        asks = wanted.query is not None or bool(wanted.parts)
         outputs = _outputs(self.document.columns)
         number, unit = bits_up(promised.value).split(" ", 1)
         found = [
             (number, f"{unit} {told} at most"),
-            (f"{outputs:,}", "different releases" if wanted.query is None else "cells"),
+            (f"{outputs:,}", "cells" if asks else "different releases"),
         ]
         errors = {column.name: column.error for column in self.document.columns}
         for name, error in errors.items() if len(errors) <= 2 else ():
@@ -138,7 +167,9 @@ def design(spec: Specification | Mapping[str, Any] | str | Path) -> Design:
     IV.3, corrected), or one more where the range of a query is not known exactly; "leakage" the
     largest smallest cell (Theorem IV.3), "bits" the least error within a budget about one person
     (Farokhi 2019, Noiseless Privacy, Theorem 8, corrected; of records Definition 2), "hypothesis"
-    hides on which side of a line a value lies (Farokhi 2021, Theorem 4, corrected). The
+    hides on which side of a line a value lies (Farokhi 2021, Theorem 4, corrected; of columns
+    with a step the most open records that any policy within the error leaves). Several queries,
+    given as a list, are released in the cells of one grid. The
     certificate is recomputed from the finished policy, so it is exact or a bound as it says,
     whatever the search was. Cost: that of the search and of the volumes of the cells.
 
@@ -156,8 +187,17 @@ def design(spec: Specification | Mapping[str, Any] | str | Path) -> Design:
         mean(height) is released in 150 cells, never more than 0.5 from the truth: at most 1 bit ...
     """
     wanted = Specification.of(spec)
-    document = PolicyDocument(draft(wanted), title=wanted.title, design=_record(wanted))
+    columns = draft_together(wanted) if wanted.parts else draft(wanted)
+    document = PolicyDocument(columns, title=wanted.title, design=_record(wanted))
     return Design(wanted, document, certify(document))
+
+
+NO_STEP = (
+    "No step is declared, so that every number counts as possible. Recorded values have a step: "
+    "declare it (step = ...) for every column, or a step to round to, and the release is designed "
+    "for the values that there are, which leaves more records open."
+)
+"""What a design about a hypothesis says where its columns have no step."""
 
 
 def _record(wanted: Specification) -> dict[str, Any]:
@@ -176,6 +216,10 @@ def _record(wanted: Specification) -> dict[str, Any]:
         for name, value in plain.items()
         if value is not None
     }
+    if wanted.parts:
+        found |= {"query": [str(part.query) for part in wanted.parts], "norm": wanted.norm}
+    if wanted.parts and wanted.objective == "maximin" and wanted.error is None:
+        found["error"] = [_written(part.error) for part in wanted.parts if part.error is not None]
     if wanted.weights:
         found["weights"] = {name: _written(weight) for name, weight in wanted.weights.items()}
     ranges = {
@@ -197,31 +241,52 @@ def _written(number: Fraction) -> str:
 def _what(wanted: Specification) -> str:
     if wanted.hypothesis is not None:
         return f"{listed(wanted.columns)} that hides whether {wanted.hypothesis}"
+    if wanted.parts:
+        return queries_text(wanted)
     return wanted.query or f"records of {listed(wanted.columns)}"
 
 
 def _of_objective(wanted: Specification, certificate: Certificate) -> list[str]:
     """Say in which sense nothing better exists."""
+    if wanted.parts:
+        return sentences_together(wanted, certificate)
     if wanted.objective == "maximin" and wanted.error is not None:
         return [_fewest(wanted, wanted.error)]
     if wanted.objective == "leakage" and wanted.error is not None:
         grid = "up to the grid on which edges were looked for"
         return [f"No release within {exactly(wanted.error)} has a larger smallest cell, {grid}."]
     if wanted.objective == "bits" and wanted.bits is not None:
-        left = float(wanted.bits) - certificate.value
-        kept = f"{exactly(wanted.bits)} {noun_for(wanted.bits, 'bit')} were asked for"
-        if wanted.query is not None:
-            return [f"{kept}; more equal cells would break them."] if certificate.sound else []
-        return [
-            f"{kept}, and no other numbers of levels have a smaller largest "
-            + ("weighted error" if wanted.weights else "error")
-            + (
-                f"; {digits_down(left, 4)} bits are of no use to any column."
-                if left >= 0.01
-                else "."
-            )
-        ]
+        return _of_budget(wanted, wanted.bits, certificate)
+    if wanted.policy == "meet" and wanted.objective == "hypothesis":
+        return _most_open(wanted)
     return []
+
+
+def _of_budget(wanted: Specification, bits: Fraction, certificate: Certificate) -> list[str]:
+    """Say that nothing within the budget has a smaller error."""
+    asked = f"{exactly(bits)} {noun_for(bits, 'bit')} were asked for"
+    if wanted.query is not None:
+        return [f"{asked}; more equal cells would break them."] if certificate.sound else []
+    unused = float(bits) - certificate.value
+    return [
+        f"{asked}, and no other numbers of levels have a smaller largest "
+        + ("weighted error" if wanted.weights else "error")
+        + (
+            f"; {digits_down(unused, 4)} bits are of no use to any column."
+            if unused >= 0.01
+            else "."
+        )
+    ]
+
+
+def _most_open(wanted: Specification) -> list[str]:
+    """Say that nothing within the error leaves more open, where that is so: reach by reach."""
+    if wanted.move_norm != "sup" or wanted.rounding is not None:
+        return []
+    assert wanted.error is not None  # the objective needs it
+    to = "" if wanted.known_within is None else " to somebody who knows so much"
+    moved = f"No release that moves {listed(wanted.moved)} by at most {exactly(wanted.error)}"
+    return [f"{moved} leaves more records open{to}."]
 
 
 def _fewest(wanted: Specification, error: Fraction) -> str:
@@ -244,20 +309,22 @@ def _fewest(wanted: Specification, error: Fraction) -> str:
     )
 
 
-def _line_headline(wanted: Specification, certificate: Certificate) -> str:
-    threshold, error = wanted.threshold, wanted.error
-    assert threshold is not None  # the objective needs both
-    assert error is not None
+def _line_headline(wanted: Specification, certificate: Certificate, furthest: Fraction) -> str:
+    threshold = wanted.threshold
+    names = wanted.moved if threshold is None else (threshold.column,)
     share = _open_share(certificate)
     return (
-        f"{threshold.column} is moved by up to {exactly(error)}, so that "
+        f"{listed(names)} {verb_for(len(names), 'is')} moved by up to {exactly(furthest)}, so that "
         f"{digits_down(100 * share, 4)} % of all possible records leave open whether "
         f"{wanted.hypothesis}."
     )
 
 
-def _open_share(certificate: Certificate) -> float:
-    """Return which share of all records leaves a hypothesis open, by volume: 1 - 2^-bits."""
+def _open_share(certificate: Certificate) -> float | Fraction:
+    """Return which share of all records leaves a hypothesis open: counted, or 1 - 2^-bits."""
+    counts = certificate.parameters
+    if "open" in counts:
+        return Fraction(counts["open"], counts["records"])
     return -math.expm1(-certificate.value * math.log(2))
 
 

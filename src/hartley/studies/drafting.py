@@ -5,12 +5,20 @@ from __future__ import annotations
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from hartley.errors import OptionError
 from hartley.exact import floor_power
 from hartley.policies.categories.merging import CategoryMerging
-from hartley.policies.kinds import CutColumn, KeptColumn, LineColumn, MergedColumn, QuantizedColumn
+from hartley.policies.hypotheses.meet_column import hiding_policy
+from hartley.policies.kinds import (
+    CutColumn,
+    KeptColumn,
+    LineColumn,
+    MeetColumn,
+    MergedColumn,
+    QuantizedColumn,
+)
 from hartley.policies.quantizers.allocation import allocate_bits
 from hartley.policies.quantizers.columns import in_cells
 from hartley.policies.quantizers.optimal import optimal_quantizer
@@ -190,15 +198,48 @@ def _bits_of(outputs: int) -> Fraction:
 
 
 def _line_columns(wanted: Specification) -> tuple[ColumnPolicy, ...]:
-    """Move one column near the line, and release the others as they are."""
+    """Move columns near the line, and release the others as they are."""
+    hiding = _meeting(wanted) if wanted.policy == "meet" else _moving(wanted)
+    columns: list[ColumnPolicy] = []
+    for name, side in wanted.box.sides.items():
+        if name == hiding.name:
+            columns.append(hiding)
+        elif name not in hiding.columns:
+            columns.append(KeptColumn(name, side.low, side.high))
+    return tuple(columns)
+
+
+def _meeting(wanted: Specification) -> MeetColumn:
+    """Return the columns that are moved where every column has a step."""
+    assert wanted.hypothesis is not None  # the objective needs it
+    return MeetColumn(
+        hiding_policy(
+            wanted.hypothesis,
+            wanted.lattice,
+            wanted.moved,
+            wanted.error,
+            known_within=wanted.known_within and list(wanted.known_within),
+            norm=wanted.move_norm,
+            rounding=wanted.rounding,
+        )
+    )
+
+
+def _moving(wanted: Specification) -> LineColumn:
+    """Return the column that is stretched or blurred."""
     threshold = wanted.threshold
     assert threshold is not None  # the objective needs both
     assert wanted.error is not None
-    columns: list[ColumnPolicy] = []
-    for name, side in wanted.box.sides.items():
-        if name == threshold.column:
-            line = str(threshold.line)
-            columns.append(LineColumn(wanted.policy, name, line, wanted.error, side.low, side.high))
-        else:
-            columns.append(KeptColumn(name, side.low, side.high))
-    return tuple(columns)
+    name, side = threshold.column, wanted.box[threshold.column]
+    kind: Literal["stretch", "blur"] = "blur" if wanted.policy == "blur" else "stretch"
+    others = {other: column for other, column in wanted.lattice.items() if other != name}
+    return LineColumn(
+        kind,
+        name,
+        str(threshold.line),
+        wanted.error,
+        side.low,
+        side.high,
+        wanted.columns[name].step,
+        others,
+    )

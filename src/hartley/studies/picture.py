@@ -36,7 +36,7 @@ class Plane:
 
 @dataclass(frozen=True)
 class Band:
-    """A line over one column, and how far around it another column is moved."""
+    """A line over one column, and how far around it another column is hidden."""
 
     across: str
     column: str
@@ -67,13 +67,13 @@ def draw(wanted: Specification, document: PolicyDocument) -> tuple[Picture, ...]
         >>> draw(wanted, PolicyDocument(draft(wanted)))[0].edges
         (0.0, 10.0, 20.0, 30.0)
     """
-    if wanted.threshold is not None:
-        band = _band(wanted)
+    if wanted.hypothesis is not None:
+        band = None if wanted.threshold is None else _band(wanted, document)
         return () if band is None else (band,)
-    reach = float(wanted.reach) if wanted.aggregate is not None else None
+    asked = wanted.parts or (wanted,) * len(document.columns)
     pictures: list[Picture] = []
-    for column in document.columns:
-        picture = column.picture(reach)
+    for column, part in zip(document.columns, asked, strict=True):
+        picture = column.picture(float(part.reach) if part.aggregate is not None else None)
         if picture is not None:
             pictures.append(picture)
         has_plane = wanted.expression is not None and len(wanted.expression.names) == 2
@@ -95,7 +95,7 @@ def _plane(wanted: Specification, cells: Quantizer) -> list[Picture]:
     return [Plane((first, second), ends, values, edges)]
 
 
-def _band(wanted: Specification) -> Band | None:
+def _band(wanted: Specification, document: PolicyDocument) -> Band | None:
     threshold, error = wanted.threshold, wanted.error
     assert threshold is not None  # a design about a hypothesis has both
     assert error is not None
@@ -105,13 +105,15 @@ def _band(wanted: Specification) -> Band | None:
     at = np.linspace(*_ends(wanted.box, names[0]), GRID)
     others = {name: np.full(GRID, float(wanted.box[name].middle)) for name in names[1:]}
     low, high = _ends(wanted.box, threshold.column)
+    opened = [column.leaves_open() for column in document.stepped.values()]
+    apart = [record.apart[0] for record in opened if record is not None and record.apart]
     note = " and ".join(f"{name} = {values[0]:g}" for name, values in others.items())
     return Band(
         across=names[0],
         column=threshold.column,
         at=at,
         line=_at(threshold.line, {names[0]: at} | others),
-        reach=float(error),
+        reach=float(max(apart, default=error)),
         low=low,
         high=high,
         kind=wanted.policy,

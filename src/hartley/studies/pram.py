@@ -28,8 +28,7 @@ from hartley.policies.perturbation.frequencies import (
 from hartley.policies.perturbation.leakage import PramLeakage, pram_leakage
 from hartley.policies.perturbation.pram import Pram
 from hartley.ranges.relations.classes import Singling, single_out
-from hartley.ranges.relations.relation import Relation
-from hartley.studies.pram_rules import RuleWish, check_rule_choice, choose_rules
+from hartley.studies.pram_rules import RuleWish, check_rule_choice, choose_rules, joint_counts
 from hartley.studies.release import as_matrices_say, release_drawn
 
 if TYPE_CHECKING:
@@ -40,6 +39,8 @@ if TYPE_CHECKING:
     from hartley.engines.tables.table import Table
     from hartley.guarantees.certificate import Certificate
     from hartley.policies.perturbation.pram import Seed
+    from hartley.policies.perturbation.reconstruction import ReconstructedRelease
+    from hartley.studies.pram_rules import FoundRule
     from hartley.studies.release import ReleaseReport
 
     Progress = Callable[[str, float], None]
@@ -121,6 +122,8 @@ class PramReport:
     """How many records the kept columns single out by themselves."""
     certificate: Certificate | None = None
     """What was promised, where a certificate was written."""
+    reconstructions: tuple[ReconstructedRelease, ...] = ()
+    """What replacing released values by estimates did, a rule each, where that was wanted."""
 
     @property
     def headline(self) -> str:
@@ -144,7 +147,8 @@ class PramReport:
             if self.seeded
             else "The draw was made with fresh random bytes of the system and cannot be repeated."
         )
-        return (seed, *self.release.sentences, *self.singling.sentences, *self.notes)
+        steps = (sentence for step in self.reconstructions for sentence in step.sentences)
+        return (*steps, seed, *self.release.sentences, *self.singling.sentences, *self.notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON."""
@@ -156,6 +160,7 @@ class PramReport:
             "notes": list(self.notes),
             "columns": [column.to_dict() for column in self.columns],
             "singled_out": self.singling.to_dict(),
+            "reconstruction": [step.to_dict() for step in self.reconstructions],
             "release": self.release.to_dict(),
         }
 
@@ -173,6 +178,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
     risk: float | None = None,
     distance: str = "zero_one",
     invariant: bool = False,
+    reconstruct: bool = False,
     missing: str = "refuse",
     keep: str | Sequence[str] = (),
     seed: Seed = None,
@@ -204,6 +210,10 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
         risk: use the best matrix of at most this risk in bits.
         distance: how far a released value is from the truth: "zero_one", "squared" or "absolute".
         invariant: preserve the frequencies of the columns on average.
+        reconstruct: release for every drawn value the best estimate of the truth from it instead:
+            the mean for squared distance, the median for absolute, the likeliest value for
+            zero_one. It distorts less and tells no more about a record; but the estimates are
+            computed from the table and so tell something about it, which no certificate counts.
         missing: "refuse" missing values, or make missing a "value" that is perturbed too.
         keep: other columns to release as they are.
         seed: a whole number to draw the same again; fresh random bytes of the system if left out.
@@ -232,7 +242,23 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
     about = () if confidential is None else names_of(confidential)
     wish = RuleWish(lam, distortion, risk, distance, about)
     groups = [names_of(group) for group in names_of(columns)]
-    check_rule_choice(groups, rules, wish, retain=retain, matrix=matrix, invariant=invariant)
+    check_rule_choice(
+        groups,
+        rules,
+        wish,
+        retain=retain,
+        matrix=matrix,
+        invariant=invariant,
+        reconstruct=reconstruct,
+    )
+    if certificate is not None and reconstruct:
+        # A certificate assumes that a rule does not depend on the table or is not shown. The
+        # estimates depend on it and are shown: with all their digits they give counts away.
+        raise OptionError(
+            "No certificate covers estimates that are computed from the table and released",
+            hint="leave out certificate, or reconstruct a rule by public frequencies with "
+            "hartley.reconstruct and pass that",
+        )
     check_form(out, spreadsheet_safe=spreadsheet_safe)  # before anything is counted
     opened = open_table(table)
     path = None if rules is None or isinstance(rules, (Pram, PolicyDocument)) else rules
@@ -249,6 +275,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
     if any(beside.values()):
         written = {"release": out, **beside}
         check_files({name: Path(file) if file else None for name, file in written.items()}, read)
+    chosen: list[FoundRule] = []
     if rules is None:
         chosen = choose_rules(
             opened,
@@ -258,6 +285,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
             matrix=matrix,
             invariant=invariant,
             missing=missing,
+            reconstruct=reconstruct,
         )
         policy = policy_of([rule.pram for rule in chosen], keep)
         notes = (*dict.fromkeys(note for rule in chosen for note in rule.notes), *notes)
@@ -285,7 +313,8 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
         if certificate is not None and promised is not None:
             promised = promised.bind(policy_out or path or "")
             promised.save(certificate)
-    return replace(report, certificate=promised)
+    steps = tuple(rule.reconstruction for rule in chosen if rule.reconstruction is not None)
+    return replace(report, certificate=promised, reconstructions=steps)
 
 
 def _promised(policy: PolicyDocument) -> Certificate:
@@ -364,20 +393,8 @@ def joint_frequencies(
     table: Table, pram: Pram, confidential: str | Sequence[str] | None
 ) -> NDArray[np.float64] | None:
     """Return the relative frequencies of confidential values and the values of a matrix."""
-    if confidential is None:
-        return None
-    relation = Relation.from_table(table, secret=confidential, released=list(pram.columns))
-    pairs = relation.pairs()
-    known = {value: place for place, value in enumerate(pram.values)}
-    places = [known.get(value, -1) for value in relation.released_range]
-    if min(places) < 0:
-        raise ColumnError(
-            f"Column '{pram.name}' holds a value that the matrix has no row for",
-            hint="add a row to the matrix, or merge such values first",
-        )
-    joint = np.zeros((pairs.sizes[0], len(pram.values)))
-    joint[pairs.secret, np.array(places)[pairs.released]] = pairs.counts / pairs.counts.sum()
-    return joint
+    counts = joint_counts(table, pram, confidential)
+    return None if counts is None else counts / counts.sum()
 
 
 # --- estimates ----------------------------------------------------------------------------------

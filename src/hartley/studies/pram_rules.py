@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,11 +19,20 @@ from hartley.policies.distortion.model import PrivacyDistortion
 from hartley.policies.perturbation.best_matrix import least_leaking
 from hartley.policies.perturbation.matrix import MOST_VALUES, ExactMatrix
 from hartley.policies.perturbation.pram import Pram
+from hartley.policies.perturbation.reconstruction import (
+    ReconstructedRelease,
+    reconstruct,
+    risks_of_both,
+)
+from hartley.ranges.relations.distribution import JointDistribution
+from hartley.ranges.relations.relation import Relation
 from hartley.wording import counted, verb_for
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from hartley.engines.tables.table import Table
 
@@ -39,6 +48,15 @@ INVARIANT = (
     "The frequencies are preserved in expectation; anybody who sees the matrix can compute them "
     "from it."
 )
+VALUES_ALONE = (
+    "What is certified about the best rule is about rules that release values of the column; the "
+    "estimates that took their place may do better."
+)
+RECONSTRUCTED = (
+    "The estimates were computed from the frequencies of the table, and their digits stand in the "
+    "release: what they tell about these frequencies is not counted here. In Python, "
+    "hartley.reconstruct takes public frequencies instead."
+)
 
 
 @dataclass(frozen=True)
@@ -47,6 +65,8 @@ class FoundRule:
 
     pram: Pram
     notes: tuple[str, ...] = ()
+    reconstruction: ReconstructedRelease | None = None
+    """What replacing the released values by estimates did, where that was wanted."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +94,7 @@ def check_rule_choice(  # noqa: PLR0913 - what ``hartley.pram`` was given
     retain: object,
     matrix: object,
     invariant: bool,
+    reconstruct: bool = False,
 ) -> None:
     """Refuse, before any work, a call that gives a matrix in two ways or in none.
 
@@ -88,10 +109,16 @@ def check_rule_choice(  # noqa: PLR0913 - what ``hartley.pram`` was given
             f"Both {' and '.join(given[:2])} give a matrix" if given else "No matrix is given",
             hint="give one of retain, matrix, policy, distortion, lam and risk",
         )
-    if rules is not None and (columns or invariant):
+    if rules is not None and (columns or invariant or reconstruct):
         raise OptionError(
             "A policy file already names the columns and matrices",
-            hint="leave out the columns and invariant",
+            hint="leave out the columns, invariant and reconstruct",
+        )
+    if invariant and reconstruct:
+        raise OptionError(
+            "Estimates have other frequencies than the values, so invariant and reconstruct "
+            "exclude each other",
+            hint="give one of them",
         )
     if rules is None and not all(columns or [()]):
         raise OptionError("No column to perturb is named", hint="add a column")
@@ -106,6 +133,7 @@ def choose_rules(  # noqa: PLR0913 - what ``hartley.pram`` was given
     matrix: str | os.PathLike[str] | None,
     invariant: bool,
     missing: str,
+    reconstruct: bool = False,
 ) -> list[FoundRule]:
     """Return a rule for each group of columns, computed in the way that was chosen."""
     chosen = []
@@ -116,7 +144,11 @@ def choose_rules(  # noqa: PLR0913 - what ``hartley.pram`` was given
             rule = matrix_rule(table, names, matrix)
         else:
             rule = best_rule(table, names, wish, missing=missing)
-        chosen.append(invariant_rule(table, rule, missing=missing) if invariant else rule)
+        if invariant:
+            rule = invariant_rule(table, rule, missing=missing)
+        if reconstruct:
+            rule = reconstructed_rule(table, rule, wish, missing=missing)
+        chosen.append(rule)
     return chosen
 
 
@@ -195,6 +227,45 @@ def best_rule(
 def invariant_rule(table: Table, rule: FoundRule, *, missing: str = "refuse") -> FoundRule:
     """Return the rule made invariant for the frequencies of a table."""
     pram = rule.pram
+    frequencies = _frequencies(table, pram, missing)
+    if pram.released != pram.values:
+        raise OptionError(
+            "A rule that releases new values cannot preserve frequencies",
+            hint="leave out --invariant",
+        )
+    return FoundRule(pram.invariant(frequencies), (*rule.notes, INVARIANT))
+
+
+def reconstructed_rule(
+    table: Table, chosen: FoundRule, wish: RuleWish, *, missing: str = "refuse"
+) -> FoundRule:
+    """Return the rule with the best estimate of the truth for every value that it releases.
+
+    The law is that of the perturbed columns in the table, with the confidential ones beside them
+    for what is told. Other columns that are kept are left out of it: estimates that used them
+    would depend on more than what the rule releases.
+
+    Example:
+        >>> from hartley.engines.tables.sources import open_table
+        >>> table = open_table({"dose": [0, 0, 0, 10]})
+        >>> chosen = retaining_rule(table, ["dose"], "0.8")
+        >>> better = reconstructed_rule(table, chosen, RuleWish(distance="squared"))
+        >>> [round(dose, 2) for dose in better.pram.released]
+        [0.77, 5.71]
+    """
+    pram = chosen.pram
+    step = reconstruct(pram, _frequencies(table, pram, missing), distortion=wish.distance)
+    joint = joint_counts(table, pram, wish.confidential or None)
+    if joint is not None:  # it lacks rows without a confidential value, the frequencies do not
+        law = JointDistribution(joint / joint.sum())
+        before, after = risks_of_both(law, (pram, step.pram))
+        step = replace(step, risk_before=before, risk=after)
+    certified = (VALUES_ALONE,) if wish.given and not step.is_fixed else ()
+    return FoundRule(step.pram, (*chosen.notes, *certified, RECONSTRUCTED), step)
+
+
+def _frequencies(table: Table, pram: Pram, missing: str) -> list[int]:
+    """Return how often the values of a matrix occur; refuse a table with others."""
     counts = count_values(table, pram.columns, missing)
     keys = [value if isinstance(value, tuple) else (value,) for value in pram.values]
     if not counts.keys() <= set(keys):
@@ -202,12 +273,30 @@ def invariant_rule(table: Table, rule: FoundRule, *, missing: str = "refuse") ->
             f"Column '{pram.name}' holds a value that the matrix has no row for",
             hint="add a row to the matrix, or merge such values first",
         )
-    if pram.released != pram.values:
-        raise OptionError(
-            "A rule that releases new values cannot preserve frequencies",
-            hint="leave out --invariant",
+    return [counts.get(key, 0) for key in keys]
+
+
+def joint_counts(
+    table: Table, pram: Pram, confidential: str | Sequence[str] | None
+) -> NDArray[np.int64] | None:
+    """Return how often confidential values and the values of a matrix occur together.
+
+    A column may be on both sides: then it is counted as what it is, a function of the key.
+    """
+    if confidential is None:
+        return None
+    relation = Relation.from_table(table, secret=confidential, released=list(pram.columns))
+    pairs = relation.pairs()
+    known = {value: place for place, value in enumerate(pram.values)}
+    places = [known.get(value, -1) for value in relation.released_range]
+    if min(places) < 0:
+        raise ColumnError(
+            f"Column '{pram.name}' holds a value that the matrix has no row for",
+            hint="add a row to the matrix, or merge such values first",
         )
-    return FoundRule(pram.invariant([counts.get(key, 0) for key in keys]), (*rule.notes, INVARIANT))
+    joint = np.zeros((pairs.sizes[0], len(pram.values)), np.int64)
+    joint[pairs.secret, np.array(places)[pairs.released]] = pairs.counts
+    return joint
 
 
 def count_values(table: Table, columns: Sequence[str], missing: str) -> dict[tuple[Any, ...], int]:

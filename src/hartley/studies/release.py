@@ -307,7 +307,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
         rows, columns = (
             counts.rows,
             tuple(
-                replace(_released(column, column_counts), name=name)
+                replace(_released(column, column_counts), name=name, error=column.error_of(name))
                 for (name, column), column_counts in zip(named, counts.columns, strict=True)
             ),
         )
@@ -345,7 +345,7 @@ def _refuse_coarse(table: Table, line: LinePolicy) -> None:
         raise ColumnError(
             f"The values of column '{line.column}' of {table.name} are rounded to a step, and "
             "stretching hides nothing of such values",
-            hint='release the line itself near it: kind = "blur", or policy = "blur" in a design',
+            hint="declare the step of every column and design the release again: meet hides them",
         )
     distance = least_distance(*where)
     if distance is not None and Fraction(distance) > line.reach:

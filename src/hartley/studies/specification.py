@@ -9,19 +9,24 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hartley.errors import ColumnError, InputError
+from hartley.errors import ColumnError, InputError, OptionError
 from hartley.files import parse_toml, read_text_file
 from hartley.guarantees.answers import raised, reach_bounds
 from hartley.policies.hypotheses.blurring import Threshold
+from hartley.policies.hypotheses.hypothesis import Hypothesis
+from hartley.policies.hypotheses.lattice import LatticeColumn
 from hartley.policies.quantizers.query import Aggregate, parse_query
 from hartley.ranges.boxes.box import Box, Interval
 from hartley.ranges.boxes.enclosure import check_defined, range_bounds
 from hartley.ranges.boxes.expression import Expression, variables
 from hartley.studies.declared import DeclaredColumn
+from hartley.studies.query_list import is_query_list, read_query_weights, split_queries
 from hartley.studies.specification_fields import (
     read_bits,
     read_choice,
     read_error,
+    read_known_within,
+    read_move,
     read_objective,
     read_people,
     read_sensitivity,
@@ -34,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hartley.policies.quantizers.candidate_edges import QueryRange
+    from hartley.policies.quantizers.grid_levels import Norm
     from hartley.studies.specification_fields import Objective
 
 
@@ -61,13 +67,25 @@ class Specification:
     sensitivity: Fraction | None = None
     """How far one person's data can move the query, where it is less than the query's range."""
     hypothesis: str | None = None
-    policy: Literal["stretch", "blur"] = "stretch"
+    policy: Literal["stretch", "blur", "meet"] = "stretch"
+    move: tuple[str, ...] = ()
+    """The columns that may be moved to hide a hypothesis, where it does not say which."""
+    known_within: tuple[Fraction, ...] | None = None
+    """To within what somebody may know the moved values beforehand."""
+    move_norm: Literal["sup", "l1", "l2"] = "sup"
+    """How the error of several moved columns is measured."""
+    rounding: Literal["nearest", "down"] | None = None
+    """How moved values between the steps are read; refused if left out."""
     rule: Literal["corrected", "printed"] = "corrected"
     weights: Mapping[str, Fraction] = field(default_factory=dict)
     """How much the error of a column matters; one that is not named has weight 1."""
     name: str | None = None
     """What the answer of a query is released as."""
     title: str | None = None
+    parts: tuple[Specification, ...] = ()
+    """Of several queries that are released together, each as a design of its own."""
+    norm: Norm = "sup"
+    """Whether the error of several queries is the largest, or the length of their vector."""
 
     # --- reading ------------------------------------------------------------------------------
 
@@ -87,7 +105,14 @@ class Specification:
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> Specification:
         """Read a design from the content of a file; whatever makes no sense is refused."""
+        if is_query_list(content):
+            return cls._read_together(content)
         objective = read_objective(content)
+        if "norm" in content and objective != "hypothesis":
+            raise InputError(
+                "The norm puts the errors of several queries together, but there is one query",
+                hint='leave it out, or write query = ["mean(height)", "mean(weight)"]',
+            )
         columns = _read_columns(content.get("columns"))
         found = cls(
             objective=objective,
@@ -98,7 +123,13 @@ class Specification:
             people=read_people(content["people"]) if "people" in content else None,
             sensitivity=read_sensitivity(content.get("sensitivity")),
             hypothesis=read_text(content, "hypothesis"),
-            policy=read_choice(content, "policy", ("stretch", "blur")),
+            policy=read_choice(content, "policy", _policies(content, columns)),
+            move=read_move(content),
+            known_within=read_known_within(content.get("known_within")),
+            move_norm=read_choice(content, "norm", ("sup", "l1", "l2")),
+            rounding=read_choice(content, "round", ("nearest", "down"))
+            if "round" in content
+            else None,
             rule=read_choice(content, "rule", ("corrected", "printed")),
             weights=_weigh(content.get("weights"), columns),
             name=read_text(content, "name"),
@@ -106,6 +137,28 @@ class Specification:
         )
         found._check()
         return found
+
+    @classmethod
+    def _read_together(cls, content: Mapping[str, Any]) -> Specification:
+        """Read a design whose query is a list."""
+        parts = tuple(map(cls.read, split_queries(content)))
+        one_error = "error" in content and not isinstance(content["error"], (list, tuple))
+        weights = read_query_weights(
+            content.get("weights"), tuple(str(part.query) for part in parts)
+        )
+        if content.get("weights") == "range":
+            weights = {str(part.query): 1 / part.answer_range.length for part in parts}
+        return cls(
+            objective=parts[0].objective,
+            columns=_read_columns(content.get("columns")),
+            error=parts[0].error if one_error else None,
+            bits=parts[0].bits,
+            people=parts[0].people,
+            weights=weights,
+            title=read_text(content, "title"),
+            parts=parts,
+            norm=read_choice(content, "norm", ("sup", "euclidean")),
+        )
 
     # --- what it says -------------------------------------------------------------------------
 
@@ -123,8 +176,42 @@ class Specification:
 
     @cached_property
     def threshold(self) -> Threshold | None:
-        """The hypothesis: a column, and the line that it is compared with."""
-        return None if self.hypothesis is None else Threshold.parse(self.hypothesis)
+        """The hypothesis: a column, and the line that it is compared with.
+
+        None of another hypothesis, which only the policy `meet` hides.
+        """
+        if self.hypothesis is None:
+            return None
+        if self.policy != "meet":
+            return Threshold.parse(self.hypothesis)
+        try:
+            threshold = Threshold.parse(self.hypothesis)
+        except OptionError:
+            return None
+        return threshold if (threshold.column,) == self.moved else None
+
+    @cached_property
+    def moved(self) -> tuple[str, ...]:
+        """The columns that are moved to hide the hypothesis."""
+        assert self.hypothesis is not None  # the objective needs it
+        if self.move:
+            return self.move
+        column = Hypothesis.parse(self.hypothesis).line_column
+        if column is None:
+            raise InputError(
+                f"The hypothesis '{self.hypothesis}' does not say which column is to be moved",
+                hint='write for example move = ["weight"], or a list of several',
+            )
+        return (column,)
+
+    @cached_property
+    def lattice(self) -> dict[str, LatticeColumn]:
+        """The steps and ranges of all columns of numbers that have a step."""
+        return {
+            name: LatticeColumn(column.range.low, column.range.high, column.step)
+            for name, column in self.columns.items()
+            if column.range is not None and column.step is not None
+        }
 
     @cached_property
     def box(self) -> Box:
@@ -238,6 +325,11 @@ class Specification:
 
     def _check_hypothesis(self, hypothesis: str) -> None:
         self._check_ranges("hypothesis", hypothesis)
+        self._check_steps(hypothesis)
+        if self.policy == "meet":
+            # Everything else is checked where the policy is made.
+            self._check_used(Hypothesis.parse(hypothesis).names, "hypothesis", hypothesis)
+            return
         found = Threshold.parse(hypothesis)
         names = (found.column, *found.line.names)
         self._check_used(names, "hypothesis", hypothesis)
@@ -252,6 +344,29 @@ class Specification:
                 hint="there is nothing to hide; check the ranges and the units of the columns",
             )
 
+    def _check_steps(self, hypothesis: str) -> None:
+        """Refuse a hypothesis of which some columns have a step and others have none."""
+        bare = [name for name, column in self.columns.items() if column.step is None]
+        if self.policy == "meet" or (self.policy == "blur" and len(bare) < len(self.columns)):
+            if bare:
+                raise ColumnError(
+                    f"Column '{bare[0]}' has no step, but on which side of '{hypothesis}' a record "
+                    "lies is decided exactly",
+                    hint=f"write step = ... in [columns.{bare[0]}], the step that values are "
+                    "recorded in",
+                )
+        elif self.policy == "stretch" and len(bare) < len(self.columns):
+            raise ColumnError(
+                "Stretching hides nothing of values that lie on a step",
+                hint='use policy = "meet" or "blur", or leave out the steps',
+            )
+        extra = [self.move, self.known_within, self.rounding, self.move_norm != "sup"]
+        if self.policy != "meet" and any(extra):
+            raise InputError(
+                f"The policy {self.policy} has no use for move, known_within, norm or round",
+                hint='use policy = "meet", which takes a step for every column',
+            )
+
     def _check_ranges(self, what: str, text: str) -> None:
         for name, column in self.columns.items():
             if not column.is_numeric:
@@ -259,7 +374,7 @@ class Specification:
                     f"Column '{name}' holds categories, but the {what} '{text}' takes numbers",
                     hint=f"leave out [columns.{name}], or give it a range",
                 )
-            if column.step is not None:
+            if column.step is not None and what == "query":
                 raise ColumnError(
                     f"Column '{name}' has a step, which the {what} '{text}' makes no use of",
                     hint="leave it out; steps count where records are released column by column",
@@ -292,6 +407,16 @@ def _read_columns(columns: object) -> dict[str, DeclaredColumn]:
             "The design declares no columns", hint="write [columns.height] and range = [100, 250]"
         )
     return {name: DeclaredColumn.read(name, fields) for name, fields in columns.items()}
+
+
+def _policies(
+    content: Mapping[str, Any], columns: Mapping[str, DeclaredColumn]
+) -> tuple[str, str, str]:
+    """Return the policies against a hypothesis, the default first: `meet` for data with a step."""
+    has_step = content.get("objective") == "hypothesis" and any(
+        column.step is not None for column in columns.values()
+    )
+    return ("meet", "stretch", "blur") if has_step else ("stretch", "blur", "meet")
 
 
 def _weigh(weights: object, columns: Mapping[str, DeclaredColumn]) -> dict[str, Fraction]:

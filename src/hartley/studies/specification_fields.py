@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from hartley.errors import InputError, OptionError
 from hartley.exact import parse_number
-from hartley.wording import exactly
+from hartley.wording import exactly, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,15 +23,16 @@ NEEDS = {
 }
 """For every objective the fields that it needs."""
 MAY_HAVE = {
-    "maximin": ("people", "name"),
+    "maximin": ("people", "name", "norm"),
     "leakage": ("people", "name"),
-    "bits": ("query", "people", "name", "sensitivity", "weights", "rule"),
-    "hypothesis": ("policy",),
+    "bits": ("query", "people", "name", "norm", "sensitivity", "weights", "rule"),
+    "hypothesis": ("policy", "move", "known_within", "norm", "round"),
 }
 """For every objective the fields that it may have besides."""
 FIELDS = (
     *("title", "objective", "query", "name", "error", "bits", "people", "sensitivity"),
-    *("hypothesis", "policy", "rule", "weights", "columns"),
+    *("hypothesis", "policy", "move", "known_within", "norm", "round"),
+    *("rule", "weights", "columns"),
 )
 MOST_BITS = 1000
 """More than this no release of numbers tells."""
@@ -118,14 +119,32 @@ def read_text(content: Mapping[str, Any], name: str) -> str | None:
     return text.strip()
 
 
-def read_choice(content: Mapping[str, Any], name: str, choices: tuple[str, str]) -> Any:  # noqa: ANN401 - one of the choices
-    """Read a field that has two possible values, the first by default."""
+def read_choice(content: Mapping[str, Any], name: str, choices: tuple[str, ...]) -> Any:  # noqa: ANN401 - one of the choices
+    """Read a field that has some possible values, the first by default."""
     chosen = content.get(name, choices[0])
     if chosen not in choices:
-        raise InputError(
-            f"The {name} {chosen!r} is unknown", hint=f"choose '{choices[0]}' or '{choices[1]}'"
-        )
+        quoted = listed((f"'{choice}'" for choice in choices), joint="or")
+        raise InputError(f"The {name} {chosen!r} is unknown", hint=f"choose {quoted}")
     return chosen
+
+
+def read_move(content: Mapping[str, Any]) -> tuple[str, ...]:
+    """Read which columns may be moved, one or a list; none where it is left out."""
+    move = content.get("move", [])
+    names = [move] if isinstance(move, str) else move
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InputError(
+            "The field 'move' does not list columns", hint='write for example move = ["weight"]'
+        )
+    return tuple(names)
+
+
+def read_known_within(value: object) -> tuple[Fraction, ...] | None:
+    """Read to within what somebody may know moved values; None where it is left out."""
+    if value is None:
+        return None
+    numbers = value if isinstance(value, list) else [value]
+    return tuple(read_number(number, "known_within") for number in numbers)
 
 
 def read_error(value: object) -> Fraction:

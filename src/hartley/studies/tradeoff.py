@@ -147,6 +147,11 @@ def tradeoff(
         [(1, 0.0), (2, 1.0), (4, 3.0)]
     """
     wanted = Specification.of(spec)
+    if wanted.parts:
+        raise OptionError(
+            "The trade-off is computed for one query, and the design asks for several",
+            hint="write a design for each of them",
+        )
     asked = None if errors is None else read_errors(errors)
     measure, places, chosen, notes = _plan(wanted, asked, gap)
     points = []
@@ -164,6 +169,12 @@ def _plan(
 ) -> tuple[Callable[..., Point], list[Fraction], Fraction | None, tuple[str, ...]]:
     """Return the function that measures a point, all places, the place of the design, and notes."""
     if wanted.objective == "hypothesis":
+        if wanted.lattice:
+            raise OptionError(
+                "The curve of a hypothesis is about volumes, of values without a step",
+                hint="leave out the steps here; hartley.compare_policies counts the open records "
+                "of data with a step",
+            )
         assert wanted.threshold is not None  # the objective needs it
         length = wanted.box[wanted.threshold.column].length
         places = errors_for(length / 5, length / 1000, wanted.error) if errors is None else errors

@@ -71,3 +71,22 @@ def test_a_report_never_overwrites_the_table(table):
     result = run(table, "--key", "age", "--confidential", "sick", "--csv", table)
     assert isinstance(result.exception, HartleyError)
     assert "overwrite" in str(result.exception)
+
+
+def test_it_takes_rules_that_see_both_sides_and_means(table):
+    words = (table, "--key", "age", "--confidential", "sick", "--points", "4")
+    result = run(*words, "--sees", "both", "--reconstruct", "--json")
+    assert result.exit_code == 0
+    content = json.loads(result.stdout)
+    assert content["sees"] == "both"
+    for point in content["points"]:
+        assert point["reconstructed"] <= point["distortion"]
+    assert "reconstructed" in run(*words, "--reconstruct", "--text").stdout
+    assert "reconstructed" not in run(*words, "--text").stdout
+
+
+def test_a_column_may_be_on_both_sides(table):
+    result = run(table, "--key", "age", "--confidential", "age,sick", "--points", "3", "--json")
+    content = json.loads(result.stdout)
+    # Three ages, each as frequent as the others: log2 of 3 bits about itself.
+    assert content["largest_risk"] == pytest.approx(1.584962500721156)

@@ -162,3 +162,15 @@ high = "120"
     with pytest.raises(InputError, match="no one certificate covers"):
         run("pram", table, "--policy", policy, "-o", out, "--certificate", certificate)
     assert list(tmp_path.iterdir()) == [policy]
+
+
+def test_estimates_can_be_released_by_the_command(table, tmp_path):
+    out, page = tmp_path / "out.csv", tmp_path / "page.html"
+    words = ("pram", table, "--column", "age", "--retain", "0.7", "--distance", "squared")
+    told = json.loads(run(*words, "--reconstruct", "-o", out, "--html", page, "--json"))
+    (step,) = told["reconstruction"]
+    assert step["distortion"] < step["distortion_before"]
+    assert "distortion falls from" in page.read_text()
+    with pytest.raises(OptionError, match="No certificate covers"):
+        run(*words, "--reconstruct", "-o", out, "--policy-out", tmp_path / "p.toml",
+            "--certificate", tmp_path / "c.json")  # fmt: skip

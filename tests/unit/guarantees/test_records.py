@@ -176,6 +176,40 @@ def test_several_expressions_multiply_and_say_which_number_is_whose():
     assert verify_exhaustively(document, people={"a": grid, "b": grid}) <= 15
 
 
+@pytest.mark.parametrize(
+    ("levels", "alone", "jointly"), [((4, 6), 24, 8), ((4, 8), 32, 8), ((5, 5), 25, 5)]
+)
+def test_one_query_released_twice_has_the_cells_of_the_common_refinement(levels, alone, jointly):
+    columns = tuple(
+        QuantizedColumn(f"sum{k}", UniformQuantizer(0, 2, count), of="a + b")
+        for k, count in enumerate(levels)
+    )
+    other = QuantizedColumn("gap", UniformQuantizer(-1, 1, 2), of="a - b")
+    ranges = {"columns": {"a": ["0", "1"], "b": ["0", "1"]}}
+    document = PolicyDocument(columns, design=ranges)
+    assert jointly < alone
+    assert 2 ** certify(document).value == pytest.approx(jointly + 1)
+    grid = [k / 60 for k in range(61)]
+    assert verify_exhaustively(document, people={"a": grid, "b": [0, 1]}) == jointly
+    assert verify_exhaustively(document, people={"a": [*grid, None], "b": [0, 1]}) == jointly + 1
+    # A budget that is kept without missing values alone, by the joint count.
+    tight = certify(document, math.log2(jointly) + 1e-9)
+    assert (tight.sound, tight.needs_strict) == (True, True)
+    assert certify(document, math.log2(jointly + 1) + 1e-9).needs_strict is False
+    # Another query multiplies, as ever.
+    both = PolicyDocument((*columns, other), design=ranges)
+    assert 2 ** certify(both).value == pytest.approx((jointly + 1) * 3)
+
+
+def test_a_column_and_a_query_of_the_same_text_are_multiplied():
+    """An infinite value is clamped in one and missing in the other, where no range is declared."""
+    columns = (
+        QuantizedColumn("a", UniformQuantizer(0, 1, 4)),
+        QuantizedColumn("again", UniformQuantizer(0, 1, 4), of="a"),
+    )
+    assert 2 ** certify(PolicyDocument(columns)).value == pytest.approx(25)
+
+
 @pytest.mark.slow
 def test_a_declared_sensitivity_counts_cells_and_is_never_below_what_one_column_moves():
     three = certify(ellipse(levels=6, sensitivity="3"), 3)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from hartley.kernels.draw import BITS, alias_tables, draw_rows
+from hartley.kernels.draw import BITS, alias_tables, draw_rows, random_words
 
 ZERO_KEY = np.zeros(8, np.uint32)
 UNIT = 1 << BITS
@@ -35,6 +35,9 @@ def test_the_words_are_the_keystream_of_chacha20():
     )
     words = np.frombuffer(stream, "<u8")
     assert drawn.tolist() == (words >> np.uint64(52)).tolist()
+    assert random_words(ZERO_KEY, 0, 16).tolist() == words.tolist()
+    assert random_words(ZERO_KEY, 5, 7).tolist() == words[5:12].tolist()
+    assert random_words(ZERO_KEY, 3, 0).size == 0
 
 
 @given(st.lists(st.lists(st.integers(0, 1000), min_size=5, max_size=5).filter(any), min_size=1))

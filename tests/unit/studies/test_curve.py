@@ -1,12 +1,16 @@
 import csv
 import io
 import json
+import math
 
+import numpy as np
 import pytest
 
 from hartley.datasets.people import people
 from hartley.errors import InputError, OptionError
 from hartley.policies.distortion.model import PrivacyDistortion
+from hartley.policies.perturbation.reconstruction import reconstruct
+from hartley.reports.pages.curve import render_curve
 from hartley.studies.curve import CSV_COLUMNS, curve
 
 PEOPLE = people(600)
@@ -189,3 +193,87 @@ def test_numbers_too_small_for_a_gaussian_have_a_curve_without_one():
     traced = curve(tiny, confidential="told", key="key", points=3)
     assert traced.gaussian == ()
     assert len(traced.mixture) == 3
+
+
+# --- means, rules that see both sides, columns on both sides -------------------------------------
+
+
+def test_means_distort_no_more_and_are_what_the_exact_step_says():
+    sides = {"confidential": "weight", "key": ["age", "height"]}
+    bins = {"weight": 30, "age": 30, "height": 20}
+    report = curve(PEOPLE, **sides, bins=bins, points=6, reconstruct=True)
+    model = PrivacyDistortion.from_table(PEOPLE, **sides, bins=bins)
+    assert len(report.reconstructed) == len(report.curve.points)
+    for point, after in zip(report.curve.points, report.reconstructed, strict=True):
+        assert after <= point.distortion
+    middle = report.curve.points[2]
+    exact = reconstruct(model.solve(lam=middle.lam), model.joint, values=model.values)
+    assert middle.reconstructed == pytest.approx(float(exact.distortion), rel=1e-3)
+    assert float(exact.distortion) < middle.distortion
+    # The mean of all is one function of any release: its error is the variance.
+    law = model.joint.matrix.sum(axis=0)
+    variance = sum(
+        law @ column**2 - (law @ column) ** 2 for column in np.array(model.values, float).T
+    )
+    assert max(report.reconstructed) <= variance
+    assert "need not be a value of the key" in " ".join(report.notes)
+    rows = list(csv.DictReader(io.StringIO(report.csv())))
+    assert [float(row["reconstructed"]) for row in rows] == list(report.reconstructed)
+    assert "means released" in render_curve(report)
+    assert "distortion with means" in render_curve(report)
+
+
+def test_means_are_not_worked_out_unasked_or_for_other_distortions(report):
+    assert report.reconstructed == ()
+    assert report.curve.points[0].reconstructed is None
+    with pytest.raises(OptionError, match="squared distortion only"):
+        curve(PEOPLE, confidential="sex", key="age", distortion="absolute", reconstruct=True)
+
+
+@pytest.mark.parametrize("objective", ["mutual_information", "t_closeness"])
+def test_rules_that_see_both_sides_are_never_worse(objective):
+    sides = {"confidential": "diagnosis", "key": "age", "bins": {"age": 30}, "points": 5}
+    key, both = (
+        curve(PEOPLE, **sides, objective=objective, sees=sees, reconstruct=True)
+        for sees in ("key", "both")
+    )
+    for point in key.curve.points:
+        if point.distortion > both.curve.points[0].distortion:
+            assert both.curve.lower(point.distortion) <= point.risk + 1e-9
+    assert both.curve.points[-1].distortion <= key.curve.points[-1].distortion + 1e-6
+    assert both.gaussian == ()
+    assert both.to_dict()["sees"] == "both"
+    assert "needs both" in " ".join(both.notes)
+    assert "key and the confidential columns" in render_curve(both)
+
+
+def test_a_key_that_is_confidential_too_has_the_curve_of_rate_distortion():
+    """Of a fair coin and the distance zero-one, R(D) = 1 - H(D)."""
+    report = curve(
+        {"coin": [0, 1] * 10}, confidential="coin", key="coin", distortion="zero_one", points=9
+    )
+    assert report.curve.largest_risk == 1
+    for point in report.curve.points[1:-1]:
+        share = point.distortion
+        entropy = -share * math.log2(share) - (1 - share) * math.log2(1 - share)
+        assert point.risk == pytest.approx(1 - entropy, abs=1e-5)
+
+
+def test_sides_that_share_a_column_have_the_joint_law_of_the_rows():
+    rows = {"age": [30, 30, 40, 50, 50, 50], "sick": ["y", "n", "n", "y", "y", "n"]}
+    report = curve(rows, confidential=["sick", "age"], key="age", points=4)
+    alone = curve(rows, confidential="age", key="age", points=4)
+    # I(W, X; X^) = I(X; X^), since the release is drawn from X alone.
+    for point, other in zip(report.curve.points, alone.curve.points, strict=True):
+        assert point.risk == pytest.approx(other.risk, abs=1e-6)
+    counts = [2, 1, 3]
+    entropy = -sum(count / 6 * math.log2(count / 6) for count in counts)
+    assert report.curve.largest_risk == pytest.approx(entropy)
+    assert report.confidential_values == 5
+
+
+def test_a_column_on_both_sides_is_in_bins_where_it_is_released_only():
+    rows = {"age": [30, 31, 40, 41], "sick": ["y", "n", "n", "y"]}
+    report = curve(rows, confidential="age", key="age", bins={"age": 10}, points=3)
+    assert (report.confidential_values, report.key_values) == (4, 2)
+    assert report.curve.largest_risk == pytest.approx(1)

@@ -138,7 +138,7 @@ MISTAKES = [
     (hypothesis(hypothesis="weight >= -1 + 0*height"), "always above", "check the ranges"),
     (hypothesis(hypothesis="weight >= 201 + height"), "always below", "check the ranges"),
     (hypothesis(hypothesis="weight >= 1/height"), "divides by zero", "never zero"),
-    (hypothesis(policy="noise"), "policy 'noise' is unknown", "'stretch' or 'blur'"),
+    (hypothesis(policy="noise"), "policy 'noise' is unknown", "'stretch', 'blur' or 'meet'"),
     (bits(rule="loose"), "rule 'loose' is unknown", "'corrected' or 'printed'"),
     # categories
     (category(values=[]), "not a list of different", 'values = ["north"'),

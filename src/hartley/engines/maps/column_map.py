@@ -14,6 +14,7 @@ from hartley.engines.maps.rules import (
     Formula,
     Keep,
     Lookup,
+    ProgramRule,
     Quantized,
     UniformCells,
     range_of,
@@ -76,13 +77,18 @@ class MappedTable:
     def counts(self) -> MapCounts:
         """The unfit values, counted by one query; raises an error if they may not be released."""
         counted = measured(self.table, self.rows, self.rules, self.read)
+        for i, rule in enumerate(self.rules):
+            if isinstance(rule, ProgramRule):
+                counted |= rule.counted(self.table, self.rows, i)
         row = run(self.table, self.rows.aggregate(**counted).to_pyarrow).to_pylist()[0]
         if not row["rows"]:
             raise TableError(
                 f"{self.table.name} has no rows", hint="pass a table with at least one row"
             )
         columns = tuple(column_counts(row, i, rule.column) for i, rule in enumerate(self.rules))
-        for rule, counts in zip(self.rules, columns, strict=True):
+        for i, (rule, counts) in enumerate(zip(self.rules, columns, strict=True)):
+            if isinstance(rule, ProgramRule):
+                rule.refuse(row, i)
             refuse_unfit(rule, counts, strict=self.strict)
         return MapCounts(int(row["rows"]), columns)
 
@@ -118,11 +124,17 @@ def apply_map(
     rows = table.expression.select(
         **{f"v{i}": _source(table, rule) for i, rule in enumerate(listed) if _reads_own(rule)},
         **{column.held: as_doubles(table, name) for name, column in read.items()},
+        **{
+            name: value
+            for i, rule in enumerate(listed)
+            if isinstance(rule, ProgramRule)
+            for name, value in rule.inputs(table, i).items()
+        },
     )
     rows = join_lists(table, rows, listed)
     clamped = {column.clamped: _input(rows, column) for column in read.values()}
     for i, rule in enumerate(listed):
-        if _reads_own(rule) and not isinstance(rule, Formula):
+        if _reads_own(rule) and not isinstance(rule, (Formula, ProgramRule)):
             clamped[f"c{i}"] = _clamped(table, rows[f"v{i}"], rule)
     held = {name: column.clamped for name, column in read.items()}
     programs = [_steps(table, i, rule, held) for i, rule in enumerate(listed)]
@@ -204,6 +216,8 @@ def _steps(table: Table, i: int, rule: Rule, held: Mapping[str, str]) -> Steps:
         steps = label_steps(table, rule, value, result)
     elif isinstance(rule, Formula):
         steps = formula_steps(table.dialect, rule.tree, held, prefix=result)
+    elif isinstance(rule, ProgramRule):
+        steps = rule.steps(table, i)
     elif isinstance(rule, Quantized):
         steps = _query_steps(table, i, rule, held)
     else:

@@ -14,14 +14,17 @@ import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction  # noqa: TC003 - the examples use it
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hartley.engines.maps.formula import check_tree, nearest_double
 from hartley.errors import OptionError
 from hartley.exact import parse_number
 
 if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+
     from hartley.engines.maps.formula import Tree
+    from hartley.engines.tables.table import Table
 
 LARGEST_CELL = 2**48
 """Integers up to here: cells are guessed within one and their edges are exact quotients."""
@@ -267,7 +270,40 @@ class Keep:
             _set_range(self, self.low, self.high)
 
 
-Rule: TypeAlias = UniformCells | CutCells | Lookup | Formula | Quantized | Keep
+class ProgramRule:
+    """A rule that executes itself: it says what it reads, computes, counts and refuses."""
+
+    column: str
+    """The name under which it is released, and of the column that it reads."""
+
+    @property
+    def low(self) -> Fraction:
+        """The lower end of the range."""
+        raise NotImplementedError
+
+    @property
+    def high(self) -> Fraction:
+        """The upper end of the range."""
+        raise NotImplementedError
+
+    def inputs(self, table: Table, i: int) -> dict[str, Any]:
+        """Return the columns of the table that rule number i reads, under names of its own."""
+        raise NotImplementedError
+
+    def steps(self, table: Table, i: int) -> Generator[dict[str, Any], Any, None]:
+        """Return the program that computes the result, column ``r``."""
+        raise NotImplementedError
+
+    def counted(self, table: Table, rows: Any, i: int) -> dict[str, Any]:
+        """Return what is counted besides missing values and those outside the range, by name."""
+        raise NotImplementedError
+
+    def refuse(self, row: Mapping[str, Any], i: int) -> None:
+        """Refuse a table by what was counted of it."""
+        raise NotImplementedError
+
+
+Rule: TypeAlias = UniformCells | CutCells | Lookup | Formula | Quantized | Keep | ProgramRule
 """How one column is released."""
 
 

@@ -9,6 +9,7 @@ from hartley.chart import Groups
 from hartley.engines.maps.rules import Lookup
 from hartley.errors import OptionError
 from hartley.policies.column import ColumnPolicy, Output, read_list
+from hartley.ranges.boxes.category_list import CategoryList
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,6 +86,11 @@ class MergedColumn(ColumnPolicy):
     def outputs(self) -> Output:
         """Return how many labels can come out."""
         return Output(self.name, len(self.to_rule().labels), frozenset({self.name}))
+
+    def declared_values(self) -> dict[str, CategoryList]:
+        """Return the categories in groups; others too where there is a label for them."""
+        listed = tuple(value for group in self.groups for value in group)
+        return {self.name: CategoryList(listed, complete=self.other is None)}
 
     def sentence(self) -> str:
         """Say how many groups there are."""

@@ -16,8 +16,12 @@ from hartley.policies.distortion.result import wanted_gap
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from numpy.typing import NDArray
+
     from hartley.policies.distortion.result import Objective
     from hartley.policies.distortion.search import Solver, SolverAnswer
+
+    Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,14 @@ class CurveTerms:
     """What the key itself tells, in units of the base."""
     reference: tuple[float, float] | None = None
     """Correlation and variance of a Gaussian to compare with, for squared distortion."""
+    numbers: tuple[Floats, Floats] | None = None
+    """p(x), and the key values as rows of numbers, where every point is to be reconstructed."""
+
+    def reconstructed(self, rule: Floats, distortion: float) -> float | None:
+        """Return the squared distortion of E[X|Q] after a rule; None where nobody asked."""
+        if self.numbers is None:
+            return None
+        return min(error_of_means(*self.numbers, rule), distortion)
 
 
 @dataclass(frozen=True)
@@ -50,6 +62,8 @@ class CurvePoint:
     """How many released values occur."""
     limit: float | None = None
     """What a continuous Gaussian of the same covariance would give at this distortion."""
+    reconstructed: float | None = None
+    """The squared distortion if E[X|Q] is released for Q, which tells no more; where asked for."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +160,32 @@ def gaussian_limit(rho: float, distortion: float, *, base: float = 2) -> float:
     return -0.5 * math.log(1 - rho**2 * (1 - min(max(distortion, 0.0), 1.0))) / math.log(base)
 
 
+def error_of_means(key: Floats, numbers: Floats, rule: Floats) -> float:
+    r"""Return the mean squared error of the conditional mean E[X|Q] after a rule.
+
+    .. math:: E\|X - E[X|Q]\|^2 = E\|X\|^2 - \sum_q \|E[X; Q=q]\|^2 / P(Q=q)
+
+    Rebollo-Monedero, Forne and Domingo-Ferrer 2010, Proposition 3. Rounded to double precision;
+    ``hartley.reconstruct`` is exact. Linear in the size of the matrix.
+
+    Args:
+        key: p(x).
+        numbers: the key values, a row each.
+        rule: p(q|x).
+
+    Example:
+        >>> key, numbers = np.array([0.5, 0.5]), np.array([[0.0], [10.0]])
+        >>> error_of_means(key, numbers, np.eye(2)), error_of_means(key, numbers, np.ones((2, 1)))
+        (0.0, 25.0)
+    """
+    centred = numbers - key @ numbers
+    mass = key[:, None] * rule
+    total = mass.sum(axis=0)
+    sums = centred.T @ mass[:, total > 0]
+    explained = (np.square(sums).sum(axis=0) / total[total > 0]).sum()
+    return max(float(key @ np.square(centred).sum(axis=1) - explained), 0.0)
+
+
 def trace_curve(
     solver: Solver,
     terms: CurveTerms,
@@ -216,6 +256,7 @@ def _curve(terms: CurveTerms, answers: list[SolverAnswer], wanted: float) -> Tra
             limit=gaussian_limit(rho, answer.distortion / variance, base=terms.base)
             if variance
             else None,
+            reconstructed=terms.reconstructed(answer.rule, answer.distortion),
         )
         for answer in ordered
     )

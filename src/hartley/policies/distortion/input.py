@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,19 +63,30 @@ def as_number(value: object) -> float:
         return math.nan
 
 
-def check_values(values: Sequence[Any] | None, keys: int) -> tuple[Any, ...]:
-    """Return the key values, 0, 1, 2, ... if none are given."""
+def check_values(
+    values: Sequence[Any] | None, size: int, side: str = "key", line: str = "column"
+) -> tuple[Any, ...]:
+    """Return the values of a side, 0, 1, 2, ... if none are given.
+
+    Args:
+        values: the values, one a line of the joint distribution.
+        size: how many lines there are.
+        side: "key" or "confidential", for the errors.
+        line: "column" or "row", likewise.
+    """
     try:
-        listed = tuple(range(keys) if values is None else values)
+        listed = tuple(range(size) if values is None else values)
     except TypeError:
         listed = ()
-    if len(listed) != keys:
+    if len(listed) != size:
         raise OptionError(
-            f"There are {len(listed)} key values for {keys} columns of the joint distribution",
-            hint="give one value per column",
+            f"There are {len(listed)} {side} values for {size} {line}s of the joint distribution",
+            hint=f"give one value per {line}",
         )
-    if len(set(map(repr, listed))) < keys:
-        raise OptionError("A key value is named twice", hint="add up the columns of equal values")
+    if len(set(map(repr, listed))) < size:
+        raise OptionError(
+            f"A {side} value is named twice", hint=f"add up the {line}s of equal values"
+        )
     return listed
 
 
@@ -121,19 +133,79 @@ def read_distortion(
     return _checked(distortion, len(values)), None
 
 
-def _checked(matrix: object, keys: int) -> Floats:
+def looks_at_secret(distortion: object) -> bool:
+    """Return whether a distortion has three arguments: a confidential, a key and a released value.
+
+    Example:
+        >>> looks_at_secret(np.zeros((2, 3, 3))), looks_at_secret(lambda w, x, c: abs(x - c))
+        (True, True)
+        >>> looks_at_secret("squared"), looks_at_secret(lambda x, c: abs(x - c))
+        (False, False)
+    """
+    if callable(distortion):
+        return _takes(distortion, 3) and not _takes(distortion, 2)
+    if isinstance(distortion, (str, Mapping)):
+        return False
+    try:
+        return np.ndim(distortion) == 3  # type: ignore[arg-type]  # anything else has other depths
+    except ValueError:  # rows of unequal length: refused as a matrix
+        return False
+
+
+def _takes(function: Callable[..., Any], count: int) -> bool:
+    """Return whether a function can be called with so many values."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def read_secret_distortion(
+    distortion: object, secrets: Sequence[Any], values: Sequence[Any], occurs: NDArray[np.bool_]
+) -> Floats:
+    """Return d(w,x,c), an axis for each, of an array or a function.
+
+    Args:
+        distortion: an array, or a function of a confidential, a key and a released value.
+        secrets: the confidential values.
+        values: the key values, which are the released ones of a function too.
+        occurs: which pairs (w,x) there are; a function is asked about no other.
+    """
+    if not callable(distortion):
+        return _checked(distortion, len(values), len(secrets))
+    if int(occurs.sum()) * len(values) > MOST_VALUES**2:
+        raise OptionError(
+            f"A distortion of {int(occurs.sum()):,} pairs and {len(values):,} released values, one "
+            "by one, would take too long",
+            hint="give an array, or coarser values",
+        )
+    filled: list[list[list[Any]]] = [[[0.0] * len(values) for _ in values] for _ in secrets]
+    for row, column in zip(*(side.tolist() for side in np.nonzero(occurs)), strict=True):
+        pair = secrets[row], values[column]
+        filled[row][column] = [distortion(*pair, other) for other in values]
+    return _checked(filled, len(values), len(secrets))
+
+
+def _checked(matrix: object, keys: int, secrets: int | None = None) -> Floats:
+    """Return d(x,c), or d(w,x,c) where there are confidential values, as numbers of 0 or more."""
     try:
         checked = np.array(matrix, dtype=np.float64)
     except (TypeError, ValueError):
         checked = np.empty(0)
-    if checked.ndim != 2 or checked.shape[1] == 0:
+    if checked.ndim != (2 if secrets is None else 3) or checked.shape[-1] == 0:
         raise OptionError(
-            "The distortion is not a matrix of numbers",
+            f"The distortion is not {'a matrix' if secrets is None else 'an array'} of numbers",
             hint=f"give a matrix, a function, a hierarchy or one of {', '.join(NAMED)}",
         )
-    if checked.shape[0] != keys:
+    if secrets is not None and checked.shape[0] != secrets:
         raise OptionError(
-            f"The distortion has {checked.shape[0]} rows for {keys} key values",
+            f"The distortion has {checked.shape[0]} matrices for {secrets} confidential values",
+            hint="give one matrix per confidential value: its rows are key values",
+        )
+    if checked.shape[-2] != keys:
+        raise OptionError(
+            f"The distortion has {checked.shape[-2]} rows for {keys} key values",
             hint="give one row per key value and one column per released value",
         )
     if not np.isfinite(checked).all() or checked.min() < 0:
@@ -156,7 +228,7 @@ def _named(name: str, values: Sequence[Any], names: Sequence[str]) -> tuple[Floa
         )
     if name == "zero_one":
         return 1.0 - np.eye(len(values)), None
-    columns = _numbers(values, name, names)
+    columns = numeric_columns(values, name, names)
     total = np.zeros((len(values), len(values)))
     with np.errstate(over="ignore", under="ignore"):
         for column in columns:
@@ -178,8 +250,8 @@ def _refuse_extremes(total: Floats, name: str) -> None:
         )
 
 
-def _numbers(values: Sequence[Any], name: str, names: Sequence[str]) -> list[Floats]:
-    """Return the columns of the key values as numbers."""
+def numeric_columns(values: Sequence[Any], name: str, names: Sequence[str] = ()) -> list[Floats]:
+    """Return the columns of the key values as numbers, for a distortion that needs them."""
     rows = [value if isinstance(value, tuple) else (value,) for value in values]
     columns: list[Floats] = []
     for place, column in enumerate(zip(*rows, strict=True)):

@@ -19,26 +19,30 @@ from hartley.policies.distortion.input import (
     check_wish,
     covariance,
     gaussian_joint,
+    looks_at_secret,
+    numeric_columns,
     read_distortion,
     read_joint,
+    read_secret_distortion,
     sorted_places,
 )
+from hartley.policies.distortion.pair_rules import Sees, rule_inputs
 from hartley.policies.distortion.problem import Problem
 from hartley.policies.distortion.result import OBJECTIVES, TradeoffResult, wanted_gap
 from hartley.policies.distortion.search import Solver, SolverAnswer
 from hartley.policies.distortion.worst_case import LEAST_TOLERANCE, WorstCase, trace_worst
 from hartley.policies.distortion.worst_case_limits import LIMITS
+from hartley.ranges.relations.distribution import JointDistribution
 from hartley.wording import unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from hartley.policies.distortion.curve import TradeoffCurve
     from hartley.policies.distortion.result import Objective
     from hartley.policies.distortion.search import Method
-    from hartley.ranges.relations.distribution import JointDistribution
 
 MOST_PAIRS = 50_000_000
 LEAST_AVERAGE_TOLERANCE = 1e-10
@@ -56,7 +60,8 @@ class PrivacyDistortion:
     rounding error subtracted. Small alphabets are solved to about 1e-12 by interior points
     (|X^| |X|^3 operations a step, some 30 steps), large ones by accelerated multiplicative
     updates (two products of matrices a step), ordered keys from coarse to fine. Where interior
-    points stall, the updates go on from there.
+    points stall, the updates go on from there. The certificates are about rules that release one
+    of the listed values; the means of what is behind these (``hartley.reconstruct``) may do better.
 
     Args:
         joint: p(w, x), a row a confidential value and a column a key value; or a
@@ -64,7 +69,8 @@ class PrivacyDistortion:
         distortion: a matrix, a row a key value and a column a released value; "squared",
             "absolute" (sums over the key's columns) or "zero_one"; a dict from each key value to
             its path of ever wider groups, for the number of levels until two values meet; or a
-            function of two key values.
+            function of two key values. A distortion d(w, x, x^) that depends on the confidential
+            value too is an array with an axis for each, or a function of three values.
         base: of the logarithms; risks and lam count in its unit.
         values: the key values; 0, 1, 2, ... if left out.
         method: "second" or "first" order alone; "auto" takes the second for small alphabets, and
@@ -75,12 +81,24 @@ class PrivacyDistortion:
             "maximal_leakage", log sum_x^ max_w p(x^|w). Those are solved by interior points
             for every ``method``, |X^| |X|^2 (|X| + |W|) operations a step: some 30 steps within a
             risk, a few hundred within a distortion or for a lam.
+        sees: what a rule draws from. "key" is the paper's P(x^|x); "both" are rules P(x^|w, x),
+            for which the pair (w, x) takes the place of the key (``rule_inputs`` shows why the
+            certificates stay valid). They are never worse, and need the confidential value of
+            every record when it is released.
+        confidential_values: those that a distortion of three values gets; 0, 1, 2, ... if left
+            out.
 
     Example:
         >>> model = PrivacyDistortion([[0.5, 0.0], [0.0, 0.5]], "zero_one")
         >>> answer = model.solve(distortion=0.11)
         >>> round(answer.risk, 4)  # 1 - H(0.11), as for any source that is released directly
         0.5001
+        >>> joint = [[0.375, 0.125], [0.125, 0.375]]
+        >>> for sees in ("key", "both"):  # seeing w, it is enough to turn a third of the likelier
+        ...     quiet = PrivacyDistortion(joint, "zero_one", sees=sees).solve(risk=0)
+        ...     print(round(quiet.distortion, 6))
+        0.5
+        0.25
     """
 
     def __init__(  # noqa: PLR0913 - each is one choice of the user's
@@ -92,6 +110,8 @@ class PrivacyDistortion:
         values: Sequence[Any] | None = None,
         method: Method = "auto",
         objective: Objective = "mutual_information",
+        sees: Sees = "key",
+        confidential_values: Sequence[Any] | None = None,
     ) -> None:
         check_base(base)
         if objective not in OBJECTIVES:
@@ -103,24 +123,43 @@ class PrivacyDistortion:
             raise OptionError(
                 f"There is no method called {method}", hint="choose from auto, first, second"
             )
+        if sees not in {"key", "both"}:
+            raise OptionError(
+                f"A rule cannot see {sees}",
+                hint="choose key, or both for the key and the confidential side",
+            )
         self.joint = read_joint(joint)
-        keys = self.joint.matrix.shape[1]
+        secrets, keys = self.joint.matrix.shape
         self.values = check_values(values, keys)
+        named = check_values(confidential_values, secrets, "confidential", "row")
         self.base = base
-        self.distortion, points = read_distortion(distortion, self.values)
-        self.released = (
-            self.values
-            if self.distortion.shape[1] == keys
-            else tuple(range(self.distortion.shape[1]))
-        )
+        points = None
+        if looks_at_secret(distortion):
+            occurs = self.joint.matrix > 0
+            read = read_secret_distortion(distortion, named, self.values, occurs)
+        else:
+            read, points = read_distortion(distortion, self.values)
+        self.released = self.values if read.shape[-1] == keys else tuple(range(read.shape[-1]))
+        inputs = rule_inputs(self.joint.matrix, read, sees)
+        self.sees: Sees = sees
+        self.distortion = inputs.distortion
+        """d(x, x^), a row an input of a rule: for a distortion of three values, its mean."""
+        self.inputs: tuple[Any, ...] = self.values
+        """What a rule draws from, one a row of its matrix: key values, or pairs (w, x)."""
+        if inputs.secrets is not None and inputs.keys is not None:
+            pairs = zip(inputs.secrets.tolist(), inputs.keys.tolist(), strict=True)
+            self.inputs, points = tuple((named[w], self.values[x]) for w, x in pairs), None
+        self._seen = JointDistribution(inputs.joint)
         self.squared = isinstance(distortion, str) and distortion == "squared"
         self.reference: tuple[float, float] | None = None
         """Correlation and variance of a Gaussian to compare with, for squared distortion."""
-        self.confidential_values: tuple[Any, ...] | None = None
-        """Of the rows of the joint distribution, where a table named them."""
+        self.confidential_values: tuple[Any, ...] | None = (
+            None if confidential_values is None else named
+        )
+        """Of the rows of the joint distribution, where they have names."""
         self.rows: int | None = None
         self.notes: tuple[str, ...] = ()
-        problem = Problem.of(self.joint.matrix, self.distortion, 1.0)
+        problem = Problem.of(inputs.joint, self.distortion, 1.0)
         self.objective = objective
         average = Solver.of(problem, points, method)
         self._solver: Solver | WorstCase
@@ -148,14 +187,21 @@ class PrivacyDistortion:
         missing: str = "released",
         method: Method = "auto",
         objective: Objective = "mutual_information",
+        sees: Sees = "key",
     ) -> PrivacyDistortion:
         """Take the relative frequencies of a table's rows for the joint distribution.
+
+        A column may be confidential and a key at once: then the key determines that part of the
+        confidential side. With the same columns on both sides R(D) is Shannon's rate-distortion
+        function (Section 4.5 of the paper).
 
         Args:
             table: anything that ``hartley.open_table`` takes.
             confidential: the column or columns to protect.
-            key: the column or columns that are released perturbed.
+            key: the column or columns that are released perturbed; they may be confidential, too.
             distortion: as in the constructor; functions and paths get tuples of several columns.
+                An array is in the order of ``values``, and of ``confidential_values`` where it
+                has three axes: both sorted, where they compare.
             base: of the logarithms.
             bins: the width of the bins of numeric columns, by name.
             missing: "released" makes missing a value of the key, which is released, and leaves out
@@ -163,6 +209,7 @@ class PrivacyDistortion:
                 "drop" leaves out every row with a missing value.
             method: as in the constructor.
             objective: as in the constructor.
+            sees: as in the constructor.
 
         Example:
             >>> people = {"age": [30, 30, 40, 40], "sick": ["yes", "no", "no", "no"]}
@@ -170,31 +217,35 @@ class PrivacyDistortion:
             >>> model.values, round(model.largest_risk, 4)
             ((30, 40), 0.3113)
         """
-        from hartley.ranges.relations.distribution import JointDistribution
         from hartley.ranges.relations.relation import Relation
 
         relation = Relation.from_table(
             table, secret=confidential, released=key, bins=bins, missing=missing
         )
-        pairs = relation.summary.secrets * relation.summary.released
-        if max(pairs, relation.summary.released**2) > MOST_PAIRS:
+        secrets, keys = relation.summary.secrets, relation.summary.released
+        inputs = relation.pairs().counts.size if sees == "both" else keys
+        if max(secrets * inputs, keys * inputs) > MOST_PAIRS:
             raise OptionError(
-                f"The key has {relation.summary.released:,} values and the confidential side "
-                f"{relation.summary.secrets:,}, too many for a matrix of probabilities",
+                f"The key has {keys:,} values and the confidential side {secrets:,}, too many for "
+                "a matrix of probabilities",
                 hint="give numeric columns in bins, or fewer columns",
             )
         joint = JointDistribution.from_relation(relation)
-        listed = relation.released_range
+        listed, hidden = relation.released_range, relation.secret_range
         order = sorted_places(listed)
+        # Only a distortion of three values depends on the order of the confidential ones.
+        rows = sorted_places(hidden) if looks_at_secret(distortion) else range(len(hidden))
         if isinstance(distortion, str):  # refuses with the names of the columns
             read_distortion(distortion, listed, relation.released_names)
         model = cls(
-            joint.matrix[:, order],
+            joint.matrix[np.ix_(rows, order)],
             distortion,
             base=base,
             values=[listed[place] for place in order],
             method=method,
             objective=objective,
+            sees=sees,
+            confidential_values=[hidden[place] for place in rows],
         )
         sentences = (
             relation.left_out_sentence,
@@ -202,8 +253,7 @@ class PrivacyDistortion:
         )
         model.notes = tuple(note for note in (*sentences, relation.note) if note)
         model.rows = relation.rows
-        model.confidential_values = tuple(relation.secret_range)
-        if model.squared and objective == "mutual_information":
+        if model.squared and objective == "mutual_information" and sees == "key":
             model.reference = covariance(joint.matrix, relation.secret_range, listed)
         return model
 
@@ -257,17 +307,18 @@ class PrivacyDistortion:
     @property
     def largest_distortion(self) -> float:
         """The distortion of the worst release of all."""
-        return float(self.joint.matrix.sum(axis=0) @ self.distortion.max(axis=1))
+        return float(self._seen.matrix.sum(axis=0) @ self.distortion.max(axis=1))
 
     @property
     def largest_risk(self) -> float:
         """What the key itself tells about the confidential side, for instance I(W;X)."""
-        measure: Callable[..., float] = (
-            mutual_information
-            if self.objective == "mutual_information"
-            else LIMITS[self.objective].measure
-        )
-        return measure(self.joint, base=self.base)
+        return self._measure(self.joint, base=self.base)
+
+    @property
+    def _measure(self) -> Callable[..., float]:
+        if self.objective == "mutual_information":
+            return mutual_information
+        return LIMITS[self.objective].measure
 
     # --- answers ------------------------------------------------------------------------------
 
@@ -313,7 +364,9 @@ class PrivacyDistortion:
             low, high = self.least_distortion, self.largest_distortion
             target = check_wish(distortion, "distortion", low, high, "")
             return self._result(self._solver.at_distortion(target, tolerance), tolerance)
-        target = check_wish(risk, "risk", 0.0, self.largest_risk, f" {unit_of(self.base)}")
+        # A rule that sees the confidential value can tell more about it than the key does.
+        most = self._measure(self._seen, base=self.base)
+        target = check_wish(risk, "risk", 0.0, most, f" {unit_of(self.base)}")
         nats = target * math.log(self.base)
         return self._result(self._solver.at_risk(nats, tolerance), tolerance)
 
@@ -322,6 +375,7 @@ class PrivacyDistortion:
         *,
         points: int = 24,
         tolerance: float = 1e-6,
+        reconstruct: bool = False,
         progress: Callable[[str, float], None] | None = None,
     ) -> TradeoffCurve:
         """Return the whole curve R(D), between bounds that are certified everywhere.
@@ -335,6 +389,9 @@ class PrivacyDistortion:
         Args:
             points: how many rules to compute.
             tolerance: of each of them.
+            reconstruct: also work out the squared distortion of E[X|Q] after each of them
+                (Proposition 3 of the paper). Those means need not be values of the key, so that
+                they may do better than the bounds, which are about rules that release such values.
             progress: called with the share of them that is done.
 
         Example:
@@ -347,8 +404,19 @@ class PrivacyDistortion:
                 f"A curve needs more points than {points}", hint="give 3 points or more"
             )
         check_tolerance(tolerance)
-        terms = CurveTerms(self.base, self.objective, self.largest_risk, self.reference)
+        numbers = (self._seen.matrix.sum(axis=0), self._key_numbers()) if reconstruct else None
+        terms = CurveTerms(self.base, self.objective, self.largest_risk, self.reference, numbers)
         return self._trace(terms, points=points, tolerance=tolerance, progress=progress)
+
+    def _key_numbers(self) -> NDArray[np.float64]:
+        """Return the key of every input of a rule as a row of numbers."""
+        if not self.squared:
+            raise OptionError(
+                "The mean is the best estimate for squared distortion only",
+                hint="leave out reconstruct, or measure squared distortion",
+            )
+        keys = self.values if self.sees == "key" else [key for _, key in self.inputs]
+        return np.column_stack(numeric_columns(keys, "squared"))
 
     def _result(self, answer: SolverAnswer, tolerance: float) -> TradeoffResult:
         nats = math.log(self.base)

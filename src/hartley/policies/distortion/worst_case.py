@@ -442,7 +442,7 @@ def _curve(
     fresh = (
         before for before in traced if before in worst.ends or before.distortion < quiet.distortion
     )
-    points = [_curve_point(worst, point, nats) for point in fresh]
+    points = [_curve_point(worst, point, terms) for point in fresh]
     floor: list[tuple[float, float]] = []
     mixtures = [(point.distortion, point.risk / nats) for point in traced]
     for before, after in pairwise(traced):
@@ -474,8 +474,9 @@ def _staircase(rules: list[tuple[float, float]]) -> tuple[tuple[float, float], .
     return tuple(best)
 
 
-def _curve_point(worst: WorstCase, point: WorstCasePoint, nats: float) -> CurvePoint:
+def _curve_point(worst: WorstCase, point: WorstCasePoint, terms: CurveTerms) -> CurvePoint:
     quiet, faithful = worst.ends
+    nats = math.log(terms.base)
     if point is quiet or point is faithful:
         answer = (worst.riskless if point is quiet else worst.faithful)(1e-9)
         lower, lam, gap = answer.least_risk, answer.weight, answer.gap
@@ -489,4 +490,5 @@ def _curve_point(worst: WorstCase, point: WorstCasePoint, nats: float) -> CurveP
         lam=lam * nats,
         gap=gap,
         live=int(point.rule.any(axis=0).sum()),
+        reconstructed=terms.reconstructed(point.rule, point.distortion),
     )

@@ -111,14 +111,14 @@ class Programme:
         released[:, : sizes[0]] = -np.column_stack([_packed(unit) for unit in units])
         block = np.zeros((of_secret * (2 * of_secret + 1), columns))
         for place, unit in enumerate(units):
-            left = np.zeros((2 * of_secret, 2 * of_secret))
-            left[of_secret:, of_secret:] = whitened @ unit @ whitened.T
-            block[:, place] = _packed(left)
+            entry = np.zeros((2 * of_secret, 2 * of_secret))
+            entry[of_secret:, of_secret:] = whitened @ unit @ whitened.T
+            block[:, place] = _packed(entry)
         for place, lower in enumerate(lowers, sizes[0]):
-            left = np.zeros((2 * of_secret, 2 * of_secret))
-            left[:of_secret, :of_secret] = np.diag(np.diag(lower))
-            left[of_secret:, :of_secret], left[:of_secret, of_secret:] = lower, lower.T
-            block[:, place] = -_packed(left)
+            entry = np.zeros((2 * of_secret, 2 * of_secret))
+            entry[:of_secret, :of_secret] = np.diag(np.diag(lower))
+            entry[of_secret:, :of_secret], entry[:of_secret, of_secret:] = lower, lower.T
+            block[:, place] = -_packed(entry)
         exponentials = np.zeros((3 * of_secret, columns))
         diagonal = [place for place, (i, j) in enumerate(zip(*in_secret, strict=True)) if i == j]
         for row, place in enumerate(diagonal):
@@ -387,12 +387,12 @@ def quadratic_gaussian_bound(  # noqa: PLR0913 - the covariances of two sides, a
         base: of the logarithms; math.e for the nats of the paper.
 
     Example:
-        >>> found = quadratic_gaussian_bound(
+        >>> bound = quadratic_gaussian_bound(
         ...     confidential=1.0, key=1.0, cross=0.95, distortion=0.25, base=math.e
         ... )
-        >>> round(found.value, 6), found.low <= found.value <= found.high
+        >>> round(bound.value, 6), bound.low <= bound.value <= bound.high
         (0.564858, True)
-        >>> round(found.lam, 6)  # 2 (1 / 0.95^2 - 1 + 0.25)
+        >>> round(bound.lam, 6)  # 2 (1 / 0.95^2 - 1 + 0.25)
         0.716066
     """
     check_base(base)
@@ -401,10 +401,10 @@ def quadratic_gaussian_bound(  # noqa: PLR0913 - the covariances of two sides, a
     return bound if entropy is None else _not_gaussian(bound, model, entropy)
 
 
-def _not_gaussian(found: GaussianBound, model: GaussianModel, entropy: float) -> GaussianBound:
+def _not_gaussian(bound: GaussianBound, model: GaussianModel, entropy: float) -> GaussianBound:
     """Lower the bound by what a Gaussian of the same covariance has more entropy."""
     size = model.secret.shape[0]
-    scale = math.log(found.base)
+    scale = math.log(bound.base)
     most = (size * math.log(2 * math.pi * math.e) + log_determinant(model.exact.secret)) / 2 / scale
     entropy = as_number(entropy)
     if model.reduced or not math.isfinite(entropy):
@@ -417,13 +417,13 @@ def _not_gaussian(found: GaussianBound, model: GaussianModel, entropy: float) ->
     if lacking > 1e-9 * max(1.0, abs(most)):
         raise OptionError(
             f"No distribution of this covariance has an entropy of {entropy}",
-            hint=f"a Gaussian has the largest, {most:.6g} {found.unit}",
+            hint=f"a Gaussian has the largest, {most:.6g} {bound.unit}",
         )
     low, value, high = (
         max(side + min(lacking, 0.0) + off, 0.0)
-        for side, off in ((found.low, -rounding), (found.value, 0.0), (found.high, rounding))
+        for side, off in ((bound.low, -rounding), (bound.value, 0.0), (bound.high, rounding))
     )
-    return replace(found, low=low, value=value, high=high, gaussian=False)
+    return replace(bound, low=low, value=value, high=high, gaussian=False)
 
 
 def _for_json(value: float) -> float | str:

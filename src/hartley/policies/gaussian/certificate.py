@@ -57,7 +57,7 @@ class Floor:
 def information(model: ExactModel) -> tuple[float, float]:
     """Return bounds on what the key itself tells, in nats: half of log det Sw det Sx / det S."""
     parts = [_determinant(part) for part in (model.secret, model.key, model.joint)]
-    return _half_log(
+    return half_log(
         parts[0][0] * parts[1][0] * parts[2][1], parts[0][1] * parts[1][1] * parts[2][0]
     )
 
@@ -79,7 +79,7 @@ def ceiling(model: ExactModel, factor: Floats, distortion: Fraction) -> float | 
     seen = model.cross @ f
     remaining = _determinant(model.secret - seen @ seen.T)
     whole = _determinant(model.secret)
-    return _half_log(whole[0] * remaining[1], whole[1] * remaining[0])[1]
+    return half_log(whole[0] * remaining[1], whole[1] * remaining[0])[1]
 
 
 def floor(
@@ -124,8 +124,14 @@ def _log_below(above: int, below: int) -> float:
     return value - ULPS * math.ulp(value)
 
 
-def _half_log(above: int, below: int) -> tuple[float, float]:
-    """Return bounds on half the logarithm of a ratio."""
+def half_log(above: int, below: int) -> tuple[float, float]:
+    """Return bounds on half the logarithm of a ratio of at least 1, in nats.
+
+    Example:
+        >>> low, high = half_log(4, 1)
+        >>> low < math.log(2) < high, high - low < 1e-13
+        (True, True)
+    """
     if above == below:
         return 0.0, 0.0
     value = log_ratio(above, below, base=math.e)
@@ -162,9 +168,9 @@ def allowed_factor(
     values, vectors = np.linalg.eigh((released + released.T) / 2)
     values = np.clip(values, 0.0, 1.0)
     share = float(distortion) / model.variance
-    kept = float(((vectors.T @ model.weight @ vectors).diagonal() * values).sum())
-    if kept < 1 - share and kept < 1:
-        part = (1 - share - kept) / (1 - kept)
+    preserved = float(((vectors.T @ model.weight @ vectors).diagonal() * values).sum())
+    if preserved < 1 - share and preserved < 1:
+        part = (1 - share - preserved) / (1 - preserved)
         values = (1 - part) * values + part
     inner = 1 - share / 2
     back = np.linalg.solve(model.roots[1].T, vectors)
@@ -172,20 +178,20 @@ def allowed_factor(
     for _ in range(TRIES):
         part = min(mixed, 1.0)
         factor = back * np.sqrt((1 - part) * values + part * inner)
-        told = ceiling(model.exact, factor, distortion)
-        if told is not None or part == 1.0:
+        risk = ceiling(model.exact, factor, distortion)
+        if risk is not None or part == 1.0:
             break
         mixed *= TIMES
-    return factor, math.inf if told is None else told
+    return factor, math.inf if risk is None else risk
 
 
 def best_floor(model: GaussianModel, slopes: Iterable[Floats], distortion: Fraction) -> Floor:
     """Return the best bound from whitened slopes N, the price chosen for each."""
     best = Floor(0.0, 0.0)
     for slope in slopes:
-        found = _floor_at(model, slope, distortion)
-        if found is not None and found.nats > best.nats:
-            best = found
+        proved = _floor_at(model, slope, distortion)
+        if proved is not None and proved.nats > best.nats:
+            best = proved
     return best
 
 

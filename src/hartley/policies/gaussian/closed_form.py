@@ -89,10 +89,10 @@ def water_filling_bound(
         base: of the logarithms; math.e for the nats of the paper.
 
     Example:
-        >>> found = water_filling_bound(
+        >>> bound = water_filling_bound(
         ...     confidential=1.0, key=[[1.0, 0.0], [0.0, 1.0]], cross=[0.6, 0.0], distortion=0.5
         ... )
-        >>> round(found.value, 6), found.tight  # -log2(1 - 0.36 (1 - 0.5)) / 2
+        >>> round(bound.value, 6), bound.tight  # -log2(1 - 0.36 (1 - 0.5)) / 2
         (0.143152, True)
     """
     check_base(base)
@@ -119,8 +119,10 @@ def _proved(model: GaussianModel, filled: Filling, distortion: float) -> Floor:
     if distortion >= model.variance:
         return Floor(0.0, 0.0)
     whitened = model.whitened
-    left = (
+    remaining = (
         np.eye(whitened.shape[0])
         - whitened @ (np.eye(whitened.shape[1]) - filled.whitened) @ whitened.T
     )
-    return best_floor(model, [np.asarray(np.linalg.inv(left), np.float64)], Fraction(distortion))
+    return best_floor(
+        model, [np.asarray(np.linalg.inv(remaining), np.float64)], Fraction(distortion)
+    )

@@ -224,27 +224,27 @@ def _independent(covariance: Floats) -> list[int]:
     """Return components that the others follow from (Cholesky's method, largest pivot first)."""
     deviations = np.sqrt(covariance.diagonal())
     safe = np.where(deviations > 0, deviations, 1.0)
-    left = covariance / np.outer(safe, safe)
-    kept: list[int] = []
-    while len(kept) < len(left) and (most := left.diagonal().max()) > NEGLIGIBLE * len(left):
+    rest = covariance / np.outer(safe, safe)
+    independent: list[int] = []
+    while len(independent) < len(rest) and (most := rest.diagonal().max()) > NEGLIGIBLE * len(rest):
         # The larger variance first among equals: rounding then matters least.
-        place = int(np.lexsort((-deviations, -(left.diagonal() / most).round(9)))[0])
-        kept.append(place)
-        left = left - np.outer(left[:, place], left[place]) / left[place, place]
-        left[place] = left[:, place] = 0.0
-    return sorted(kept)
+        place = int(np.lexsort((-deviations, -(rest.diagonal() / most).round(9)))[0])
+        independent.append(place)
+        rest = rest - np.outer(rest[:, place], rest[place]) / rest[place, place]
+        rest[place] = rest[:, place] = 0.0
+    return sorted(independent)
 
 
-def _spread(covariance: Floats, kept: list[int]) -> Floats:
-    """Return the matrix that gives all components from those kept."""
+def _spread(covariance: Floats, independent: list[int]) -> Floats:
+    """Return the matrix that gives all components from the independent ones."""
     size = covariance.shape[0]
-    if len(kept) == size:
+    if len(independent) == size:
         return np.eye(size)
-    inner = covariance[np.ix_(kept, kept)]
+    inner = covariance[np.ix_(independent, independent)]
     root = np.sqrt(inner.diagonal())
-    solved = np.linalg.solve(inner / np.outer(root, root), covariance[kept] / root[:, None])
+    solved = np.linalg.solve(inner / np.outer(root, root), covariance[independent] / root[:, None])
     spread = (solved / root[:, None]).T
-    spread[kept] = np.eye(len(kept))
+    spread[independent] = np.eye(len(independent))
     return np.asarray(spread)
 
 

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from hartley.engines.tables.sources import open_table
 from hartley.engines.tables.table import names_of
-from hartley.engines.tables.view import run
-from hartley.errors import ColumnError, OptionError, TableError
+from hartley.errors import OptionError
 from hartley.exact import check_base
 from hartley.policies.gaussian.bound import GaussianBound, GaussianFrontier
+from hartley.policies.gaussian.certificate import in_unit
+from hartley.policies.gaussian.columns import check_names, moments, read_numeric
 from hartley.policies.gaussian.mixture import check_distortion
 from hartley.policies.gaussian.model import finite_numbers, read_gaussian
+from hartley.policies.gaussian.noise import channel_information, check_seed, noise_source
+from hartley.policies.perturbation.pram import read_frequencies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-    from hartley.engines.tables.table import Table
+    from hartley.policies.gaussian.columns import NumericColumns
     from hartley.policies.gaussian.model import GaussianModel
 
     Floats = NDArray[np.float64]
@@ -30,6 +34,10 @@ CHUNK = 65_536
 """Rows drawn at a time."""
 HIDDEN = 1e-9
 """A share of the variance so small that it is not released at all."""
+MOST_WEIGHTS = 4_000_000
+"""Weights of rows and points that are held at a time when a release is reconstructed."""
+SHARPEST = 1e-9
+"""The noise of a combination that is released without any, as a share of its deviation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +51,10 @@ class GaussianRule:
     singular noise too. Directions that the release does not show are left out of what it is
     computed from, so that no rounding error shows them. What is said about risk holds where both
     sides are Gaussian and numbers are real; the last digits of doubles may tell more: round them.
-    Whoever knows the seed can take the noise away. Linear in the rows, a chunk at a time.
+    For a key of any other distribution with these covariances the distortion is the same, the
+    release is still the best linear estimate of the key, and ``key_information`` bounds what it
+    tells. Without a seed the noise is drawn by a cipher (ChaCha20); a seed is for reproduction,
+    and anybody who knows it can take the noise away. Linear in the rows, a chunk at a time.
 
     Example:
         >>> rule = GaussianRule.best(confidential=1, key=1, cross=0.95, distortion=0.25)
@@ -68,6 +79,17 @@ class GaussianRule:
     """Which share of its variance every combination keeps."""
     columns: tuple[str, ...] = ()
     """Their names in a table."""
+    units: Floats | None = None
+    """What each key column is divided by before everything else, where it is standardised."""
+    key_information: float = math.inf
+    r"""What the release tells at most about the key, and so about anything that it does not see.
+
+    .. math:: I(W; \hat X) \le I(X; \hat X) \le \tfrac12 \sum_i \log(1 + c_i / n_i)
+
+    for any distribution of the key with these covariances, discrete ones too: c are the variances
+    of the combinations, n those of their noise, and a Gaussian has the largest entropy of all
+    distributions with a variance. Infinite where a combination is released without noise. Proved
+    in exact arithmetic, rounded up."""
 
     @classmethod
     def best(  # noqa: PLR0913 - the covariances of two sides, and what to do with them
@@ -103,25 +125,41 @@ class GaussianRule:
                     f"There are {given} {what} for {size} key columns", hint="give one per column"
                 )
         bound = GaussianFrontier(model).bound(check_distortion(distortion), base=base)
-        return cls(bound, centre, model.kept, *_parts(model, bound), tuple(named))
+        inner, noise, outer, shares = _parts(model, bound)
+        information = in_unit(channel_information(model, inner, noise), base, up=True)
+        return cls(
+            bound,
+            centre,
+            model.kept,
+            *(inner, noise, outer, shares),
+            tuple(named),
+            key_information=information,
+        )
 
     @classmethod
-    def from_table(
+    def from_table(  # noqa: PLR0913 - each is one choice of the user's
         cls,
         table: object,
         *,
         confidential: str | Sequence[str],
         key: str | Sequence[str],
         distortion: float,
+        standardise: bool = False,
+        missing: str = "refuse",
         base: float = 2,
     ) -> GaussianRule:
         """Return the best rule for a Gaussian of the means and covariances of a table's rows.
+
+        A column may be on both sides: then the key determines that part of the confidential side.
 
         Args:
             table: whatever ``hartley.open_table`` takes.
             confidential: the numeric column or columns to protect.
             key: the numeric column or columns to perturb.
             distortion: the mean squared distance of key and release, in all columns together.
+            standardise: give every key column the variance 1 first, so that units do not count;
+                the distortion then counts in variances.
+            missing: "refuse" missing and infinite values, or "drop" such rows.
             base: of the logarithms.
 
         Example:
@@ -132,27 +170,97 @@ class GaussianRule:
             >>> rule.columns, round(rule.bound.variance, 3)
             (('height',), 66.667)
         """
-        secrets, keys = list(names_of(confidential)), list(names_of(key))
-        opened = open_table(table)
-        values, _ = _read(opened, [*secrets, *keys], [])
-        centre = values.mean(axis=0)
-        centred = values - centre
-        joint = centred.T @ centred / len(values)
-        size = len(secrets)
-        return cls.best(
-            confidential=joint[:size, :size],
-            key=joint[size:, size:],
-            cross=joint[:size, size:],
+        hidden, keys = list(names_of(confidential)), list(names_of(key))
+        columns = read_numeric(open_table(table), [*hidden, *keys], missing=missing)
+        return cls.from_columns(
+            columns, hidden, keys, distortion=distortion, standardise=standardise, base=base
+        )
+
+    @classmethod
+    def from_columns(  # noqa: PLR0913 - each is one choice of the user's
+        cls,
+        columns: NumericColumns,
+        confidential: Sequence[str],
+        key: Sequence[str],
+        *,
+        distortion: float,
+        standardise: bool = False,
+        base: float = 2,
+    ) -> GaussianRule:
+        """Return the best rule for columns that were read: as ``from_table`` does."""
+        check_names(confidential, key)
+        centre, joint = moments(columns.of([*confidential, *key]))
+        size = len(confidential)
+        return cls.best_in_units(
+            joint,
+            size,
+            standardise=standardise,
             distortion=distortion,
             mean=centre[size:],
-            columns=keys,
+            columns=key,
             base=base,
         )
+
+    @classmethod
+    def best_in_units(  # noqa: PLR0913 - each is one choice of the user's
+        cls,
+        covariance: Floats,
+        size: int,
+        *,
+        standardise: bool,
+        distortion: float,
+        mean: Floats | None = None,
+        columns: Sequence[str] = (),
+        base: float = 2,
+    ) -> GaussianRule:
+        """Return the best rule for the covariance of both sides, the key perhaps standardised.
+
+        Args:
+            covariance: of the confidential columns, which come first, and the key columns.
+            size: how many columns are confidential.
+            standardise: divide every key column by its deviation first.
+            distortion: as of ``best``; in variances where the key is standardised.
+            mean: of the key columns, in their own units.
+            columns: names of the key columns.
+            base: of the logarithms.
+        """
+        units = None
+        centre = None if mean is None else np.atleast_1d(np.asarray(mean, np.float64))
+        if standardise:
+            deviations = np.sqrt(np.maximum(covariance.diagonal()[size:], 0.0))
+            units = np.where(deviations > 0, deviations, 1.0)
+            scale = np.concatenate([np.ones(size), units])
+            covariance = covariance / np.outer(scale, scale)
+            centre = None if centre is None else centre / units
+        rule = cls.best(
+            confidential=covariance[:size, :size],
+            key=covariance[size:, size:],
+            cross=covariance[:size, size:],
+            distortion=distortion,
+            mean=centre,
+            columns=columns,
+            base=base,
+        )
+        return replace(rule, units=units)
 
     @property
     def gain(self) -> Floats:
         """I - A: what the release keeps of the key, columns that follow from others left out."""
-        return np.asarray(self.outer @ self.inner)
+        gain = np.asarray(self.outer @ self.inner)
+        if self.units is None:
+            return gain
+        return np.asarray(gain * self.units[:, None] / self.units[list(self.kept)])
+
+    @property
+    def noise_covariance(self) -> Floats:
+        """The covariance of the noise A Z that is added to the shrunk key."""
+        spread = (self.outer * self.noise) * self._units[:, None]
+        return np.asarray(spread @ spread.T)
+
+    @property
+    def distortions(self) -> Floats:
+        """The mean squared distance of each key column and its release, in its own unit."""
+        return np.maximum(self.bound.matrix.diagonal(), 0.0) * np.square(self._units)
 
     @property
     def distortion(self) -> float:
@@ -165,15 +273,22 @@ class GaussianRule:
         return self.bound.high
 
     def apply(
-        self, data: object, *, seed: int | None = None, keep: str | Sequence[str] = ()
+        self,
+        data: object,
+        *,
+        seed: int | None = None,
+        keep: str | Sequence[str] = (),
+        missing: str = "refuse",
     ) -> Any:  # noqa: ANN401 - an array for an array, an Arrow table for a table
         """Return perturbed keys: an array for an array, an Arrow table for a table.
 
         Args:
             data: numbers, a row a record and a column a key column; or a table with the columns
                 that the rule names.
-            seed: of the noise; from the system's randomness if left out.
+            seed: of the noise, to draw the same again; fresh random bytes of the system if left
+                out.
             keep: columns of the table to release as they are; all others are left out.
+            missing: of a table, "refuse" missing and infinite values, or "drop" such rows.
 
         Example:
             >>> rule = GaussianRule.best(
@@ -182,11 +297,7 @@ class GaussianRule:
             >>> rule.apply({"age": [1, 2], "ill": ["no", "yes"]}, keep="ill").to_pydict()
             {'age': [5.0, 5.0], 'ill': ['no', 'yes']}
         """
-        whole = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
-        if seed is not None and not (whole and seed >= 0):
-            raise OptionError(
-                f"The seed {seed} is not a whole number of 0 or more", hint="write seed=7"
-            )
+        check_seed(seed)
         if isinstance(data, (np.ndarray, list, int, float)):
             return self._drawn(_matrix(cast("ArrayLike", data), len(self.mean)), seed)
         if not self.columns:
@@ -194,27 +305,75 @@ class GaussianRule:
                 "The rule does not know the columns of a table",
                 hint="name them when it is made: columns=",
             )
-        return self._released(open_table(data), seed, list(names_of(keep)))
+        columns = read_numeric(open_table(data), self.columns, names_of(keep), missing=missing)
+        return self.apply_to(columns, seed=seed)
 
-    def _released(self, table: Table, seed: int | None, keep: list[str]) -> Any:  # noqa: ANN401 - Arrow carries no types
+    def apply_to(self, columns: NumericColumns, *, seed: int | None = None) -> Any:  # noqa: ANN401 - Arrow carries no types
+        """Return columns that were read as an Arrow table: perturbed, and those beside as is."""
         import pyarrow as pa
 
-        values, kept = _read(table, list(self.columns), keep)
-        drawn = self._drawn(values, seed)
+        drawn = self._drawn(columns.of(self.columns), seed)
         released = {name: pa.array(drawn[:, place]) for place, name in enumerate(self.columns)}
-        return pa.table(released | {name: kept.column(name) for name in keep})
+        beside = columns.beside
+        return pa.table(released | {name: beside.column(name) for name in beside.column_names})
+
+    def reconstruct(
+        self, released: ArrayLike, points: ArrayLike, weights: ArrayLike | None = None
+    ) -> Floats:
+        r"""Return E[X|X^] of releases, for a key of a finite law: their best estimates.
+
+        .. math:: E[X | \hat X = q] = \sum_x p(x) \varphi_x(q)\, x \Big/ \sum_x p(x) \varphi_x(q)
+
+        with the Gaussian density of the noise around every point. Rebollo-Monedero, Forne and
+        Domingo-Ferrer 2010, Proposition 3: the mean squared error does not rise, and nothing more
+        is told. For a Gaussian key the release is its own best estimate, and nothing changes. The
+        law must be public: computed from the rows of a private table, the estimates would lie
+        near these rows. Rounded to double precision; releases times points.
+
+        Args:
+            released: what ``apply`` returned, a row a record.
+            points: the values that the key can have, a row each.
+            weights: how likely each is; all alike if left out.
+
+        Example:
+            >>> rule = GaussianRule.best(confidential=1, key=1, cross=0.9, distortion=0.5)
+            >>> rule.reconstruct([0.0, 1.0], [-1.0, 1.0]).round(6).tolist()  # 0 and tanh(1 / 0.5)
+            [0.0, 0.964028]
+        """
+        values, law = (_matrix(data, len(self.mean)) for data in (released, points))
+        chances = read_frequencies(np.ones(law.shape[:1]) if weights is None else weights, len(law))
+        rows, support = values.reshape(-1, len(self.mean)), law.reshape(-1, len(self.mean))
+        centres = ((support / self._units - self.mean)[:, list(self.kept)]) @ self.inner.T
+        back = np.linalg.pinv(self.outer)
+        sharp = np.maximum(self.noise, SHARPEST * np.maximum(np.sqrt(self.shares), SHARPEST))
+        estimates = np.empty_like(rows)
+        size = max(MOST_WEIGHTS // max(len(support), 1), 1)
+        with np.errstate(divide="ignore"):
+            logs = np.log(chances)
+        for start in range(0, len(rows), size):
+            combined = (rows[start : start + size] / self._units - self.mean) @ back.T
+            apart = (combined[:, None, :] - centres[None, :, :]) / sharp
+            exponents = logs - np.square(apart).sum(axis=2) / 2
+            shares = np.exp(exponents - exponents.max(axis=1, keepdims=True))
+            estimates[start : start + size] = shares @ support / shares.sum(axis=1, keepdims=True)
+        return estimates.reshape(values.shape)
+
+    @property
+    def _units(self) -> Floats:
+        return np.ones(len(self.mean)) if self.units is None else self.units
 
     def _drawn(self, values: Floats, seed: int | None) -> Floats:
         """Shrink the keys to their mean and add noise."""
-        draw = np.random.default_rng(seed)
+        draw = noise_source(seed)
         rows = values.reshape(-1, len(self.mean))
         released = np.empty_like(rows)
-        kept = list(self.kept)
+        independent = list(self.kept)
         for start in range(0, len(rows), CHUNK):
-            part = rows[start : start + CHUNK][:, kept] - self.mean[kept]
-            noise = draw.standard_normal((len(part), self.noise.size)) * self.noise
-            released[start : start + CHUNK] = (part @ self.inner.T + noise) @ self.outer.T
-        return (released + self.mean).reshape(values.shape)
+            part = rows[start : start + CHUNK] / self._units - self.mean
+            noise = draw(len(part), self.noise.size) * self.noise
+            combined = part[:, independent] @ self.inner.T + noise
+            released[start : start + CHUNK] = combined @ self.outer.T
+        return ((released + self.mean) * self._units).reshape(values.shape)
 
 
 def _parts(model: GaussianModel, bound: GaussianBound) -> tuple[Floats, Floats, Floats, Floats]:
@@ -223,11 +382,11 @@ def _parts(model: GaussianModel, bound: GaussianBound) -> tuple[Floats, Floats, 
     In white coordinates with T = Q diag(t) Q', the release Q (t Q'X + sqrt(t (1 - t)) N) has the
     covariance T, and I - A = T: the noise has t - t^2, which is S - S Sx^-1 S.
     """
-    kept = list(model.kept)
+    independent = list(model.kept)
     root = model.roots[1]
-    half = np.linalg.solve(root, bound.matrix[np.ix_(kept, kept)])
+    half = np.linalg.solve(root, bound.matrix[np.ix_(independent, independent)])
     noise = np.linalg.solve(root, half.T)
-    values, vectors = np.linalg.eigh(np.eye(len(kept)) - (noise + noise.T) / 2)
+    values, vectors = np.linalg.eigh(np.eye(len(independent)) - (noise + noise.T) / 2)
     places = values > HIDDEN
     shares, vectors = np.minimum(values[places], 1.0), vectors[:, places]
     inner = shares[:, None] * np.linalg.solve(root.T, vectors).T
@@ -252,34 +411,3 @@ def _matrix(data: ArrayLike, columns: int) -> Floats:
             "A key is missing or not a finite number", hint="leave such records out first"
         )
     return values
-
-
-def _read(table: Table, columns: list[str], keep: list[str]) -> tuple[Floats, Any]:
-    """Read numeric columns of a table, each without a gap, and others as they are."""
-    import pyarrow as pa
-
-    named = [*columns, *keep]
-    for name in named:
-        if named.count(name) > 1:
-            raise ColumnError(f"Column '{name}' is named twice", hint="name it once")
-    table.require(named)
-    for name in columns:
-        if not table.kind(name).numeric:
-            raise ColumnError(
-                f"Column '{name}' of {table.name} does not hold numbers, so it has no covariance",
-                hint="choose numeric columns; for categories use PrivacyDistortion and Pram",
-            )
-    found = run(table, table.expression.select(*named).to_pyarrow)
-    if found.num_rows == 0:
-        raise TableError(f"{table.name} has no rows", hint="give a table that has rows")
-    values = np.empty((found.num_rows, len(columns)))
-    for place, name in enumerate(columns):
-        column = found.column(place)
-        if column.null_count == 0:
-            values[:, place] = column.cast(pa.float64(), safe=False).to_numpy()
-        if column.null_count or not np.isfinite(values[:, place]).all():
-            raise ColumnError(
-                f"Column '{name}' of {table.name} has missing or infinite values",
-                hint="leave out these records first",
-            )
-    return values, found

@@ -64,8 +64,8 @@ def fill(model: GaussianModel, distortion: float) -> Filling:
     plane, stretch = np.linalg.qr(model.spread)
     root = stretch @ model.roots[1]
     rest = np.eye(whitened.shape[0]) - whitened @ whitened.T
-    told = np.linalg.solve(root.T, whitened.T @ np.linalg.solve(rest, whitened))
-    gain = np.linalg.solve(root.T, told.T).T
+    half = np.linalg.solve(root.T, whitened.T @ np.linalg.solve(rest, whitened))
+    gain = np.linalg.solve(root.T, half.T).T
     gains, vectors = np.linalg.eigh((gain + gain.T) / 2)
     places = (
         np.flatnonzero(gains > gains[-1] * ROUNDING)[::-1] if gains[-1] > 0 else np.array([], int)

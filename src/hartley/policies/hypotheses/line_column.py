@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction  # noqa: TC003 - the example uses it
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from hartley.engines.maps.lattice_index import IndexFormula
 from hartley.engines.maps.rules import Formula
 from hartley.errors import InputError, OptionError
-from hartley.policies.column import ColumnPolicy, Output, read_number
+from hartley.exact import LARGEST_EXACT_INTEGER
+from hartley.policies.column import ColumnPolicy, HiddenSide, Output, read_number
 from hartley.policies.hypotheses.blurring import BlurringPolicy, StretchPolicy, Threshold
+from hartley.policies.hypotheses.hypothesis import Hypothesis
+from hartley.policies.hypotheses.integer_form import IntegerForm, substitute
+from hartley.policies.hypotheses.lattice import LatticeColumn, read_lattices
+from hartley.policies.hypotheses.open_records import OpenHypothesis, count_bands, first_above
 from hartley.ranges.boxes.box import Box, Interval
-from hartley.ranges.boxes.expression import parse_expression
-from hartley.wording import exactly
+from hartley.ranges.boxes.expression import parse_expression, variables
+from hartley.wording import exact_text, exactly
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +26,7 @@ if TYPE_CHECKING:
     from hartley.engines.maps.formula import Tree
     from hartley.policies.hypotheses.blurring import LinePolicy
     from hartley.ranges.boxes.expression import Expression
+    from hartley.ranges.boxes.signs import Clause
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,10 @@ class LineColumn(ColumnPolicy):
     a + (x - g)(b - a)/(b - g), one in [a, g) becomes a + (x - a)(b - a)/(g - a), where a < g < b
     (Farokhi 2021, Theorem 4, corrected). ``blur`` releases g for all x in [g - r, g + r] (as
     printed). Every other value is released as it is.
+
+    With a ``step``, and low, high and step of the columns of the line in ``others``, a column that
+    is blurred is read by its indices: what lies near the line is decided in whole numbers, and the
+    records that are left open are counted. Stretching takes no step: it hides nothing then.
 
     Example:
         >>> line = {"line": "30*(height/100)**2", "reach": 5, "low": 30, "high": 200}
@@ -47,9 +58,14 @@ class LineColumn(ColumnPolicy):
     """The furthest that a value is moved: 1/rho."""
     low: Fraction
     high: Fraction
+    step: Fraction | None = None
+    """The step that the values lie on; None where it is not declared."""
+    others: Mapping[str, LatticeColumn] = field(default_factory=dict, hash=False)
+    """Low, high and step of the columns of the line, where the step is declared."""
 
     kinds = ("stretch", "blur")
     needed = ("line", "reach", "low", "high")
+    optional = ("step", "others")
     needs_ranges = True
 
     def __post_init__(self) -> None:
@@ -63,7 +79,34 @@ class LineColumn(ColumnPolicy):
                 f"The line of column '{self.name}' depends on the column itself",
                 hint="write it over other columns",
             )
+        if self.step is not None:
+            self._check_step()
+        elif self.others:
+            raise OptionError(
+                f"Other columns have steps, but column '{self.name}' has none",
+                hint="declare its step as well, or leave out 'others'",
+            )
         self.to_rule()
+
+    def _check_step(self) -> None:
+        if self.kind == "stretch":
+            raise OptionError(
+                "Stretching hides nothing of values that lie on a step",
+                hint='use kind = "meet", or "blur"',
+            )
+        names = self.expression.names
+        if set(self.others) != set(names):
+            raise OptionError(
+                f"The line of column '{self.name}' takes low, high and step of "
+                f"{', '.join(names) or 'no other column'}",
+                hint='write for example others = {height = ["120", "220", "1"]}',
+            )
+        if max(form.peak for form in self._forms().values()) > LARGEST_EXACT_INTEGER:
+            raise OptionError(
+                "On these steps the line takes whole numbers of more than 53 binary digits, which "
+                "engines would round",
+                hint="declare coarser steps, or write its numbers with fewer digits",
+            )
 
     @classmethod
     def read(cls, kind: Literal["stretch", "blur"], name: str, **fields: object) -> LineColumn:
@@ -73,7 +116,10 @@ class LineColumn(ColumnPolicy):
             raise OptionError(
                 "The field 'line' is not text", hint='write for example line = "30*(height/100)**2"'
             )
-        return cls(kind, name, line, *(read_number(fields[f], f) for f in ("reach", "low", "high")))
+        reach, low, high = (read_number(fields[key], key) for key in ("reach", "low", "high"))
+        step = read_number(fields["step"], "step") if "step" in fields else None
+        others = read_lattices(fields.get("others", {}), {name: step})
+        return cls(kind, name, line, reach, low, high, step, others)
 
     @classmethod
     def from_fields(cls, kind: str, name: str, fields: Mapping[str, object]) -> LineColumn:
@@ -105,21 +151,29 @@ class LineColumn(ColumnPolicy):
         """The largest distance between a value of the range and what is released."""
         return self.reach
 
-    def to_rule(self) -> Formula:
+    def to_rule(self) -> Formula | IndexFormula:
         """Return what an engine executes."""
+        if self.step is not None:
+            return self._stepped_rule()
         x, g = ("var", self.name), self.expression.to_tree()
         r, low, high = (("const", str(number)) for number in (self.reach, *self.range))
         tree = _blur(x, g, r) if self.kind == "blur" else _stretch(x, g, r, low, high)
         return Formula(self.name, tree, *self.range)
 
-    def to_rules(self) -> tuple[Formula]:
+    def to_rules(self) -> tuple[Formula | IndexFormula]:
         """Return what an engine executes."""
         return (self.to_rule(),)
 
     def to_fields(self) -> dict[str, Any]:
         """Return the fields of a file."""
         numbers = {"reach": self.reach, "low": self.low, "high": self.high}
-        return {"line": self.line} | {name: str(value) for name, value in numbers.items()}
+        fields: dict[str, Any] = {"line": self.line}
+        fields |= {name: str(value) for name, value in numbers.items()}
+        if self.step is not None:
+            fields["step"] = exact_text(self.step)
+        if self.others:
+            fields["others"] = {name: column.texts() for name, column in self.others.items()}
+        return fields
 
     def outputs(self) -> Output:
         """Return that any value can come out; the line is read beside the column itself."""
@@ -132,6 +186,60 @@ class LineColumn(ColumnPolicy):
         policy = StretchPolicy if self.kind == "stretch" else BlurringPolicy
         return policy(Threshold(self.name, expression), self.reach, box)
 
+    # --- values on a step -------------------------------------------------------------------
+
+    @property
+    def lattice(self) -> Mapping[str, LatticeColumn] | None:
+        """The columns that are read on a step; None where no step is declared."""
+        if self.step is None:
+            return None
+        return {self.name: LatticeColumn(self.low, self.high, self.step)} | dict(self.others)
+
+    def _forms(self) -> dict[str, IntegerForm]:
+        """Where a value reaches the near end of the band, the line, and passes the far end."""
+        (x,) = variables(self.name)
+        line, lattice = self.expression, self.lattice
+        assert lattice is not None  # of a column with a step
+        clauses: dict[str, Clause] = {
+            "near": (">=", x - (line - self.reach)),
+            "line": (">=", x - line),
+            "beyond": (">", x - (line + self.reach)),
+        }
+        return {
+            name: IntegerForm.of(Hypothesis(name, clause), lattice)
+            for name, clause in clauses.items()
+        }
+
+    def _stepped_rule(self) -> IndexFormula:
+        """Return a rule that decides in whole numbers which values lie near the line."""
+        lattice = self.lattice
+        assert lattice is not None  # of a column with a step
+        sides = {name: column.side(name) for name, column in lattice.items()}
+        values = {name: side.value_tree() for name, side in sides.items()}
+        forms = self._forms()
+        # The line is one function of the other columns, so that a fibre has one double for it.
+        line = substitute(self.expression.to_tree(), values)
+        inside = ("<", forms["beyond"].tree, forms["near"].tree)
+        tree = ("if", inside, line, values[self.name])
+        return IndexFormula(self.name, tree, tuple(sides.values()))
+
+    def leaves_open(self) -> OpenHypothesis | None:
+        """Return what the line hides, and how many records leave it open, where steps are known."""
+        lattice = self.lattice
+        if lattice is None:
+            return None
+        near, line, beyond = (
+            first_above(form, lattice, self.name, rising=True) for form in self._forms().values()
+        )
+        return OpenHypothesis(
+            hypothesis=f"{self.name} >= {self.line}",
+            columns=lattice,
+            move=(self.name,),
+            errors=(self.reach,),
+            counts=count_bands(near, line, beyond, lattice[self.name].last),
+            how=f"Within {exactly(self.reach)} of the line, the line itself is released.",
+        )
+
     def sentence(self) -> str:
         """Say what is released near the line."""
         how = (
@@ -142,6 +250,16 @@ class LineColumn(ColumnPolicy):
         )
         near = f"Within {exactly(self.reach)} of the line {self.line}"
         return f"{near}, {how}; every other value is released as it is."
+
+    def hidden_side(self) -> HiddenSide:
+        """Return on which side of the line a value lies, hidden as far as the reach."""
+        (own,) = variables(self.name)
+        above = own - self.expression
+        return HiddenSide(f"{self.name} >= {self.line}", (">=", above), above, self.reach)
+
+    def rises_between(self) -> tuple[Expression, ...]:
+        """Return the line: each side of it is released in order, and either begins at the band."""
+        return (self.expression,)
 
 
 def _stretch(x: Tree, g: Tree, r: Tree, low: Tree, high: Tree) -> Tree:

@@ -68,7 +68,7 @@ def least_leaking(  # noqa: PLR0913 - each is one choice of the user's
         \sum_{x,y} \pi_x P(y|x)\, d(x,y) \le D
 
     With g = 1 that is the least stochastic maximal leakage, whatever a guess is about and whatever
-    is known before; with g = pi the least chance to guess the value by who knows its frequencies
+    is known before; with g = pi the least chance of a guess by somebody who knows the frequencies
     (posterior Bayes vulnerability; Alvim et al. 2020). A linear programme over near pairs, to which
     pairs are added that its dual solution prices too high; the dual solution, scaled down to hold
     for all pairs, proves how near the answer is, up to the rounding of doubles. Some tenths of a
@@ -83,8 +83,8 @@ def least_leaking(  # noqa: PLR0913 - each is one choice of the user's
         knows: "anything" for g = 1, "frequencies" for g = pi.
 
     Example:
-        >>> found = least_leaking([1, 1, 1, 1], "zero_one", 0.3)
-        >>> round(found.gain, 9), round(found.gap, 9)  # 4 times the chance 0.7
+        >>> best = least_leaking([1, 1, 1, 1], "zero_one", 0.3)
+        >>> round(best.gain, 9), round(best.gap, 9)  # 4 times the chance 0.7
         (2.8, 0.0)
     """
     size = np.size(frequencies)
@@ -147,7 +147,7 @@ def solve_live(
         shape=(len(x) + 1, len(x) + len(used)),
     )
     sums = sp.csr_matrix((np.ones(len(x)), (x, pairs)), shape=(len(guess), tops.shape[1]))
-    found: Any = linprog(
+    solved: Any = linprog(
         np.concatenate([np.zeros(len(x)), np.ones(len(used))]),
         A_ub=tops,
         b_ub=np.concatenate([np.zeros(len(x)), [limit]]),
@@ -155,11 +155,11 @@ def solve_live(
         b_eq=np.ones(len(guess)),
         method="highs-ds",
     )
-    if found.status != 0:
+    if solved.status != 0:
         raise EngineError(
-            f"The linear program was not solved (status {found.status})",
+            f"The linear program was not solved (status {solved.status})",
             hint="allow a little more distortion, or fewer values",
         )
     rule = np.zeros(costs.shape)
-    rule[x, y] = found.x[: len(x)]
-    return rule, float(found.fun), found.eqlin.marginals, -float(found.ineqlin.marginals[-1])
+    rule[x, y] = solved.x[: len(x)]
+    return rule, float(solved.fun), solved.eqlin.marginals, -float(solved.ineqlin.marginals[-1])

@@ -78,15 +78,15 @@ def _refuse_unknown(pram: Pram, codes: NDArray[np.int32], chunk: Any) -> None:  
     """Refuse a value that the matrix has no row for, without saying which."""
     if not codes.size or codes.min() >= 0:
         return
-    told = " and ".join(f"'{name}'" for name in pram.columns)
+    columns = " and ".join(f"'{name}'" for name in pram.columns)
     missing = sum(chunk.column(name).null_count for name in pram.columns)
     if missing and not pram.takes_missing:
         raise ColumnError(
-            f"A value of column {told} is missing, for which the matrix has no row",
+            f"A value of column {columns} is missing, for which the matrix has no row",
             hint="drop such rows, or make the missing value a value of the matrix: "
             "None in Python, {missing = true} in a file, --missing value of hartley pram",
         )
     raise ColumnError(
-        f"Column {told} holds a value that the matrix has no row for",
+        f"Column {columns} holds a value that the matrix has no row for",
         hint="add a row to the matrix, or merge such values first",
     )

@@ -144,8 +144,8 @@ def estimate_from_counts(
 
     Example:
         >>> rule = Pram.retaining("0.9", ["no", "yes"], column="sick")
-        >>> found = estimate_from_counts([820, 180], rule)
-        >>> found.shares.round(6).tolist(), found.errors.round(4).tolist()
+        >>> estimate = estimate_from_counts([820, 180], rule)
+        >>> estimate.shares.round(6).tolist(), estimate.errors.round(4).tolist()
         ([0.9, 0.1], [0.0119, 0.0119])
     """
     rules = [prams] if isinstance(prams, Pram) else list(prams)
@@ -165,7 +165,7 @@ def estimate_from_counts(
     shares = _along_axes(masked, inverses)
     spread = _along_axes(masked, [inverse**2 for inverse in inverses])
     errors = np.sqrt(np.maximum(spread - shares, 0.0) / rows)
-    found = FrequencyEstimate(
+    estimate = FrequencyEstimate(
         columns=tuple(name for rule in rules for name in rule.columns),
         values=tuple(rule.values for rule in rules),
         shares=shares,
@@ -175,7 +175,7 @@ def estimate_from_counts(
         rows=rows,
         misfit=_misfit(shares, errors),
     )
-    return found.project() if project else found
+    return estimate.project() if project else estimate
 
 
 def _refuse_impossible(observed: Floats, rules: Sequence[Pram]) -> None:
@@ -236,9 +236,9 @@ def estimable(pram: Pram) -> tuple[Value, ...]:
         >>> estimable(rule)
         ('a',)
     """
-    left, sizes, _ = np.linalg.svd(pram.matrix.doubles)
+    directions, sizes, _ = np.linalg.svd(pram.matrix.doubles)
     rank = int((sizes > RANK_TOLERANCE).sum())
-    lost = (left[:, rank:] ** 2).sum(axis=1)
+    lost = (directions[:, rank:] ** 2).sum(axis=1)
     return tuple(value for value, gone in zip(pram.values, lost, strict=True) if gone < 1e-9)
 
 

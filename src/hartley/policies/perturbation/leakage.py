@@ -71,7 +71,7 @@ class PramLeakage:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What is told, each measure in plain words."""
+        """What the release tells, each measure in plain words."""
         what = ", ".join(self.columns) or "the value"
         guess = (
             f"Whatever anybody wants to know about a record, the release of {what} multiplies the "
@@ -87,14 +87,14 @@ class PramLeakage:
                 "It tells nothing for certain: every released value may come from every value "
                 "(L0 = I* = 0)."
             )
-        left = round(self.values / 2**self.nonstochastic)
+        possible = round(self.values / 2**self.nonstochastic)
         settled = (
             f"; and every released value settles {factor_up(self.maximin)} bits (I*)"
             if self.maximin
             else ", though nothing is settled by every one (I* = 0)"
         )
         return (
-            f"Some released value leaves only {left:,} of {self.values:,} values possible, for "
+            f"Some released value leaves only {possible:,} of {self.values:,} values possible, for "
             f"certain: {factor_up(self.nonstochastic)} bits (L0){settled}."
         )
 
@@ -114,33 +114,33 @@ class PramLeakage:
     def _about(self) -> tuple[str, ...]:
         if self.confidential is None:
             return ()
-        told, about = self.confidential, ", ".join(self.about) or "the confidential side"
+        measured, about = self.confidential, ", ".join(self.about) or "the confidential side"
         worst = (
             "excludes a value of it altogether (delta is infinite)"
-            if math.isinf(told.disclosure)
-            else f"multiplies or divides a probability by {2**told.disclosure:.4g} "
-            f"(delta = {told.disclosure:.4f} bits)"
+            if math.isinf(measured.disclosure)
+            else f"multiplies or divides a probability by {2**measured.disclosure:.4g} "
+            f"(delta = {measured.disclosure:.4f} bits)"
         )
         average = (
-            f"About {about} the release tells {told.average:.4f} bits on average, of "
-            f"{told.unperturbed:.4f} that the values themselves tell."
+            f"About {about} the release tells {measured.average:.4f} bits on average, of "
+            f"{measured.unperturbed:.4f} that the values themselves tell."
         )
-        most = f"The worst released value tells {told.closeness:.4f} bits about it (t)"
+        most = f"The worst released value tells {measured.closeness:.4f} bits about it (t)"
         return average, f"{most}, and one {worst}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain values, ready for JSON; unbounded ones are null."""
-        told = None
+        confidential = None
         if self.confidential is not None:
             numbers = vars(self.confidential)
-            told = {n: v if math.isfinite(v) else None for n, v in numbers.items()}
+            confidential = {n: v if math.isfinite(v) else None for n, v in numbers.items()}
         return {
             "maximal_leakage": self.maximal,
             "guessing_gain": str(self.gain),
             "nonstochastic_leakage": self.nonstochastic,
             "maximin_information": self.maximin,
             "odds_factor": None if self.odds is None else str(self.odds),
-            "confidential": told,
+            "confidential": confidential,
             "sentences": list(self.sentences),
         }
 
@@ -152,16 +152,17 @@ def pram_leakage(
 
     Args:
         pram: the rule.
-        joint: p(w, x) of a confidential side and the values, a row a confidential value; what is
-            told about the confidential side is worked out if it is given.
+        joint: p(w, x) of a confidential side and the values, a row a confidential value; where
+            it is given, the result also says what the release tells about that side.
         about: the names of the confidential columns.
 
     Example:
         >>> from hartley.policies.perturbation.pram import Pram
-        >>> found = pram_leakage(Pram.retaining("0.9", ["a", "b"]), [[0.5, 0.0], [0.0, 0.5]])
-        >>> round(found.maximal, 6), found.nonstochastic, float(found.odds)
+        >>> leakage = pram_leakage(Pram.retaining("0.9", ["a", "b"]), [[0.5, 0.0], [0.0, 0.5]])
+        >>> round(leakage.maximal, 6), leakage.nonstochastic, float(leakage.odds)
         (0.847997, 0.0, 9.0)
-        >>> round(found.confidential.average, 4), round(found.confidential.disclosure, 4)
+        >>> about = leakage.confidential
+        >>> round(about.average, 4), round(about.disclosure, 4)
         (0.531, 2.3219)
     """
     matrix = pram.matrix

@@ -238,8 +238,8 @@ def invariant(matrix: ExactMatrix, frequencies: NDArray[np.float64]) -> ExactMat
     products of matrices.
 
     Example:
-        >>> found = invariant(retaining("0.8", 2), np.array([0.9, 0.1]))
-        >>> (np.array([0.9, 0.1]) @ found.doubles).round(14).tolist()
+        >>> preserving = invariant(retaining("0.8", 2), np.array([0.9, 0.1]))
+        >>> (np.array([0.9, 0.1]) @ preserving.doubles).round(14).tolist()
         [0.9, 0.1]
     """
     first = matrix.doubles
@@ -247,13 +247,13 @@ def invariant(matrix: ExactMatrix, frequencies: NDArray[np.float64]) -> ExactMat
     # A value that never comes about keeps itself, or what is most often there.
     back = np.zeros(first.shape[::-1])
     back[np.arange(len(mass)), frequencies.argmax()] = 1.0
-    met = mass > 0
-    back[met] = ((frequencies[:, None] * first) / np.where(met, mass, 1.0)).T[met]
+    occurs = mass > 0
+    back[occurs] = ((frequencies[:, None] * first) / np.where(occurs, mass, 1.0)).T[occurs]
     second = first @ back
-    found = _of_doubles(second / second.sum(axis=1, keepdims=True))
-    moved = np.abs(frequencies @ found.doubles - frequencies).max()
+    rule = _of_doubles(second / second.sum(axis=1, keepdims=True))
+    moved = np.abs(frequencies @ rule.doubles - frequencies).max()
     assert moved <= 1e-14 * (len(mass) + 8)  # the construction, checked
-    return found
+    return rule
 
 
 def guessing_gain(matrix: ExactMatrix) -> Fraction:

@@ -14,7 +14,7 @@ import numpy as np
 from hartley.engines.maps.rules import Keep
 from hartley.engines.tables.table import names_of
 from hartley.errors import OptionError
-from hartley.policies.column import ColumnPolicy, Output, read_list
+from hartley.policies.column import ColumnPolicy, Draws, Output, read_list
 from hartley.policies.perturbation.matrix import (
     ExactMatrix,
     guessing_gain,
@@ -107,11 +107,11 @@ class Pram(ColumnPolicy):
         known = check_values(values, width)
         out = known if released is None else check_values(released, width)
         out = known if out == known else out  # 1, 1.0 and True: in the form of the values
-        for name, found in (
+        for name, value in (
             *(("matrix", exact), ("values", known)),
             *(("released", out), ("columns", columns)),
         ):
-            object.__setattr__(self, name, found)
+            object.__setattr__(self, name, value)
 
     # --- where rules come from ----------------------------------------------------------------
 
@@ -158,8 +158,8 @@ class Pram(ColumnPolicy):
 
         .. math:: \pi R = \pi, \qquad R = P Q, \quad Q_{yx} = \frac{\pi_x P_{xy}}{(\pi P)_y}
 
-        Gouweleeuw et al. 1998. Checked, up to the 15 digits of an entry. Whoever sees the matrix
-        can work out the frequencies from it. Two products of matrices.
+        Gouweleeuw et al. 1998. Checked, up to the 15 digits of an entry. Anybody who sees the
+        matrix can work out the frequencies from it. Two products of matrices.
 
         Args:
             frequencies: of the values, or counts.
@@ -246,6 +246,10 @@ class Pram(ColumnPolicy):
         """Return by how much a draw multiplies the chance of a guess, at most."""
         return guessing_gain(self.matrix)
 
+    def draws(self) -> Draws:
+        """Return which values come out for which, and how often."""
+        return Draws(self.values, self.released, self.matrix)
+
     # --- draws --------------------------------------------------------------------------------
 
     @cached_property
@@ -265,7 +269,7 @@ class Pram(ColumnPolicy):
         Args:
             codes: the place of every row's value.
             seed: to draw the same again; fresh random bytes of the system if left out. A number
-                is for reproduction: whoever guesses it knows what was drawn.
+                is for reproduction: anybody who guesses it knows what was drawn.
             first: the number of the first row.
 
         Example:
@@ -289,7 +293,7 @@ class Pram(ColumnPolicy):
                 "The number of the first row is not a whole number of 0 or more",
                 hint="count from 0",
             )
-        key = keystream_key(seed, self._told)
+        key = keystream_key(seed, self._text)
         return draw_rows(places.astype(np.int32), key, first, *self.tables)
 
     def coder(self, types: Sequence[Any]) -> Coder:
@@ -297,7 +301,7 @@ class Pram(ColumnPolicy):
         return Coder.of(self.columns, self.values, self.released, types)
 
     @cached_property
-    def _told(self) -> str:
+    def _text(self) -> str:
         """All of the rule as text: who sees two draws by one keystream learns more than of each."""
         parts = hashlib.sha256(self.matrix.parts.astype("<i8").tobytes()).hexdigest()
         sides = [write_values(self.values), write_values(self.released)]
@@ -317,8 +321,8 @@ def keystream_key(seed: Seed, rule: str) -> NDArray[np.uint32]:
         raise OptionError(
             "The seed is neither a whole number nor bytes", hint="write for example seed=7"
         )
-    told = ["bytes", seed.hex()] if isinstance(seed, bytes) else ["number", f"{seed:x}"]
-    text = json.dumps(["hartley pram 2", *told, rule])
+    written = ["bytes", seed.hex()] if isinstance(seed, bytes) else ["number", f"{seed:x}"]
+    text = json.dumps(["hartley pram 2", *written, rule])
     return np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype="<u4").astype(np.uint32)
 
 

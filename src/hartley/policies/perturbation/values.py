@@ -155,8 +155,8 @@ class Coder:
 
         joint, unknown = None, None
         for column, keys in zip(columns, self.keys, strict=True):
-            found = pc.index_in(column, keys).fill_null(-1)
-            code = found.to_numpy(zero_copy_only=False).astype(np.int64)
+            places = pc.index_in(column, keys).fill_null(-1)
+            code = places.to_numpy(zero_copy_only=False).astype(np.int64)
             absent = code < 0
             unknown = absent if unknown is None else unknown | absent
             joint = code if joint is None else joint * len(keys) + code

@@ -47,7 +47,27 @@ def levels_for_bits(
         >>> levels_for_bits(Fraction(1), Fraction(1, 10), 1)
         10
     """
-    cells = floor_power(bits)
+    levels = levels_for_outputs(length, sensitivity, floor_power(bits))
+    if rule == "printed":
+        return max(1, math.floor(_power(bits) * length / sensitivity))
+    return levels
+
+
+def levels_for_outputs(length: Fraction, sensitivity: Fraction, outputs: object) -> int:
+    """Return the most equal cells over a length of which one person can reach at most so many.
+
+    Farokhi 2019 (Noiseless Privacy), Theorem 8, corrected and tight: of q cells one person
+    reaches at most K exactly where q <= max(K, floor((K - 1) L / S)).
+
+    Example:
+        >>> [levels_for_outputs(Fraction(1), Fraction(1, 10), K) for K in (1, 2, 3)]
+        [1, 10, 20]
+    """
+    cells = parse_number(outputs, name="the number of outputs")
+    if cells.denominator != 1 or cells < 1:
+        raise OptionError(
+            f"One person cannot have {outputs} outputs", hint="give a whole number of 1 or more"
+        )
     if not 0 <= sensitivity <= length:
         raise OptionError(
             f"The sensitivity {sensitivity} is not between 0 and the length {length} of the range",
@@ -58,9 +78,7 @@ def levels_for_bits(
             "Nobody's data moves this query, so every number of levels is private",
             hint="choose the levels by the error, with UniformQuantizer.for_error",
         )
-    if rule == "printed":
-        return max(1, math.floor(_power(bits) * length / sensitivity))
-    return max(cells, math.floor((cells - 1) * length / sensitivity))
+    return max(int(cells), math.floor((cells - 1) * length / sensitivity))
 
 
 def _power(bits: object) -> Fraction:

@@ -24,6 +24,7 @@ from hartley.policies.quantizers.optimal import CutQuantizer
 from hartley.policies.quantizers.quantizer import UniformQuantizer
 from hartley.policies.quantizers.query import Aggregate, parse_query
 from hartley.ranges.boxes.box import Interval
+from hartley.ranges.boxes.expression import Expression
 from hartley.wording import exactly, exactly_or_up, plain_decimal
 
 if TYPE_CHECKING:
@@ -91,6 +92,14 @@ class CellColumn(ColumnPolicy):
     def _released(self) -> int:
         """Return how many different doubles are released."""
         raise NotImplementedError
+
+    def rises_between(self) -> tuple[Expression, ...] | None:
+        """Return where cells are released as smaller numbers than the cells below them."""
+        return None if self.query is not None else self._falls()
+
+    def _falls(self) -> tuple[Expression, ...]:
+        """Return the edges at which the released number falls; equal cells have none."""
+        return ()
 
     def _query_field(self) -> dict[str, str]:
         return {} if self.of is None else {"of": self.of}
@@ -282,6 +291,10 @@ class CutColumn(CellColumn):
 
     def _released(self) -> int:
         return len(set(map(float, self.values)))
+
+    def _falls(self) -> tuple[Expression, ...]:
+        pairs = zip(self.edges[1:-1], itertools.pairwise(self.values), strict=True)
+        return tuple(Expression("const", (edge,)) for edge, (low, high) in pairs if high < low)
 
     def to_fields(self) -> dict[str, Any]:
         """Return the fields of a file."""

@@ -170,6 +170,28 @@ class UniformQuantizer(Quantizer):
         return cls(low, high, levels, rule)  # type: ignore[arg-type]  # parsed above
 
     @classmethod
+    def for_outputs(
+        cls, outputs: int, *, low: object, high: object, sensitivity: object
+    ) -> UniformQuantizer:
+        """Return the most equal cells of which one person's data can reach at most so many.
+
+        As ``for_bits``, with the number of outputs K itself: floor(2^bits) is all that counts.
+
+        Args:
+            outputs: how many outputs one person may produce.
+            low: the least value of the query.
+            high: the largest value of the query.
+            sensitivity: how far one person's data can move the query.
+
+        Example:
+            >>> UniformQuantizer.for_outputs(3, low=0, high=1, sensitivity="0.1").levels
+            20
+        """
+        interval = Interval.of((low, high))
+        reach = parse_number(sensitivity, name="the sensitivity")
+        return cls(low, high, calibration.levels_for_outputs(interval.length, reach, outputs))  # type: ignore[arg-type]  # parsed above
+
+    @classmethod
     def for_indistinguishability(
         cls,
         *,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from hartley.studies.curve import CurveReport
 
-BLUE, RED, AMBER, GREY = "#2563a8", "#b4232a", "#d97706", "#64748b"
+BLUE, RED, AMBER, GREY, GREEN = "#2563a8", "#b4232a", "#d97706", "#64748b", "#0f766e"
 SHOWN_POINTS = 14
 
 
@@ -57,13 +57,27 @@ def _draw(axes: Any, report: CurveReport) -> None:  # noqa: ANN401 - untyped
     ):
         if risks:
             axes.plot(at, risks, color=color, linewidth=1.4, linestyle=style, label=label)
+    if report.reconstructed:
+        axes.plot(
+            report.reconstructed,
+            [point.risk for point in curve.points],
+            color=GREEN,
+            linewidth=1.2,
+            marker="o",
+            markersize=4,
+            markerfacecolor="white",
+            label="the same rules, means released (E[X|Q])",
+        )
+        first = min(first, *report.reconstructed)
     room = 0.02 * (last - first) or 1.0
     axes.set_xlim(first - room / 2, last + room)
     axes.set_ylim(0, 1.05 * max(curve.points[0].risk, 1e-9))
     axes.set_xlabel(f"mean {report.distortion} distortion of {', '.join(report.key)}")
     axes.set_ylabel(f"{report.words.axis.format(w=', '.join(report.confidential))} ({report.unit})")
     if lower[40] > 0.12 * axes.get_ylim()[1]:  # otherwise there is no room for the label
-        axes.annotate("impossible", (grid[9], 0.4 * lower[40]), color=RED, fontsize=9, alpha=0.8)
+        # Means are released too, which the bound for values of the key does not cover.
+        word = "impossible with values of the key" if report.reconstructed else "impossible"
+        axes.annotate(word, (grid[9], 0.4 * lower[40]), color=RED, fontsize=9, alpha=0.8)
     axes.legend(frameon=False, fontsize=8.5, labelcolor=INK, loc="upper right")
 
 
@@ -93,6 +107,7 @@ def render_curve(report: CurveReport) -> str:
                 report.curve.points,
                 report.mixture or nothing,
                 report.gaussian or nothing,
+                report.reconstructed or nothing,
                 report.shown_gaps,
                 strict=True,
             )
@@ -122,6 +137,7 @@ def print_curve(report: CurveReport, console: Console) -> None:
         *("distortion", f"{report.words.column} ({report.unit})", "lower bound"),
         *(("mixture",) if report.mixture else ()),
         *(("Gaussian",) if report.gaussian else ()),
+        *(("reconstructed",) if report.reconstructed else ()),
         *("lam", "values"),
     ):
         table.add_column(name, justify="right")
@@ -133,11 +149,8 @@ def print_curve(report: CurveReport, console: Console) -> None:
             f"{point.distortion:.5g}",
             f"{point.risk:.5f}",
             f"{point.lower:.5f}",
-            *(
-                f"{comparison[place]:.5f}"
-                for comparison in (report.mixture, report.gaussian)
-                if comparison
-            ),
+            *(f"{risks[place]:.5f}" for risks in (report.mixture, report.gaussian) if risks),
+            *((f"{report.reconstructed[place]:.5g}",) if report.reconstructed else ()),
             f"{point.lam:.4g}",
             f"{point.live:,}",
         )

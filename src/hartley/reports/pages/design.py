@@ -139,8 +139,9 @@ def _draw_band(axes: Any, band: Band) -> None:  # noqa: ANN401 - untyped
     crossed = (band.line > band.low) & (band.line < band.high)
     low = np.maximum(band.line - band.reach, band.low)
     high = np.minimum(band.line + band.reach, band.high)
-    colour = DEEP_BLUE if band.kind == "stretch" else "#f1c4c6"
-    label = "does not show on which side" if band.kind == "stretch" else "collapses onto the line"
+    spread = band.kind != "blur"
+    colour = DEEP_BLUE if spread else "#f1c4c6"
+    label = "does not show on which side" if spread else "collapses onto the line"
     axes.fill_between(band.at, low, high, where=crossed, color=colour, linewidth=0, label=label)
     inside = (band.line >= band.low) & (band.line <= band.high)
     axes.plot(band.at[inside], band.line[inside], color=INK, linewidth=1.4, label="the line")

@@ -28,10 +28,18 @@ LETTERS = 24
 def short_value(value: object) -> str:
     """Write a value of a column, or of several together, in at most 24 letters.
 
+    Means that were released have all the digits of a double, of which six are shown.
+
     Example:
         >>> short_value(None), short_value(("north", 1)), short_value("a" * 50)
         ('missing', 'north, 1', 'aaaaaaaaaaaaaaaaaaaaaaa…')
+        >>> short_value(23.261738160184944), short_value((0.5, 2 / 3))
+        ('23.2617', '0.5, 0.666667')
     """
+    if isinstance(value, tuple):
+        return value_text(", ".join(map(short_value, value)), LETTERS)
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:.6g}"
     return value_text(value_text(value, LETTERS), LETTERS)
 
 

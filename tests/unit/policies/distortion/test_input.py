@@ -172,3 +172,87 @@ def test_probabilities_whose_products_vanish_are_measured():
     answer = model.solve(distortion=model.constant_distortion / 2)
     assert 0 < answer.risk < model.largest_risk < 1e-12
     assert model.solve(risk=0).distortion == model.constant_distortion
+
+
+TRIPLE = np.arange(18.0).reshape(2, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("distortion", "sentence"),
+    [
+        (TRIPLE[:1], "1 matrices for 2 confidential values"),
+        (TRIPLE[:, :2], "2 rows for 3 key values"),
+        (-TRIPLE, "negative or not a number"),
+        (TRIPLE[:, :, :0], "not an array of numbers"),
+        (lambda _w, _x, _c: math.nan, "negative or not a number"),
+        (lambda _w, _x, _c: "far", "not an array of numbers"),
+    ],
+)
+def test_a_distortion_of_three_values_is_checked_like_one_of_two(distortion, sentence):
+    with pytest.raises(OptionError, match=sentence) as refused:
+        PrivacyDistortion(JOINT, distortion)
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"sees": "nothing"}, "A rule cannot see nothing"),
+        ({"confidential_values": ["a"]}, "1 confidential values for 2 rows"),
+        ({"confidential_values": ["a", "a"]}, "A confidential value is named twice"),
+    ],
+)
+def test_what_a_rule_cannot_see_is_refused(options, sentence):
+    with pytest.raises(OptionError, match=sentence):
+        PrivacyDistortion(JOINT, "squared", **options)
+
+
+def test_a_function_of_three_values_gets_those_that_occur_together_by_name():
+    asked = []
+
+    def distance(w, x, c):
+        asked.append((w, x, c))
+        return abs(x - c) * (2 if w == "ill" else 1)
+
+    joint = [[0.5, 0.0], [0.2, 0.3]]
+    named = PrivacyDistortion(
+        joint, distance, values=[10, 30], confidential_values=["well", "ill"], sees="both"
+    )
+    assert named.inputs == (("well", 10), ("ill", 10), ("ill", 30))
+    assert named.distortion.tolist() == [[0, 20], [0, 40], [40, 0]]
+    assert {(w, x) for w, x, _ in asked} == set(named.inputs)
+    alone = PrivacyDistortion(joint, distance, values=[10, 30], confidential_values=["well", "ill"])
+    assert alone.inputs == alone.values == (10, 30)
+    assert alone.distortion == pytest.approx(np.array([[0, 180 / 7], [40, 0]]))
+
+
+@pytest.mark.parametrize("distance", [lambda x, c: x != c, lambda x, c, scale=1: (x != c) * scale])
+def test_a_function_that_takes_two_values_gets_two(distance):
+    assert PrivacyDistortion(JOINT, distance).distortion.tolist() == (1 - np.eye(3)).tolist()
+
+
+def test_a_table_gives_a_distortion_of_three_values_its_own_values():
+    people = {"sick": ["yes", "no", "no", "no"], "age": [40, 30, 40, 30]}
+    sides = {"confidential": "sick", "key": "age"}
+    model = PrivacyDistortion.from_table(
+        people, **sides, distortion=lambda w, x, c: (w == "yes") * abs(x - c), sees="both"
+    )
+    assert model.confidential_values == ("no", "yes")
+    assert model.inputs == (("no", 30), ("no", 40), ("yes", 40))
+    assert model.distortion.tolist() == [[0, 0], [0, 0], [10, 0]]
+    array = np.zeros((2, 2, 2))
+    array[1, 1, 0] = array[1, 0, 1] = 10  # the order is that of the sorted values
+    same = PrivacyDistortion.from_table(people, **sides, distortion=array, sees="both")
+    assert same.distortion.tolist() == model.distortion.tolist()
+    # All who are well may be released as the sick are: nothing is told, nothing distorted.
+    assert model.solve(distortion=0).risk == pytest.approx(0, abs=1e-9)
+
+
+def test_a_rule_that_sees_the_secret_may_be_allowed_more_risk_than_the_key_has():
+    """Where only the secret counts, the most faithful release tells it, and the key does not."""
+    joint = np.full((2, 2), 0.25)
+    array = np.array([[[0.0, 1.0]] * 2, [[1.0, 0.0]] * 2])  # release w
+    model = PrivacyDistortion(joint, array, sees="both")
+    assert model.largest_risk == pytest.approx(0)
+    assert model.solve(risk=1).distortion == pytest.approx(0, abs=1e-9)
+    assert model.solve(risk=0).distortion == pytest.approx(0.5, abs=1e-6)

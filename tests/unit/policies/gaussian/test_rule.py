@@ -152,10 +152,38 @@ def test_a_table_gives_its_own_rule_and_is_perturbed_by_it():
         ),
         (
             lambda _: GaussianRule.from_table(
-                people(50), confidential="age", key="age", distortion=1
+                people(50), confidential="age", key=["height", "height"], distortion=1
             ),
             ColumnError,
-            "named twice",
+            "'height' is named twice",
+        ),
+        (
+            lambda _: GaussianRule.from_table(
+                people(50), confidential="age", key="height", distortion=1
+            ).apply(people(50), keep="height"),
+            ColumnError,
+            "'height' is named twice",
+        ),
+        (
+            lambda rule: rule.reconstruct(np.zeros((1, 3)), np.zeros((2, 3)), [1, -1]),
+            OptionError,
+            "negative",
+        ),
+        (
+            lambda rule: rule.reconstruct(np.zeros((1, 3)), np.zeros((2, 2))),
+            OptionError,
+            "rows of 3 numbers",
+        ),
+        (
+            lambda _: GaussianRule.from_table(
+                {"a": [1.0, None], "b": [None, 2.0]},
+                confidential="b",
+                key="a",
+                distortion=1,
+                missing="drop",
+            ),
+            TableError,
+            "No row of",
         ),
         (
             lambda _: GaussianRule.from_table(
@@ -179,3 +207,188 @@ def test_an_empty_table_has_no_covariances():
     empty = people(5).slice(0, 0)
     with pytest.raises((TableError, ColumnError), match=r"no rows|holds no|not in"):
         rule.apply(empty)
+
+
+# --- a key that is not Gaussian ------------------------------------------------------------------
+
+
+def channel_by_quadrature(points, chances, rule):
+    """I(X;X^) in bits of one column of a finite law, on a fine grid."""
+    at = np.linspace(-40, 40, 40_001)
+    gain, deviation = float(rule.gain[0, 0]), math.sqrt(float(rule.noise_covariance[0, 0]))
+    densities = [
+        np.exp(-np.square((at - gain * x) / deviation) / 2) / deviation / math.sqrt(2 * math.pi)
+        for x in points
+    ]
+    mixed = sum(p * density for p, density in zip(chances, densities, strict=True))
+    total = 0.0
+    for p, density in zip(chances, densities, strict=True):
+        seen = density > 1e-300
+        terms = np.zeros_like(at)
+        terms[seen] = p * density[seen] * np.log2(density[seen] / mixed[seen])
+        total += float(np.trapezoid(terms, at))
+    return total
+
+
+LAWS = [
+    ([-1.0, 1.0], [0.5, 0.5]),
+    ([-1.0, 4.0], [0.8, 0.2]),
+    ([-3.0, 0.0, 3.0], [0.05, 0.9, 0.05]),
+    ([-2.0, -1.0, 0.5, 2.5], [0.25, 0.25, 0.25, 0.25]),
+]
+
+
+@pytest.mark.parametrize(("points", "chances"), LAWS)
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
+def test_what_is_told_about_any_key_is_at_most_what_is_said(points, chances, share):
+    points, chances = np.array(points), np.array(chances)
+    points = points - chances @ points
+    variance = float(chances @ points**2)
+    rule = GaussianRule.best(
+        confidential=1, key=variance, cross=0.5 * math.sqrt(variance), distortion=share * variance
+    )
+    assert rule.key_information == pytest.approx(-0.5 * math.log2(share), abs=1e-9)
+    information = channel_by_quadrature(points, chances, rule)
+    assert information <= rule.key_information
+    # The distortion needs the variance alone, whatever the law.
+    gain, noise = float(rule.gain[0, 0]), float(rule.noise_covariance[0, 0])
+    assert (1 - gain) ** 2 * variance + noise == pytest.approx(share * variance, rel=1e-9)
+
+
+def test_a_gaussian_key_nearly_reaches_what_is_told_about_any():
+    grid = np.linspace(-6, 6, 121)
+    chances = np.exp(-(grid**2) / 2)
+    chances /= chances.sum()
+    rule = GaussianRule.best(confidential=1, key=1, cross=0.5, distortion=0.4)
+    assert channel_by_quadrature(grid, chances, rule) == pytest.approx(
+        rule.key_information, abs=1e-4
+    )
+
+
+def test_a_combination_without_noise_bounds_nothing():
+    rule = GaussianRule.best(confidential=1, key=1, cross=0.5, distortion=0)
+    assert math.isinf(rule.key_information)
+    none = GaussianRule.best(confidential=1, key=1, cross=0.5, distortion=1)
+    assert none.key_information == 0
+
+
+@pytest.mark.parametrize(("points", "chances"), LAWS)
+def test_estimates_of_a_finite_key_distort_less_and_are_its_conditional_means(points, chances):
+    points, chances = np.array(points), np.array(chances)
+    mean = float(chances @ points)
+    variance = float(chances @ (points - mean) ** 2)
+    rule = GaussianRule.best(
+        confidential=1,
+        key=variance,
+        cross=0.5 * math.sqrt(variance),
+        distortion=0.5 * variance,
+        mean=mean,
+    )
+    grid = np.linspace(points.min() - 12, points.max() + 12, 20_001)
+    gain, noise = float(rule.gain[0, 0]), float(rule.noise_covariance[0, 0])
+    centres = mean + gain * (points - mean)
+    densities = np.exp(-np.square(grid[:, None] - centres) / (2 * noise)) * chances
+    densities /= math.sqrt(2 * math.pi * noise)
+    with np.errstate(invalid="ignore"):
+        means = densities @ points / densities.sum(axis=1)
+    seen = densities.sum(axis=1) > 1e-200
+    estimates = rule.reconstruct(grid, points, chances)
+    assert estimates[seen] == pytest.approx(means[seen], abs=1e-8)
+    errors = np.square(points[None, :] - estimates[:, None])
+    distortion = float(np.trapezoid((densities * errors).sum(axis=1), grid))
+    assert distortion < 0.5 * variance
+
+
+def test_a_gaussian_release_is_its_own_best_estimate():
+    grid = np.linspace(-7, 7, 2801)
+    rule = GaussianRule.best(confidential=1, key=1, cross=0.8, distortion=0.3)
+    released = np.array([-2.0, -0.3, 0.0, 1.1, 2.5])
+    assert rule.reconstruct(released, grid, np.exp(-(grid**2) / 2)) == pytest.approx(
+        released, abs=1e-6
+    )
+
+
+def test_estimates_of_what_tells_nothing_are_the_mean_of_the_law():
+    nothing = GaussianRule.best(confidential=1, key=1, cross=0.5, distortion=2, mean=7)
+    assert nothing.reconstruct([7.0, 7.0], [0.0, 10.0], [3, 1]).tolist() == [2.5, 2.5]
+    exact = GaussianRule.best(confidential=1, key=1, cross=0.5, distortion=0)
+    assert exact.reconstruct([10.0], [0.0, 10.0, 20.0]).tolist() == [10.0]
+
+
+def test_estimates_of_several_columns_use_all_of_them(monkeypatch):
+    rule = GaussianRule.best(
+        confidential=np.eye(2),
+        key=[[1.0, 0.3], [0.3, 2.0]],
+        cross=[[0.7, 0.3], [0.1, 0.9]],
+        distortion=1,
+        mean=[3, 4],
+    )
+    points = np.random.default_rng(3).normal([3, 4], 1, (40, 2))
+    released = rule.apply(points, seed=2)
+    estimates = rule.reconstruct(released, points)
+    precision = np.linalg.inv(rule.noise_covariance)
+    for row, estimate in zip(released, estimates, strict=True):
+        apart = row - (rule.mean + (points - rule.mean) @ rule.gain.T)
+        logs = -np.einsum("ni,ij,nj->n", apart, precision, apart) / 2
+        weights = np.exp(logs - logs.max())
+        assert estimate == pytest.approx(weights @ points / weights.sum(), abs=1e-6)
+    monkeypatch.setattr(module, "MOST_WEIGHTS", 100)
+    assert rule.reconstruct(released, points) == pytest.approx(estimates, abs=1e-12)
+
+
+# --- units, gaps, both sides ---------------------------------------------------------------------
+
+
+def test_a_standardised_key_does_not_depend_on_its_units():
+    table = people(3000)
+    metres = {name: table[name].to_numpy() for name in ("height", "age", "weight")}
+    metres["height"] = metres["height"] / 100
+    options = {"confidential": "weight", "key": ["height", "age"], "standardise": True}
+    centimetre, metre = (
+        GaussianRule.from_table(rows, **options, distortion=0.7) for rows in (table, metres)
+    )
+    assert metre.risk == pytest.approx(centimetre.risk, rel=1e-6)
+    keys = np.column_stack([metres["height"], metres["age"]])
+    released = metre.apply(keys, seed=1)
+    apart = np.square((released - keys) / keys.std(axis=0)).sum(axis=1)
+    assert apart.mean() == pytest.approx(0.7, abs=4 * apart.std() / math.sqrt(3000))
+    assert metre.distortions == pytest.approx(np.square(released - keys).mean(axis=0), rel=0.1)
+    # X^ = mean + gain (X - mean) + noise in the units of the columns.
+    noise = released - keys.mean(axis=0) - (keys - keys.mean(axis=0)) @ metre.gain.T
+    assert np.cov(noise.T) == pytest.approx(metre.noise_covariance, abs=0.1)
+
+
+def test_rows_with_gaps_are_left_out_where_that_is_wanted():
+    rows = {"a": [1.0, None, 2.0, 4.0], "b": [1.0, 2.0, math.inf, 3.0], "c": ["x", "y", "z", None]}
+    rule = GaussianRule.from_table(rows, confidential="b", key="a", distortion=1, missing="drop")
+    assert rule.mean.tolist() == [2.5]
+    released = rule.apply(rows, keep="c", missing="drop", seed=1)
+    assert released["c"].to_pylist() == ["x", "z", None]
+
+
+def test_a_column_on_both_sides_is_determined_by_the_key():
+    """With W = X the risk is Shannon's: half the logarithm of variance over distortion."""
+    table = people(2000)
+    variance = table["height"].to_numpy().astype(float).var()
+    rule = GaussianRule.from_table(
+        table, confidential="height", key="height", distortion=variance / 16
+    )
+    assert rule.risk == pytest.approx(2, abs=1e-6)
+    assert math.isinf(rule.bound.largest_risk)
+    shared = GaussianRule.from_table(
+        table, confidential=["weight", "height"], key=["height"], distortion=variance / 16
+    )
+    # Given the key, the weight adds nothing to what is told about both.
+    assert shared.risk == pytest.approx(2, abs=1e-6)
+
+
+def test_noise_without_a_seed_is_normal_and_fresh():
+    rule = GaussianRule.best(confidential=1, key=1, cross=0.5, distortion=0.5)
+    drawn = rule.apply(np.zeros(200_000))
+    deviation = math.sqrt(float(rule.noise_covariance[0, 0]))
+    assert abs(drawn.mean()) < 5 * deviation / math.sqrt(200_000)
+    assert drawn.std() == pytest.approx(deviation, rel=0.01)
+    kurtosis = np.mean((drawn / deviation) ** 4)
+    assert kurtosis == pytest.approx(3, abs=0.1)
+    # The next chunk goes on where the last one stopped, and repeats nothing.
+    assert np.unique(drawn).size == drawn.size

@@ -1,0 +1,395 @@
+"""Every input that a policy could have released a record from, tried one by one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.engines.maps.preimages import match_inputs, release_rows
+from hartley.ranges.boxes.category_list import CategoryList
+from hartley.ranges.boxes.expression import Expression
+from hartley.ranges.boxes.signs import ExactColumn, nonnegative_at, truth_at
+from hartley.ranges.boxes.stepped_range import SteppedRange
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+    from hartley.adversaries.policy_parts import PolicyPart
+    from hartley.policies.column import Declared, HiddenSide
+
+MOST_INPUTS = 5_000_000
+"""More inputs than this are not tried."""
+
+
+@dataclass(frozen=True)
+class KnownWindows:
+    """Between which ends a value is known to lie: each window once, and which one a record has."""
+
+    ends: tuple[tuple[Fraction, Fraction], ...]
+    which: NDArray[np.int64]
+
+    def spread(self, action: Callable[[Fraction, Fraction], tuple[float, float]]) -> Any:  # noqa: ANN401 - two arrays
+        """Return two numbers a record, computed once for each window."""
+        pairs = np.array([action(*pair) for pair in self.ends]).reshape(-1, 2)
+        return pairs[self.which].T
+
+
+@dataclass(frozen=True)
+class ObservedRecords:
+    """The different released records of a part, without those in which something is missing."""
+
+    outputs: tuple[Any, ...]
+    """The released values, an Arrow array a column."""
+    fixed: Mapping[str, Any]
+    """The values of the known columns, an Arrow array each."""
+    rows: NDArray[np.int64]
+    """How many rows of the table have the record."""
+    windows: Mapping[str, KnownWindows] = field(default_factory=dict)
+    """Between which ends the value of a column is known to lie, by column."""
+    left_out: int = 0
+    """Rows in which a value is missing."""
+
+    @property
+    def size(self) -> int:
+        """How many different records there are."""
+        return len(self.rows)
+
+    def fibres(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return a record of every combination of known values, and which one each record has."""
+        if not self.fixed:
+            return np.zeros(min(self.size, 1), np.int64), np.zeros(self.size, np.int64)
+        codes = [array.dictionary_encode() for array in self.fixed.values()]
+        joint = np.stack([code.indices.to_numpy(zero_copy_only=False) for code in codes])
+        _, first, which = np.unique(joint, axis=1, return_index=True, return_inverse=True)
+        return first.astype(np.int64), which.reshape(-1).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class PossibleInputs:
+    """What is possible for each of the observed records of a part."""
+
+    part: PolicyPart
+    observed: ObservedRecords
+    counts: tuple[NDArray[np.float64], ...]
+    """How many values of each unknown column are possible; 0 where no input fits. As doubles, since
+    numbers without a step may be more than an integer holds."""
+    least: tuple[NDArray[np.float64], ...]
+    largest: tuple[NDArray[np.float64], ...]
+    """The ends of what is possible of each unknown column; NaN of categories."""
+    boundless: NDArray[np.bool_]
+    """Whether a value that no list names is possible."""
+    can_hold: tuple[NDArray[np.bool_], ...] = ()
+    """Whether each hidden hypothesis can be true."""
+    can_fail: tuple[NDArray[np.bool_], ...] = ()
+    """Whether it can be false."""
+    promised: tuple[NDArray[np.bool_], ...] = ()
+    """Whether the policy is meant to leave it open."""
+    best_guess: NDArray[np.float64] | None = None
+    """How likely the best guess of what was drawn from is, if all values are alike before."""
+    stepped: bool = True
+    """Whether values were tried one by one, and not intervals of numbers without a step."""
+
+
+def try_inputs(part: PolicyPart, observed: ObservedRecords) -> PossibleInputs:
+    """Try every input on the engine, by the rules that release, and see which records come out."""
+    import pyarrow as pa
+
+    lists = _listed_inputs(part, observed)
+    _, which = observed.fibres()
+    sides = [_hidden(part, side, lists) for side in part.hidden]
+    flags: dict[str, NDArray[Any]] = {"rest": lists.rest.astype(np.int8)}
+    for i, side in enumerate(sides):
+        flags |= {f"hold{i}": side.can_hold, f"fail{i}": side.can_fail, f"near{i}": side.near}
+    places = {f"place{i}": lists.places[name] for i, name in enumerate(part.unknown)}
+    notes = {"fibre": lists.fibre, **places, **flags}
+    records: dict[str, Any] = {"record": np.arange(observed.size), "fibre": which}
+    records |= {f"y{i}": array for i, array in enumerate(observed.outputs)}
+    windows = [i for i, name in enumerate(part.unknown) if name in observed.windows]
+    for i in windows:
+        domain = part.domains[part.unknown[i]]
+        assert isinstance(domain, SteppedRange)  # others have no distance, which is refused
+        low, high = observed.windows[part.unknown[i]].spread(domain.between)
+        records |= {f"low{i}": low, f"high{i}": high}
+    matched = match_inputs(
+        pa.table(records),
+        pa.table(lists.sources),
+        pa.table(notes),
+        part.rules,
+        ranges=part.ranges,
+        windows=windows,
+        places=len(part.unknown),
+    )
+    spread = _Spread(matched, observed.size)
+    ends = [
+        (_value_of(part.domains[name], spread.of(f"least{i}")),
+         _value_of(part.domains[name], spread.of(f"largest{i}")))
+        for i, name in enumerate(part.unknown)
+    ]  # fmt: skip
+    holds, fails, every, some = (
+        [spread.of(f"{flag}{i}", 0.0) > 0 for i in range(len(sides))]
+        for flag in ("max_hold", "max_fail", "min_near", "max_near")
+    )
+    return PossibleInputs(
+        part,
+        observed,
+        tuple(spread.of(f"possible{i}", 0.0) for i in range(len(part.unknown))),
+        tuple(low for low, _ in ends),
+        tuple(high for _, high in ends),
+        spread.of("max_rest", 0.0) > 0,
+        tuple(holds),
+        tuple(fails),
+        tuple(
+            side.crosses[which] & is_promised(every[i], some[i], holds[i] & fails[i])
+            for i, side in enumerate(sides)
+        ),
+    )
+
+
+def is_promised(
+    every: NDArray[np.bool_], some: NDArray[np.bool_], is_open: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Tell which records a policy is to leave open, by which of their inputs it is to hide.
+
+    A record that is decided counts only if all its inputs are to be hidden: then its true one is.
+    """
+    return every | (some & is_open)
+
+
+def try_draws(part: PolicyPart, observed: ObservedRecords) -> PossibleInputs:
+    """Look up which values have a positive chance to be drawn as the released ones."""
+    import pyarrow as pa
+
+    draws = part.draws
+    assert draws is not None
+    several = len(part.released) > 1
+    lists = [
+        list(zip(*side, strict=True)) if several else [side]
+        for side in (draws.values, draws.released)
+    ]
+    before, after = np.nonzero(draws.chances.parts > 0)
+    fixed = [part.unknown.index(name) if name in part.unknown else None for name in part.released]
+    notes: dict[str, Any] = {}
+    fibre = np.zeros(len(before), np.int64)
+    which = np.zeros(observed.size, np.int64)
+    for column, at in enumerate(fixed):
+        values = list(dict.fromkeys(lists[0][column]))
+        codes = np.array([values.index(value) for value in lists[0][column]], np.int64)
+        if at is not None:
+            notes[f"place{at}"] = codes[before]
+            continue
+        # A column that is known beside the draw: only values of the matrix that have it count.
+        known = observed.fixed[part.released[column]].to_pylist()
+        numbers = {value: i for i, value in enumerate(values)}
+        fibre = fibre * (len(values) + 1) + codes[before]
+        which = which * (len(values) + 1) + np.array([numbers.get(v, len(values)) for v in known])
+    released = {value: i for i, value in enumerate(draws.released)}
+    columns = [array.to_pylist() for array in observed.outputs]
+    rows = zip(*columns, strict=True) if several else columns[0]
+    drawn = np.array([released.get(value, -1) for value in rows], np.int64)
+    chances = draws.chances.doubles[before, after]
+    matched = match_inputs(
+        pa.table({"record": np.arange(observed.size), "fibre": which, "y0": drawn}),
+        None,
+        pa.table({"fibre": fibre, "y0": after.astype(np.int64), **notes, "chance": chances}),
+        (),
+        ranges={},
+        places=len(part.unknown),
+    )
+    spread = _Spread(matched, observed.size)
+    nothing = np.full(observed.size, np.nan)
+    with np.errstate(invalid="ignore"):
+        best = spread.of("max_chance", 0.0) / spread.of("total")
+    return PossibleInputs(
+        part,
+        observed,
+        tuple(spread.of(f"possible{i}", 0.0) for i in range(len(part.unknown))),
+        (nothing,) * len(part.unknown),
+        (nothing,) * len(part.unknown),
+        np.zeros(observed.size, bool),
+        best_guess=best,
+    )
+
+
+def count_inputs(part: PolicyPart, fibres: int) -> int:
+    """Return how many inputs there are to try."""
+    return fibres * math.prod(size_of(part.domains[name]) or 1 for name in part.unknown)
+
+
+def size_of(domain: Declared | None) -> int | None:
+    """Return how many values there are; None where there is no list of them.
+
+    Example:
+        >>> size_of(CategoryList(("F", "M"))), size_of(None)
+        (2, None)
+    """
+    if isinstance(domain, SteppedRange):
+        return domain.size
+    if isinstance(domain, CategoryList):
+        return len(domain.values) + (domain.other() is not None)
+    return None
+
+
+# --- the list of inputs -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _ListedInputs:
+    """All inputs of a part, those of one combination of known values after the other."""
+
+    fibre: NDArray[np.int64]
+    places: Mapping[str, NDArray[np.int64]]
+    sources: Mapping[str, Any]
+    rest: NDArray[np.bool_]
+    """Whether a value stands for all that are not listed."""
+    fibres: int
+    exact: Mapping[str, ExactColumn]
+
+
+def _listed_inputs(part: PolicyPart, observed: ObservedRecords) -> _ListedInputs:
+    import pyarrow as pa
+
+    first, _ = observed.fibres()
+    sizes = [size_of(part.domains[name]) or 1 for name in part.unknown]
+    each = math.prod(sizes)
+    fibre = np.repeat(np.arange(len(first)), each)
+    grids = np.unravel_index(np.tile(np.arange(each), len(first)), sizes) if sizes else ()
+    places = dict(zip(part.unknown, (grid.astype(np.int64) for grid in grids), strict=True))
+    sources: dict[str, Any] = {}
+    exact: dict[str, ExactColumn] = {}
+    rest = np.zeros(len(fibre), bool)
+    for name, array in observed.fixed.items():
+        sources[name] = array.take(pa.array(first[fibre]))
+        numbers = known_numbers(array, first[fibre], part.domains.get(name))
+        exact |= {} if numbers is None else {name: numbers}
+    for name, place in places.items():
+        domain = part.domains[name]
+        sources[name] = _column(domain, place)
+        if isinstance(domain, SteppedRange):
+            exact[name] = ExactColumn(sources[name], _number_at(domain, place))
+        elif isinstance(domain, CategoryList) and not domain.complete:
+            rest |= place == len(domain.values)
+    return _ListedInputs(fibre, places, sources, rest, len(first), exact)
+
+
+def _column(domain: Declared, place: NDArray[np.int64]) -> Any:  # noqa: ANN401 - numpy or Arrow
+    import pyarrow as pa
+
+    if isinstance(domain, SteppedRange):
+        return domain.doubles(place)
+    assert isinstance(domain, CategoryList)  # every number of a range cannot be listed
+    other = domain.other()
+    return pa.array([*domain.values, *([] if other is None else [other])]).take(pa.array(place))
+
+
+def _number_at(domain: SteppedRange, place: NDArray[np.int64]) -> Any:  # noqa: ANN401 - a function
+    return lambda i: domain.number(int(place[i]))
+
+
+def known_numbers(
+    array: Any,  # noqa: ANN401 - Arrow carries no types
+    which: NDArray[np.int64],
+    domain: Declared | None,
+) -> ExactColumn | None:
+    """Return some rows of a known column as exact numbers; None where it holds no numbers."""
+    import pyarrow as pa
+
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    if not any(is_kind(array.type) for is_kind in kinds):
+        return None
+    doubles = array.cast("float64").to_numpy(zero_copy_only=False)
+    return ExactColumn(doubles[which], lambda i: exact_number(array[int(which[i])].as_py(), domain))
+
+
+def exact_number(value: float, domain: Declared | None) -> Fraction:
+    """Return the number that a double stands for: one on a step, or the decimal that it prints as.
+
+    Example:
+        >>> exact_number(76.8, None), exact_number(0.3333333333333333, None) == Fraction(1, 3)
+        (Fraction(384, 5), False)
+        >>> thirds = SteppedRange(Fraction(0), Fraction(9), Fraction(1, 3))
+        >>> exact_number(0.3333333333333333, thirds)
+        Fraction(1, 3)
+    """
+    if isinstance(domain, SteppedRange):
+        number = domain.number(round((Fraction(value) - domain.low) / domain.step))
+        if float(number) == value:
+            return number
+    return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
+
+
+# --- hypotheses ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """Of every input, whether a hypothesis can hold and can fail, and is to be left open."""
+
+    can_hold: NDArray[np.int8]
+    can_fail: NDArray[np.int8]
+    near: NDArray[np.int8]
+    crosses: NDArray[np.bool_]
+    """Of every combination of known values, whether both occur for it."""
+
+
+def _hidden(part: PolicyPart, side: HiddenSide, lists: _ListedInputs) -> _Sides:
+    can_hold, can_fail = truth_at(side.clause, lists.exact)
+    within = beyond_reach(side)
+    near = _is_moved(part, lists) if within is None else ~nonnegative_at(within, lists.exact)[1]
+    holds, fails = (
+        np.any(flags.reshape(lists.fibres, -1), axis=1) for flags in (can_hold, can_fail)
+    )
+    crosses: NDArray[np.bool_] = np.logical_and(holds, fails)
+    return _Sides(can_hold.astype(np.int8), can_fail.astype(np.int8), near.astype(np.int8), crosses)
+
+
+def beyond_reach(side: HiddenSide) -> Expression | None:
+    """Return what is negative for records that need not be left open; None without a distance."""
+    if side.distance is None or side.reach is None:
+        return None
+    return Expression("const", (side.reach,)) - abs(side.distance)
+
+
+def _is_moved(part: PolicyPart, lists: _ListedInputs) -> NDArray[np.bool_]:
+    """Return which inputs are not released as they are."""
+    import pyarrow as pa
+
+    released = release_rows(pa.table(lists.sources), part.rules, part.ranges)
+    changed = np.zeros(len(lists.fibre), bool)
+    for name in part.unknown:
+        if name in released.column_names:
+            values = released.column(name).to_numpy()
+            changed |= values != np.asarray(lists.sources[name])
+    return changed
+
+
+# --- what comes back ----------------------------------------------------------------------------
+
+
+class _Spread:
+    """Numbers of the records that some input fits, spread over all records."""
+
+    def __init__(self, matched: Any, size: int) -> None:  # noqa: ANN401 - Arrow carries no types
+        self.matched, self.size = matched, size
+        self.at = matched.column("record").to_numpy()
+
+    def of(self, name: str, default: float = math.nan) -> NDArray[np.float64]:
+        """Return one number a record."""
+        spread = np.full(self.size, default)
+        spread[self.at] = self.matched.column(name).to_numpy().astype(np.float64)
+        return spread
+
+
+def _value_of(domain: Declared, place: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the numbers at some places; NaN of categories and where there is no place."""
+    if not isinstance(domain, SteppedRange):
+        return np.full(len(place), np.nan)
+    present = ~np.isnan(place)
+    values = np.full(len(place), np.nan)
+    values[present] = domain.doubles(place[present].astype(np.int64))
+    return values

@@ -1,0 +1,106 @@
+"""The command ``hartley attack policy``."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import Annotated
+
+import typer
+
+from hartley.cli.finding import check_page, tell_finding
+from hartley.cli.options import (
+    Html,
+    Names,
+    Null,
+    Tables,
+    open_tables,
+    split_columns,
+    split_settings,
+)
+from hartley.cli.output import Format  # noqa: TC001 - typer reads the annotations
+
+
+def policy_command(  # noqa: PLR0913, PLR0917 - one parameter an option
+    policy: Annotated[Path, typer.Argument(metavar="POLICY", help="The policy file.")],
+    table: Tables,
+    step: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--step",
+            metavar="COL=STEP",
+            help="The step on which the values of a column lie, counted from the low end of its "
+            "range; without one, every double of the range is possible.",
+        ),
+    ] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            "--schema",
+            metavar="FILE",
+            help="The public schema, in TOML: steps, ranges and lists of possible values.",
+        ),
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--data",
+            metavar="TABLE",
+            help="The true table, its rows in the order of the released one; it is needed only "
+            "for what is known beside the release.",
+        ),
+    ] = None,
+    known: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--known",
+            metavar="COL[,COL]",
+            help="Columns whose true values the adversary knows, from --data.",
+        ),
+    ] = None,
+    known_within: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--known-within",
+            metavar="COL=DISTANCE",
+            help="A column that the adversary knows to within this distance of its true value.",
+        ),
+    ] = None,
+    known_rounded: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--known-rounded",
+            metavar="COL=STEP",
+            help="A column that the adversary knows rounded to the nearest multiple of this step.",
+        ),
+    ] = None,
+    null: Null = None,
+    names: Names = None,
+    html: Html = None,
+    json: Format = None,
+) -> None:
+    """Read a POLICY backwards: which inputs the records of a released TABLE can have come from.
+
+    The policy file is public. For every released record it says how many values are left of each
+    column, and whether a hypothesis that the policy hides is decided, compared with what the
+    certificate promises.
+
+    [dim]Example: hartley attack policy policy.toml released.parquet --step weight=1[/dim]
+    """
+    from hartley.engines.tables.sources import open_table
+    from hartley.studies.attack_policy import attack_policy
+
+    read: list[str | Path] = [*table, policy, *(data or []), *([schema] if schema else [])]
+    check_page(html, read)
+    released = open_tables(table, null, names)
+    truth = None if not data else open_table(data[0] if len(data) == 1 else data, null=null or ())
+    finding = attack_policy(
+        policy,
+        released,
+        data=truth,
+        schema=schema,
+        steps=split_settings(step or [], "--step", "COL=STEP"),
+        known=split_columns(known or [], () if truth is None else truth.columns),
+        known_within=split_settings(known_within or [], "--known-within", "COL=DISTANCE"),
+        known_rounded=split_settings(known_rounded or [], "--known-rounded", "COL=STEP"),
+    )
+    tell_finding(finding, html=html, json=json)

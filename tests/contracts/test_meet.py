@@ -1,0 +1,177 @@
+"""Every engine leaves the same records open: indices, sides and doubles, bit for bit."""
+
+from __future__ import annotations
+
+import struct
+from fractions import Fraction
+
+import pyarrow as pa
+import pytest
+
+from hartley.engines.maps.column_map import apply_map
+from hartley.engines.tables.sources import open_table
+from hartley.errors import ColumnError
+from hartley.policies.document import PolicyDocument
+
+OBESE = "kg >= 30*(cm/100)**2"
+WEIGHT = {"name": "kg", "low": "30", "high": "200", "step": "0.1", "reach": "4.3"}
+POLICIES = {
+    "meet": {"kind": "meet", "hypothesis": OBESE, "others": {"cm": ["120", "220", "1"]}} | WEIGHT,
+    "known within": {
+        "kind": "meet",
+        "hypothesis": "kg < 30*(cm/100)**2",
+        "others": {"cm": ["120", "220", "1"]},
+        "known_within": "2.5",
+    }
+    | WEIGHT,
+    "several": {
+        "kind": "meet",
+        "hypothesis": "kg - cm/2 >= 1/3 and 2*kg + 10 > cm or kg >= 150",
+        "name": "kg",
+        "move": ["kg", "cm"],
+        "low": ["30", "120"],
+        "high": ["200", "220"],
+        "step": ["0.1", "1"],
+        "reach": ["1.05", "3"],
+    },
+    "norm": {
+        "kind": "meet",
+        "hypothesis": "kg + cm >= 250",
+        "name": "kg",
+        "move": ["kg", "cm"],
+        "low": ["30", "120"],
+        "high": ["200", "220"],
+        "step": ["0.1", "1"],
+        "reach": "5",
+        "norm": "l2",
+    },
+    "blur": {"kind": "blur", "line": "30*(cm/100)**2", "others": {"cm": ["120", "220", "1"]}}
+    | WEIGHT,
+}
+
+
+def document(fields):
+    from hartley.policies.kinds import read_column
+
+    columns = [read_column(fields, 1)]
+    if "cm" not in columns[0].columns:
+        columns.append(read_column({"name": "cm", "kind": "keep", "low": "120", "high": "220"}, 2))
+    return PolicyDocument(tuple(columns))
+
+
+def records():
+    """Records all over the lattice, and close to the line, where rounding would decide."""
+    pairs = [(kg, cm) for kg in range(300, 2001, 53) for cm in range(120, 221, 25)]
+    for cm in range(120, 221, 2):
+        line = 30 * (Fraction(cm) / 100) ** 2 * 10
+        near = [int(line) + k for k in (-86, -85, -43, -1, 0, 1, 43, 86, 87)]
+        pairs += [(kg, cm) for kg in near if 300 <= kg <= 2000]
+    return [(Fraction(kg, 10), Fraction(cm)) for kg, cm in pairs]
+
+
+def blurred(kg, cm):
+    """Tell whether a record lies within reach of the line."""
+    return abs(kg - 30 * (cm / 100) ** 2) <= Fraction("4.3")
+
+
+def exactly(policy, kg, cm):
+    """Return what is released by the definition, in rationals."""
+    column = policy.columns[0]
+    if column.kind == "meet":
+        return column.policy.release({"kg": kg, "cm": cm})
+    return {"kg": 30 * (cm / 100) ** 2 if blurred(kg, cm) else kg, "cm": cm}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_an_engine_releases_the_exact_values(engine, name):
+    policy, rows = document(POLICIES[name]), records()
+    if engine.listed.slow:
+        rows = rows[::5]
+    table = pa.table(
+        {
+            "kg": pa.array([float(kg) for kg, _ in rows], pa.float64()),
+            "cm": pa.array([int(cm) for _, cm in rows], pa.int64()),
+        }
+    )
+    mapped = apply_map(open_table(engine.load(f"lattice_{len(rows)}", table)), policy.to_map())
+    assert mapped.counts.rows == len(rows)
+    released = mapped.expression.to_pyarrow().to_pydict()
+    for place, (kg, cm) in enumerate(rows):
+        expected = exactly(policy, kg, cm)
+        for column in ("kg", "cm"):
+            value = released[column][place]
+            if name == "blur" and column == "kg" and blurred(kg, cm):
+                # The line is a double of the height alone; it is compared below.
+                assert value == pytest.approx(float(expected["kg"]), rel=1e-14)
+            else:
+                assert struct.pack("<d", value) == struct.pack("<d", float(expected[column]))
+    if name == "blur":
+        lines = {}
+        for (kg, cm), value in zip(rows, released["kg"], strict=True):
+            if blurred(kg, cm):
+                lines.setdefault(cm, set()).add(value)
+        assert all(len(values) == 1 for values in lines.values())
+
+
+def test_tables_are_executed_alike(engine):
+    fields = {
+        "name": "x",
+        "kind": "meet",
+        "hypothesis": "y <= x <= y + 4 or x == 15",
+        "low": "0",
+        "high": "20",
+        "step": "0.5",
+        "reach": "1.5",
+        "others": {"y": ["-2", "3", "1"]},
+    }
+    from hartley.policies.kinds import read_column
+
+    column = read_column(fields, 1)
+    rows = [(i, j) for j in range(6) for i in range(41)]
+    table = pa.table({"x": [i / 2 for i, _ in rows], "y": [j - 2 for _, j in rows]})
+    mapped = apply_map(open_table(engine.load("fibres", table)), PolicyDocument((column,)).to_map())
+    assert mapped.counts.rows == len(rows)
+    expected = [column.policy.tables[j].released[i] / 2 for i, j in rows]
+    assert mapped.expression.to_pyarrow()["x"].to_pylist() == expected
+
+
+ROUNDED = {
+    "nearest": [(30.04, 30.0), (76.76, 72.6), (76.84, 72.6), (199.96, 200.0)],
+    "down": [(30.09, 30.0), (76.8, 72.6), (76.89, 72.6), (76.79, 80.9)],
+}
+
+
+@pytest.mark.parametrize("rounding", ROUNDED)
+def test_an_engine_rounds_to_the_step_first(engine, rounding):
+    fields = POLICIES["meet"] | {"round": rounding}
+    cases = ROUNDED[rounding]
+    table = pa.table({"kg": [kg for kg, _ in cases], "cm": [160] * len(cases)})
+    held = open_table(engine.load(f"between_{rounding}", table))
+    mapped = apply_map(held, document(fields).to_map())
+    assert mapped.counts.rows == len(cases)
+    assert mapped.expression.to_pyarrow()["kg"].to_pylist() == [out for _, out in cases]
+
+
+UNFIT = {
+    "between": (76.85, 160, "1 value of column 'kg' is off the declared step of 0.1"),
+    "above": (200.1, 160, "1 value of column 'kg' is outside the declared range"),
+    "missing": (None, 160, "1 value of column 'kg' is missing"),
+    "not a number": (float("nan"), 160, "1 value of column 'kg' is missing"),
+    "infinite": (float("inf"), 160, "1 value of column 'kg' is outside the declared range"),
+    "another column": (76.8, 119, "1 value of column 'cm' is outside the declared range"),
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_a_value_without_an_index_is_refused_on_every_engine(engine, name):
+    kg, cm, problem = UNFIT[name]
+    table = pa.table(
+        {
+            "kg": pa.array([76.8, kg], pa.float64(), from_pandas=False),
+            "cm": pa.array([160, cm], pa.int64()),
+        }
+    )
+    held = open_table(engine.load(f"unfit_{name.replace(' ', '_')}", table))
+    mapped = apply_map(held, document(POLICIES["meet"]).to_map())
+    with pytest.raises(ColumnError, match=problem):
+        mapped.counts  # noqa: B018 - counting is what refuses

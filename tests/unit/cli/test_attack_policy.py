@@ -1,0 +1,103 @@
+import json
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from hartley.cli.attack import attack_app
+from hartley.datasets.people import people
+from hartley.errors import HartleyError, InputError, OptionError
+from hartley.studies.release import release
+
+POLICY = """
+format = 1
+title = "Weights near a line"
+
+[[columns]]
+name = "weight"
+kind = "blur"
+line = "30*(height/100)**2"
+reach = "5"
+low = "0"
+high = "200"
+
+[[columns]]
+name = "height"
+kind = "keep"
+low = "0"
+high = "250"
+"""
+
+
+@pytest.fixture
+def files(tmp_path):
+    pq.write_table(people(200), tmp_path / "people.parquet")
+    (tmp_path / "policy.toml").write_text(POLICY)
+    release(tmp_path / "people.parquet", tmp_path / "policy.toml", tmp_path / "out.parquet")
+    return tmp_path
+
+
+def run(*words):
+    ran = CliRunner().invoke(attack_app, list(map(str, words)))
+    if ran.exception and not isinstance(ran.exception, SystemExit):
+        raise ran.exception
+    assert ran.exit_code == 0, ran.output
+    return ran.output
+
+
+def test_it_prints_json_and_text_and_writes_a_page(files):
+    words = "policy", files / "policy.toml", files / "out.parquet", "--step", "weight=0.1"
+    found = json.loads(run(*words, "--html", files / "page.html"))
+    (side,) = found["hypotheses"]
+    assert side["true"] + side["false"] + side["open"] == 200
+    assert side["promised_open"] == side["open"] > 0
+    assert found["keeps_promise"]
+    assert [column["name"] for column in found["columns"]] == ["weight", "height"]
+    assert found["columns"][0]["values"] == 2001
+    assert "weight &gt;= 30*(height/100)**2" in (files / "page.html").read_text()
+    text = run(*words, "--text")
+    assert "The promise is kept" in text
+    assert "The certificate of the policy says:" in text
+
+
+def test_knowledge_comes_from_the_true_table(files):
+    words = "policy", files / "policy.toml", files / "out.parquet", "--step", "weight=0.1"
+    before = json.loads(run(*words))["hypotheses"][0]["open"]
+    near = json.loads(run(*words, "--data", files / "people.parquet", "--known-within", "weight=1"))
+    assert near["hypotheses"][0]["open"] < before
+    assert near["hypotheses"][0]["known_beyond_the_promise"] == "weight"
+    known = json.loads(run(*words[:3], "--data", files / "people.parquet", "--known", "weight"))
+    assert known["hypotheses"][0]["open"] == 0
+    rounded = json.loads(
+        run(*words, "--data", files / "people.parquet", "--known-rounded", "weight=5")
+    )
+    assert near["hypotheses"][0]["open"] <= rounded["hypotheses"][0]["open"] <= before
+
+
+def test_the_true_table_says_nothing_that_is_shown(files):
+    words = "policy", files / "policy.toml", files / "out.parquet", "--step", "weight=0.1"
+    output = run(*words, "--data", files / "people.parquet", "--known-within", "weight=1", "--text")
+    weights = pq.read_table(files / "people.parquet").column("weight").to_pylist()
+    odd = {f"{weight}" for weight in weights if weight != round(weight)}
+    assert not odd & set(output.replace(",", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "sentence"),
+    [
+        (["--step", "weight"], OptionError, "--step weight is not of the form COL=STEP"),
+        (["--step", "weight=x"], OptionError, "step for column 'weight'"),
+        (["--known", "weight"], OptionError, "there is no true table"),
+        (["--schema", "none.toml"], HartleyError, "none.toml"),
+        (["--html", "policy.toml"], OptionError, "policy.toml would overwrite"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(files, monkeypatch, words, kind, sentence):
+    monkeypatch.chdir(files)
+    with pytest.raises(kind, match=sentence):
+        run("policy", "policy.toml", "out.parquet", *words)
+
+
+def test_a_policy_file_that_is_none_is_refused(files):
+    with pytest.raises(InputError, match="The policy file"):
+        run("policy", files / "out.parquet", files / "out.parquet")

@@ -1,0 +1,91 @@
+"""The command hartley gaussian."""
+
+import json
+
+import pyarrow.csv
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from hartley.cli.gaussian import gaussian_command
+from hartley.errors import HartleyError
+
+app = typer.Typer()
+app.command()(gaussian_command)
+
+MESSY = """id, height ,weight,"inc, ome",city
+1,170.5,70,1e3,=SUM(A1)
+2,,80,2e3,Köln
+3,165,NA,1.5e3,"A ""b"" c"
+4,180,90,,x
+5,175,85,3e3,y
+6,160,55,2500,z
+7,168,61,2200,z
+"""
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "messy.csv"
+    path.write_text(MESSY)
+    return str(path)
+
+
+def run(*words):
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    if isinstance(result.exception, HartleyError):
+        raise result.exception
+    return result
+
+
+def test_a_messy_table_is_read_released_and_reported(table, tmp_path):
+    out, page = tmp_path / "noisy.csv", tmp_path / "page.html"
+    result = run(
+        table, "--key", "height,inc, ome", "--confidential", "weight", "--share", "0.5",
+        "--standardise", "--null", "NA", "--missing", "drop", "--keep", "city",
+        "--spreadsheet-safe", "--round", "height=1", "-o", out, "--html", page, "--json",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    content = json.loads(result.stdout)
+    assert content["rows"] == 4
+    assert content["key"] == ["height", "inc, ome"]
+    assert content["files"] == {"release": str(out), "report": str(page)}
+    assert any("3 rows in which" in note for note in content["notes"])
+    released = pyarrow.csv.read_csv(out)
+    assert released["city"].to_pylist() == ["'=SUM(A1)", "y", "z", "z"]
+    assert page.read_text().startswith("<!doctype html>")
+
+
+def test_covariances_need_no_table(tmp_path):
+    path = tmp_path / "known.csv"
+    path.write_text(",w,x\nw,1,0.95\nx,0.95,1\n")
+    result = run(
+        "--covariance", path, "--key", "x", "--confidential", "w", "--distortion", "0.25", "--text"
+    )
+    assert "tells at most 0.814918 bits about w" in result.stdout
+    assert "Whatever the distribution" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--share", "0.5"), "'weight' of messy.csv does not hold numbers"),
+        (("--share", "0.5", "--null", "NA"), "missing or infinite values"),
+        (("--share", "2", "--null", "NA"), "not from 0 to 1"),
+        ((), "Exactly one of distortion and share"),
+        (("--share", "0.5", "--round", "height"), "not of the form COL=STEP"),
+    ],
+)
+def test_mistakes_are_refused_in_a_sentence(table, words, sentence):
+    with pytest.raises(HartleyError, match=sentence):
+        run(table, "--key", "height", "--confidential", "weight", *words, "--text")
+
+
+def test_nothing_is_written_where_the_report_cannot_be(table, tmp_path):
+    out = tmp_path / "noisy.csv"
+    with pytest.raises(HartleyError):
+        run(
+            table, "--key", "height", "--confidential", "weight", "--share", "0.5", "--null", "NA",
+            "--missing", "drop", "-o", out, "--html", out, "--text",
+        )  # fmt: skip
+    assert not out.exists()

@@ -1,0 +1,162 @@
+"""The kind meet in a policy file: read, written, executed, and every refusal."""
+
+from fractions import Fraction
+
+import pytest
+
+from hartley.engines.maps.column_map import apply_map
+from hartley.engines.tables.sources import open_table
+from hartley.errors import HartleyError, InputError
+from hartley.policies.document import PolicyDocument
+from hartley.policies.kinds import KINDS, MeetColumn, read_column
+
+FIELDS = {
+    "name": "kg",
+    "kind": "meet",
+    "hypothesis": "kg >= 30*(cm/100)**2",
+    "low": "30",
+    "high": "200",
+    "step": "0.1",
+    "reach": "5",
+    "others": {"cm": ["120", "220", "1"]},
+}
+SUM = {
+    "name": "x",
+    "kind": "meet",
+    "hypothesis": "x + y >= 10",
+    "move": ["x", "y"],
+    "low": "0",
+    "high": ["10", "12"],
+    "step": "1",
+    "reach": ["1", "2"],
+}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        FIELDS,
+        FIELDS | {"known_within": "2.5", "round": "down"},
+        SUM,
+        SUM | {"reach": "2", "norm": "l1"},
+        SUM | {"known_within": ["1", "3"]},
+    ],
+)
+def test_a_file_says_what_the_column_says(fields):
+    document = PolicyDocument((read_column(fields, 1),))
+    again = PolicyDocument.from_toml(document.to_toml())
+    assert again == document
+    assert again.digest == document.digest
+    assert KINDS["meet"] is MeetColumn
+
+
+def test_one_kind_releases_several_names():
+    column = read_column(SUM, 1)
+    assert column.columns == ("x", "y")
+    assert [rule.column for rule in column.to_rules()] == ["x", "y"]
+    assert (column.error, column.error_of("x"), column.error_of("y")) == (2, 1, 2)
+    assert column.range is None
+    table = open_table({"x": [4.0, 6.0], "y": [5, 5]})
+    released = apply_map(table, PolicyDocument((column,)).to_map()).expression.to_pyarrow()
+    assert released.to_pydict() == {"x": [5.0, 5.0], "y": [7.0, 3.0]}
+
+
+def test_whole_numbers_come_out_as_the_same_double():
+    column = read_column(FIELDS, 1)
+    pairs = [(i / 10, (i + 100) / 10) for i in range(718, 768)]  # 5 kg on either side of 76.8
+    table = {
+        "kg": [x for x, _ in pairs] + [x for _, x in pairs],
+        "cm": [160] * 100,
+    }
+    rules = PolicyDocument((column,)).to_map()
+    released = apply_map(open_table(table), rules).expression.to_pyarrow()["kg"].to_pylist()
+    assert released[:50] == released[50:]
+    everywhere = [(i / 10, (i + 100) / 10) for i in range(300, 1901)]
+    assert any(low + 5.0 != high - 5.0 for low, high in everywhere)  # doubles would have told
+
+
+REFUSED = [
+    ({"hypothesis": 3}, "'hypothesis' is not text"),
+    ({"hypothesis": "kg == cm"}, "too large to be looked for"),
+    ({"hypothesis": "kg == cm", "round": "down"}, "not monotone"),
+    ({"hypothesis": "kg >= weight"}, "'weight', whose range"),
+    ({"move": ["cm", "kg"]}, "do not begin with 'kg'"),
+    ({"move": "kg"}, "not a list"),
+    ({"move": ["kg", "cm"], "low": ["1"]}, "1 numbers for 2 columns"),
+    ({"others": ["cm"]}, "not a table"),
+    ({"others": {"cm": ["120", "220"]}}, "low, high and step"),
+    ({"others": {"kg": ["30", "200", "1"], "cm": ["120", "220", "1"]}}, "low, high and step"),
+    ({"step": "0"}, "not a positive number"),
+    ({"step": "1000"}, "no whole step"),
+    ({"reach": "0.01"}, "below one step"),
+    ({"norm": "l9"}, "'norm' is unknown"),
+    ({"round": "up"}, "'round' is unknown"),
+    ({"hypothesis": "kg**9 >= 30*cm"}, "53 binary digits"),
+]
+
+
+@pytest.mark.parametrize(("change", "problem"), REFUSED)
+def test_fields_that_make_no_sense_are_refused(change, problem):
+    with pytest.raises(InputError, match=problem) as caught:
+        read_column(FIELDS | change, 1)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("field", ["hypothesis", "low", "high", "step", "reach"])
+def test_a_field_that_is_needed(field):
+    fields = {name: value for name, value in FIELDS.items() if name != field}
+    with pytest.raises(HartleyError, match=f"has no '{field}'"):
+        read_column(fields, 1)
+
+
+BLUR = {
+    "name": "kg",
+    "kind": "blur",
+    "line": "30*(cm/100)**2",
+    "reach": "4.3",
+    "low": "30",
+    "high": "200",
+    "step": "1",
+    "others": {"cm": ["120", "220", "1"]},
+}
+KEPT = {"name": "cm", "kind": "keep", "low": "120", "high": "220"}
+
+
+def test_a_blurred_column_counts_open_records_where_steps_are_declared():
+    document = PolicyDocument((read_column(BLUR, 1), read_column(KEPT, 2)))
+    assert PolicyDocument.from_toml(document.to_toml()) == document
+    opened = document.columns[0].leaves_open()
+    assert (opened.counts.records, opened.counts.open, opened.counts.outputs) == (17271, 872, 101)
+    assert document.lines == {}
+    assert list(document.stepped) == ["kg"]
+
+
+def test_a_value_at_the_very_end_of_the_reach_is_blurred_exactly():
+    line = BLUR | {"line": "0.1*cm", "reach": "0.3", "step": "0.1", "low": "0", "high": "40"}
+    document = PolicyDocument((read_column(line, 1), read_column(KEPT, 2)))
+    records = [(Fraction(k, 10), cm) for cm in range(120, 221) for k in range(cm - 5, cm + 6)]
+    table = {"kg": [float(kg) for kg, _ in records], "cm": [cm for _, cm in records]}
+    out = apply_map(open_table(table), document.to_map()).expression.to_pyarrow()["kg"].to_pylist()
+    for (kg, cm), value in zip(records, out, strict=True):
+        near = abs(kg - Fraction(cm, 10)) <= Fraction(3, 10)
+        assert (value == 0.1 * cm) if near else (value == float(kg))
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"kind": "stretch"}, "hides nothing"),
+        ({"others": {}}, "takes low, high and step of cm"),
+        ({"line": "sqrt(cm)"}, "sqrt"),
+        ({"line": "(cm/7)**9"}, "53 binary digits"),
+    ],
+)
+def test_a_line_on_a_step_that_makes_no_sense_is_refused(change, problem):
+    with pytest.raises(InputError, match=problem):
+        read_column(BLUR | change, 1)
+
+
+def test_steps_of_other_columns_alone_are_refused():
+    fields = {name: value for name, value in BLUR.items() if name != "step"}
+    with pytest.raises(InputError, match="has none"):
+        read_column(fields, 1)
