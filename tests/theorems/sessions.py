@@ -11,6 +11,7 @@ from collections import Counter
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import chain
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -412,8 +413,9 @@ class Run:
         if free and before.account == asked.account and listed[0].bits != 0:
             self._problem("a repeat is not free", f"{before.wishes} -> {asked.wishes}")
         for reading, answer in zip(before.readings, listed, strict=False):
-            if reading.rows != answer.reading.rows or reading.groups != answer.reading.groups:
-                self._problem("a repeat is not equal", f"{before.wishes} -> {asked.wishes}")
+            # Where the account was told finer cells meanwhile, a repeat is answered in these.
+            if reading.groups != answer.reading.groups or not _agree(reading, answer.reading):
+                self._problem("a repeat contradicts", f"{before.wishes} -> {asked.wishes}")
 
     def _check_answer(self, asked: Asked, place: int, answer: Any, quote: Any) -> None:
         version = self.world.versions[self.version]
@@ -460,3 +462,15 @@ def floor_power(bits: Fraction) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if middle**root <= power else (low, middle)
     return low
+
+
+def _agree(before: Any, after: Any) -> bool:
+    """Whether every interval of an answer has something in common with that of an earlier one."""
+    numbers = zip(chain(*before.rows), chain(*after.rows), strict=True)
+    return all(
+        old == new
+        or old.low is None
+        or new.low is None
+        or max(old.low, new.low) <= min(old.high, new.high)
+        for old, new in numbers
+    )

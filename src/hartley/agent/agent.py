@@ -12,7 +12,7 @@ from hartley.agent.answers.cells import read_cells
 from hartley.agent.data import Holding, head_note, lasting_place, load, remove_copy, replace_copy
 from hartley.agent.ledger.entries import NULL, digest
 from hartley.agent.ledger.ledger import open_ledger
-from hartley.agent.pricing.price import RULES, price as price_of
+from hartley.agent.pricing.given_price import RULES, price_given
 from hartley.agent.questions.batch import from_plain, to_plain
 from hartley.agent.quotes import Wish, questions_of
 from hartley.engines.tables.sources import open_table
@@ -126,7 +126,7 @@ class Agent:
         plans = desk.plan(question, error, bits)
         return desk.quote(plans, self.ledger, analyst, vacuous=vacuous)
 
-    def ask(
+    def ask(  # noqa: PLR0913 - what an answer rests on, each by name
         self,
         question: str | Wish | Sequence[str | Wish],
         *,
@@ -134,11 +134,13 @@ class Agent:
         bits: object = None,
         analyst: str | None = None,
         vacuous: bool = False,
+        given: Sequence[int] | None = None,
     ) -> Answer | BatchAnswer:
         """Answer a question, or a batch of them, if the budget covers its price.
 
         Everything that can be refused is refused before anything is charged, and the charge is
-        on disk before any data is read. The same question again is free.
+        on disk before any data is read. The same question again is free, and a question that was
+        partly answered before costs only what is still unknown.
 
         Args:
             question: SQL, a wish, or a list of them: a batch, priced together.
@@ -146,27 +148,23 @@ class Agent:
             bits: the price of each question, instead of an error. By default, the schema's.
             analyst: the analyst who asks.
             vacuous: whether to pay even for an answer that certainly says no more than the schema.
+            given: the rows of a quote, which is then not exceeded.
 
         Returns:
             an ``Answer``, or a ``BatchAnswer`` for a list.
         """
-        held = (
-            self._ready()
-        )  # the same version until the reply, even if others replace it meanwhile
+        held = self._ready()  # one version until the reply, even if others replace it meanwhile
         plans = held.desk.plan(question, error, bits)
         if not vacuous:
             held.desk.check_useful(plans, self.ledger, analyst)
+        plans = held.desk.known_plans(plans, self.ledger, analyst)
         questions, texts = questions_of(plans), [plan.text for plan in plans]
-
-        def price_new(new: list[int]) -> int:
-            held.coded.check_unchanged()  # after the charge it must be answered
-            return held.price([questions[i] for i in new])
-
         paid = self.ledger.reserve(
             held.schema.name,
             analyst,
             [to_plain(asked) for asked in questions],
-            price_new,
+            # A copy that changed could not be asked once the question is charged.
+            held.desk.prices(questions, given, check=held.coded.check_unchanged),
             note="\n".join(texts),
             version=held.coded.version,
             schema=held.schema_version,
@@ -240,10 +238,12 @@ class Agent:
     def accountant(self) -> Accountant[Question]:
         """The present charges, used to explain a batch; the ledger itself does the charging."""
         held, state = self._ready(), self.state
+        earlier = held.desk.earlier
+        earlier.read(self.ledger)
         charges = [charge for charge in self.history() if charge.version == state.version]
         accountant = Accountant(
             state.budget,
-            lambda batch: price_of(batch, held.schema),
+            lambda batch: price_given(batch, earlier.told(None)),
             open_factor=state.open_factor,
             charged=state.spent,
             answered=[from_plain(question) for charge in charges for question in charge.questions],

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hartley.agent.answers.cells import cell_of
 from hartley.agent.ledger.entries import Head, schema_version
-from hartley.agent.pricing.price import RULES, open_factor, price
+from hartley.agent.pricing.given_price import RULES
+from hartley.agent.pricing.price import open_factor, price
 from hartley.agent.questions.batch import Question, Statistic, columns_of
 from hartley.agent.quotes import Desk, check_same_schema
 from hartley.agent.statistics.statistics import totals
@@ -430,7 +431,7 @@ class Holding:
         """Reads and prices questions, with the public number of rows of this version."""
         rows = self.schema.max_rows if self.schema.rows == "private" else self.coded.rows
         assert rows is not None  # a schema with private rows states their largest number
-        return Desk(self.schema, rows, self.public_count)
+        return Desk(self.schema, rows, self.public_count, self.coded.version)
 
     def public_count(self, condition: Condition) -> int | None:
         """Count rows by public columns alone, if the number of rows is public."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hartley.agent.answers.answer import Quote, Useful, certificate_of, useful_words
+from hartley.agent.earlier import Earlier, GivenPrices
 from hartley.agent.precision import coarsest_steps, steps_for_error, vacuous_labels, worst_errors
+from hartley.agent.pricing.given_price import GivenPrice, given_words
 from hartley.agent.pricing.price import cells_within, price, steps_for_bits, steps_within
 from hartley.agent.questions.batch import to_plain
 from hartley.agent.questions.question import parse
@@ -15,11 +18,13 @@ from hartley.errors import InputError, OptionError, Refused
 from hartley.exact import bits_at_least, floor_power
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from fractions import Fraction
 
+    from hartley.agent.ledger.charging import Offer
     from hartley.agent.ledger.ledger import Ledger, State
     from hartley.agent.precision import PublicCount
+    from hartley.agent.pricing.price import Price
     from hartley.agent.questions.batch import Question
     from hartley.agent.questions.selection import Selection
     from hartley.ranges.schema.schema import Schema
@@ -55,10 +60,41 @@ class Desk:
     """The public number of rows, or the largest possible one."""
     public_count: PublicCount | None = None
     """Counts rows by public columns alone, if that is possible."""
+    version: str | None = None
+    """Of the data; None where it is the ledger's present one."""
     plans: dict[tuple[str, str, str], Selection] = field(
         default_factory=dict, repr=False, compare=False
     )
     """The cached plans by text and wish, since plans depend on nothing else."""
+
+    @cached_property
+    def earlier(self) -> Earlier:
+        """What was charged before, as far as it was read."""
+        return Earlier(self.schema, self.version)
+
+    def known_plans(
+        self, plans: Sequence[Selection], ledger: Ledger, analyst: str | None
+    ) -> list[Selection]:
+        """Return plans in the cells that the account was told already, where these are finer.
+
+        Such a question is a repeat, so it is free, and better than asked. Plans themselves never
+        look at the ledger: the same text would be refined, and charged, again at every call.
+        """
+        self.earlier.read(ledger)
+        told = self.earlier.told(ledger.holder(self.schema.name, analyst))
+        return [
+            plan.with_steps([told.finest(asked) or asked.step for asked in plan.questions])
+            for plan in plans
+        ]
+
+    def prices(
+        self,
+        questions: Sequence[Question],
+        given: Sequence[int] | None = None,
+        check: Callable[[], None] = lambda: None,
+    ) -> GivenPrices:
+        """Return the prices of parts of a batch after what was charged before."""
+        return GivenPrices(questions, self.earlier, given=given, check=check)
 
     def plan(
         self, questions: str | Wish | Sequence[str | Wish], error: object, bits: object
@@ -204,24 +240,19 @@ class Desk:
         Numbers that would say no more than the schema are named with the next price that reveals
         more, unless ``vacuous`` accepts them.
         """
+        if ledger is not None:
+            plans = self.known_plans(plans, ledger, analyst)
         questions = questions_of(plans)
         priced = price(questions, self.schema)
-        due = balance = affordable = refusal = None
+        offer = None
         if ledger is not None:
-            due = self._due(questions, priced.cells, ledger, analyst)
-            balance = ledger.balance(self.schema.name, analyst)
             # The account may have enough left when the dataset or its population has not.
-            refusal = ledger.refusal(
+            offer = ledger.offer(
                 self.schema.name,
                 analyst,
                 [to_plain(question) for question in questions],
-                lambda new: (
-                    priced.cells
-                    if len(new) == len(questions)
-                    else price([questions[i] for i in new], self.schema).cells
-                ),
+                self.prices(questions),
             )
-            affordable = refusal is None
         texts = tuple(plan.text for plan in plans)
         labels = tuple(
             () if vacuous else vacuous_labels(plan, public_count=self.public_count)
@@ -235,13 +266,14 @@ class Desk:
             texts=texts,
             cells=priced.cells,
             bits=priced.bits,
-            due=None if due is None else bits_at_least(due),
-            affordable=affordable,
+            due=None if offer is None else bits_at_least(offer.terms.account_cells),
+            affordable=None if offer is None else offer.refusal is None,
             errors=tuple(self._errors(plan) for plan in plans),
             levels=tuple(tuple(map(levels, plan.questions)) for plan in plans),
-            remaining=None if balance is None else balance.remaining,
-            refusal=None if refusal is None else refusal.problem,
-            explanation=priced.explain(),
+            remaining=None if offer is None else offer.balance.remaining,
+            refusal=None if offer is None or offer.refusal is None else offer.refusal.problem,
+            explanation="\n".join([priced.explain(), *self._given_words(priced, offer)]),
+            given=() if offer is None else offer.terms.account_given or (),
             certificate=certificate_of(texts, priced.cells, self.schema),
             vacuous=labels,
             useful=useful,
@@ -251,15 +283,13 @@ class Desk:
         """Return the price of one plan of a batch."""
         return together if len(plans) == 1 else price(plan.questions, self.schema).cells
 
-    def _due(
-        self, questions: Sequence[Question], cells: int, ledger: Ledger, analyst: str | None
-    ) -> int:
-        """Return the price of the questions that an analyst's account was never charged for."""
-        listed = [to_plain(question) for question in questions]
-        fresh = ledger.unpaid(self.schema.name, analyst, listed) if listed else []
-        if len(fresh) == len(questions):
-            return cells
-        return price([questions[i] for i in fresh], self.schema).cells if fresh else 1
+    def _given_words(self, priced: Price, offer: Offer | None) -> list[str]:
+        """Say which earlier rows of the own account lower what is due."""
+        if offer is None or not offer.terms.account_given:
+            return []
+        rows = offer.terms.account_given
+        columns = self.earlier.told(None).columns(rows)
+        return [given_words(GivenPrice(offer.terms.account_cells, priced, rows, columns))]
 
     def _errors(
         self, plan: Selection, *, fullest: bool = False

@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.pricing.price import RULES, open_factor, price
+from hartley.agent.pricing.given_price import RULES, price_given
+from hartley.agent.pricing.price import open_factor, price
+from hartley.agent.pricing.told import ToldBefore
 from hartley.agent.questions.batch import columns_named, from_plain
 from hartley.errors import HartleyError, InputError
 from hartley.files import parse_toml
@@ -18,13 +20,23 @@ if TYPE_CHECKING:
     from hartley.agent.ledger.verification import LedgerReport
 
 
-def reprice(schema: object, questions: Sequence[dict[str, Any]], rules: str) -> int | None:
-    """Return the price of a batch, from a recorded schema and plain questions.
+KNOWN_RULES = ("1", RULES)
+"""The versions of the pricing rules that a charge can be computed again by."""
+
+
+def reprice(
+    schema: object,
+    questions: Sequence[dict[str, Any]],
+    rules: str,
+    told: Sequence[dict[str, Any]] = (),
+) -> int | None:
+    """Return what a batch costs, from a recorded schema and plain questions.
 
     Args:
-        schema: the schema that an agent recorded: the text of a TOML file.
-        questions: the questions as ``to_plain`` writes them.
-        rules: the version of the pricing rules of the charge.
+        schema: as an agent recorded it, the text of a TOML file.
+        questions: as ``to_plain`` writes them.
+        rules: the version of the pricing rules that the charge was made under.
+        told: the questions of the earlier rows that it was priced from, from version 2 on.
 
     Returns:
         the cells, or None if no agent recorded the schema or the rules have another version.
@@ -40,13 +52,16 @@ def reprice(schema: object, questions: Sequence[dict[str, Any]], rules: str) -> 
     read_schema = _schema(schema, rules)
     if read_schema is None:
         return None
-    batch = [from_plain(question) for question in questions]
-    if any(not columns_named(question) <= read_schema.columns.keys() for question in batch):
+    batch, earlier = ([from_plain(plain) for plain in listed] for listed in (questions, told))
+    known = read_schema.columns.keys()
+    if any(not columns_named(question) <= known for question in (*batch, *earlier)):
         raise InputError(
             "A recorded question is about a column that its recorded schema does not have",
             hint="verify the ledger, or restore it from a backup",
         )
-    return price(batch, read_schema).cells
+    if rules == "1":
+        return price(batch, read_schema).cells
+    return price_given(batch, ToldBefore(read_schema, earlier)).cells
 
 
 def open_cells(schema: object, rules: str) -> int | None:
@@ -61,7 +76,7 @@ def verify_prices(ledger: Ledger, **more: Any) -> LedgerReport:  # noqa: ANN401 
 
 
 def _schema(schema: object, rules: str) -> Schema | None:
-    return _read(schema) if isinstance(schema, str) and rules == RULES else None
+    return _read(schema) if isinstance(schema, str) and rules in KNOWN_RULES else None
 
 
 @lru_cache(maxsize=64)

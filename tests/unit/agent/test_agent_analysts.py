@@ -13,10 +13,10 @@ def test_an_allowance_is_a_hard_part_and_each_sees_the_own(agent):
     answer = agent.ask(OLD, analyst="ann")
     assert (answer.bits, answer.spent, answer.remaining) == (1.0, 1.0, 1.0)
     with pytest.raises(Refused) as refused:
-        agent.ask("SELECT AVG(age) FROM people", bits=2, analyst="ann")
+        agent.ask("SELECT AVG(pay) FROM people", bits=2, analyst="ann")
     assert (refused.value.requested, refused.value.remaining) == (2.0, 1.0)
-    assert agent.price("SELECT AVG(age) FROM people", bits=2, analyst="ann").affordable is False
-    assert agent.price("SELECT AVG(age) FROM people", bits=2).affordable is True
+    assert agent.price("SELECT AVG(pay) FROM people", bits=2, analyst="ann").affordable is False
+    assert agent.price("SELECT AVG(pay) FROM people", bits=2).affordable is True
     again = agent.ask(OLD, analyst="bob")
     assert again.bits == 1.0  # to the account of the others, which did not pay for it
     assert again.value == 5

@@ -14,6 +14,7 @@ OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 
 def test_a_refusal_of_the_budget_carries_what_was_requested_and_what_remains(agent):
     text = "SELECT SUM(age) FROM people"
+    agent.set_budget(8)
     agent.ask(text, error=0)
     before, left = agent.ledger.head(), agent.remaining
     with pytest.raises(Refused) as refused:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.agent.answers.estimate import records
 from hartley.agent.ledger.entries import write_integer
-from hartley.agent.pricing.price import RULES
+from hartley.agent.pricing.price import BATCH_RULES
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least
 from hartley.guarantees.certificate import Certificate
@@ -118,6 +118,9 @@ class Quote:
     """For every text with such numbers, the next prices that reveal something."""
     refusal: str | None = None
     """Which budget does not cover what is due, in words; None if all do."""
+    given: tuple[int, ...] = ()
+    """The rows of the own account that lower what is due; ``ask`` takes them as ``given``, and then
+    never charges more than the quote says."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the quote as plain values, ready for JSON."""
@@ -125,6 +128,7 @@ class Quote:
             "cells": write_integer(self.cells),
             "bits": self.bits,
             "due_bits": self.due,
+            "given": list(self.given),
             "remaining_bits": self.remaining,
             "affordable": self.affordable,
             "refusal": self.refusal,
@@ -386,5 +390,5 @@ def certificate_of(texts: Sequence[str], cells: int, schema: Schema) -> Certific
             else "the schema and public columns are known to everybody",
             "the truth is the table clamped to its ranges and snapped to its steps",
         ),
-        parameters={"questions": list(texts), "cells": write_integer(cells), "rules": RULES},
+        parameters={"questions": list(texts), "cells": write_integer(cells), "rules": BATCH_RULES},
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.agent.ledger.chain import RowPlace, add_row, check_current, find
 from hartley.agent.ledger.entries import NULL, canonical, check_name, multiply, question_digest
@@ -98,24 +98,66 @@ class ChargePlan:
         )
 
 
+class RowPrice(NamedTuple):
+    """What some questions cost, and the earlier rows that this was computed from."""
+
+    cells: int
+    given: tuple[int, ...] | None = None
+    """None by pricing rules that do not look at earlier rows."""
+
+
 class BatchPrices:
-    """Prices of parts of a batch, each computed once: before the ledger is locked, if possible."""
+    """Prices of parts of a batch, each computed once: before the ledger is locked, if possible.
+
+    A price that looks at earlier rows stays right where rows are added meanwhile: fewer earlier
+    rows leave more data possible, so the price is no smaller.
+    """
+
+    by_holder = False
+    """Whether a price depends on whose earlier rows count."""
 
     def __init__(self, price: Callable[[list[int]], int]) -> None:
         self._price = price
-        self._known: dict[tuple[int, ...], int] = {(): 1}
+        self._known: dict[tuple[tuple[int, ...], str | None], RowPrice] = {}
 
-    def __call__(self, indices: tuple[int, ...]) -> int:
-        """Return the price in cells of the questions at some places of the batch."""
-        if indices not in self._known:
-            cells = self._price(list(indices))
+    def __call__(self, indices: tuple[int, ...], holder: str | None = None) -> RowPrice:
+        """Return the price of the questions at some places of the batch.
+
+        ``holder`` is the account whose earlier rows count; None where those of all accounts do.
+        """
+        if not indices:
+            return RowPrice(1, ())
+        key = (indices, holder if self.by_holder else None)
+        if key not in self._known:
+            priced = self.compute(list(indices), holder)
+            cells = priced.cells
             if not isinstance(cells, int) or isinstance(cells, bool) or cells < 1:
                 raise OptionError(
                     "A price is not a whole number of 1 or more",
                     hint="give the number of cells, which is 1 for a constant answer",
                 )
-            self._known[indices] = cells
-        return self._known[indices]
+            self._known[key] = priced
+        return self._known[key]
+
+    def compute(self, indices: list[int], holder: str | None) -> RowPrice:  # noqa: ARG002 - by rules that look at no rows
+        """Compute a price that was not asked for before."""
+        return RowPrice(self._price(indices))
+
+
+class ChargeTerms(NamedTuple):
+    """What a row charges, and the earlier rows that both prices were computed from."""
+
+    cells: int
+    account_cells: int
+    given: tuple[int, ...] | None
+    account_given: tuple[int, ...] | None
+
+    @property
+    def content(self) -> dict[str, list[int]]:
+        """The earlier rows, as the row names them."""
+        if self.given is None or self.account_given is None:
+            return {}
+        return {"given": list(self.given), "account_given": list(self.account_given)}
 
 
 def read_batch(
@@ -155,20 +197,56 @@ def plan(transaction: Transaction, batch: Batch) -> ChargePlan:
     )
 
 
-def check_charge(charge_plan: ChargePlan, prices: BatchPrices) -> tuple[int, int]:
-    """Return the charges of a plan to the dataset and the account; raise an error if too large."""
+def charge_terms(charge_plan: ChargePlan, prices: BatchPrices) -> ChargeTerms:
+    """Return what a plan charges the dataset and the account."""
+    place = charge_plan.place
+    account = prices(charge_plan.unpaid, place.holder)
+    whole = prices(charge_plan.fresh, None)
+    # The account pays for what its own rows leave unknown, the dataset for what all rows do. What
+    # bounds the one bounds the other, so a budget never runs out before its allowances do.
+    cells = whole.cells if account.given is None else min(whole.cells, account.cells)
+    return ChargeTerms(cells, account.cells, whole.given, account.given)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What ``reserve`` would do just now: what it would charge, or why it would refuse."""
+
+    terms: ChargeTerms
+    balance: Balance
+    """How the asker's account stands."""
+    unpaid: tuple[int, ...]
+    """The places of the questions that the account would be charged for."""
+    refusal: Refused | None
+
+
+def offer(charge_plan: ChargePlan, prices: BatchPrices) -> Offer:
+    """Return what a plan would charge; a repeat is free, whatever remains of the budget."""
+    refusal = None
+    if charge_plan.unpaid:
+        try:
+            check_charge(charge_plan, prices)
+        except Refused as refused:
+            refusal = refused
+    terms = charge_terms(charge_plan, prices)
+    return Offer(terms, charge_plan.place.balance, charge_plan.unpaid, refusal)
+
+
+def check_charge(charge_plan: ChargePlan, prices: BatchPrices) -> ChargeTerms:
+    """Return what a plan charges the dataset and the account; refuse what is too much."""
     place = charge_plan.place
     # A refusal depends only on public things (prices and balances), so it reveals nothing.
-    cells, account_cells = prices(charge_plan.fresh), prices(charge_plan.unpaid)
+    terms = charge_terms(charge_plan, prices)
+    cells, account_cells = terms.cells, terms.account_cells
     own, whole, shared = place.standing.balance_of(place.account), place.standing.balance, None
     if place.population is not None:
         shared = place.population.balance
     fits_own, fits_whole = own.holds(account_cells), whole.holds(cells)
     if fits_own and fits_whole and (shared is None or shared.holds(cells)):
-        return cells, account_cells
+        return terms
     bits, remaining = bits_at_least(account_cells), own.remaining
     if fits_own and fits_whole and shared is not None and place.population is not None:
-        bits, remaining = bits_at_least(cells), shared.remaining
+        remaining = shared.remaining
         problem = (
             f"the budget of the population '{place.population.name}', which its datasets share, "
             f"has {bits_down(remaining)} left"
@@ -194,7 +272,8 @@ def charge(transaction: Transaction, batch: Batch, prices: BatchPrices) -> Reser
     charge_plan = plan(transaction, batch)
     if not charge_plan.unpaid:
         return charge_plan.reservation(batch)
-    cells, account_cells = check_charge(charge_plan, prices)
+    terms = check_charge(charge_plan, prices)
+    cells, account_cells = terms.cells, terms.account_cells
     place = charge_plan.place
     after = replace(
         place,
@@ -210,6 +289,7 @@ def charge(transaction: Transaction, batch: Batch, prices: BatchPrices) -> Reser
         "fresh": [charge_plan.unpaid.index(at) for at in charge_plan.fresh],
         "questions": [json.loads(batch.texts[at]) for at in charge_plan.unpaid],
         "version": place.standing.version,
+        **terms.content,
     }
     if batch.note is not None:
         content["note"] = str(batch.note)

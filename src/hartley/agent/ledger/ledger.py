@@ -11,10 +11,12 @@ from hartley.agent.ledger.backup import back_up, export, restore, save_head
 from hartley.agent.ledger.chain import add_event, find
 from hartley.agent.ledger.charging import (
     BatchPrices,
+    Offer,
     Reservation,
     charge,
     check_charge,
     keep,
+    offer,
     plan,
     read_batch,
 )
@@ -26,6 +28,7 @@ from hartley.agent.ledger.reading import (
     State,
     add_budgets,
     known_answers,
+    list_charged_rows,
     list_charges,
     list_pending,
     list_populations,
@@ -34,7 +37,7 @@ from hartley.agent.ledger.reading import (
 )
 from hartley.agent.ledger.state import MAY_SAY, add_population
 from hartley.agent.ledger.verification import hash_at, verify
-from hartley.errors import OptionError, Refused
+from hartley.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -44,9 +47,11 @@ if TYPE_CHECKING:
     from hartley.agent.ledger.backup import Restored
     from hartley.agent.ledger.entries import Entry, Head
     from hartley.agent.ledger.private import Secret
+    from hartley.agent.ledger.reading import ChargedRow
     from hartley.agent.ledger.state import Balance, Population
     from hartley.agent.ledger.store import LedgerStore, Transaction
     from hartley.agent.ledger.verification import LedgerReport, OpenFactor, Reprice
+    from hartley.errors import Refused
 
 __all__ = ["Charge", "Ledger", "Reservation", "State", "open_ledger"]
 
@@ -155,7 +160,7 @@ class Ledger:
         dataset: str,
         analyst: str | None,
         questions: Sequence[Mapping[str, Any]],
-        price: Callable[[list[int]], int],
+        price: Callable[[list[int]], int] | BatchPrices,
         *,
         note: str | None = None,
         version: str | None = None,
@@ -168,7 +173,8 @@ class Ledger:
             dataset: the name of the dataset.
             analyst: the analyst who asks; None if nobody is named.
             questions: resolved questions as plain values; equal ones are the same question.
-            price: a function from places in the batch to cells, of questions and schema alone.
+            price: a function from places in the batch to cells, of questions and schema alone; or
+                the prices of rules that look at earlier rows too.
             note: stored with the charge, for example the question as it was typed.
             version: the version of the data; an error is raised if it is not the present one.
             schema: the version of the schema, checked in the same way.
@@ -180,7 +186,7 @@ class Ledger:
         """
         given = {"note": note, "version": version, "schema": schema, "rules": rules}
         batch = read_batch(dataset, analyst, questions, **given)
-        prices = BatchPrices(price)
+        prices = price if isinstance(price, BatchPrices) else BatchPrices(price)
         planned = self._store.read(lambda t: plan(t, batch))
         if not planned.unpaid:
             return planned.reservation(batch)
@@ -282,28 +288,36 @@ class Ledger:
         dataset: str,
         analyst: str | None,
         questions: Sequence[Mapping[str, Any]],
-        price: Callable[[list[int]], int],
+        price: Callable[[list[int]], int] | BatchPrices,
     ) -> bool:
         """Tell whether ``reserve`` would accept the same now; nothing is charged."""
-        return self.refusal(dataset, analyst, questions, price) is None
+        return self.offer(dataset, analyst, questions, price).refusal is None
+
+    def offer(
+        self,
+        dataset: str,
+        analyst: str | None,
+        questions: Sequence[Mapping[str, Any]],
+        price: Callable[[list[int]], int] | BatchPrices,
+    ) -> Offer:
+        """Return what ``reserve`` would charge for the same just now; nothing is charged."""
+        batch = read_batch(dataset, analyst, questions)
+        planned = self._store.read(lambda t: plan(t, batch))
+        return offer(planned, price if isinstance(price, BatchPrices) else BatchPrices(price))
 
     def refusal(
         self,
         dataset: str,
         analyst: str | None,
         questions: Sequence[Mapping[str, Any]],
-        price: Callable[[list[int]], int],
+        price: Callable[[list[int]], int] | BatchPrices,
     ) -> Refused | None:
         """Return why ``reserve`` would refuse the same now; None if it would accept it."""
-        batch = read_batch(dataset, analyst, questions)
-        planned = self._store.read(lambda t: plan(t, batch))
-        if not planned.unpaid:  # a repeat is always free
-            return None
-        try:
-            check_charge(planned, BatchPrices(price))
-        except Refused as refused:
-            return refused
-        return None
+        return self.offer(dataset, analyst, questions, price).refusal
+
+    def holder(self, dataset: str, analyst: str | None = None) -> str:
+        """Return whose account an analyst's questions are charged to; empty without allowance."""
+        return self._store.read(lambda t: find(t, dataset, analyst or "").holder)
 
     def pending(self, dataset: str) -> list[Reservation]:
         """Return the charged questions about the present version that have no answer."""
@@ -312,6 +326,10 @@ class Ledger:
     def history(self, dataset: str, analyst: str | None = None) -> list[Charge]:
         """Return every paid batch; for an analyst, only those with the analyst's own charges."""
         return self._store.read(lambda t: list_charges(t, dataset, analyst))
+
+    def charged_rows(self, dataset: str, after: int = 0) -> list[ChargedRow]:
+        """Return the rows after one that charged for questions about the present version."""
+        return self._store.read(lambda t: list_charged_rows(t, dataset, after))
 
     def entries(self, dataset: str | None = None) -> list[Entry]:
         """Return the rows."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.agent.ledger.chain import find, schema_of
 from hartley.agent.ledger.charging import plan, read_batch
@@ -93,6 +93,16 @@ class Charge:
     cells: int
     """The charge to the dataset; for an analyst, the charge to the analyst's account."""
     note: str | None
+
+
+class ChargedRow(NamedTuple):
+    """A row that charged an account for questions: what it told, whatever the answers are."""
+
+    sequence: int
+    account: str
+    version: str
+    schema: str
+    questions: tuple[dict[str, Any], ...]
 
 
 def known_answers(transaction: Transaction, dataset: str, texts: Sequence[str]) -> list[str | None]:
@@ -197,6 +207,32 @@ def list_pending(transaction: Transaction, dataset: str) -> list[Reservation]:
             batch = read_batch(dataset, entry.analyst, questions)
             waiting.append(plan(transaction, batch).reservation(batch, row))
     return waiting
+
+
+def list_charged_rows(transaction: Transaction, dataset: str, after: int) -> list[ChargedRow]:
+    """Return the rows that charged for questions about the present version, in their order."""
+    standing = find(transaction, dataset).standing
+    rows = []
+    for entry in transaction.reserved(dataset, after):
+        row = charged_row(entry)
+        if (row.version, row.schema) == (standing.version, standing.schema):
+            rows.append(row)
+    return rows
+
+
+def charged_row(entry: Entry) -> ChargedRow:
+    """Read what a row charged for."""
+    try:
+        content = entry.told
+        return ChargedRow(
+            entry.sequence,
+            entry.account,
+            content["version"],
+            entry.schema,
+            tuple(content["questions"]),
+        )
+    except STRANGE:
+        raise unreadable(entry) from None
 
 
 def list_charges(transaction: Transaction, dataset: str, analyst: str | None) -> list[Charge]:

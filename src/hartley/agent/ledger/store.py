@@ -148,6 +148,13 @@ class Transaction:
             yield from rows
             start = rows[-1].sequence + 1
 
+    def reserved(self, dataset: str, after: int = 0) -> list[Entry]:
+        """Return the rows of a dataset after one that charge for questions, in order, checked."""
+        return self._linked(
+            "WHERE e.dataset = ? AND e.sequence > ? AND e.kind = 'reserve' ORDER BY e.sequence",
+            (dataset, after),
+        )
+
     def entries(self, start: int = FIRST, *, dataset: str | None = None) -> Iterator[Entry]:
         """Yield rows in order, a page at a time, including invalid ones before the first."""
         chosen = "sequence >= ?" if dataset is None else "dataset = ? AND sequence >= ?"

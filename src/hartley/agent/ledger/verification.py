@@ -21,6 +21,7 @@ from hartley.agent.ledger.entries import (
     read_integer,
     write_integer,
 )
+from hartley.agent.ledger.reading import charged_row
 from hartley.agent.ledger.state import (
     MAY_SAY,
     Account,
@@ -42,12 +43,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from hartley.agent.ledger.entries import Entry
+    from hartley.agent.ledger.reading import ChargedRow
     from hartley.agent.ledger.state import Standing
     from hartley.agent.ledger.store import Transaction
     from hartley.agent.ledger.terms import Terms
 
-    Reprice: TypeAlias = Callable[[Any, list[dict[str, Any]], str], int | None]
-    """A schema, questions and the version of the rules -> cells; None if it cannot tell."""
+    Reprice: TypeAlias = Callable[..., int | None]
+    """A schema, questions and the version of the rules -> cells; None if it cannot tell.
+
+    Where a row names earlier rows, their questions are the fourth argument.
+    """
     OpenFactor: TypeAlias = Callable[[Any, str], int | None]
     """A schema and the version of the rules -> the factor of its open columns, or None."""
 
@@ -84,6 +89,15 @@ class Past:
     def had(self, dataset: str, version: str) -> bool:
         """Tell whether the data of a dataset had a version by then."""
         return version in self._transaction.versions(dataset, until=self.head.sequence)
+
+    def charged_row(self, dataset: str, sequence: int) -> ChargedRow | None:
+        """Return a row before the head that charged for questions about a dataset."""
+        if sequence > self.head.sequence:
+            return None
+        entry = self._transaction.entry(sequence)
+        if entry is None or (entry.dataset, entry.kind) != (dataset, "reserve"):
+            return None
+        return charged_row(entry)
 
     def paid(self, digests: Sequence[str]) -> dict[str, set[str]]:
         """Return the accounts that were charged for questions by then, by digest."""
@@ -154,6 +168,8 @@ class Replay:
         self.asked: dict[tuple[str, str], int] = {}
         self.charged: set[str] = set()
         self.answers: dict[str, tuple[str, int]] = {}
+        self.told: dict[str, dict[int, ChargedRow]] = {}
+        """Rows that charged for questions about the present version of each dataset."""
         self.broken_promises: list[tuple[int, str]] = []
         """Problems of unchanged rows that should never have been written."""
         self.repriced = self.unpriced = 0
@@ -291,6 +307,8 @@ class Replay:
                 raise Broken(f"row {entry.sequence} names a version that was used before")
             self.versions.add((entry.dataset, content["version"]))
         self._check_member(entry, before, standing)
+        if "version" in content or "schema" in content:
+            self.told.pop(entry.dataset, None)  # new data, or another schema: nothing is told yet
         if "schema" in content:
             if before is not None:
                 self._check_schema(entry, before)
@@ -368,6 +386,7 @@ class Replay:
             raise Broken(f"row {entry.sequence} charges more than the budget had left")
         if standing.population is not None:
             self._charge_population(entry, standing.population, cells)
+        self.told.setdefault(entry.dataset, {})[entry.sequence] = charged_row(entry)
         self.charged.update(digests)
         self.asked.update(dict.fromkeys(((digest, holder) for digest in digests), entry.sequence))
         return (
@@ -378,29 +397,66 @@ class Replay:
     def _check_price(self, entry: Entry, fresh: list[int], cells: int, account_cells: int) -> None:
         if not fresh and cells != 1:
             raise Broken(f"row {entry.sequence} charges for a question already paid")
+        account_told = self._earlier(entry, "account_given", entry.account)
+        told = self._earlier(entry, "given", None)
         if self._reprice is None:
             self.unpriced += 1
             return
         questions = entry.told["questions"]
-        schema = self.schemas[entry.dataset]
         # Two prices: for questions new to the account, and for questions new to everybody.
-        right = self._reprice(schema, questions, entry.rules)
+        right = self._price_again(entry, questions, account_told)
         new_questions = [questions[at] for at in fresh]
         less = (
             right
-            if new_questions == questions
-            else self._reprice(schema, new_questions, entry.rules)
+            if new_questions == questions and told == account_told
+            else self._price_again(entry, new_questions, told)
             if new_questions
             else 1
         )
         if right is None or less is None:
             self.unpriced += 1
-        elif (less, right) != (cells, account_cells):
+            return
+        if told is not None:  # what bounds the account's new answers bounds the dataset's too
+            less = min(less, right)
+        if (less, right) != (cells, account_cells):
             raise Broken(
                 f"row {entry.sequence} charges a price that differs from that of its questions"
             )
-        else:
-            self.repriced += 1
+        self.repriced += 1
+
+    def _price_again(
+        self, entry: Entry, questions: list[dict[str, Any]], told: list[dict[str, Any]] | None
+    ) -> int | None:
+        assert self._reprice is not None
+        given = () if told is None else (told,)
+        return self._reprice(self.schemas[entry.dataset], questions, entry.rules, *given)
+
+    def _earlier(self, entry: Entry, word: str, account: str | None) -> list[dict[str, Any]] | None:
+        """Return the questions of the earlier rows that a price names; None where it names none.
+
+        Any earlier charges about the same version under the same schema may lower a price, and for
+        an account only its own: every other row would make the price too small, or tell an analyst
+        what others asked.
+        """
+        if word not in entry.told:
+            return None
+        questions: list[dict[str, Any]] = []
+        standing, before = self.standings[entry.dataset], 0
+        for sequence in entry.told[word]:
+            row = None
+            if type(sequence) is int and before < sequence < entry.sequence:
+                row = self.told.get(entry.dataset, {}).get(sequence)
+                if row is None and self._past is not None:
+                    row = self._past.charged_row(entry.dataset, sequence)
+            if (
+                row is None
+                or (row.version, row.schema) != (standing.version, standing.schema)
+                or account not in {None, row.account}
+            ):
+                raise Broken(f"row {entry.sequence} is priced from a row that it must not use")
+            questions += row.questions
+            before = sequence
+        return questions
 
     def _commit(self, entry: Entry) -> tuple[Standing, Account]:
         holder, content = self._holder(entry), entry.told

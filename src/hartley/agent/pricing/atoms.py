@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from math import gcd, prod
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ MOST_ATOMS = (256, 4)
 Direction: TypeAlias = tuple[tuple[str, int], ...]
 """A linear form without constant and common factor; its first coefficient is positive."""
 IntRange: TypeAlias = tuple[int, int]
+NOWHERE: Mapping[str, IntRange] = MappingProxyType({})
+"""No column is cut down to a range."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +114,14 @@ def direction_of(terms: Direction) -> tuple[Direction, int]:
     return tuple((column, times // scale) for column, times in terms), scale
 
 
-def classes(column: Column, leaves: Mapping[Leaf, int], free: int) -> list[CodeClass]:
+def classes(
+    column: Column, leaves: Mapping[Leaf, int], free: int, within: IntRange | None = None
+) -> list[CodeClass]:
     """Cut a column into classes of codes that pass the same tests.
 
-    ``leaves`` names the terms (as bits) that ask for each leaf, ``free`` those that do not ask.
-    Grows with the number of thresholds, not with the number of codes.
+    ``leaves`` names the terms (as bits) that ask for each leaf, ``free`` those that do not ask;
+    ``within`` leaves out all codes outside a range, and a missing value. Grows with the number of
+    thresholds, not with the number of codes.
 
     Example:
         >>> from hartley.ranges.schema.schema import Column
@@ -138,11 +144,15 @@ def classes(column: Column, leaves: Mapping[Leaf, int], free: int) -> list[CodeC
                 flips[after] = flips.get(after, 0) ^ mask
     by_mask: dict[int, tuple[int, int, int]] = {}
     mask = free
+    if within is not None:
+        for edge in (within[0], within[1] + 1):
+            flips.setdefault(edge, 0)
     for start, after in pairwise(sorted(flips)):
         mask ^= flips[start]
-        low, _, size = by_mask.get(mask, (start, 0, 0))
-        by_mask[mask] = (low, after - 1, size + after - start)
-    if column.nullable:
+        if within is None or within[0] <= start <= within[1]:
+            low, _, size = by_mask.get(mask, (start, 0, 0))
+            by_mask[mask] = (low, after - 1, size + after - start)
+    if column.nullable and within is None:
         # A missing value has no code. The range (0, 0) of a class of its own is never summed: no
         # question counts a row without the columns of its form (``possible_terms`` sees to it).
         low, high, size = by_mask.get(missing, (0, 0, 0))
@@ -154,14 +164,17 @@ _AtomState: TypeAlias = tuple[int, tuple[IntRange, ...], int]
 """Points, the range of every direction, and the classes held."""
 
 
-def form_atoms(asked: tuple[Asked, ...], schema: Schema) -> Atoms | None:
+def form_atoms(
+    asked: tuple[Asked, ...], schema: Schema, within: Mapping[str, IntRange] = NOWHERE
+) -> Atoms | None:
     """Form the atoms of some questions; None if there are more than MOST_ATOMS.
 
     Every atom comes with its number of points and the exact range of every direction over it.
-    Grows with the number of atoms times the classes of a column.
+    ``within`` leaves out the records whose code of a column lies outside a range. Grows with the
+    number of atoms times the classes of a column.
     """
     leaves, owners = _leaves(asked)
-    parts = _cut(leaves, len(owners), schema)
+    parts = _cut(leaves, len(owners), schema, within)
     if parts is None:
         return None
     places = {d: k for k, d in enumerate(dict.fromkeys([a.direction for a in asked]))}
@@ -173,8 +186,7 @@ def form_atoms(asked: tuple[Asked, ...], schema: Schema) -> Atoms | None:
     full = (1 << len(owners)) - 1
     alone = [column for column in moved if column not in leaves]
     for column in alone:
-        described = schema.columns[column]
-        parts[column] = [CodeClass(full, 0, described.points - 1, described.size)]
+        parts[column] = classes(schema.columns[column], {}, full, within.get(column))
     states: dict[int, _AtomState] = {full: (1, ((0, 0),) * len(places), 0)}
     sizes, bit = {}, 1
     # Columns of forms alone never split a state, so they come first and cost least.
@@ -208,7 +220,10 @@ def _leaves(asked: Sequence[Asked]) -> tuple[dict[str, dict[Leaf, int]], list[in
 
 
 def _cut(
-    leaves: Mapping[str, Mapping[Leaf, int]], terms: int, schema: Schema
+    leaves: Mapping[str, Mapping[Leaf, int]],
+    terms: int,
+    schema: Schema,
+    within: Mapping[str, IntRange],
 ) -> dict[str, list[CodeClass]] | None:
     """Cut columns into classes; None if they would lead to more states than allowed.
 
@@ -223,7 +238,9 @@ def _cut(
         several, once = several | once & mask, once | mask
     classes_of, least, largest = {}, 1, 1
     for column, asking in leaves.items():
-        parts = classes_of[column] = classes(schema.columns[column], asking, full & ~asked[column])
+        free = full & ~asked[column]
+        parts = classes(schema.columns[column], asking, free, within.get(column))
+        classes_of[column] = parts
         largest *= len(parts)
         least *= len({part.mask & ~several for part in parts})
         if least > most:

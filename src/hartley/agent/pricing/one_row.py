@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import reduce
 from math import prod
 from operator import or_
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from hartley.agent.pricing.atoms import Atom
@@ -24,9 +25,9 @@ from hartley.agent.pricing.regions import (
 from hartley.agent.questions.batch import Statistic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from hartley.agent.pricing.atoms import Asked, Atoms, IntRange
+    from hartley.agent.pricing.atoms import Asked, Atoms, Direction, IntRange
     from hartley.agent.pricing.regions import CellGrid, Vector
 
 
@@ -50,8 +51,39 @@ class PartPrice:
         return min([b for b in (self.points, self.singles, self.joint) if b is not None])
 
 
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """How far directions can still vary by what was answered before, everybody else fixed."""
+
+    lengths: Mapping[Direction, int]
+
+    def of(self, direction: Direction) -> int | None:
+        """Return how far a direction can vary: by its own window, or by those of its columns."""
+        own = self.lengths.get(direction)
+        if len(direction) == 1:
+            return own
+        columns = [(self.lengths.get(((column, 1),)), times) for column, times in direction]
+        if any(length is None for length, _ in columns):
+            return own
+        together = sum([abs(times) * (length or 0) for length, times in columns])
+        return together if own is None else min(own, together)
+
+    def codes(self, column: str, size: int) -> int:
+        """Return how many of some codes of a column remain possible, at most."""
+        length = self.lengths.get(((column, 1),))
+        return size if length is None else min(size, length + 1)
+
+
+NO_WINDOWS = Windows(MappingProxyType({}))
+
+
 def price_part(
-    numbers: Sequence[int], atoms: Atoms, grids: Sequence[CellGrid], *, absent: bool
+    numbers: Sequence[int],
+    atoms: Atoms,
+    grids: Sequence[CellGrid],
+    windows: Windows = NO_WINDOWS,
+    *,
+    absent: bool,
 ) -> PartPrice:
     """Price questions that share private columns, at one type of a row.
 
@@ -65,14 +97,20 @@ def price_part(
     # records have 2 outputs, and 3 with somebody who may be absent.
     if absent and all(atom.alive for atom in listed):
         listed = (*listed, Atom((), 1, ((0, 0),) * len(atoms.directions), 0))
-    outputs = [outputs_of(atom, atoms, grids) for atom in listed]
-    joint = _shared(listed, outputs, atoms, grids)
-    singles = product_within(lambda k: single(k, listed, atoms, grids[k]), range(len(grids)), joint)
+    outputs = [outputs_of(atom, atoms, grids, windows) for atom in listed]
+    joint = _shared(listed, outputs, atoms, grids, windows)
+
+    def alone(k: int) -> int:
+        return single(k, listed, atoms, grids[k], windows)
+
+    singles = product_within(alone, range(len(grids)), joint)
     kinds = tuple([(atom.alive, amount) for atom, amount in zip(listed, outputs, strict=True)])
     return PartPrice(tuple(numbers), atoms.columns, atoms.points + absent, singles, kinds, joint)
 
 
-def outputs_of(atom: Atom, atoms: Atoms, grids: Sequence[CellGrid]) -> int:
+def outputs_of(
+    atom: Atom, atoms: Atoms, grids: Sequence[CellGrid], windows: Windows = NO_WINDOWS
+) -> int:
     """Return a bound on how many vectors of answers the records of one atom cause (F_a).
 
     Proved: proofs/Atom.v, atom_outputs.
@@ -83,18 +121,26 @@ def outputs_of(atom: Atom, atoms: Atoms, grids: Sequence[CellGrid]) -> int:
     for k in atom.alive:
         question = asked[k]
         direction = question.direction
-        if direction and (amount := crossings(question, ranges[places[k]], grids[k])):
+        if not direction:
+            continue
+        if amount := crossings(question, ranges[places[k]], grids[k], windows.of(direction)):
             crossed[direction] = crossed.get(direction, 0) + amount
     if not crossed:
         return 1
 
     def points(columns: Iterable[str]) -> int:
-        return prod([atoms.size(column, atom.held) for column in columns])
+        return prod([windows.codes(column, atoms.size(column, atom.held)) for column in columns])
 
     return min(atom.points, regions(crossed, points))
 
 
-def single(k: int, listed: Sequence[Atom], atoms: Atoms, grid: CellGrid) -> int:
+def single(
+    k: int,
+    listed: Sequence[Atom],
+    atoms: Atoms,
+    grid: CellGrid,
+    windows: Windows = NO_WINDOWS,
+) -> int:
     """Return the price of one question of the batch alone: inside, outside, and their hull."""
     question = atoms.asked[k]
     inside = [atom for atom in listed if k in atom.alive]
@@ -108,8 +154,10 @@ def single(k: int, listed: Sequence[Atom], atoms: Atoms, grid: CellGrid) -> int:
     # Alone, the question does not tell its atoms apart, so their hull is one range.
     span = _hull(k, inside, atoms)
     held = reduce(or_, [atom.held for atom in inside])
-    points = prod([atoms.size(column, held) for column, _ in question.direction])
-    within = min(points, 1 + crossings(question, span, grid))
+    sizes = [(column, atoms.size(column, held)) for column, _ in question.direction]
+    points = prod([windows.codes(column, size) for column, size in sizes])
+    window = windows.of(question.direction)
+    within = min(points, 1 + crossings(question, span, grid, window))
     if order or (question.statistic is Statistic.SUM and not outside):
         return within + outside
     # A record outside adds 0: "for a lone filtered sum it is 1 + ceil(H/w)".
@@ -124,7 +172,11 @@ def _hull(k: int, inside: Sequence[Atom], atoms: Atoms) -> IntRange:
 
 
 def _shared(
-    listed: Sequence[Atom], outputs: Sequence[int], atoms: Atoms, grids: Sequence[CellGrid]
+    listed: Sequence[Atom],
+    outputs: Sequence[int],
+    atoms: Atoms,
+    grids: Sequence[CellGrid],
+    windows: Windows,
 ) -> int:
     """Add up the outputs of atoms, less those that atoms share.
 
@@ -147,7 +199,9 @@ def _shared(
         family_outputs = sum([outputs[place] for place in places])
         # Atoms share an output only if every order statistic stays in one cell. For a largest value
         # together with a sum to which neither of two atoms adds anything, there are 2 outputs.
-        if len(places) > 1 and _orders_agree(family, [listed[p] for p in places], atoms, grids):
+        if len(places) > 1 and _orders_agree(
+            family, [listed[p] for p in places], atoms, grids, windows
+        ):
             beyond = [_beyond_zero(listed[p], atoms, grids, outputs[p]) for p in places]
             family_outputs = min(family_outputs, 1 + sum(beyond))
         total += family_outputs
@@ -155,12 +209,21 @@ def _shared(
 
 
 def _orders_agree(
-    family: Sequence[int], members: Sequence[Atom], atoms: Atoms, grids: Sequence[CellGrid]
+    family: Sequence[int],
+    members: Sequence[Atom],
+    atoms: Atoms,
+    grids: Sequence[CellGrid],
+    windows: Windows,
 ) -> bool:
     """Whether every order statistic has the same cell for all records of the atoms."""
     return not any(
         atoms.asked[k].statistic is Statistic.ORDER
-        and crossings(atoms.asked[k], _hull(k, members, atoms), grids[k])
+        and crossings(
+            atoms.asked[k],
+            _hull(k, members, atoms),
+            grids[k],
+            windows.of(atoms.asked[k].direction),
+        )
         for k in family
     )
 

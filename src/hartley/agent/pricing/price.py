@@ -75,10 +75,8 @@ def _questions(numbers: Sequence[int]) -> str:
     )
 
 
-RULE_VERSION = 1
-"""The version of the pricing rules; a ledger stores it with every charge."""
-RULES = str(RULE_VERSION)
-"""The version as text; a charge is priced again only under the rules it was made with."""
+BATCH_RULES = "1"
+"""The version of the rules that price a batch alone, as certificates of answers name it."""
 
 
 @dataclass(frozen=True)

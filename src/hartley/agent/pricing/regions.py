@@ -87,11 +87,12 @@ class CellGrid:
         return (high - least) * under // over - (low - least) * under // over
 
 
-def crossings(asked: Asked, span: IntRange, grid: CellGrid) -> int:
+def crossings(asked: Asked, span: IntRange, grid: CellGrid, window: int | None = None) -> int:
     """Return how many boundaries separate the contributions of one record of an atom.
 
-    ``span`` is the range of the direction over the atom. Values lie ``scale`` apart, so there are
-    never more boundaries that matter than gaps between values.
+    ``span`` is the range of the direction over the atom, ``window`` how far it can still vary by
+    what was answered before. Values lie ``scale`` apart, so there are never more boundaries that
+    matter than gaps between values.
 
     Proved: proofs/Question.v, crossings_cut.
     """
@@ -99,15 +100,19 @@ def crossings(asked: Asked, span: IntRange, grid: CellGrid) -> int:
         return 0  # every record of an atom counts alike: "a count is constant in an atom"
     # The direction takes whole values, so boundaries between the same two of them count once.
     gaps = span[1] - span[0]
+    narrower = window is not None and window < gaps
+    if window is not None and narrower:
+        gaps = window
     length = abs(asked.scale) * gaps
     if asked.statistic is Statistic.SUM:
         return min(grid.crossed(length), gaps)
     first, last = value_range(asked, span)
     if asked.statistic is Statistic.SQUARES:
-        return min(_squares_crossed(asked, span, grid), gaps)
+        return min(_squares_crossed(asked, span, grid, gaps), gaps)
     # An order statistic is V(x) clamped between two of the others' values: nobody's data shift its
     # boundaries, so those at their real places count, and not ceil(length / step).
-    if last - first > length:  # a known column varies, so the place is not known
+    # A known column varies, or earlier answers leave a window somewhere: the place is not known.
+    if narrower or last - first > length:
         return min(grid.crossed(length), grid.between(first, last), gaps)
     return min(grid.between(first, last), gaps)
 
@@ -119,20 +124,20 @@ def value_range(asked: Asked, span: IntRange) -> IntRange:
     return scale * low + shift[0], scale * high + shift[1]
 
 
-def _squares_crossed(asked: Asked, span: IntRange, grid: CellGrid) -> int:
+def _squares_crossed(asked: Asked, span: IntRange, grid: CellGrid, gaps: int | None = None) -> int:
     first, last = value_range(asked, span)
     if first < 0 < last:
         # The square falls and then rises, so each side of zero has boundaries of its own.
         return grid.crossed(first * first) + grid.crossed(last * last)
-    return grid.crossed(square_length(asked, span))
+    return grid.crossed(square_length(asked, span, gaps))
 
 
-def square_length(asked: Asked, span: IntRange) -> int:
+def square_length(asked: Asked, span: IntRange, gaps: int | None = None) -> int:
     """Return a bound on the distance between the squares of two records of an atom."""
     first, last = value_range(asked, span)
     # Where known columns vary, the form runs further than one record moves it: the records of one
     # type lie no further apart than the length, and squares differ most at the far end.
-    length = abs(asked.scale) * (span[1] - span[0])
+    length = abs(asked.scale) * (span[1] - span[0] if gaps is None else gaps)
     if first >= 0:
         return last * last - (last - length) ** 2
     if last <= 0:
@@ -209,18 +214,18 @@ def apart(items: Iterable[tuple[T, AbstractSet[str]]]) -> list[tuple[list[T], se
 def _linked(vectors: tuple[Vector, ...]) -> list[tuple[list[Vector], int, set[str]]]:
     """Split vectors into parts without a common column: members, rank, columns."""
     parts = apart([(vector, {column for column, _ in vector}) for vector in vectors])
-    return [(members, _rank(members), columns) for members, columns in parts]
+    return [(members, rank(members), columns) for members, columns in parts]
 
 
-def _rank(vectors: Sequence[Vector]) -> int:
+def rank(vectors: Sequence[Vector]) -> int:
     """Return the rank of vectors, by exact elimination."""
     rows = [{column: Fraction(times) for column, times in vector if times} for vector in vectors]
-    rank = 0
+    independent = 0
     while rows:
         pivot = rows.pop()
         if not pivot:
             continue
-        rank += 1
+        independent += 1
         column, top = next(iter(pivot.items()))
         for k, row in enumerate(rows):
             if column in row:
@@ -230,7 +235,7 @@ def _rank(vectors: Sequence[Vector]) -> int:
                     c: row.get(c, Fraction(0)) - factor * pivot.get(c, Fraction(0)) for c in keys
                 }
                 rows[k] = {c: times for c, times in new.items() if times}
-    return rank
+    return independent
 
 
 def product_within(factor: Callable[[T], int], items: Iterable[T], limit: float) -> int | None:
@@ -285,9 +290,9 @@ def regions(
         (12, 7)
     """
     total = 1
-    for members, rank, columns in _linked(tuple(crossed)):
+    for members, dimension, columns in _linked(tuple(crossed)):
         # Each region is charged to hyperplanes that meet in one flat, and those have independent
         # directions: no more of them than the rank (paragraph *Regions*).
-        part_regions = elementary([crossed[vector] for vector in members], rank)
+        part_regions = elementary([crossed[vector] for vector in members], dimension)
         total *= part_regions if points is None else min(part_regions, points(columns))
     return total

@@ -1,0 +1,122 @@
+"""What was charged before about one version of the data, read from the ledger as it grows.
+
+Prices look at it and never at answers. An account's prices look at its own rows alone: otherwise a
+price would show an analyst what others asked.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from hartley.agent.ledger.charging import BatchPrices, RowPrice
+from hartley.agent.pricing.given_price import price_given
+from hartley.agent.pricing.told import ToldBefore
+from hartley.agent.questions.batch import from_plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from hartley.agent.ledger.ledger import Ledger
+    from hartley.agent.ledger.reading import ChargedRow
+    from hartley.agent.questions.batch import Question
+    from hartley.ranges.schema.schema import Schema
+
+
+class Earlier:
+    """The rows that charged for questions about one version under one schema.
+
+    Used by many threads at once. It may lag behind the ledger: a price from fewer rows is no
+    smaller, so it stays sound.
+    """
+
+    def __init__(self, schema: Schema, version: str | None = None) -> None:
+        """Begin with nothing; ``version`` is that of the data, the ledger's present one if None."""
+        self._schema, self._version = schema, version
+        self._lock = threading.Lock()
+        self._last = 0
+        self._rows: dict[int, tuple[str, tuple[Question, ...]]] = {}
+        self._told: dict[str | None, ToldBefore] = {}
+
+    def read(self, ledger: Ledger) -> None:
+        """Read the rows that were added since the last time."""
+        with self._lock:
+            for row in ledger.charged_rows(self._schema.name, self._last):
+                self._last = row.sequence
+                if self._version in {None, row.version}:
+                    self._add(row)
+
+    def _add(self, row: ChargedRow) -> None:
+        questions = tuple([from_plain(question) for question in row.questions])
+        self._rows[row.sequence] = (row.account, questions)
+        for account in (row.account, None):
+            told = self._told.setdefault(account, ToldBefore(self._schema))
+            for question in questions:
+                told.add(question, row.sequence)
+
+    def only(self, account: str | None) -> bool:
+        """Whether no other account was ever charged: its rows are all rows."""
+        return self._told.keys() <= {account, None}
+
+    def told(self, account: str | None) -> ToldBefore:
+        """Return what was told to an account; None stands for all of them."""
+        return self._told.get(account) or ToldBefore(self._schema)
+
+    def price(
+        self,
+        questions: Sequence[Question],
+        account: str | None,
+        given: Iterable[int] | None = None,
+    ) -> RowPrice:
+        """Return what questions cost after the rows of an account, and which rows that rests on.
+
+        ``given`` names rows to price from instead; those of other accounts are left out.
+        """
+        with self._lock:
+            if given is None:
+                given = price_given(questions, self.told(account)).rows
+            rows = sorted(
+                row
+                for row in set(given)
+                if row in self._rows and account in {None, self._rows[row][0]}
+            )
+            # Priced once more from these rows alone, as whoever checks the ledger will.
+            return RowPrice(price_given(questions, self._of(rows)).cells, tuple(rows))
+
+    def _of(self, rows: Iterable[int]) -> ToldBefore:
+        told = ToldBefore(self._schema)
+        for row in rows:
+            for question in self._rows[row][1]:
+                told.add(question, row)
+        return told
+
+
+class GivenPrices(BatchPrices):
+    """Prices of parts of a batch after what was charged before."""
+
+    by_holder = True
+
+    def __init__(
+        self,
+        questions: Sequence[Question],
+        earlier: Earlier,
+        *,
+        given: Sequence[int] | None = None,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Price a batch; ``check`` is called before a price, and what it raises refuses it."""
+        super().__init__(lambda _: 1)
+        self._questions, self._earlier, self._given, self._check = questions, earlier, given, check
+
+    def compute(self, indices: list[int], holder: str | None) -> RowPrice:
+        """Price some questions of the batch."""
+        if holder is not None and self._earlier.only(holder):
+            return self(tuple(indices), None)  # once for the account and the dataset
+        self._check()
+        questions = [self._questions[at] for at in indices]
+        priced = self._earlier.price(questions, holder)
+        if self._given is not None:
+            # Telling more can raise a price where bounds and caps are in play; a quote is kept.
+            quoted = self._earlier.price(questions, holder, self._given)
+            priced = min(priced, quoted, key=lambda each: each.cells)
+        return priced

@@ -1,0 +1,161 @@
+"""What a batch costs after earlier batches were charged: rules S, O, W and N of docs/accountant.md.
+
+An earlier charge paid for telling some things about a person apart. A later question costs only
+what is still unknown. Everything is a function of the schema and of questions; no answer is ever
+looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd, prod
+from typing import TYPE_CHECKING
+
+from hartley.agent.pricing.price import price
+from hartley.agent.pricing.told_counts import cells_in_parts, known_counts
+from hartley.agent.pricing.told_parts import PartPricing
+from hartley.agent.questions.batch import Statistic, columns_named
+from hartley.exact import bits_at_least
+from hartley.wording import bits_up, first_of, listed, noun_for
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from hartley.agent.pricing.price import Price
+    from hartley.agent.pricing.told import ToldBefore
+    from hartley.agent.questions.batch import Question
+
+RULES = "2"
+"""The version of the pricing rules, as a ledger keeps it beside every charge.
+
+A charge is priced again by the rules that it was made under. Version 1 knew no earlier rows.
+"""
+MOST_LISTED_ROWS = 12
+"""Rows beyond this many are not named in sentences."""
+
+
+# --- rule S: the same statistic in other cells ----------------------------------------------------
+
+
+def cells_in_cell(told: Fraction, asked: Fraction) -> int:
+    r"""Return how many new cells an old cell of the same statistic meets, at most.
+
+    .. math:: S = \min\{1 + \lfloor (a + b - \gcd(a, b) - 1) / b \rfloor,
+        1 + \lceil (\lceil w \rceil - 1) / w' \rceil\}
+
+    of the old step w = a/q and the new one w' = b/q. Cells of both begin at one place, so an old
+    cell begins at a multiple of gcd(a, b) within a new one.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> cells_in_cell(Fraction(30), Fraction(10)), cells_in_cell(Fraction(2), Fraction(3))
+        (3, 2)
+    """
+    common = told.denominator * asked.denominator
+    a, b = int(told * common), int(asked * common)
+    # An old cell holds ceil(w) whole numbers at most: their ends lie ceil(w) - 1 apart.
+    whole = -(-told.numerator // told.denominator) - 1
+    return min(1 + (a + b - gcd(a, b) - 1) // b, 1 - (-whole * common // b))
+
+
+# --- the price given what was told ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GivenPrice:
+    """What a batch costs after earlier ones, beside what it costs alone."""
+
+    cells: int
+    by_itself: Price
+    rows: tuple[int, ...] = ()
+    """The rows of the ledger that it was priced from; empty where they did not lower it."""
+    columns: tuple[str, ...] = ()
+    """The columns that these rows told something about."""
+
+    @property
+    def alone(self) -> int:
+        """The cells that the batch would cost if nothing had been asked before."""
+        return self.by_itself.cells
+
+    def explain(self) -> str:
+        """Say in words what the price is made of, and which earlier rows lower it."""
+        words = self.by_itself.explain()
+        return words if not self.rows else f"{words}\n{given_words(self)}"
+
+
+def given_words(priced: GivenPrice) -> str:
+    """Say which earlier rows lower a price, and from what to what."""
+    rows = first_of([str(row) for row in priced.rows], MOST_LISTED_ROWS, rest=" and more")
+    before, now = (bits_up(bits_at_least(cells)) for cells in (priced.alone, priced.cells))
+    return (
+        f"Given what {noun_for(len(priced.rows), 'row')} {rows} of the ledger told about "
+        f"{listed(priced.columns)}: {now} instead of {before}."
+    )
+
+
+def price_given(questions: Sequence[Question], told: ToldBefore) -> GivenPrice:
+    """Return how many cells a batch costs where earlier batches were charged.
+
+    At most so many answers can one person's data cause among the data that agree with everything
+    that the earlier charges paid for. Never more than the price alone. Exact integers.
+
+    The same rows always give the same price, so that a ledger can be checked.
+    """
+    asked = list(dict.fromkeys(questions))
+    by_itself = price(asked, told.schema)
+    alone = by_itself.cells
+    ratios: dict[Question, tuple[int, int]] = {}
+    for question in asked:
+        steps = told.steps(question)
+        if steps:
+            ratios[question] = min((cells_in_cell(step, question.step), row) for step, row in steps)
+    # A question whose cell is known is no question any more.
+    settled = {row for ratio, row in ratios.values() if ratio == 1}
+    unknown = [question for question in asked if question not in ratios or ratios[question][0] > 1]
+    rest = [question for question in unknown if question not in ratios]
+    best, rows = _cells(unknown, told)
+    if len(rest) < len(unknown):
+        refined = [ratios[question] for question in unknown if question in ratios]
+        others, used = _cells(rest, told)
+        if prod([ratio for ratio, _ in refined]) * others < best:
+            best = prod([ratio for ratio, _ in refined]) * others
+            rows = used | {row for _, row in refined}
+    if best >= alone:
+        return GivenPrice(alone, by_itself)
+    given = tuple(sorted(rows | settled))
+    return GivenPrice(best, by_itself, given, told.columns(given))
+
+
+def _cells(questions: Sequence[Question], told: ToldBefore) -> tuple[int, set[int]]:
+    """Return the price of some questions, and the rows that it rests on."""
+    if not questions:
+        return 1, set()
+    alone = price(questions, told.schema).cells
+    if told.schema.rows_per_unit > 1:
+        return _several_rows(questions, told, alone)
+    pricing = PartPricing(questions, told)
+    cells = pricing.cells()
+    return (alone, set()) if cells is None or cells >= alone else (cells, pricing.rows)
+
+
+def _several_rows(
+    questions: Sequence[Question], told: ToldBefore, alone: int
+) -> tuple[int, set[int]]:
+    """Rule N: what exact counts told before leave of a price, where a person has several rows."""
+    schema = told.schema
+    touched: frozenset[str] = frozenset().union(*map(columns_named, questions))
+    counts = [
+        entry
+        for entry in told.filters(touched, touched)
+        if entry.question.statistic is Statistic.COUNT
+    ]
+    if not counts:
+        return alone, set()
+    earlier = [entry.question for entry in counts]
+    known = known_counts(questions, earlier, schema)
+    rest = [question for question in questions if question not in known]
+    cells = price(rest, schema).cells if rest else 1
+    if rest and (parted := cells_in_parts(rest, earlier, schema)) is not None:
+        cells = min(cells, parted)
+    return (cells, {entry.row for entry in counts}) if cells < alone else (alone, set())

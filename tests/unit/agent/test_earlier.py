@@ -1,0 +1,198 @@
+"""Prices that fall with what was told: charged, quoted, kept in the ledger and verified."""
+
+import json
+
+import pytest
+
+from hartley.agent.ledger.charging import BatchPrices, RowPrice
+from hartley.agent.questions.batch import to_plain
+from hartley.agent.quotes import Wish
+from hartley.agent.repricing import verify_prices
+
+OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
+YOUNG = "SELECT COUNT(*) FROM people WHERE age < 50"
+TENS = "SELECT BIN(age, 10), COUNT(*) FROM people GROUP BY BIN(age, 10)"
+TWENTIES = "SELECT BIN(age, 20), COUNT(*) FROM people GROUP BY BIN(age, 20)"
+
+
+def given(agent, row=-1):
+    """Return the rows that a charge was priced from."""
+    entry = [entry for entry in agent.ledger.entries("people") if entry.kind == "reserve"][row]
+    content = json.loads(entry.content)
+    return content["given"], content["account_given"]
+
+
+def test_a_complement_is_free_and_recorded(agent):
+    first = agent.ask(OLD)
+    second = agent.ask(YOUNG)
+    assert (first.bits, second.bits) == (1.0, 0.0)
+    assert (first.value, second.value) == (5, 5)
+    row = agent.history()[0].sequence
+    assert given(agent) == ([row], [row])
+    assert verify_prices(agent.ledger).repriced == 2
+
+
+def test_coarser_bins_are_free_and_finer_ones_cost_what_is_unknown(agent):
+    assert agent.ask(TENS, bits=4).bits > 3
+    assert agent.ask(TWENTIES, bits=4).bits == 0
+    assert verify_prices(agent.ledger).holds
+
+
+def test_finer_bins_after_coarser_ones_cost_one_bit(agent):
+    agent.ask(TWENTIES, bits=4)
+    assert agent.ask(TENS, bits=4).bits == 1
+
+
+def test_a_finer_answer_that_is_known_is_given_for_free(agent):
+    fine = agent.ask("SELECT SUM(age) FROM people", bits=4)
+    quote = agent.price("SELECT SUM(age) FROM people", bits=3)
+    coarse = agent.ask("SELECT SUM(age) FROM people", bits=3)
+    assert quote.due == coarse.bits == 0
+    assert coarse.reading == fine.reading
+    assert len(agent.history()) == 1
+
+
+def test_the_same_wish_twice_never_costs_twice(agent):
+    for _ in range(3):
+        agent.ask("SELECT AVG(age) FROM people", bits=3)
+    assert len(agent.history()) == 1
+
+
+def test_a_quote_says_what_is_due_and_from_which_rows(agent):
+    agent.ask(OLD)
+    quote = agent.price(YOUNG)
+    assert (quote.bits, quote.due, quote.affordable) == (1.0, 0.0, True)
+    assert quote.given == (agent.history()[0].sequence,)
+    assert quote.to_dict()["given"] == list(quote.given)
+    assert "told about age: 0 bits instead of 1 bit" in quote.explanation
+
+
+def test_a_charge_never_exceeds_the_quote_that_it_names(agent):
+    agent.ask(OLD)
+    text = "SELECT MEDIAN(age) FROM people"
+    quote = agent.price(text, bits=3)
+    agent.ask([TENS, Wish("SELECT SUM(age) FROM people", bits=2)], bits=4)
+    assert agent.ask(text, bits=3, given=quote.given).bits <= quote.due
+    assert verify_prices(agent.ledger).holds
+
+
+@pytest.mark.parametrize("rows", [(1,), (99,), (-3,), ()])
+def test_rows_that_are_no_earlier_charges_lower_nothing(agent, rows):
+    agent.ask(OLD)
+    assert agent.ask("SELECT COUNT(*) FROM people WHERE pay < 1", given=rows).bits == 1.0
+    assert verify_prices(agent.ledger).holds
+
+
+def test_an_account_pays_for_what_it_was_not_told(agent):
+    agent.allow("ann", 3)
+    agent.ask(OLD, analyst="ann")
+    # The others were not told, so they pay; the dataset knows, so it does not.
+    spent = agent.state.spent
+    quote = agent.price(YOUNG, analyst="bob")
+    assert (quote.due, quote.given) == (1.0, ())
+    assert agent.ask(YOUNG, analyst="bob").bits == 1.0
+    assert agent.state.spent == spent
+    assert given(agent) == ([agent.history()[0].sequence], [])
+    assert agent.ask(YOUNG, analyst="ann").bits == 0.0
+    assert verify_prices(agent.ledger).holds
+
+
+def test_a_price_does_not_show_what_others_asked(agent):
+    agent.allow("ann", 3)
+    before = agent.price(YOUNG, analyst="bob").to_dict()
+    agent.ask(OLD, analyst="ann")
+    assert agent.price(YOUNG, analyst="bob").to_dict() == before
+
+
+def test_new_data_start_with_nothing_told(agent, people):
+    agent.ask(OLD)
+    agent.update(people)
+    assert agent.ask(YOUNG).bits == 1.0
+    assert given(agent) == ([], [])
+    assert agent.ask(OLD).bits == 0.0  # of the new version
+    assert verify_prices(agent.ledger).holds
+
+
+def test_a_changed_schema_starts_with_nothing_told(agent, with_columns):
+    agent.ask(OLD)
+    wider = with_columns(age={"kind": "private", "range": [0, 120], "step": 1})
+    agent.change_schema(wider, {"age": [1], "pay": [1.0], "sex": ["F"], "area": ["north"]})
+    assert agent.ask(YOUNG).bits == 1.0
+
+
+class Dishonest(BatchPrices):
+    """A price of one cell, from rows that it may not use."""
+
+    by_holder = True
+
+    def __init__(self, rows):
+        super().__init__(lambda _: 1)
+        self.rows = rows
+
+    def compute(self, indices, holder):  # noqa: ARG002 - like every price
+        return RowPrice(1, self.rows)
+
+
+def questions(agent, text):
+    (plan,) = agent._held.desk.plan(text, None, None)
+    return [to_plain(question) for question in plan.questions]
+
+
+def forge(agent, text, rows, analyst=None):
+    agent.ledger.reserve("people", analyst, questions(agent, text), Dishonest(rows), rules="2")
+    return verify_prices(agent.ledger)
+
+
+@pytest.mark.parametrize("rows", [(1,), (3,), (4,), (9,), (-1,), (2, 2)])
+def test_verifying_finds_a_price_from_a_row_that_is_no_earlier_charge(agent, rows):
+    agent.ask(OLD)  # row 2 charges, row 3 answers
+    report = forge(agent, YOUNG, rows)
+    assert not report.holds
+    assert "priced from a row that it must not use" in report.problem
+    assert not agent.ledger.verify().holds  # without pricing anything again, too
+
+
+def test_verifying_finds_a_price_from_the_rows_of_another_account(agent):
+    agent.allow("ann", 3)
+    agent.ask(OLD, analyst="ann")
+    row = agent.history()[0].sequence
+    report = forge(agent, YOUNG, (row,))
+    assert "priced from a row that it must not use" in report.problem
+
+
+def test_verifying_finds_a_price_from_another_version(agent, people):
+    agent.ask(OLD)
+    row = agent.history()[0].sequence
+    agent.update(people)
+    report = forge(agent, YOUNG, (row,))
+    assert "priced from a row that it must not use" in report.problem
+
+
+def test_verifying_finds_a_price_that_its_rows_do_not_give(agent):
+    agent.ask(OLD)
+    report = forge(agent, "SELECT COUNT(*) FROM people WHERE pay < 1", (2,))
+    assert "a price that differs" in report.problem
+
+
+def test_verifying_from_a_saved_head_prices_from_the_rows_before_it(agent):
+    agent.ask(OLD)
+    head = agent.ledger.head()
+    agent.ask(YOUNG)
+    report = verify_prices(agent.ledger, since=head)
+    assert (report.holds, report.repriced) == (True, 1)
+
+
+def test_many_prices_are_those_of_a_fresh_reading(agent):
+    """What an agent remembers of earlier rows is what the ledger holds."""
+    from hartley.agent.earlier import Earlier
+
+    text = "SELECT COUNT(*) FROM people WHERE pay > 1 AND age >= "
+    for low in ("10", "20", "30", "50", "80"):
+        agent.ask(text + low, bits=1)
+    fresh = Earlier(agent.schema, agent._held.coded.version)
+    fresh.read(agent.ledger)
+    agent._held.desk.earlier.read(agent.ledger)
+    (plan,) = agent._held.desk.plan("SELECT AVG(age) FROM people WHERE pay > 1", None, 3)
+    for account in ("", None):
+        kept = agent._held.desk.earlier.price(plan.questions, account)
+        assert kept == fresh.price(plan.questions, account)
