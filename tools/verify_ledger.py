@@ -1,15 +1,14 @@
 """Check a ledger of Hartley without Hartley: one file, the standard library alone, for auditors.
 
-    hartley ledger export ledger.db ledger.jsonl      # then, with a head that was saved elsewhere:
-    python -I -S verify_ledger.py ledger.jsonl --head head.json      # or: hartley-verify
+    python -I -S verify_ledger.py ledger.jsonl [--head head.json]        # or: hartley-verify ...
 
-Every row is computed again from the rows before it: its hash, its place in the chain, the state of
-the dataset and the account after it, and every budget, in exact integers. The exit code is 0 if all
-of it holds, 1 if not (the first bad row is named), and 2 if the file cannot be read.
+Every row that 'hartley ledger export' wrote is computed again from the rows before it: its hash,
+the state after it, and every budget, in exact integers. The exit code is 0 if all of it
+holds, 1 if not (the first bad row is named), and 2 if the file cannot be read.
 
-Not checked: prices, and new schemas for the same data ('hartley ledger verify' checks both); answers
-and texts that nothing is computed from (times, notes, rules, promises in words, other analysts); and,
-without a head, whether rows were replaced together with all later hashes, or the last ones removed.
+Not checked: prices, and new schemas for the same data ('hartley ledger verify' checks both); the
+answers, and texts that nothing is computed from (times, notes, rules, promises in words); without a
+head, whether rows were replaced together with all later hashes, or whether the last ones are gone.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ from pathlib import Path
 from types import SimpleNamespace as Row
 from typing import Any
 
-LONGEST_LINE = 2**28  # bytes; a row holds a batch of questions and a few large numbers
 COUNT = re.compile(r"[1-9][0-9]{0,31000}")  # floor(2^100000) has 30,103 digits
 RATIONAL = re.compile(r"(0|[1-9][0-9]{0,1999})(/[1-9][0-9]{0,1999})?")
 CELL_INDEX = re.compile(r"0|[1-9][0-9]*|null")
@@ -97,8 +95,10 @@ def read_count(text: str) -> int:
     return int(Decimal(text))  # exact; int(text) refuses more than 4,300 digits
 
 
-def read_bits(text: str) -> Fraction:
-    """Read a number of bits: a rational in lowest terms."""
+def read_bits(content: dict[str, Any], before: Fraction | None) -> Fraction:
+    """Return the bits that a row sets: a rational in lowest terms."""
+    text, known = content["bits"], None if before is None else str(before)
+    require(content["before"] == known, "is wrong about the bits before it")
     bits = Fraction(text) if RATIONAL.fullmatch(text) else Fraction(-1)
     require(0 <= bits <= 100_000 and str(bits) == text, "has an invalid number of bits")
     return bits
@@ -268,7 +268,7 @@ class Ledger:
         if row.kind == "population":
             rest = (row.dataset, row.analyst, row.schema, row.rules, row.cells, row.account_cells)
             require(name and rest == ("", "", "", "", "1", "1"), "is not about a population")
-            self.populations[name] = read_bits(content["bits"])
+            self.populations[name] = read_bits(content, self.populations.get(name))
             state = canonical({"budget": content["bits"], "spent": "1"})
             require(row.state == state, "gives a state other than that of the rows")
         else:
@@ -285,7 +285,7 @@ class Ledger:
         new = row.dataset not in self.datasets
         require(row.dataset and new == (row.kind == "created"), "lacks its dataset, or repeats it")
         if new:
-            self.datasets[row.dataset] = Dataset(read_bits(content["bits"]))
+            self.datasets[row.dataset] = Dataset(read_bits(content, None))
         dataset, asks = self.datasets[row.dataset], row.kind in {"reserve", "commit"}
         own = asks and row.analyst in dataset.accounts
         holder = row.analyst if own else content.get("analyst", "")
@@ -298,9 +298,9 @@ class Ledger:
         elif row.kind == "commit":
             dataset.commit(content)
         elif row.kind == "budget":
-            dataset.budget = read_bits(content["bits"])
+            dataset.budget = read_bits(content, dataset.budget)
         elif row.kind == "allowance":
-            dataset.allowances[holder] = read_bits(content["bits"])
+            dataset.allowances[holder] = read_bits(content, dataset.allowances.get(holder))
             dataset.accounts.setdefault(holder, 1)
         elif row.kind == "migrated":
             self.migrated = content
@@ -327,7 +327,7 @@ def read_ledger(path: Path) -> Ledger:
     """Check every row of an export."""
     ledger = Ledger()
     with path.open("rb") as file:
-        lines = iter(lambda: file.readline(LONGEST_LINE), b"")
+        lines = iter(lambda: file.readline(2**28), b"")  # a longer line is refused
         end = read_object(next(lines, b""), ("format", "hash", "ledger", "sequence"), "line 1")
         if (end["ledger"], end["format"]) != ("hartley", 2):
             raise ValueError("it is not an export of a ledger of format 2")
