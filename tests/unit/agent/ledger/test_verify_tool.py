@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -18,8 +19,10 @@ from hypothesis import given, strategies as st
 
 from hartley.agent.ledger import open_ledger
 from hartley.agent.ledger.charging import BatchPrices, RowPrice
-from hartley.agent.ledger.entries import BEFORE_THE_FIRST, FIELDS, Entry, canonical
+from hartley.agent.ledger.entries import BEFORE_THE_FIRST, FIELDS, STRANGE, Entry, canonical
+from hartley.agent.ledger.state import Account, after_event, promise
 from hartley.agent.ledger.verification import replay
+from hartley.errors import HartleyError
 from hartley.exact import floor_power
 
 HERE = Path(__file__).parent
@@ -363,6 +366,107 @@ def test_the_tool_and_the_package_agree_on_rows_that_are_removed_doubled_or_move
         assert rows == rich[: len(rows)] or problem_of(rows) is not None  # with the old hashes
 
 
+# --- forgeries whose states fit, so that only what they mean can be found -------------------------
+
+
+def restated(entries):
+    """Give every row the state, the schema and the words that follow from the rows before it."""
+    standings, accounts, funds, rows = {}, {}, {}, []
+    for number, entry in enumerate(entries, 1):
+        content, key = dict(entry.told), (entry.dataset, entry.account)
+        standing, account = standings.get(entry.dataset), accounts.get(key, Account())
+        if entry.kind == "population":
+            before, bits = funds.get(entry.account), Fraction(content["bits"])
+            content["before"] = None if before is None else str(before)
+            content["promise"] = promise(bits, of=" of all its datasets together")
+            funds[entry.account] = bits
+            state, names = canonical({"budget": content["bits"], "spent": "1"}), ("", "")
+        else:
+            if entry.kind in {"created", "budget"}:
+                content["before"] = None if standing is None else str(standing.budget)
+                content["promise"] = promise(Fraction(content["bits"]))
+            elif entry.kind == "allowance":
+                content["before"] = None if account.bits is None else str(account.bits)
+            if entry.kind == "reserve":
+                spent = standing.spent * int(entry.cells)
+                standing = replace(standing, spent=spent, rules=entry.rules)
+                account = replace(account, spent=account.spent * int(entry.account_cells))
+                content["version"] = standing.version
+            elif entry.kind != "commit":
+                standing, account = after_event(standing, account, entry.kind, content, number)
+            standings[entry.dataset], accounts[key] = standing, account
+            state, names = standing.written(account), (standing.schema, standing.rules)
+        more = {"state": state, "schema": names[0], "rules": names[1]}
+        rows.append(replace(entry, content=canonical(content), **more))
+    return rechained(rows)
+
+
+def forgery(entries, order):
+    """Return rows with one lie in them, before the states are made to fit it."""
+    rows = list(entries)
+    at = order.randrange(len(rows))
+    entry, content = rows[at], dict(rows[at].told)
+    number = str(order.choice([0, 1, 1, 2, 3, 5, 9, 200, 5000, 10**6]))
+    fields, lie = {}, order.randrange(5)
+    if lie == 0:
+        fields = {order.choice(["cells", "account_cells"]): number}
+    elif lie == 1 and "open_charge" in content and entry.kind != "budget":
+        words = order.choice([["open_charge"], ["open_charge", "open_factor"]])
+        content |= dict.fromkeys(words, number)
+        fields = {"cells": number, "account_cells": number}
+    elif lie == 1 and "bits" in content:
+        content["bits"] = order.choice(
+            ["0", "1", "3", "4", "9/2", "7", "31/3", "13", "29", "100001"]
+        )
+    elif lie == 2 and "version" in content:
+        names = [row.told["version"] for row in rows if "version" in row.told]
+        content["version"] = order.choice(names)
+    elif lie == 2 and "schema" in content:
+        content["schema"] = order.choice([VISITS, DRUGS, {}, {"table": {"unit": "person"}}])
+    elif lie == 3:
+        who = order.choice(["", "ann", "bob", "eve"])
+        fields = {"analyst": who, "account": order.choice([who, entry.account])}
+    else:
+        del rows[at]
+        for _ in range(order.randrange(3)):
+            rows.insert(order.randrange(len(rows) + 1), entry)
+        return rows
+    rows[at] = replace(entry, content=canonical(content), **fields)
+    return rows
+
+
+@pytest.mark.slow
+def test_the_tool_and_the_package_agree_on_forgeries_whose_states_fit(rich):
+    order = random.Random(8)  # noqa: S311 - nothing secret
+    assert restated(rich) == rich
+    said = Counter()
+    for _ in range(1500):
+        try:
+            rows = restated(forgery(rich, order))
+        except (*STRANGE, HartleyError):  # no state follows from it
+            continue
+        said[(compare(rows) or (0, ""))[1]] += 1
+    assert said.total() >= 800
+    for problem in (
+        "exceeds the budget of the dataset",
+        "lets the allowances exceed the budget",
+        "exceeds what its account may spend",
+        "exceeds a shared budget",
+        "charges twice, or for nothing",
+        "names a version that was used before",
+        "has a charge that is not a whole number of 1 or more",
+        "does not charge for all open columns",
+        "has a wrong account",
+        "changes the unit",
+        "leaves its population",
+        "is priced from a row that it must not use",
+        "is wrong about which questions nobody was charged for",
+        "charges the dataset for questions that were paid for",
+        "",
+    ):
+        assert said[problem] > 0, problem
+
+
 # --- budgets, to the last cell --------------------------------------------------------------------
 
 
@@ -539,6 +643,64 @@ def test_a_dataset_that_was_charged_keeps_its_unit_and_its_population(tmp_path):
         row = forged(entries[-1], content={"schema": {"table": table}})
         rows = rechained([*entries[:-1], row])
         assert problem_of(rows) == (5, problem)
+        assert not replay(rows)[1].holds
+
+
+def test_datasets_of_a_population_have_one_unit(tmp_path):
+    with open_ledger(tmp_path / "ledger.db") as ledger:
+        ledger.record("town", "population", {"bits": 9})
+        for name in ("drugs", "visits"):
+            ledger.record(name, "created", {"bits": 3, "schema": DRUGS, "rows": 1})
+        entries = ledger.entries()
+    schema = {"table": {"unit": "house", "population": "town"}}
+    rows = restated([*entries[:-1], forged(entries[-1], content={"schema": schema})])
+    assert problem_of(rows) == (3, "mixes units in a population")
+    assert replay(rows)[1].first_bad == 3
+
+
+@pytest.mark.parametrize("answer", ["-1", "01", "", "1.5", "NULL", "٣", "1 "])
+def test_an_answer_is_a_cell_index(rich, answer):
+    at = next(at for at, entry in enumerate(rich) if entry.kind == "commit")
+    answers = dict.fromkeys(rich[at].told["answers"], answer)
+    rows = rechained([*rich[:at], forged(rich[at], content={"answers": answers})])
+    assert problem_of(rows) == (at + 1, "holds an answer that is not a cell index")
+    assert not replay(rows)[1].holds
+
+
+@pytest.mark.parametrize(
+    "bits", ["40/2", "20.0", "2e1", " 20", "+20", "020", "-1", "100001", "inf"]
+)
+def test_bits_are_spelled_in_one_way_and_within_reach(spender, bits):
+    rows = rechained([spender[0], forged(spender[1], content={"bits": bits})])
+    assert problem_of(rows) == (2, "has an invalid number of bits")
+
+
+def test_an_erasure_takes_no_note_that_could_name_a_person(rich):
+    at = next(at for at, entry in enumerate(rich) if entry.kind == "erasure")
+    rows = rechained([*rich[:at], forged(rich[at], content={"note": "Ann left"})])
+    assert problem_of(rows)[0] == at + 1
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "problem"),
+    [
+        ("sequence", 7, "is missing, or is not where its number says"),
+        ("previous", "ab" * 32, "does not follow the row before it"),
+        ("cells", "3", "was changed after it was written"),
+    ],
+)
+def test_every_link_of_the_chain_is_checked(rich, field, value, problem):
+    row = replace(rich[5], **{field: value})
+    row = row if field == "cells" else replace(row, hash=row.expected_hash)
+    assert problem_of([*rich[:5], row]) == (6, problem)
+
+
+def test_characters_that_no_store_holds_are_found(rich):
+    for text in ("a\0b", "\ud800"):
+        rows = [replace(rich[0], time=text)]
+        if text == "a\0b":
+            rows = rechained(rows)
+        assert problem_of(rows)[0] == 1
         assert not replay(rows)[1].holds
 
 
