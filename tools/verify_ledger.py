@@ -1,10 +1,9 @@
 """Check a ledger of Hartley without Hartley: one file, the standard library alone, for auditors.
 
-    python -I -S verify_ledger.py ledger.jsonl [--head head.json]        # or: hartley-verify ...
-
-Every row that 'hartley ledger export' wrote is computed again from the rows before it: its hash,
-the state after it, and every budget, in exact integers. The exit code is 0 if all of it
-holds, 1 if not (the first bad row is named), and 2 if the file cannot be read.
+Run: python -I -S verify_ledger.py ledger.jsonl [--head head.json], or hartley-verify. Each row that
+'hartley ledger export' wrote is computed again from those before it: its hash, the state after it,
+and every budget, in exact integers. The exit code is 0 if all of it holds, 1 if not (the first bad
+row is named), and 2 if the file cannot be read.
 
 Not checked: prices, and new schemas for the same data ('hartley ledger verify' checks both); the
 answers, and texts that nothing is computed from (times, notes, rules, promises in words); without a
@@ -20,7 +19,6 @@ import math
 import re
 import sys
 import tomllib
-from bisect import bisect_left
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -32,21 +30,19 @@ COUNT = re.compile(r"[1-9][0-9]{0,31000}")  # floor(2^100000) has 30,103 digits
 RATIONAL = re.compile(r"(0|[1-9][0-9]{0,1999})(/[1-9][0-9]{0,1999})?")
 CELL_INDEX = re.compile(r"0|[1-9][0-9]*|null")
 ODD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-# In the order in which they are hashed. The account is an analyst with an allowance, or '' for the
-# rest of the budget; it is charged 'account_cells', and the dataset is charged 'cells'.
+# In the order of hashing. The account is an analyst with an allowance, or '' for the other budget.
 FIELDS = (
     *("sequence", "time", "dataset", "analyst", "account", "kind", "content", "cells"),
     *("account_cells", "schema", "rules", "state", "previous", "hash"),
 )
 NEW = {"open_charge", "open_factor", "rules"}
-# Kind of row -> fields that its content must have, and fields that it may have. An erasure takes no
-# note, which could name the person. Only budgets from ledgers of format 1 have an open_charge.
+# Kind of row -> fields that its content must have, and may have. No note may name an erased person.
 CONTENT: dict[str, tuple[set[str], set[str]]] = {
     "created": (NEW | {"before", "bits", "promise", "rows", "schema", "version"}, {"note"}),
     "version": (NEW | {"rows", "version"}, {"note"}),
     "erasure": (NEW | {"rows", "version"}, set()),
     "schema": (NEW | {"schema"}, {"note", "rows", "version"}),
-    "budget": ({"before", "bits", "promise"}, {"note", "open_charge"}),
+    "budget": ({"before", "bits", "promise"}, {"note", "open_charge"}),  # the last from format 1
     "allowance": ({"analyst", "before", "bits"}, {"note"}),
     "population": ({"before", "bits", "promise"}, {"note"}),
     "migrated": ({"format", "hash", "sequence"}, set()),
@@ -240,9 +236,12 @@ class Dataset:
 
     def commit(self, content: dict[str, Any]) -> None:
         """Answer questions that were charged for, each once."""
-        require(content["answers"] and content["version"] in self.versions, "answers nothing known")
+        require(
+            content["answers"] and content["version"] in self.versions, "has no answer or version"
+        )
         for key, answer in content["answers"].items():
-            require(key in self.paid and key not in self.answered, "answers unpaid, or twice")
+            require(key in self.paid, "answers a question that nobody was charged for")
+            require(key not in self.answered, "answers a question twice")
             require(CELL_INDEX.fullmatch(answer), "holds an answer that is not a cell index")
             self.answered.add(key)
 
@@ -358,9 +357,10 @@ def check_head(ledger: Ledger, path: Path) -> None:
 
 def bits_up(product: int) -> str:
     """Return log2 of a product, rounded up to hundredths of a bit."""
-    some = range(100 * product.bit_length() - 100, 100 * product.bit_length() + 1)
-    first = some[bisect_left(some, x=True, key=lambda each: within(product, Fraction(each, 100)))]
-    return f"{first // 100:,}.{first % 100:02}"
+    hundredths = 100 * (product.bit_length() - 1)
+    while not within(product, Fraction(hundredths, 100)):
+        hundredths += 1
+    return f"{hundredths // 100:,}.{hundredths % 100:02}"
 
 
 def report(ledger: Ledger) -> str:

@@ -248,7 +248,7 @@ STRICTER = (
     "whole number of 1",
     "invalid number of bits",
 )
-STRICTER += ("answers nothing known", "answers unpaid", "wrong about the bits before")
+STRICTER += ("has no answer or version", "nobody was charged for", "wrong about the bits before")
 """Problems that the tool sees and the package does not."""
 
 
