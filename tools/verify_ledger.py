@@ -1,0 +1,400 @@
+"""Check a ledger of Hartley without Hartley: one file, the standard library alone, for auditors.
+
+Run: python -I -S verify_ledger.py ledger.jsonl [--head head.json], or hartley-verify. Each row that
+'hartley ledger export' wrote is computed again from those before it: its hash, the state after it,
+and every budget, in exact integers. The exit code is 0 if all of it holds, 1 if not (the first bad
+row is named), and 2 if the file cannot be read.
+
+Not checked: prices, and new schemas for the same data ('hartley ledger verify' checks both); the
+answers, and texts that nothing is computed from (times, notes, rules, promises in words); without a
+head, whether rows were replaced together with all later hashes, or whether the last ones are gone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import re
+import sys
+import tomllib
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace as Row
+from typing import Any
+
+COUNT = re.compile(r"[1-9][0-9]{0,31000}")  # floor(2^100000) has 30,103 digits
+RATIONAL = re.compile(r"(0|[1-9][0-9]{0,1999})(/[1-9][0-9]{0,1999})?")
+CELL_INDEX = re.compile(r"0|[1-9][0-9]*|null")
+ODD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+# In the order of hashing. The account is an analyst with an allowance, or '' for the other budget.
+FIELDS = (
+    *("sequence", "time", "dataset", "analyst", "account", "kind", "content", "cells"),
+    *("account_cells", "schema", "rules", "state", "previous", "hash"),
+)
+NEW = {"open_charge", "open_factor", "rules"}
+# Kind of row -> fields that its content must have, and may have. No note may name an erased person.
+CONTENT: dict[str, tuple[set[str], set[str]]] = {
+    "created": (NEW | {"before", "bits", "promise", "rows", "schema", "version"}, {"note"}),
+    "version": (NEW | {"rows", "version"}, {"note"}),
+    "erasure": (NEW | {"rows", "version"}, set()),
+    "schema": (NEW | {"schema"}, {"note", "rows", "version"}),
+    "budget": ({"before", "bits", "promise"}, {"note", "open_charge"}),  # the last from format 1
+    "allowance": ({"analyst", "before", "bits"}, {"note"}),
+    "population": ({"before", "bits", "promise"}, {"note"}),
+    "migrated": ({"format", "hash", "sequence"}, set()),
+    "reserve": ({"fresh", "questions", "version"}, {"account_given", "given", "note"}),
+    "commit": ({"answers", "version"}, set()),
+}
+
+
+class BrokenError(Exception):
+    """Raised for a ledger that does not hold."""
+
+
+def require(condition: object, problem: str) -> None:
+    """Raise an error that names the problem unless a condition holds."""
+    if not condition:
+        raise BrokenError(problem)
+
+
+def within(product: int, bits: Fraction) -> bool:
+    """Tell whether product <= floor(2^bits), exactly; for a whole number that is <= 2^bits."""
+    # No float takes part. log2(product) is compared with bits: whole parts first, then one binary
+    # digit after the other. If bits is not whole, 2^bits is irrational, so some digit differs.
+    whole, part = divmod(bits, 1)
+    size, precision = product.bit_length() - 1, 64  # size is the whole part of log2(product)
+    if part == 0 or size != whole:
+        return product <= 1 << whole
+    while True:
+        # low / 2^precision <= product / 2^size <= high / 2^precision, a number from 1 to 2. Its
+        # square has twice the logarithm, so the next binary digit is 1 if the square is >= 2.
+        low, rest = (product << precision) >> size, part
+        high = low + 1
+        for _ in range(precision):
+            low, high, rest = low * low >> precision, (high * high >> precision) + 1, 2 * rest
+            digit = low >> (precision + 1)
+            if digit != high >> (precision + 1):
+                break  # too far apart to know the digit
+            if digit != int(rest):
+                return digit < int(rest)
+            low, high, rest = low >> digit, (high >> digit) + 1, rest - digit
+        precision *= 2
+
+
+def read_count(text: str) -> int:
+    """Read a whole number of 1 or more, written in the one way that a ledger writes it."""
+    require(COUNT.fullmatch(text), "has a charge that is not a whole number of 1 or more")
+    return int(Decimal(text))  # exact; int(text) refuses more than 4,300 digits
+
+
+def read_bits(content: dict[str, Any], before: Fraction | None) -> Fraction:
+    """Return the bits that a row sets: a rational in lowest terms."""
+    text, known = content["bits"], None if before is None else str(before)
+    require(content["before"] == known, "is wrong about the bits before it")
+    bits = Fraction(text) if RATIONAL.fullmatch(text) else Fraction(-1)
+    require(0 <= bits <= 100_000 and str(bits) == text, "has an invalid number of bits")
+    return bits
+
+
+def canonical(value: object) -> str:
+    """Write plain values as JSON in the one way that a ledger writes them."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def parse(text: str) -> Any:  # noqa: ANN401 - any JSON value
+    """Read JSON; raise ValueError unless it is canonical: written again, it is the same text."""
+    # So nothing hides: no field named twice, NaN, 1e999 or spaces; nor numbers of > 4,300 digits.
+    value = json.loads(text)
+    if canonical(value) != text:
+        raise ValueError
+    return value
+
+
+def digest(*parts: str) -> str:
+    """Return the SHA-256 of texts, each preceded by its length so that none runs into the next."""
+    texts = [part.encode() for part in parts]
+    return hashlib.sha256(b"".join(b"%d:%b" % (len(text), text) for text in texts)).hexdigest()
+
+
+def read_content(kind: str, text: str) -> dict[str, Any]:
+    """Read the content of a row; raise an error for fields that a ledger does not write."""
+    content: dict[str, Any] = parse(text)
+    needed, allowed = CONTENT[kind]
+    complete = needed <= content.keys() <= needed | allowed
+    complete &= ("given" in content) == ("account_given" in content)
+    complete &= kind != "schema" or ("rows" in content) == ("version" in content)
+    names = [content.get(word, "-") for word in ("analyst", "version")]
+    complete &= all(type(name) is str and name for name in names)
+    require(complete, "lacks a field, or has one that a ledger does not write")
+    return content
+
+
+def read_terms(schema: object) -> list[str | None]:
+    """Return the unit and the population that a schema names: TOML as text, or nested dicts."""
+    try:
+        plain = tomllib.loads(schema, parse_float=Decimal) if isinstance(schema, str) else schema
+    except (ValueError, ArithmeticError, RecursionError):
+        plain = None  # not recorded by an agent
+    table = plain.get("table", plain) if isinstance(plain, dict) else {}
+    words = [table.get(word) if type(table) is dict else None for word in ("unit", "population")]
+    return [word if isinstance(word, str) and word else None for word in words]
+
+
+@dataclass
+class Dataset:
+    """What the rows so far say about a dataset."""
+
+    budget: Fraction
+    allowances: dict[str, Fraction] = field(default_factory=dict)  # by analyst
+    accounts: dict[str, int] = field(default_factory=lambda: {"": 1})  # products of their charges
+    open: int = 1  # the product of the factors of the open columns, over all versions
+    factor: int = 1  # that of the present schema
+    spent: int = 1  # the product of the charges for questions
+    version: str = ""
+    rows: int | None = None
+    schema: str = ""
+    schema_row: int = 0
+    rules: str = ""
+    unit: str | None = None  # the column that names the person; None if one row is one person
+    population: str | None = None  # datasets of one population share its budget
+    versions: set[str] = field(default_factory=set)
+    paid: dict[str, set[str]] = field(default_factory=dict)  # question -> accounts charged for it
+    answered: set[str] = field(default_factory=set)
+    reserves: dict[int, tuple[str, ...]] = field(default_factory=dict)  # version, schema, account
+    charges: dict[int, int] = field(default_factory=dict)  # row -> cells
+
+    def check(self, row: Row) -> None:
+        """Check the budgets after a row, and that the row gives this state."""
+        bits, spent = self.allowances.get(row.account), self.accounts[row.account]
+        allotted = sum(self.allowances.values(), Fraction(0))
+        require(within(self.open * self.spent, self.budget), "exceeds the budget of the dataset")
+        require(allotted <= self.budget, "lets the allowances exceed the budget")
+        # Open columns may use up the part that no allowance sets aside; then it takes no question.
+        own = self.budget - allotted if bits is None else bits
+        asked = row.kind in {"reserve", "allowance"}
+        require(within(spent, own) or not asked, "exceeds what its account may spend")
+        state = {
+            "account": {"bits": None if bits is None else str(bits), "spent": str(Decimal(spent))},
+            "allotted": str(allotted),
+            "budget": str(self.budget),
+            **{word: str(Decimal(getattr(self, word))) for word in ("factor", "open", "spent")},
+            **{word: getattr(self, word) for word in ("rows", "schema_row", "version")},
+            **({} if self.population is None else {"population": self.population}),
+        }
+        require(row.state == canonical(state), "gives a state other than that of the rows")
+        require((row.schema, row.rules) == (self.schema, self.rules), "names a schema not in force")
+
+    def renew(self, row: Row, content: dict[str, Any]) -> None:
+        """Set new data, a new schema, or both; every version pays for all of its open columns."""
+        charge, factor = read_count(content["open_charge"]), read_count(content["open_factor"])
+        full = charge >= factor if row.kind == "schema" else charge == factor
+        require(full or "version" not in content, "does not charge for all open columns")
+        if "schema" in content:
+            # Charges are counted per unit, and a population counts all charges of its datasets.
+            unit, population = read_terms(content["schema"])
+            uncharged = self.open * self.spent == 1
+            require(self.unit == unit or (uncharged and "version" in content), "changes the unit")
+            require(uncharged or self.population in {None, population}, "leaves its population")
+            self.unit, self.population, self.schema_row = unit, population, row.sequence
+            self.schema = digest("schema", canonical(content["schema"]))[:16]
+        if "version" in content:
+            self.version, self.rows = content["version"], content["rows"]
+            require(self.version not in self.versions, "names a version that was used before")
+            self.versions.add(self.version)
+        self.factor, self.rules = factor, content["rules"]
+        self.open *= charge
+        self.accounts[""] *= charge
+
+    def reserve(self, row: Row, content: dict[str, Any]) -> None:
+        """Charge for questions that the account was not charged for before."""
+        now, questions = (self.version, self.schema), content["questions"]
+        require(content["version"] == self.version, "is about another version of the data")
+        keys = [digest("question", row.dataset, *now, canonical(each)) for each in questions]
+        again = any(row.account in self.paid.get(key, ()) for key in keys)
+        require(keys and len({*keys}) == len(keys) and not again, "charges twice, or for nothing")
+        fresh = [place for place, key in enumerate(keys) if key not in self.paid]
+        require(content["fresh"] == fresh, "is wrong about which questions nobody was charged for")
+        require(fresh or row.cells == "1", "charges the dataset for questions that were paid for")
+        # A price may rest on earlier charges about the same data, and for an account on its own
+        # alone: other rows would make it too small, or show an analyst what others asked.
+        for word, payer in (("given", None), ("account_given", row.account)):
+            named = content.get(word, [])
+            earlier = [self.reserves[each] for each in named if type(each) is int]
+            right = all(each[:2] == now and payer in {None, each[2]} for each in earlier)
+            right &= len(earlier) == len(named) and named == sorted({*named})
+            require(right, "is priced from a row that it must not use")
+        for key in keys:
+            self.paid.setdefault(key, set()).add(row.account)
+        self.reserves[row.sequence] = (*now, row.account)
+        self.rules = row.rules  # a batch may be priced by newer rules
+        self.spent *= read_count(row.cells)
+        self.accounts[row.account] *= read_count(row.account_cells)
+
+    def commit(self, content: dict[str, Any]) -> None:
+        """Answer questions that were charged for, each once."""
+        require(
+            content["answers"] and content["version"] in self.versions, "has no answer or version"
+        )
+        for key, answer in content["answers"].items():
+            require(key in self.paid, "answers a question that nobody was charged for")
+            require(key not in self.answered, "answers a question twice")
+            require(CELL_INDEX.fullmatch(answer), "holds an answer that is not a cell index")
+            self.answered.add(key)
+
+
+class Ledger:
+    """The rows so far, and what they say."""
+
+    def __init__(self) -> None:
+        self.hashes = ["0" * 64]  # of the rows; the first stands for the row before the first
+        self.datasets: dict[str, Dataset] = {}
+        self.populations: dict[str, Fraction] = {}  # name -> budget
+        self.shared: dict[str, int] = {}  # name -> the product that this budget bounds
+        self.migrated: dict[str, Any] = {}  # where the ledger ended in format 1, if it had that
+
+    def step(self, row: Row) -> None:
+        """Check one more row: first the chain, then what it says."""
+        require(row.sequence == len(self.hashes), "is missing, or is not where its number says")
+        require(row.previous == self.hashes[-1], "does not follow the row before it")
+        texts = [str(getattr(row, name)) for name in FIELDS[:-1]]
+        require(row.hash == digest("hartley ledger 2", *texts), "was changed after it was written")
+        require("\0" not in "".join(texts), "holds a character that a ledger cannot store")
+        content, name = read_content(row.kind, row.content), row.account
+        if row.kind == "population":
+            rest = (row.dataset, row.analyst, row.schema, row.rules, row.cells, row.account_cells)
+            require(name and rest == ("", "", "", "", "1", "1"), "is not about a population")
+            self.populations[name] = read_bits(content, self.populations.get(name))
+            state = canonical({"budget": content["bits"], "spent": "1"})
+            require(row.state == state, "gives a state other than that of the rows")
+        else:
+            name = self._change_dataset(row, content)
+        if name is not None:
+            require(name in self.populations, "is about an unknown population")
+            members = [each for each in self.datasets.values() if each.population == name]
+            self.shared[name] = math.prod(each.open * each.spent for each in members)
+            require(within(self.shared[name], self.populations[name]), "exceeds a shared budget")
+            require(len({each.unit for each in members}) < 2, "mixes units in a population")
+        self.hashes.append(row.hash)
+
+    def _change_dataset(self, row: Row, content: dict[str, Any]) -> str | None:
+        new = row.dataset not in self.datasets
+        require(row.dataset and new == (row.kind == "created"), "lacks its dataset, or repeats it")
+        if new:
+            self.datasets[row.dataset] = Dataset(read_bits(content, None))
+        dataset, asks = self.datasets[row.dataset], row.kind in {"reserve", "commit"}
+        own = asks and row.analyst in dataset.accounts
+        holder = row.analyst if own else content.get("analyst", "")
+        require(row.account == holder and (asks or row.analyst == holder), "has a wrong account")
+        charge = content["open_charge"] if "open_factor" in content else "1"
+        stated = row.cells == row.account_cells == charge or row.kind == "reserve"
+        require(stated, "charges a factor other than it states")
+        if row.kind == "reserve":
+            dataset.reserve(row, content)
+        elif row.kind == "commit":
+            dataset.commit(content)
+        elif row.kind == "budget":
+            dataset.budget = read_bits(content, dataset.budget)
+        elif row.kind == "allowance":
+            dataset.allowances[holder] = read_bits(content, dataset.allowances.get(holder))
+            dataset.accounts.setdefault(holder, 1)
+        elif row.kind == "migrated":
+            self.migrated = content
+        else:
+            dataset.renew(row, content)
+        dataset.check(row)
+        dataset.charges[row.sequence] = read_count(row.cells)
+        return dataset.population
+
+
+def read_object(text: bytes, names: tuple[str, ...], what: str) -> dict[str, Any]:
+    """Read a JSON object with these fields: two of them whole numbers, the others text."""
+    try:
+        plain: dict[str, Any] = parse(text.decode("ascii").removesuffix("\n"))
+        types = {name: type(value) for name, value in plain.items()}
+    except ODD:
+        types = {}
+    if types != {name: int if name in {"format", "sequence"} else str for name in names}:
+        raise ValueError(f"{what} is not in the form that Hartley writes")
+    return plain
+
+
+def read_ledger(path: Path) -> Ledger:
+    """Check every row of an export."""
+    ledger = Ledger()
+    with path.open("rb") as file:
+        lines = iter(lambda: file.readline(2**28), b"")  # a longer line is refused
+        end = read_object(next(lines, b""), ("format", "hash", "ledger", "sequence"), "line 1")
+        if (end["ledger"], end["format"]) != ("hartley", 2):
+            raise ValueError("it is not an export of a ledger of format 2")
+        for number, line in enumerate(lines, 1):
+            row = Row(**read_object(line, FIELDS, f"line {number + 1}"))
+            try:
+                ledger.step(row)
+            except BrokenError as error:
+                raise BrokenError(f"row {number} {error}") from None
+            except ODD:
+                raise BrokenError(f"row {number} is not one that a ledger writes") from None
+    last = len(ledger.hashes) - 1
+    same = (end["sequence"], end["hash"]) == (last, ledger.hashes[-1] if last else "")
+    require(same, f"row {last} ends it, but its first line names row {end['sequence']}")
+    return ledger
+
+
+def check_head(ledger: Ledger, path: Path) -> None:
+    """Check that the row of a saved head is in the chain."""
+    with path.open("rb") as file:
+        head = read_object(file.read(10_000), ("format", "hash", "sequence"), "the saved head")
+    if head["format"] != 2 and head != ledger.migrated:
+        raise ValueError("the saved head is of another format, whose rows are not in an export")
+    number, known = head["sequence"], dict(enumerate(ledger.hashes))
+    right = head["format"] != 2 or known.get(number) == head["hash"]
+    require(right, f"row {number} is missing, or differs from the saved head")
+
+
+def bits_up(product: int) -> str:
+    """Return log2 of a product, rounded up to hundredths of a bit."""
+    hundredths = 100 * (product.bit_length() - 1)
+    while not within(product, Fraction(hundredths, 100)):
+        hundredths += 1
+    return f"{hundredths // 100:,}.{hundredths % 100:02}"
+
+
+def report(ledger: Ledger) -> str:
+    """Return one sentence, and a table of what was charged of every budget."""
+    lines = [("", "rows", "bits charged", "of budget", "largest row")]
+    for name, each in ledger.datasets.items():
+        row = max(each.charges, key=each.charges.__getitem__)
+        numbers = str(len(each.charges)), bits_up(each.open * each.spent), str(each.budget)
+        lines.append((ascii(name), *numbers, f"{row} ({bits_up(each.charges[row])} bits)"))
+    for name, budget in ledger.populations.items():
+        lines.append((f"population {name!a}", "", bits_up(ledger.shared[name]), str(budget), ""))
+    text = f"The ledger holds: rows {len(ledger.hashes) - 1:,}, datasets {len(ledger.datasets):,}; "
+    text += "prices were not computed again, which 'hartley ledger verify' does."
+    return "\n".join([text, *("  ".join(f"{cell:>16.40}" for cell in line) for line in lines)])
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Check the ledger that the command line names; return the exit code."""
+    parser = argparse.ArgumentParser("hartley-verify", description="Check an exported ledger.")
+    parser.add_argument("export", type=Path, help="a file that 'hartley ledger export' wrote")
+    parser.add_argument("--head", type=Path, help="a saved head, which must be in the ledger")
+    chosen = parser.parse_args(arguments)
+    try:
+        ledger = read_ledger(chosen.export)
+        if chosen.head is not None:
+            check_head(ledger, chosen.head)
+        code, text = 0, report(ledger)
+    except BrokenError as error:
+        code, text = 1, f"The ledger does not hold: {error}."
+    except (OSError, ValueError) as error:
+        code, text = 2, f"The ledger cannot be read: {error}."
+    sys.stdout.write(f"{text}\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
