@@ -64,13 +64,11 @@ class Charges:
         The same steps as ``Agent.ask`` takes: cells that are known in finer ones come from there,
         what the account was charged for is free, and the rest is priced from earlier rows.
         """
-        columns = self._private(questions_of([self.plans[place] for place in places]))
-        # A price looks only at rows about a private column of the batch, and at rows about none.
-        near = tuple(
-            row
-            for row in (*self.own, *rows)
-            if not (about := self._private(row)) or about & columns
-        )
+        questions = questions_of([self.plans[place] for place in places])
+        columns = frozenset().union(*(self._private(question) for question in questions))
+        # A price looks only at rows with a question about a private column of the batch, or about
+        # none: COUNT(*) says who is in the table.
+        near = tuple(row for row in (*self.own, *rows) if self._is_near(row, columns))
         key = tuple(places), self._as_key(near)
         if key not in self._known:
             self._known[key] = self._charge([self.plans[place] for place in places], near)
@@ -101,13 +99,12 @@ class Charges:
         resting = [rows[number - 1] for number in priced.rows]
         return price_given(unpaid, told_before(self.schema, resting)).cells, unpaid
 
-    def _private(self, questions: Sequence[Question]) -> frozenset[str]:
-        return _private_columns(tuple(questions), self._private_names)
+    def _is_near(self, row: Row, columns: frozenset[str]) -> bool:
+        return any(not (about := self._private(asked)) or about & columns for asked in row)
 
-    @property
-    def _private_names(self) -> frozenset[str]:
-        columns = self.schema.columns.items()
-        return frozenset(name for name, column in columns if column.kind == "private")
+    def _private(self, question: Question) -> frozenset[str]:
+        columns = self.schema.columns
+        return frozenset(c for c in _columns(question) if columns[c].kind == "private")
 
     def in_order(self, places: Sequence[int]) -> Ordering:
         """Return what each plan costs if they are asked one by one in this order."""
@@ -192,5 +189,5 @@ def in_known_cells(plan: Selection, earlier: ToldBefore) -> Selection:
 
 
 @lru_cache(maxsize=4096)
-def _private_columns(questions: Row, private: frozenset[str]) -> frozenset[str]:
-    return frozenset().union(*map(columns_named, questions)) & private
+def _columns(question: Question) -> frozenset[str]:
+    return columns_named(question)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.agent.answers.answer import Useful, useful_words
 from hartley.agent.asking import open_desk
 from hartley.agent.ledger.entries import write_integer
-from hartley.agent.order import Charges
+from hartley.agent.order import Charges, in_known_cells, told_before
 from hartley.agent.precision import coarsest_steps, vacuous_labels
 from hartley.agent.pricing.price import cells_within, price, steps_within
 from hartley.agent.quotes import Wish
@@ -148,7 +148,9 @@ class PriceCurve:
             due = "" if point.due is None else bits_at_least(point.due)
             pairs = zip(point.errors, point.full_errors, strict=True)
             for (label, error), (_, full) in pairs:
-                writer.writerow((point.bits, write_integer(point.cells), due, label, error, full))
+                writer.writerow(
+                    (point.bits, write_integer(point.cells), due, label, float(error), float(full))
+                )
         return out.getvalue()
 
     def lines(self) -> list[tuple[str, str, str]]:
@@ -323,11 +325,13 @@ def _grid(desk: Desk, plan: Selection, limit: int) -> Iterator[int]:
 
 
 def _point(desk: Desk, plan: Selection, limit: int, own: tuple[Row, ...] | None) -> PricePoint:
+    # What the account knows in finer cells is answered in these.
+    answered = in_known_cells(plan, told_before(desk.schema, own or ()))
     return PricePoint(
         limit,
         price(plan.questions, desk.schema).cells,
-        desk.errors(plan),
-        desk.errors(plan, fullest=True),
+        desk.errors(answered),
+        desk.errors(answered, fullest=True),
         vacuous_labels(plan, public_count=desk.public_count),
         None if own is None else Charges(desk.schema, (plan,), own).charge([0])[0],
     )

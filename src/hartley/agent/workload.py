@@ -67,7 +67,14 @@ def parse_workload(text: str) -> list[WorkloadEntry]:
         SELECT COUNT(*) FROM people 2 1
         SELECT AVG(age) FROM people None 3
     """
-    entries = [_entry(statement, settings) for statement, settings in _statements(text)]
+    entries = []
+    for statement, settings in _statements(text):
+        entries.append(_entry(statement, settings))
+        if len(entries) > MOST_STATEMENTS:
+            raise OptionError(
+                f"The file has more than {MOST_STATEMENTS:,} questions",
+                hint="plan it in several parts",
+            )
     if not entries:
         raise OptionError(
             "The file of questions has no question",
@@ -114,7 +121,7 @@ def _statements(text: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yield each statement with the settings in the comments that belong to it."""
     begin = end = None
     settings: list[tuple[str, str]] = []
-    place = count = 0
+    place = last = 0
     for start, stop in _words(text):
         after, before = _gap(text, place, start, closed=end is not None)
         place = stop
@@ -122,12 +129,6 @@ def _statements(text: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
             yield text[begin:end], settings + after
             begin = end = None
             settings, after = before, []
-            count += 1
-            if count > MOST_STATEMENTS:
-                raise OptionError(
-                    f"The file has more than {MOST_STATEMENTS:,} questions",
-                    hint="plan it in several parts",
-                )
         else:
             settings = settings + after + before
         if text[start:stop] != ";":
