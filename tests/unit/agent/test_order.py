@@ -122,7 +122,8 @@ def planned(*texts_and_bits, schema=None):
     return Charges(schema, plans)
 
 
-CUTS = [("SELECT COUNT(*) FROM t WHERE a >= " + str(cut), 1) for cut in range(1, 6)]
+CUT = "SELECT COUNT(*) FROM t WHERE a >= {}"
+CUTS = [(CUT.format(cut), 1) for cut in range(1, 6)]
 BINS = "SELECT BIN(a, {0}), COUNT(*) FROM t GROUP BY BIN(a, {0})"
 
 
