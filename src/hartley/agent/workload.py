@@ -50,7 +50,15 @@ class WorkloadEntry:
 
 
 def read_workload(path: str | os.PathLike[str]) -> list[WorkloadEntry]:
-    """Read a file of questions in SQL, separated by semicolons, with wishes in comments."""
+    """Read a file of questions in SQL, separated by semicolons, with wishes in comments.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
+        ...     print("SELECT COUNT(*) FROM people; -- bits=2", file=file, flush=True)
+        ...     read_workload(file.name)[0].wish.bits
+        '2'
+    """
     return parse_workload(read_text_file(path, what="file of questions"))
 
 
