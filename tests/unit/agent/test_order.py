@@ -150,6 +150,30 @@ def test_the_batch_can_cost_more_than_an_order():
     assert charges.best_order()[:2] == ((1, 0), (4, 1))
 
 
+def test_an_order_that_sorting_by_price_does_not_find():
+    """Bins of a lower the finer average, which decides the coarser one."""
+    charges = planned((POOL[4], 1), (POOL[10], 1), (POOL[11], 2), (POOL[11], 3))
+    best = charges.best_order()
+    assert best.cells == (2, 2, 3, 1)
+    assert best.total < min(charges.in_order(order).total for order in charges._likely_orders())
+
+
+def test_a_coarser_answer_after_a_finer_one_is_free_even_where_cells_do_not_nest():
+    """Steps of 5/3 and 5/2: the account is answered in the cells that it knows."""
+    charges = planned(("SELECT SUM(a) FROM t", "1.6"), ("SELECT SUM(a) FROM t", 2))
+    assert charges.in_order((1, 0)).cells == (4, 1)
+    assert charges.in_order((0, 1)).cells == (3, 2)
+
+
+def test_a_row_that_says_who_is_in_the_table_counts_for_every_column():
+    """AVG(b) also asks COUNT(*); with COUNT(a >= 3) it decides both bins of a."""
+    schema = schema_of(2, "private")
+    texts = [(POOL[10], 4), (POOL[0], 2), (POOL[4], 4)]
+    charges = planned(*texts, schema=schema)
+    assert charges.in_order((0, 1, 2)).cells[-1] == 1
+    assert list(charges.in_order((0, 1, 2)).cells) == charges_in(schema, charges.plans, (0, 1, 2))
+
+
 def test_more_questions_get_a_cheaper_order_than_the_given_one():
     others = [(POOL[8], 2), (POOL[10], 2), (BINS.format(3), 2), (BINS.format(2), 2)]
     charges = planned(*CUTS, *others, (BINS.format(1), 3))

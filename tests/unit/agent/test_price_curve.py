@@ -16,6 +16,7 @@ TINY = {
     "columns": {
         "a": {"kind": "private", "range": [0, 11], "step": 1},
         "c": {"kind": "private", "values": ["u", "v", "w"]},
+        "d": {"kind": "private", "range": [0, 99], "step": 1},
     },
 }
 MEDIAN, GROUPS = "SELECT MEDIAN(a) FROM t", "SELECT c, COUNT(*) FROM t GROUP BY c"
@@ -27,6 +28,7 @@ TEXTS = [
     "SELECT COUNT(*), AVG(a) FROM t WHERE c = 'u'",
     "SELECT MEDIAN(a) FROM t WHERE c = 'u'",
     "SELECT STDDEV(a) FROM t",
+    "SELECT MEDIAN(d) FROM t",
     "SELECT c, AVG(a) FROM t GROUP BY c",
 ]
 
@@ -83,6 +85,14 @@ def test_the_next_useful_price_is_named():
     assert not cut.complete
 
 
+def test_a_price_at_which_a_number_is_still_vacuous_is_not_useful():
+    text = "SELECT COUNT(*), AVG(a), MEDIAN(a) FROM t WHERE c = 'u'"
+    curve = price_curve(text, TINY, rows=12, bits=1)
+    above = [point for point in curve.points if point.cells > curve.asked]
+    assert above[0].vacuous
+    assert curve.next_point == next(point for point in above if not point.vacuous)
+
+
 def test_the_median_of_twelve_values():
     """K cells of 12 values are ceil(12 / K) wide: 12, 6, 4, 3, 3, 2, ... values."""
     curve = price_curve(MEDIAN, TINY, rows=12)
@@ -111,7 +121,7 @@ def test_a_number_of_bits_buys_exactly_its_cells(cells):
 
 @pytest.mark.slow
 def test_with_a_ledger_the_curve_says_what_is_due(tmp_path):
-    data = {"a": list(range(12)), "c": list("uvw") * 4}
+    data = {"a": list(range(12)), "c": list("uvw") * 4, "d": [0] * 12}
     with Agent(data, TINY, ledger=tmp_path / "ledger.db", budget=9) as agent:
         agent.ask(MEDIAN, bits=2)
         curve = price_curve(MEDIAN, agent)
