@@ -158,6 +158,11 @@ def test_an_order_that_sorting_by_price_does_not_find():
     assert best.total < min(charges.in_order(order).total for order in charges._likely_orders())
 
 
+def test_of_two_ways_to_the_same_set_the_cheaper_one_is_kept():
+    charges = planned((POOL[1], 1), (POOL[4], 3), (POOL[11], 1), (POOL[11], 2), (POOL[7], 3))
+    assert charges.best_order().cells == (2, 1, 3, 1, 3)
+
+
 def test_a_coarser_answer_after_a_finer_one_is_free_even_where_cells_do_not_nest():
     """Steps of 5/3 and 5/2: the account is answered in the cells that it knows."""
     charges = planned(("SELECT SUM(a) FROM t", "1.6"), ("SELECT SUM(a) FROM t", 2))
