@@ -116,6 +116,10 @@ _HOMES = {
     "hartley.agent.agent": ("Agent",),
     "hartley.agent.quotes": ("Wish",),
     "hartley.agent.asking": ("ask", "price"),
+    "hartley.agent.plan": ("Plan",),
+    "hartley.agent.planning": ("plan",),
+    "hartley.agent.price_curve": ("PriceCurve", "price_curve"),
+    "hartley.agent.workload": ("WorkloadEntry", "read_workload"),
     "hartley.agent.answers.answer": ("Answer", "BatchAnswer", "Quote"),
     "hartley.agent.answers.estimate": ("Estimate", "Reading"),
     "hartley.agent.ledger.ledger": ("Ledger", "open_ledger"),
@@ -238,8 +242,15 @@ if TYPE_CHECKING:
     from hartley.agent.answers.estimate import Estimate as Estimate, Reading as Reading
     from hartley.agent.asking import ask as ask, price as price
     from hartley.agent.ledger.ledger import Ledger as Ledger, open_ledger as open_ledger
+    from hartley.agent.plan import Plan as Plan
+    from hartley.agent.planning import plan as plan
+    from hartley.agent.price_curve import PriceCurve as PriceCurve, price_curve as price_curve
     from hartley.agent.quotes import Wish as Wish
     from hartley.agent.transcript import transcripts_of as transcripts_of
+    from hartley.agent.workload import (
+        WorkloadEntry as WorkloadEntry,
+        read_workload as read_workload,
+    )
     from hartley.datasets.catalogue import dataset as dataset
     from hartley.datasets.dataset import Dataset as Dataset
     from hartley.datasets.people import people as people

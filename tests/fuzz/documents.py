@@ -299,3 +299,8 @@ kind = "private"
 range = [1970-01-01, 2030-12-31]
 """
 NUMBERS = ("10", "0.5", "1/3", "2.5e2", "1:20", "1:20:2", "5,10,20", "0.25")
+
+WORKLOADS = (
+    "-- bits=2\nSELECT AVG(age) FROM people; -- weight=3\nSELECT COUNT(*) FROM people WHERE age>9",
+    "SELECT sex, COUNT(*) FROM people GROUP BY sex; /* error=1 */\nSELECT MEDIAN(age) FROM people",
+)

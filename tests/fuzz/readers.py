@@ -95,6 +95,7 @@ def prepare(folder: Path) -> Stage:
         "condition": valid.CONDITIONS,
         "query": valid.QUERIES,
         "question": valid.QUESTIONS,
+        "workload": valid.WORKLOADS,
         "number": valid.NUMBERS,
         "table": (valid.TABLE,),
     }
@@ -283,6 +284,17 @@ def _question(document, stage, luck):
     )[luck.choice((0, 0, 1, 2))]()
 
 
+def _workload(document, stage, luck):
+    path = _file(stage, "changed.sql", document)
+    schema, ledger = stage.folder / "schema.toml", stage.folder / "ledger.db"
+    (
+        lambda: hartley.read_workload(path),
+        lambda: hartley.plan(path, schema, rows=6, budget=luck.choice((None, 3))),
+        lambda: command("plan", path, "--schema", schema, "--rows", 6, "--budget", 3, "--text"),
+        lambda: command("price", "--file", path, "--schema", schema, "--ledger", ledger, "--json"),
+    )[luck.randrange(4)]()
+
+
 def _number(document, stage, luck):
     text = _word(document)
     people, schema = stage.folder / "people.csv", stage.folder / "schema.toml"
@@ -358,6 +370,7 @@ READERS = {
     "condition": _condition,
     "query": _query,
     "question": _question,
+    "workload": _workload,
     "number": _number,
     "table": _table,
 }

@@ -46,6 +46,7 @@ COMMANDS = {
     "anonymity": (["anonymity", "people.parquet", "--keys", "age,sex"], 100),
     "ledger": (["ledger", "show", "ledger.db"], 45),
     "price": (["price", QUESTION, "--schema", "people.toml", "--rows", "300"], 150),
+    "plan": (["plan", "questions.sql", "--schema", "people.toml", "--rows", "300"], 150),
     "ask": (
         [
             *("ask", QUESTION, "--schema", "people.toml", "--ledger", "ledger.db"),
@@ -61,6 +62,7 @@ COMMANDS = {
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("imports")
     (folder / "people.toml").write_text(SCHEMA)
+    (folder / "questions.sql").write_text(f"{QUESTION}; -- bits=1")
     loaded(folder, ["sample", "people.parquet", "--rows", "300"])
     loaded(folder, COMMANDS["ask"][0])
     return folder

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.ledger.ledger import open_ledger
@@ -10,9 +13,9 @@ from hartley.errors import OptionError
 from hartley.ranges.schema.schema import Schema
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from hartley.agent.agent import Agent
     from hartley.agent.answers.answer import Answer, BatchAnswer, Quote
     from hartley.agent.ledger.ledger import Ledger
     from hartley.agent.quotes import Wish
@@ -99,8 +102,32 @@ def price(  # noqa: PLR0913 - what a price rests on, each by name
         >>> price("SELECT AVG(age) FROM people", people, rows=1000, bits=1).bits
         1.0
     """
+    with open_desk(schema, ledger=ledger, rows=rows) as (desk, opened):
+        plans = desk.plan(questions, error, bits)
+        return desk.quote(plans, opened, analyst, vacuous=vacuous)
+
+
+@contextmanager
+def open_desk(
+    schema: Agent | Schema | Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    rows: int | None = None,
+) -> Iterator[tuple[Desk, Ledger | None]]:
+    """Open what prices are computed from: a desk that knows only what is public, and the ledger.
+
+    Args:
+        schema: a ``Schema``, a dict or the path of a TOML file; or an open ``Agent``, whose own
+            desk and ledger are then used.
+        ledger: the ledger, for the number of rows and earlier charges.
+        rows: the public number of rows, if there is no ledger.
+    """
+    if not isinstance(schema, (Schema, Mapping, str, os.PathLike)):
+        yield _desk_of(schema), schema.ledger
+        return
     public = Schema.read(schema)
-    opened = None if ledger is None else open_ledger(ledger, create=False)
+    path = isinstance(ledger, (str, os.PathLike))
+    opened = open_ledger(ledger, create=False) if isinstance(ledger, (str, os.PathLike)) else ledger
     try:
         state = None if opened is None else opened.state(public.name)
         if state is not None:
@@ -114,9 +141,18 @@ def price(  # noqa: PLR0913 - what a price rests on, each by name
             )
         if most < 1:
             raise OptionError(f"The number of rows {most} is not positive", hint="give at least 1")
-        desk = Desk(public, most)
-        plans = desk.plan(questions, error, bits)
-        return desk.quote(plans, opened, analyst, vacuous=vacuous)
+        yield Desk(public, most), opened
     finally:
-        if opened is not None:
+        if path and opened is not None:
             opened.close()
+
+
+def _desk_of(agent: Agent) -> Desk:
+    from hartley.agent.agent import Agent
+
+    if not isinstance(agent, Agent):
+        raise OptionError(
+            "The schema is neither a Schema, a dict or a path, nor an open Agent",
+            hint="name the TOML file of the schema",
+        )
+    return agent._ready().desk  # noqa: SLF001 - prices are the agent's own, and so are its errors

@@ -209,7 +209,7 @@ class Desk:
         finer = plan.with_steps(steps)
         if vacuous_labels(finer, public_count=self.public_count):
             return None
-        errors, certain = (self._errors(finer, fullest=fullest) for fullest in (True, False))
+        errors, certain = (self.errors(finer, fullest=fullest) for fullest in (True, False))
         named = tuple(error for error in errors if error[0] in labels)
         rows = None if set(named) <= {*certain} else self.rows
         return Useful(limit, named, rows)
@@ -268,7 +268,7 @@ class Desk:
             bits=priced.bits,
             due=None if offer is None else bits_at_least(offer.terms.account_cells),
             affordable=None if offer is None else offer.refusal is None,
-            errors=tuple(self._errors(plan) for plan in plans),
+            errors=tuple(self.errors(plan) for plan in plans),
             levels=tuple(tuple(map(levels, plan.questions)) for plan in plans),
             remaining=None if offer is None else offer.balance.remaining,
             refusal=None if offer is None or offer.refusal is None else offer.refusal.problem,
@@ -291,9 +291,7 @@ class Desk:
         columns = self.earlier.told(None).columns(rows)
         return [given_words(GivenPrice(offer.terms.account_cells, priced, rows, columns))]
 
-    def _errors(
-        self, plan: Selection, *, fullest: bool = False
-    ) -> tuple[tuple[str, Fraction], ...]:
+    def errors(self, plan: Selection, *, fullest: bool = False) -> tuple[tuple[str, Fraction], ...]:
         """Return the largest error of each number of the text, over all groups."""
         worst: dict[str, Fraction] = {}
         errors = worst_errors(plan, public_count=self.public_count, fullest=fullest)

@@ -7,18 +7,39 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hartley.cli.options import Names, Null, open_tables
-from hartley.cli.output import Format, console, print_json, wants_json
+from hartley.cli.options import Csv, Html, Names, Null, open_tables
+from hartley.cli.output import Format, console, print_json, say, wants_json
 from hartley.cli.refusals import telling_refusals
+from hartley.errors import OptionError
 
 if TYPE_CHECKING:
+    from hartley.agent.price_curve import PriceCurve
+    from hartley.agent.quotes import Wish
     from hartley.engines.tables.table import Table
 
 Questions = Annotated[
-    list[str],
+    list[str] | None,
     typer.Argument(
         metavar="QUESTION...",
         help="SQL: one SELECT over the table of the schema; several questions make one batch.",
+        show_default=False,
+    ),
+]
+QuestionFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--file",
+        metavar="FILE",
+        help="A file of questions instead, as hartley plan writes it: SQL with wishes in comments.",
+    ),
+]
+PublicRows = Annotated[
+    int | None,
+    typer.Option(
+        "--rows",
+        metavar="N",
+        help="The public number of rows, if there is no ledger to read it from; errors depend on "
+        "it.",
     ),
 ]
 SchemaFile = Annotated[
@@ -78,9 +99,10 @@ Analyst = Annotated[
 
 
 def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
-    question: Questions,
     schema: SchemaFile,
     ledger: LedgerAddress,
+    question: Questions = None,
+    file: QuestionFile = None,
     table: Source = None,
     budget: Budget = None,
     place: Place = None,
@@ -104,9 +126,10 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.agent.asking import ask
 
     data = None if table is None else open_tables([table], null, names)
+    asked = _asked(question, file)
     with telling_refusals(json):
         reply: Any = ask(
-            question,
+            asked,
             schema,
             table=data,
             ledger=ledger,
@@ -119,32 +142,25 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             vacuous=vacuous,
         )
     if wants_json(json):
-        print_json(reply[0].to_dict() if len(question) == 1 else reply.to_dict())
+        print_json(reply[0].to_dict() if len(asked) == 1 else reply.to_dict())
         return
     out = console()
     for answer in reply:
-        if len(question) > 1:
+        if len(asked) > 1:
             out.print(answer.text, style="dim", markup=False, highlight=False)
         out.print(answer.reading)
     out.print(reply[0].caption, style="dim", highlight=False)
 
 
 def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
-    question: Questions,
     schema: SchemaFile,
+    question: Questions = None,
+    file: QuestionFile = None,
     ledger: Annotated[
         str | None,
         typer.Option("--ledger", metavar="FILE|URL", help="Also show what would be due now."),
     ] = None,
-    rows: Annotated[
-        int | None,
-        typer.Option(
-            "--rows",
-            metavar="N",
-            help="The public number of rows, if there is no ledger to read it from; errors "
-            "depend on it.",
-        ),
-    ] = None,
+    rows: PublicRows = None,
     table: Annotated[
         str | None,
         typer.Option(
@@ -160,6 +176,12 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         bool, typer.Option("--explain", help="Show the atoms and factors behind the price.")
     ] = False,
     vacuous: Vacuous = False,
+    curve: Annotated[
+        bool,
+        typer.Option("--curve", help="Show what more bits buy: the prices at which errors fall."),
+    ] = False,
+    html: Html = None,
+    csv: Csv = None,
     null: Null = None,
     names: Names = None,
     json: Format = None,
@@ -173,9 +195,16 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     if table is not None and rows is None and ledger is None:
         rows = _count_rows(open_tables([table], null, names))
+    asked = _asked(question, file)
+    if curve or html is not None or csv is not None:
+        options = {"ledger": ledger, "rows": rows, "analyst": analyst}
+        with telling_refusals(json):
+            curves = [_curve(each, schema, error, bits, options) for each in asked]
+        _show_curves(curves, html, csv, json)
+        return
     with telling_refusals(json):
         quote = price(
-            question,
+            asked,
             schema,
             ledger=ledger,
             rows=rows,
@@ -192,6 +221,61 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     if explain:
         out.print()
         out.print(quote.explanation, markup=False)
+
+
+def _asked(questions: list[str] | None, file: Path | None) -> list[str | Wish]:
+    """Return the questions of a command line, or those of a file with their wishes."""
+    if (file is None) == (not questions):
+        problem = "no question" if file is None else "questions and a file of questions"
+        raise OptionError(
+            f"The command line has {problem}",
+            hint="write one question or more, or name a file with --file",
+        )
+    if file is None:
+        return [*(questions or [])]
+    from hartley.agent.workload import read_workload
+
+    return [entry.wish for entry in read_workload(file)]
+
+
+def _curve(
+    question: str | Wish,
+    schema: Path,
+    error: str | None,
+    bits: str | None,
+    options: Any,  # noqa: ANN401 - what price_curve takes
+) -> PriceCurve:
+    from hartley.agent.price_curve import price_curve
+
+    return price_curve(question, schema, error=error, bits=bits, **options)
+
+
+def _show_curves(
+    curves: list[PriceCurve], html: Path | None, csv: Path | None, json: bool | None
+) -> None:
+    """Write and print curves; a file holds one."""
+    from hartley.files import check_files, write_whole, written_together
+    from hartley.reports import write_html
+
+    if len(curves) > 1 and (html is not None or csv is not None):
+        raise OptionError(
+            f"A report is of one question, and {len(curves)} were asked",
+            hint="leave out --html and --csv, or write one report per question",
+        )
+    check_files({"report": html, "table of points": csv}, {})
+    written: dict[str, str] = {}
+    with written_together():
+        if html is not None:
+            written["html"] = str(write_html(curves[0], html))
+        if csv is not None:
+            written["csv"] = str(write_whole(csv, curves[0].csv()))
+    if wants_json(json):
+        content = [curve.to_dict() for curve in curves]
+        print_json(content[0] | written if len(content) == 1 else {"curves": content})
+        return
+    say("\n\n".join(map(str, curves)))
+    for name, place in written.items():
+        say(f"{'Report' if name == 'html' else 'Points'}: {place}")
 
 
 def _count_rows(table: Table) -> int:

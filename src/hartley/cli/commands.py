@@ -93,6 +93,10 @@ COMMANDS = {
         "ask:price_command",
         "Show what questions would cost, from the public schema alone; nothing is spent.",
     ),
+    "plan": CommandEntry(
+        "plan:plan_command",
+        "Plan a workload: its price as one batch and one by one, and how to share a budget.",
+    ),
     "ask": CommandEntry(
         "ask:ask_command",
         "Answer a question about a private table truthfully, if the budget covers its price.",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hartley.adversaries.finding import Finding
+    from hartley.reports.pages.prices import QuestionPrices
     from hartley.studies.anonymity_findings import AnonymityReport
     from hartley.studies.audit import AuditReport
     from hartley.studies.curve import CurveReport
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         | AnonymizedTable
         | Microaggregation
         | PramReport
+        | QuestionPrices
         | Finding
     )
     """All results that have a page."""
@@ -46,6 +48,7 @@ PAGES = {
     "AnonymizedTable": ("anonymity", "anonymized"),
     "Microaggregation": ("microaggregation", "microaggregation"),
     "PramReport": ("pram", "pram"),
+    "PriceCurve": ("prices", "prices"),
 }
 """For each class of result: its module of ``hartley.reports.pages``, and X in plot_X and render_X.
 

@@ -1,0 +1,411 @@
+"""plan(): price a workload as one batch and one by one, and share a budget among its questions."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hartley.agent.answers.answer import useful_words
+from hartley.agent.asking import open_desk
+from hartley.agent.order import Charges, Ordering, in_known_cells, told_before
+from hartley.agent.plan import Plan, PlannedQuestion
+from hartley.agent.precision import vacuous_labels
+from hartley.agent.price_curve import curve_of, own_rows
+from hartley.agent.pricing.price import price
+from hartley.agent.questions.question import parse
+from hartley.agent.quotes import Wish, questions_of
+from hartley.agent.workload import WorkloadEntry, parse_workload, read_weight, read_workload
+from hartley.errors import OptionError
+from hartley.exact import bits_at_least, floor_power
+from hartley.wording import bits_up, counted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hartley.agent.agent import Agent
+    from hartley.agent.ledger.ledger import Ledger
+    from hartley.agent.order import Row
+    from hartley.agent.price_curve import PriceCurve, PricePoint
+    from hartley.agent.pricing.told import ToldBefore
+    from hartley.agent.questions.selection import Selection
+    from hartley.agent.quotes import Desk
+    from hartley.ranges.schema.schema import Schema
+
+MOST_SPLITS = 400
+"""Up to this many ways to share a budget are all tried."""
+MOST_CURVE_BITS = 32
+"""A question gets no more bits than this, however large the budget is."""
+
+
+def plan(  # noqa: PLR0913 - what a plan rests on, each by name
+    questions: str | os.PathLike[str] | Sequence[str | Wish | WorkloadEntry],
+    schema: Agent | Schema | Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    budget: object = None,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    rows: int | None = None,
+    analyst: str | None = None,
+    error: object = None,
+    bits: object = None,
+    weights: Sequence[object] | None = None,
+    absolute: bool = False,
+    vacuous: bool = False,
+) -> Plan:
+    """Return what a workload costs as one batch and one by one, and how to share a budget among it.
+
+    With a budget, questions without a wish share what the others leave of it: the largest weighted
+    error of the batch is made as small as possible, then the next largest, and so on. Prices on the
+    way are exact charges of whole batches. Up to 400 combinations are all tried; beyond, the result
+    is the smallest error that a search over thresholds finds. The best order of up to 8 questions
+    is found over all sets of questions. Prices depend on public things alone.
+
+    Args:
+        questions: SQL statements in one text, with wishes in comments (``-- bits=2``,
+            ``-- error=0.5``, ``-- weight=3``); the path of such a file; or a list of texts and
+            wishes.
+        schema: an open ``Agent``, a ``Schema``, a dict or the path of a TOML file.
+        budget: the bits that the batch may cost, at most what is left in the ledger.
+        ledger: the ledger, for what the own account was charged before and the number of rows.
+        rows: the public number of rows, if there is no ledger.
+        analyst: the analyst who would ask.
+        error: the largest error of answers to questions without a wish.
+        bits: the price of each question without a wish. Without ``error`` and ``bits``, these
+            share the budget; without a budget too, they get the schema's bits.
+        weights: how much the error of each question matters, if it is not in the text.
+        absolute: whether errors are compared as numbers, not as shares of what the schema allows.
+        vacuous: whether to plan answers that say no more than the schema, which are left out
+            otherwise.
+
+    Example:
+        >>> age = {"age": {"kind": "private", "range": [0, 7], "step": 1}}
+        >>> people = {"table": {"name": "people"}, "columns": age}
+        >>> workload = "SELECT MEDIAN(age) FROM people; SELECT MAX(age) FROM people; -- weight=2"
+        >>> planned = plan(workload, people, rows=9, budget=3)
+        >>> [(asked.cells, str(asked.errors[0][1])) for asked in planned.questions], planned.batch
+        ([(8, '0'), (8, '0')], 8)
+    """
+    entries = _entries(questions, weights)
+    with open_desk(schema, ledger=ledger, rows=rows) as (desk, opened):
+        limit = None if budget is None else floor_power(budget)
+        own: tuple[Row, ...] = ()
+        if opened is not None:
+            own = own_rows(desk, opened, analyst)
+            if limit is not None:
+                limit = min(limit, opened.balance(desk.schema.name, analyst).left)
+        planner = _Planner(desk, own, limit, absolute, vacuous)
+        shared = limit is not None and error is None and bits is None
+        drafts = [planner.draft(entry, error, bits, shared=shared) for entry in entries]
+        drafts, proved = planner.shared(drafts)
+        chosen = [draft for draft in drafts if draft.excluded is None]
+        result = replace(
+            planner.result(chosen),
+            proved=proved,
+            excluded=tuple(
+                (draft.entry.wish.text, draft.excluded) for draft in drafts if draft.excluded
+            ),
+        )
+        if opened is None or not chosen:
+            return result
+        quote = desk.quote([draft.selection for draft in chosen], opened, analyst, vacuous=True)
+        return replace(result, remaining=quote.remaining, refusal=quote.refusal)
+
+
+def _entries(
+    questions: str | os.PathLike[str] | Sequence[str | Wish | WorkloadEntry],
+    weights: Sequence[object] | None,
+) -> list[WorkloadEntry]:
+    if isinstance(questions, str):
+        entries = parse_workload(questions)
+    elif isinstance(questions, os.PathLike):
+        entries = read_workload(questions)
+    elif isinstance(questions, (list, tuple)) and questions:
+        entries = [_entry(question) for question in questions]
+    else:
+        raise OptionError(
+            "The workload is neither SQL text, nor a path, nor a list of questions",
+            hint="write for example ['SELECT COUNT(*) FROM people']",
+        )
+    if weights is None:
+        return entries
+    if len(weights) != len(entries):
+        raise OptionError(
+            f"There are {len(weights)} weights for {len(entries)} questions",
+            hint="give one weight per question, in the same order",
+        )
+    pairs = zip(entries, weights, strict=True)
+    return [replace(entry, weight=read_weight(weight)) for entry, weight in pairs]
+
+
+def _entry(question: object) -> WorkloadEntry:
+    if isinstance(question, WorkloadEntry):
+        return replace(question)  # a question that is listed twice is planned twice
+    wish = Wish(question) if isinstance(question, str) else question
+    if not isinstance(wish, Wish) or not isinstance(wish.text, str):
+        raise OptionError(
+            "A question of the workload is neither SQL text nor a Wish",
+            hint="write for example 'SELECT COUNT(*) FROM people'",
+        )
+    return WorkloadEntry(wish)
+
+
+class _Level(NamedTuple):
+    """A price of a question on its curve, and the weighted error that it buys."""
+
+    score: Fraction
+    selection: Selection
+    point: PricePoint | None = None
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A question on its way into the plan: the levels to choose from, the coarsest first."""
+
+    entry: WorkloadEntry
+    levels: tuple[_Level, ...] = ()
+    at: int = 0
+    excluded: str | None = None
+
+    @property
+    def level(self) -> _Level:
+        return self.levels[self.at]
+
+    @property
+    def selection(self) -> Selection:
+        return self.level.selection
+
+    @property
+    def chosen(self) -> bool:
+        return self.level.point is not None
+
+    def place_within(self, score: Fraction) -> int | None:
+        """Return the coarsest level with an error within a threshold; None if there is none."""
+        for place, level in enumerate(self.levels):
+            if level.score <= score:
+                return place
+        return None
+
+
+@dataclass(frozen=True)
+class _Planner:
+    """Plans questions at one desk; every price is a charge of a whole batch."""
+
+    desk: Desk
+    own: tuple[Row, ...]
+    limit: int | None
+    absolute: bool
+    vacuous: bool
+
+    @cached_property
+    def _earlier(self) -> ToldBefore:
+        return told_before(self.desk.schema, self.own)
+
+    def known(self, selection: Selection) -> Selection:
+        """Return a selection as it would be answered: in cells that the account knows already."""
+        return in_known_cells(selection, self._earlier)
+
+    # --- one question ---
+
+    def draft(self, entry: WorkloadEntry, error: object, bits: object, *, shared: bool) -> _Draft:
+        """Read a question: with its wish, or with the levels of its curve."""
+        wish = entry.wish
+        if shared and wish.error is None and wish.bits is None:
+            return self._draft_curve(entry)
+        if wish.error is None and wish.bits is None:
+            entry = replace(entry, wish=Wish(wish.text, error, bits))
+            wish = entry.wish
+        (selection,) = self.desk.plan([wish], None, None)
+        labels = vacuous_labels(selection, public_count=self.desk.public_count)
+        if labels and not self.vacuous:
+            cells = price(selection.questions, self.desk.schema).cells
+            prices = self.desk.useful(selection, labels, cells)
+            words = f"; {useful_words(prices)}" if prices else ""
+            return _Draft(entry, excluded=f"it would say no more than the schema{words}")
+        return _Draft(entry, (_Level(self._score(entry, selection), selection),))
+
+    def _draft_curve(self, entry: WorkloadEntry) -> _Draft:
+        assert self.limit is not None
+        text = entry.wish.text
+        finest = parse(text, self.desk.schema, self.desk.rows)
+        # After earlier charges, an answer may be due for less than its price.
+        limit = 1 << MOST_CURVE_BITS
+        limit = limit if self.own else min(self.limit, limit)
+        curve = curve_of(self.desk, finest, limit)
+        levels: list[_Level] = []
+        for point in curve.points:
+            if point.vacuous and not self.vacuous:
+                continue
+            (selection,) = self.desk.plan([Wish(text, bits=point.wish)], None, None)
+            score = self._score(entry, selection)
+            if not levels or score < levels[-1].score:
+                levels.append(_Level(score, selection, point))
+        if not levels:
+            return _Draft(entry, excluded=self._too_dear(curve, finest))
+        return _Draft(entry, tuple(levels))
+
+    def _too_dear(self, curve: PriceCurve, finest: Selection) -> str:
+        reason = "no answer within the budget says more than the schema"
+        labels = curve.points[-1].vacuous if curve.points else finest.labels
+        prices = self.desk.useful(finest, labels, 1)
+        return f"{reason}; {useful_words(prices)}" if prices else reason
+
+    def _score(self, entry: WorkloadEntry, selection: Selection) -> Fraction:
+        """Return the largest weighted error of a question, if every row counts that may count."""
+        errors = dict(self.desk.errors(self.known(selection), fullest=True))
+        if not self.absolute:
+            coarsest = selection.with_steps([q.most - q.least + 1 for q in selection.questions])
+            ranges = dict(self.desk.errors(coarsest, fullest=True))
+            # A number that the schema settles has no range, and no error either.
+            errors = {
+                label: error / ranges[label] if ranges[label] else error
+                for label, error in errors.items()
+            }
+        return entry.weight * max(errors.values(), default=Fraction(0))
+
+    # --- the budget ---
+
+    def cells(self, drafts: Sequence[_Draft]) -> int:
+        """Return what the account would be charged for some questions as one batch."""
+        return self._charge([draft.selection for draft in drafts])
+
+    def _charge(self, selections: Sequence[Selection]) -> int:
+        charges = Charges(self.desk.schema, tuple(selections), self.own)
+        return charges.charge(range(len(selections)))[0] if selections else 1
+
+    def shared(self, drafts: Sequence[_Draft]) -> tuple[list[_Draft], bool | None]:
+        """Share the budget: exclude what does not fit, then make the largest errors small."""
+        fitting = self._fitting(drafts)
+        inside = [draft for draft in fitting if draft.excluded is None]
+        if not any(draft.chosen for draft in inside):
+            return fitting, None
+        proved = prod(len(draft.levels) for draft in inside) <= MOST_SPLITS
+        moved = iter(self._best_of_all(inside) if proved else self._filled(inside))
+        return [draft if draft.excluded else next(moved) for draft in fitting], proved
+
+    def _fitting(self, drafts: Sequence[_Draft]) -> list[_Draft]:
+        """Exclude questions that do not fit at their coarsest: the weightiest stay first."""
+        listed = list(drafts)
+        places = [place for place, draft in enumerate(drafts) if draft.excluded is None]
+        if self.limit is None or self.cells([drafts[place] for place in places]) <= self.limit:
+            return listed
+        inside: list[int] = []
+        for place in sorted(places, key=lambda place: -drafts[place].entry.weight):
+            together = sorted([*inside, place])
+            cells = self.cells([drafts[other] for other in together])
+            if cells <= self.limit:
+                inside = together
+                continue
+            beside = f" together with {counted(len(inside), 'question')} that fit"
+            reason = f"it does not fit, {bits_up(bits_at_least(cells))}{beside if inside else ''}"
+            listed[place] = replace(drafts[place], excluded=reason)
+        return listed
+
+    def _best_of_all(self, drafts: Sequence[_Draft]) -> list[_Draft]:
+        """Try every combination of levels; the errors are compared largest first."""
+        best: tuple[list[Fraction], int] | None = None
+        choice: tuple[int, ...] = ()
+        for places in product(*(range(len(draft.levels)) for draft in drafts)):
+            moved = _at(drafts, places)
+            scores = sorted((draft.level.score for draft in moved), reverse=True)
+            if best is not None and scores > best[0]:
+                continue
+            cells = self.cells(moved)
+            if self._within(cells) and (best is None or (scores, cells) < best):
+                best, choice = (scores, cells), places
+        return _at(drafts, choice)
+
+    def _within(self, cells: int) -> bool:
+        assert self.limit is not None
+        return cells <= self.limit
+
+    def _filled(self, drafts: Sequence[_Draft]) -> list[_Draft]:
+        """Lower the largest error of all, then of all but those that cannot be lowered, and so on.
+
+        A threshold asks each question for its coarsest level within it. Finer levels cost more but
+        for rare alignments of cells, so the least threshold is found by halving.
+        """
+        current = list(drafts)
+        free = {place for place, draft in enumerate(drafts) if len(draft.levels) > 1}
+        while free:
+            current = self._lowered(current, free)
+            # No threshold lowers the largest error of all. Of several equal ones, some may still
+            # fit a level finer; the others are done.
+            largest = max(current[place].level.score for place in free)
+            for place in sorted(free):
+                if current[place].level.score == largest:
+                    finer = self._finer(current, place)
+                    if finer is None:
+                        free.discard(place)
+                    else:
+                        current = finer
+        return current
+
+    def _lowered(self, drafts: list[_Draft], free: set[int]) -> list[_Draft]:
+        now = max(drafts[place].level.score for place in free)
+        scores = {level.score for place in free for level in drafts[place].levels}
+        thresholds = sorted(score for score in scores if score <= now)
+
+        def moved(threshold: Fraction) -> list[_Draft] | None:
+            places = [draft.at for draft in drafts]
+            for place in free:
+                within = drafts[place].place_within(threshold)
+                if within is None:
+                    return None
+                places[place] = max(within, drafts[place].at)
+            return _at(drafts, places)
+
+        def fits(threshold: Fraction) -> bool:
+            candidate = moved(threshold)
+            return candidate is not None and self._within(self.cells(candidate))
+
+        at = bisect_left(thresholds, x=True, key=fits)
+        return (moved(thresholds[at]) if at < len(thresholds) else None) or drafts
+
+    def _finer(self, drafts: list[_Draft], place: int) -> list[_Draft] | None:
+        """Return the drafts with one question a level finer, if that fits."""
+        if drafts[place].at + 1 == len(drafts[place].levels):
+            return None
+        places = [draft.at + (k == place) for k, draft in enumerate(drafts)]
+        candidate = _at(drafts, places)
+        return candidate if self._within(self.cells(candidate)) else None
+
+    # --- the result ---
+
+    def result(self, drafts: Sequence[_Draft]) -> Plan:
+        """Price the chosen questions together, in the given order and in the best one."""
+        selections = tuple(draft.selection for draft in drafts)
+        charges = Charges(self.desk.schema, selections, self.own)
+        places = range(len(drafts))
+        nothing = Ordering((), ())
+        return Plan(
+            questions=tuple(self._planned(draft) for draft in drafts),
+            excluded=(),
+            batch=charges.charge(places)[0] if drafts else 1,
+            alone=price(questions_of(selections), self.desk.schema).cells if drafts else 1,
+            given=charges.in_order(places) if drafts else nothing,
+            best=charges.best_order() if drafts else nothing,
+            limit=self.limit,
+            absolute=self.absolute,
+        )
+
+    def _planned(self, draft: _Draft) -> PlannedQuestion:
+        point, selection, entry = draft.level.point, draft.selection, draft.entry
+        if point is not None:
+            entry = replace(entry, wish=Wish(entry.wish.text, bits=point.wish))
+        return PlannedQuestion(
+            entry=entry,
+            chosen=draft.chosen,
+            cells=price(selection.questions, self.desk.schema).cells,
+            errors=self.desk.errors(self.known(selection)),
+            full_errors=self.desk.errors(self.known(selection), fullest=True),
+            score=draft.level.score,
+        )
+
+
+def _at(drafts: Sequence[_Draft], places: Sequence[int]) -> list[_Draft]:
+    return [replace(draft, at=place) for draft, place in zip(drafts, places, strict=True)]

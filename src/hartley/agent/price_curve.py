@@ -1,0 +1,356 @@
+"""What more bits buy: the prices of one question at which some error becomes smaller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from hartley.agent.answers.answer import Useful, useful_words
+from hartley.agent.asking import open_desk
+from hartley.agent.ledger.entries import write_integer
+from hartley.agent.order import Charges, in_known_cells, told_before
+from hartley.agent.precision import coarsest_steps, vacuous_labels
+from hartley.agent.pricing.price import cells_within, price, steps_within
+from hartley.agent.quotes import Wish
+from hartley.errors import OptionError, Refused
+from hartley.exact import bits_at_least, floor_power
+from hartley.wording import bits_up, counted, first_of, rounded
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Mapping
+    from fractions import Fraction
+
+    from hartley.agent.agent import Agent
+    from hartley.agent.ledger.ledger import Ledger
+    from hartley.agent.order import Row
+    from hartley.agent.questions.selection import Selection
+    from hartley.agent.quotes import Desk
+    from hartley.ranges.schema.schema import Schema
+
+ALL_UP_TO = 32
+"""Every number of cells up to this one is tried."""
+PARTS_OF_A_BIT = 4
+"""Beyond, prices this fraction of a bit apart are tried: the error of a sum falls at every cell."""
+MOST_BITS = 64
+"""The end of the longest curve."""
+MOST_SHOWN = 3
+"""At most this many numbers of a question are shown in a line of text."""
+
+
+@dataclass(frozen=True)
+class PricePoint:
+    """A price of one question, and the largest errors of its numbers at that price."""
+
+    limit: int
+    """The cells to ask for: ``floor(2^bits)`` of a wish that gives exactly this answer."""
+    cells: int
+    """The cells that the answer costs, at most the limit."""
+    errors: tuple[tuple[str, Fraction], ...]
+    """The label of each number with its worst-case error, which holds for any data."""
+    full_errors: tuple[tuple[str, Fraction], ...]
+    """The same if every row counts that may count; smaller where their number is private."""
+    vacuous: tuple[str, ...] = ()
+    """The labels of numbers that would say no more than the schema."""
+    due: int | None = None
+    """The cells that the account would be charged now; None without a ledger."""
+
+    @property
+    def bits(self) -> float:
+        """The price: log2 of the cells."""
+        return bits_at_least(self.cells)
+
+    @cached_property
+    def wish(self) -> str:
+        """The shortest number of bits that asks for exactly this answer."""
+        return bits_for(self.limit)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the point as plain values, ready for JSON."""
+        return {
+            "bits": self.bits,
+            "cells": write_integer(self.cells),
+            "wish_bits": self.wish,
+            "due_bits": None if self.due is None else bits_at_least(self.due),
+            "worst_errors": {label: str(error) for label, error in self.errors},
+            "errors_if_all_rows_count": {label: str(error) for label, error in self.full_errors},
+            "vacuous": list(self.vacuous),
+        }
+
+
+@dataclass(frozen=True)
+class PriceCurve:
+    """The prices of a question at which some error becomes smaller, the cheapest first.
+
+    Prices are alone, of one question in an empty ledger; ``due`` is what the own account would be
+    charged now. Nothing depends on the data.
+    """
+
+    text: str
+    points: tuple[PricePoint, ...]
+    rows: int
+    """The number of rows, public or the largest possible one."""
+    complete: bool
+    """Whether the last point is the finest answer that there is; otherwise more bits buy more."""
+    asked: int
+    """The cells that the wish of the question costs: the price to compare with."""
+
+    def at(self, bits: object) -> PricePoint | None:
+        """Return the finest answer within a number of bits; None if there is none."""
+        limit = floor_power(bits, what="price")
+        return next((point for point in reversed(self.points) if point.cells <= limit), None)
+
+    def after(self, bits: object) -> PricePoint | None:
+        """Return the next useful price above a number of bits; None at the end of the curve."""
+        return self._above(floor_power(bits, what="price"))
+
+    @property
+    def next_point(self) -> PricePoint | None:
+        """The next useful price above what the wish of the question costs."""
+        return self._above(self.asked)
+
+    def _above(self, cells: int) -> PricePoint | None:
+        above = (point for point in self.points if point.cells > cells and not point.vacuous)
+        return next(above, None)
+
+    def sentence(self) -> str:
+        """Name the next useful price, or say that there is none."""
+        point, now = self.next_point, bits_up(bits_at_least(self.asked))
+        if point is not None:
+            rows = None if point.errors == point.full_errors else self.rows
+            words = useful_words([Useful(point.cells, point.full_errors, rows)])
+            return f"Next useful price after {now}: {words}."
+        end = "no price gives a smaller error" if self.complete else "it lies beyond this curve"
+        return f"Next useful price after {now}: {end}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the curve as plain values, ready for JSON."""
+        point = self.next_point
+        return {
+            "question": self.text,
+            "rows": self.rows,
+            "complete": self.complete,
+            "asked_bits": bits_at_least(self.asked),
+            "next_useful": None if point is None else point.to_dict(),
+            "points": [point.to_dict() for point in self.points],
+        }
+
+    def csv(self) -> str:
+        """Return one line per price and number: text for a spreadsheet."""
+        import csv
+        import io
+
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(("bits", "cells", "due_bits", "number", "error", "error_if_all_rows_count"))
+        for point in self.points:
+            due = "" if point.due is None else bits_at_least(point.due)
+            pairs = zip(point.errors, point.full_errors, strict=True)
+            for (label, error), (_, full) in pairs:
+                writer.writerow(
+                    (point.bits, write_integer(point.cells), due, label, float(error), float(full))
+                )
+        return out.getvalue()
+
+    def lines(self) -> list[tuple[str, str, str]]:
+        """Return the curve as lines of text: the price, what is due, the errors."""
+        return [
+            (
+                bits_up(point.bits),
+                "" if point.due is None else bits_up(bits_at_least(point.due)),
+                _error_words(point),
+            )
+            for point in self.points
+        ]
+
+    def __str__(self) -> str:
+        head = f"{counted(len(self.points), 'price')} of {self.text}"
+        lines = [
+            f"{price}{f' ({due} due now)' if due else ''}: {errors}"
+            for price, due, errors in self.lines()
+        ]
+        return "\n".join([head, *lines, self.sentence()])
+
+
+def _error_words(point: PricePoint) -> str:
+    """Write the errors of a point: certain ones, and those if all rows count where they differ."""
+    words = []
+    for (label, error), (_, full) in zip(point.errors, point.full_errors, strict=True):
+        if label in point.vacuous:
+            number = "no more than the schema"
+        elif full == error:
+            number = f"±{rounded(error, up=True)}" if error else "exact"
+        else:
+            number = f"±{rounded(full, up=True)} if all rows count"
+        words.append(f"{label} {number}")
+    return first_of(words, MOST_SHOWN, rest="...")
+
+
+def bits_for(cells: int) -> str:
+    """Return the shortest decimal number of bits that buys exactly so many cells.
+
+    The smallest number with the fewest decimals among those with floor(2^bits) = cells.
+
+    Example:
+        >>> bits_for(4), bits_for(3), bits_for(1000)
+        ('2', '1.6', '9.966')
+    """
+    number, digits = (cells - 1).bit_length(), 0
+    while True:
+        text = _shifted(number, digits)
+        if floor_power(text) == cells:
+            return text
+        # One digit more: the smallest number that is enough lies among the next ten.
+        digits += 1
+        enough = (n for n in range(10 * number - 9, 10 * number) if _buys(n, digits, cells))
+        number = next(enough, 10 * number)
+
+
+def _buys(number: int, digits: int, cells: int) -> bool:
+    return floor_power(_shifted(number, digits)) >= cells
+
+
+def _shifted(number: int, digits: int) -> str:
+    """Write a whole number with its last digits behind the point."""
+    text = str(number).rjust(digits + 1, "0")
+    return f"{text[: len(text) - digits]}.{text[len(text) - digits :]}" if digits else text
+
+
+def price_curve(  # noqa: PLR0913 - what a price rests on, each by name
+    question: str | Wish,
+    schema: Agent | Schema | Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    rows: int | None = None,
+    bits: object = None,
+    error: object = None,
+    most: object = 16,
+    analyst: str | None = None,
+) -> PriceCurve:
+    """Return what more bits buy: the prices of a question at which some error becomes smaller.
+
+    Every number of cells up to 32 is tried, and beyond that prices a quarter of a bit apart, since
+    the error of a sum falls with every cell. The answer at each price is the one that ``ask`` gives
+    for a wish of so many bits, so errors are exact or bounds as in ``price``. Costs one search for
+    the finest steps per price.
+
+    Args:
+        question: SQL, or a wish.
+        schema: an open ``Agent``, a ``Schema``, a dict or the path of a TOML file.
+        ledger: the ledger, for what would be due now and the number of rows.
+        rows: the public number of rows, if there is no ledger.
+        bits: the price of the question, which the next useful price is compared with. By default,
+            the schema's.
+        error: the largest error that the answer may have, instead.
+        most: where the curve ends, in bits.
+        analyst: the analyst who would ask.
+
+    Example:
+        >>> age = {"age": {"kind": "private", "range": [0, 4], "step": 1}}
+        >>> people = {"table": {"name": "people"}, "columns": age}
+        >>> curve = price_curve("SELECT MEDIAN(age) FROM people", people, rows=9)
+        >>> [(point.cells, str(point.errors[0][1])) for point in curve.points]
+        [(1, '2'), (2, '1'), (3, '1/2'), (5, '0')]
+    """
+    if not isinstance(question, (str, Wish)):
+        raise OptionError(
+            "A curve is of one question, SQL text or a Wish",
+            hint="compute one curve per question; hartley.plan shares bits among several",
+        )
+    with open_desk(schema, ledger=ledger, rows=rows) as (desk, opened):
+        (plan,) = desk.plan(question, error, bits)
+        own = None if opened is None else own_rows(desk, opened, analyst)
+        return curve_of(desk, plan, _end(most), own)
+
+
+def _end(most: object) -> int:
+    limit = floor_power(most, what="end of the curve")
+    if limit > 1 << MOST_BITS:
+        raise OptionError(
+            f"A curve to {most} bits is too long", hint=f"end it at {MOST_BITS} bits or before"
+        )
+    return limit
+
+
+def own_rows(desk: Desk, ledger: Ledger, analyst: str | None) -> tuple[Row, ...]:
+    """Return the questions of each row that the analyst's account was charged for."""
+    from hartley.agent.questions.batch import from_plain
+
+    name = desk.schema.name
+    holder, version = ledger.holder(name, analyst), desk.version
+    return tuple(
+        tuple(from_plain(question) for question in row.questions)
+        for row in ledger.charged_rows(name)
+        if row.account == holder and version in {None, row.version}
+    )
+
+
+def curve_of(
+    desk: Desk, plan: Selection, limit: int, own: tuple[Row, ...] | None = None
+) -> PriceCurve:
+    """Return the curve of a plan up to a number of cells; ``own`` None stands for no ledger."""
+    finest = price(_finest(plan).questions, desk.schema).cells
+    points: list[PricePoint] = []
+    steps = None
+    for cells in _grid(desk, plan, min(finest, limit)):
+        try:
+            finer = steps_within(plan.questions, cells, desk.schema)
+        except Refused:
+            continue  # even the coarsest answer costs more
+        if finer != steps:
+            steps = finer
+            points.append(_point(desk, plan.with_steps(finer), cells, own))
+    return PriceCurve(
+        plan.text,
+        tuple(_cheapest(points)),
+        desk.rows,
+        finest <= limit,
+        price(plan.questions, desk.schema).cells,
+    )
+
+
+def _finest(plan: Selection) -> Selection:
+    return plan.with_steps([1] * len(plan.questions))
+
+
+def _grid(desk: Desk, plan: Selection, limit: int) -> Iterator[int]:
+    """Yield the numbers of cells to try, in order; the limit is the last."""
+    useful = cells_within(plan.questions, coarsest_steps(plan, desk.schema), desk.schema)
+    steps = PARTS_OF_A_BIT * limit.bit_length()
+    # 2^(k/4) for k up to the limit, rounded down; floor_power is exact.
+    powers = {floor_power(f"{step / PARTS_OF_A_BIT:.2f}") for step in range(steps + 1)}
+    cells = {*range(1, ALL_UP_TO + 1), *powers, useful, limit}
+    yield from sorted(number for number in cells if number <= limit)
+
+
+def _point(desk: Desk, plan: Selection, limit: int, own: tuple[Row, ...] | None) -> PricePoint:
+    # What the account knows in finer cells is answered in these.
+    answered = in_known_cells(plan, told_before(desk.schema, own or ()))
+    return PricePoint(
+        limit,
+        price(plan.questions, desk.schema).cells,
+        desk.errors(answered),
+        desk.errors(answered, fullest=True),
+        vacuous_labels(plan, public_count=desk.public_count),
+        None if own is None else Charges(desk.schema, (plan,), own).charge([0])[0],
+    )
+
+
+def _cheapest(points: list[PricePoint]) -> Iterator[PricePoint]:
+    """Yield the points at which some number is better than at every lower price."""
+    chosen: list[PricePoint] = []
+    for point in sorted(points, key=lambda point: (point.cells, point.limit)):
+        if not any(_as_good(other, point) for other in chosen):
+            chosen.append(point)
+            yield point
+
+
+def _as_good(other: PricePoint, point: PricePoint) -> bool:
+    """Whether no number of a point is better than at another one."""
+    errors = [
+        zip(getattr(other, name), getattr(point, name), strict=True)
+        for name in ("errors", "full_errors")
+    ]
+    no_larger = all(a <= b for pairs in errors for (_, a), (_, b) in pairs)
+    return no_larger and {*other.vacuous} <= {*point.vacuous}
