@@ -4,10 +4,13 @@ import json
 
 import pytest
 
+from hartley.agent.agent import Agent
+from hartley.agent.ledger import chain, state
 from hartley.agent.ledger.charging import BatchPrices, RowPrice
 from hartley.agent.questions.batch import to_plain
 from hartley.agent.quotes import Wish
 from hartley.agent.repricing import verify_prices
+from hartley.ranges.schema.schema import Schema
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 YOUNG = "SELECT COUNT(*) FROM people WHERE age < 50"
@@ -118,6 +121,34 @@ def test_a_changed_schema_starts_with_nothing_told(agent, with_columns):
     wider = with_columns(age={"kind": "private", "range": [0, 120], "step": 1})
     agent.change_schema(wider, {"age": [1], "pay": [1.0], "sex": ["F"], "area": ["north"]})
     assert agent.ask(YOUNG).bits == 1.0
+
+
+def test_a_schema_that_comes_back_starts_with_nothing_told(agent, schema, ledger):
+    agent.ask(OLD)
+    other = Schema.read(schema | {"table": {"name": "people", "default_bits": 2}})
+    for text in (other.to_toml(), agent.schema.to_toml()):
+        agent.ledger.record(
+            "people", "schema", {"schema": text, "open_factor": 2, "open_charge": 1}
+        )
+    with Agent(None, schema, ledger=ledger) as again:
+        assert again.ask(YOUNG).bits == 1.0
+        assert given(again) == ([], [])
+    assert verify_prices(agent.ledger).holds
+    assert not forge(agent, "SELECT COUNT(*) FROM people WHERE age < 49", (2,)).holds
+
+
+@pytest.mark.parametrize("charge", [0, 1])
+def test_verifying_finds_open_columns_that_were_not_charged(agent, monkeypatch, charge):
+    """Without pricing anything again: new data charge the whole factor that they state."""
+    right = state.settle
+
+    def settle(*event):
+        settled = right(*event)
+        return settled | {"open_charge": str(charge)} if "version" in settled else settled
+
+    monkeypatch.setattr(chain, "settle", settle)
+    agent.ledger.record("people", "version", {"rows": 10, "open_factor": 2})
+    assert not agent.ledger.verify().holds
 
 
 class Dishonest(BatchPrices):

@@ -213,7 +213,8 @@ def list_charged_rows(transaction: Transaction, dataset: str, after: int) -> lis
     """Return the rows that charged for questions about the present version, in their order."""
     standing = find(transaction, dataset).standing
     rows = []
-    for entry in transaction.reserved(dataset, after):
+    # A schema that comes back on the same data starts with nothing told, like any other.
+    for entry in transaction.reserved(dataset, max(after, standing.schema_row)):
         row = charged_row(entry)
         if (row.version, row.schema) == (standing.version, standing.schema):
             rows.append(row)

@@ -40,7 +40,7 @@ from hartley.errors import EngineError, HartleyError
 from hartley.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from hartley.agent.ledger.entries import Entry
     from hartley.agent.ledger.reading import ChargedRow
@@ -294,7 +294,7 @@ class Replay:
         account = self.accounts.get((entry.dataset, holder), Account())
         standing, account = after_event(before, account, entry.kind, content, entry.sequence)
         cells = write_integer(standing.open // (before.open if before else 1))
-        if (entry.cells, entry.account_cells) != (cells, cells):
+        if (entry.cells, entry.account_cells) != (cells, cells) or not _charged_open(content):
             raise Broken(
                 f"row {entry.sequence} charges a factor that differs from the one it states"
             )
@@ -441,10 +441,15 @@ class Replay:
         if word not in entry.told:
             return None
         questions: list[dict[str, Any]] = []
-        standing, before = self.standings[entry.dataset], 0
+        standing = self.standings[entry.dataset]
+        before = standing.schema_row  # a schema that comes back starts with nothing told, too
         for sequence in entry.told[word]:
             row = None
-            if type(sequence) is int and before < sequence < entry.sequence:
+            # A schema that comes back starts with nothing told, like any other.
+            if (
+                type(sequence) is int
+                and max(before, standing.schema_row) < sequence < entry.sequence
+            ):
                 row = self.told.get(entry.dataset, {}).get(sequence)
                 if row is None and self._past is not None:
                     row = self._past.charged_row(entry.dataset, sequence)
@@ -479,6 +484,14 @@ class Replay:
         if not content["answers"]:
             raise Broken(f"row {entry.sequence} has no answer")
         return self.standings[entry.dataset], self.accounts[entry.dataset, holder]
+
+
+def _charged_open(content: Mapping[str, Any]) -> bool:
+    """Whether an event charges its open columns: new data all of them, a factor of 0 never."""
+    if "open_charge" not in content:
+        return True
+    charge, factor = (read_integer(content[name]) for name in ("open_charge", "open_factor"))
+    return charge == factor >= 1 if "version" in content else min(charge, factor) >= 1
 
 
 def replay(
