@@ -75,9 +75,10 @@ class Earlier:
         with self._lock:
             if given is None:
                 given = price_given(questions, self.told(account)).rows
+            # Written into the row as they are: True and 1.0 equal 1, but verify() takes neither.
             rows = sorted(
                 row
-                for row in set(given)
+                for row in {row for row in given if type(row) is int}
                 if row in self._rows and account in {None, self._rows[row][0]}
             )
             # Priced once more from these rows alone, as whoever checks the ledger will.
@@ -111,7 +112,11 @@ class GivenPrices(BatchPrices):
     def compute(self, indices: list[int], holder: str | None) -> RowPrice:
         """Price some questions of the batch."""
         if holder is not None and self._earlier.only(holder):
-            return self(tuple(indices), None)  # once for the account and the dataset
+            shared = self(tuple(indices), None)  # once for the account and the dataset
+            # Another thread may have read the rows of another account since. Accounts are never
+            # forgotten, so if there is none now, the price rests on no row of another.
+            if self._earlier.only(holder):
+                return shared
         self._check()
         questions = [self._questions[at] for at in indices]
         priced = self._earlier.price(questions, holder)

@@ -1,6 +1,7 @@
 """Prices that fall with what was told: charged, quoted, kept in the ledger and verified."""
 
 import json
+from fractions import Fraction
 
 import pytest
 
@@ -196,3 +197,49 @@ def test_many_prices_are_those_of_a_fresh_reading(agent):
     for account in ("", None):
         kept = agent._held.desk.earlier.price(plan.questions, account)
         assert kept == fresh.price(plan.questions, account)
+
+
+def test_a_row_of_another_account_that_arrives_meanwhile_is_not_used(agent):
+    """Another thread's question may be read after the account seemed to be the only one."""
+    agent.allow("ann", 3)
+    agent.allow("bob", 3)
+    agent.ask("SELECT COUNT(*) FROM people WHERE pay < 1", analyst="bob")
+    desk = agent._held.desk
+    plans = desk.known_plans(desk.plan(YOUNG, None, None), agent.ledger, "bob")
+
+    def meanwhile():
+        agent.ask(OLD, analyst="ann")
+        desk.earlier.read(agent.ledger)
+
+    asked = [question for plan in plans for question in plan.questions]
+    agent.ledger.reserve(
+        "people",
+        "bob",
+        [to_plain(question) for question in asked],
+        desk.prices(asked, check=Once(meanwhile)),
+        rules="2",
+    )
+    assert given(agent)[1] == []
+    assert verify_prices(agent.ledger).holds
+
+
+class Once:
+    """Calls a function the first time."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self):
+        function, self.function = self.function, lambda: None
+        function()
+
+
+@pytest.mark.parametrize("row", [2.0, True, Fraction(2), "2", (2,)])
+def test_only_whole_numbers_name_earlier_rows(agent, row):
+    """A number that is only equal to that of a row would be written, and verified as no row."""
+    agent.ask(OLD)  # row 2
+    earlier = agent._held.desk.earlier
+    earlier.read(agent.ledger)
+    (plan,) = agent._held.desk.plan(YOUNG, None, None)
+    assert earlier.price(plan.questions, "", [2]) == (1, (2,))
+    assert earlier.price(plan.questions, "", [row]) == (2, ())
