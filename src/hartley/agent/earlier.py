@@ -7,15 +7,17 @@ price would show an analyst what others asked.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hartley.agent.ledger.charging import BatchPrices, RowPrice
 from hartley.agent.pricing.given_price import price_given
 from hartley.agent.pricing.told import ToldBefore
 from hartley.agent.questions.batch import from_plain
+from hartley.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from hartley.agent.ledger.ledger import Ledger
     from hartley.agent.ledger.reading import ChargedRow
@@ -75,10 +77,9 @@ class Earlier:
         with self._lock:
             if given is None:
                 given = price_given(questions, self.told(account)).rows
-            # Written into the row as they are: True and 1.0 equal 1, but verify() takes neither.
             rows = sorted(
                 row
-                for row in {row for row in given if type(row) is int}
+                for row in set(given)
                 if row in self._rows and account in {None, self._rows[row][0]}
             )
             # Priced once more from these rows alone, as whoever checks the ledger will.
@@ -107,6 +108,10 @@ class GivenPrices(BatchPrices):
     ) -> None:
         """Price a batch; ``check`` is called before a price, and what it raises refuses it."""
         super().__init__(lambda _: 1)
+        if given is not None and not _are_rows(given):
+            raise OptionError(
+                "given= does not list the numbers of rows", hint="pass quote.given of a quote"
+            )
         self._questions, self._earlier, self._given, self._check = questions, earlier, given, check
 
     def compute(self, indices: list[int], holder: str | None) -> RowPrice:
@@ -125,3 +130,8 @@ class GivenPrices(BatchPrices):
             quoted = self._earlier.price(questions, holder, self._given)
             priced = min(priced, quoted, key=lambda each: each.cells)
         return priced
+
+
+def _are_rows(given: object) -> bool:
+    """Whether something lists whole numbers; True and 1.0 are none, although they equal 1."""
+    return isinstance(given, Sequence) and all(type(row) is int for row in given)
