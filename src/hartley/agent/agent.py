@@ -12,7 +12,7 @@ from hartley.agent.answers.cells import read_cells
 from hartley.agent.data import Holding, head_note, lasting_place, load, remove_copy, replace_copy
 from hartley.agent.ledger.entries import NULL, digest
 from hartley.agent.ledger.ledger import open_ledger
-from hartley.agent.pricing.given_price import RULES, price_given
+from hartley.agent.pricing.given_price import RULES
 from hartley.agent.questions.batch import from_plain, to_plain
 from hartley.agent.quotes import Wish, questions_of
 from hartley.engines.tables.sources import open_table
@@ -155,9 +155,9 @@ class Agent:
         """
         held = self._ready()  # one version until the reply, even if others replace it meanwhile
         plans = held.desk.plan(question, error, bits)
+        plans = held.desk.known_plans(plans, self.ledger, analyst)
         if not vacuous:
             held.desk.check_useful(plans, self.ledger, analyst)
-        plans = held.desk.known_plans(plans, self.ledger, analyst)
         questions, texts = questions_of(plans), [plan.text for plan in plans]
         paid = self.ledger.reserve(
             held.schema.name,
@@ -243,7 +243,7 @@ class Agent:
         charges = [charge for charge in self.history() if charge.version == state.version]
         accountant = Accountant(
             state.budget,
-            lambda batch: price_given(batch, earlier.told(None)),
+            earlier.priced,
             open_factor=state.open_factor,
             charged=state.spent,
             answered=[from_plain(question) for charge in charges for question in charge.questions],

@@ -7,18 +7,21 @@ price would show an analyst what others asked.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hartley.agent.ledger.charging import BatchPrices, RowPrice
 from hartley.agent.pricing.given_price import price_given
 from hartley.agent.pricing.told import ToldBefore
 from hartley.agent.questions.batch import from_plain
+from hartley.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from hartley.agent.ledger.ledger import Ledger
     from hartley.agent.ledger.reading import ChargedRow
+    from hartley.agent.pricing.given_price import GivenPrice
     from hartley.agent.questions.batch import Question
     from hartley.ranges.schema.schema import Schema
 
@@ -61,6 +64,11 @@ class Earlier:
     def told(self, account: str | None) -> ToldBefore:
         """Return what was told to an account; None stands for all of them."""
         return self._told.get(account) or ToldBefore(self._schema)
+
+    def priced(self, questions: Sequence[Question]) -> GivenPrice:
+        """Return the price of questions after the rows of all accounts, with its explanation."""
+        with self._lock:
+            return price_given(questions, self.told(None))
 
     def price(
         self,
@@ -106,12 +114,20 @@ class GivenPrices(BatchPrices):
     ) -> None:
         """Price a batch; ``check`` is called before a price, and what it raises refuses it."""
         super().__init__(lambda _: 1)
+        if given is not None and not _are_rows(given):
+            raise OptionError(
+                "given= does not list the numbers of rows", hint="pass quote.given of a quote"
+            )
         self._questions, self._earlier, self._given, self._check = questions, earlier, given, check
 
     def compute(self, indices: list[int], holder: str | None) -> RowPrice:
         """Price some questions of the batch."""
         if holder is not None and self._earlier.only(holder):
-            return self(tuple(indices), None)  # once for the account and the dataset
+            shared = self(tuple(indices), None)  # once for the account and the dataset
+            # Another thread may have read the rows of another account since. Accounts are never
+            # forgotten, so if there is none now, the price rests on no row of another.
+            if self._earlier.only(holder):
+                return shared
         self._check()
         questions = [self._questions[at] for at in indices]
         priced = self._earlier.price(questions, holder)
@@ -120,3 +136,8 @@ class GivenPrices(BatchPrices):
             quoted = self._earlier.price(questions, holder, self._given)
             priced = min(priced, quoted, key=lambda each: each.cells)
         return priced
+
+
+def _are_rows(given: object) -> bool:
+    """Whether something lists whole numbers; True and 1.0 are none, although they equal 1."""
+    return isinstance(given, Sequence) and all(type(row) is int for row in given)

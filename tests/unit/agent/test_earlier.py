@@ -1,6 +1,7 @@
 """Prices that fall with what was told: charged, quoted, kept in the ledger and verified."""
 
 import json
+from fractions import Fraction
 
 import pytest
 
@@ -10,6 +11,7 @@ from hartley.agent.ledger.charging import BatchPrices, RowPrice
 from hartley.agent.questions.batch import to_plain
 from hartley.agent.quotes import Wish
 from hartley.agent.repricing import verify_prices
+from hartley.errors import OptionError
 from hartley.ranges.schema.schema import Schema
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
@@ -227,3 +229,47 @@ def test_many_prices_are_those_of_a_fresh_reading(agent):
     for account in ("", None):
         kept = agent._held.desk.earlier.price(plan.questions, account)
         assert kept == fresh.price(plan.questions, account)
+
+
+def test_a_row_of_another_account_that_arrives_meanwhile_is_not_used(agent):
+    """Another thread's question may be read after the account seemed to be the only one."""
+    agent.allow("ann", 3)
+    agent.allow("bob", 3)
+    agent.ask("SELECT COUNT(*) FROM people WHERE pay < 1", analyst="bob")
+    desk = agent._held.desk
+    plans = desk.known_plans(desk.plan(YOUNG, None, None), agent.ledger, "bob")
+
+    def meanwhile():
+        agent.ask(OLD, analyst="ann")
+        desk.earlier.read(agent.ledger)
+
+    asked = [question for plan in plans for question in plan.questions]
+    agent.ledger.reserve(
+        "people",
+        "bob",
+        [to_plain(question) for question in asked],
+        desk.prices(asked, check=Once(meanwhile)),
+        rules="2",
+    )
+    assert given(agent)[1] == []
+    assert verify_prices(agent.ledger).holds
+
+
+class Once:
+    """Calls a function the first time."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self):
+        function, self.function = self.function, lambda: None
+        function()
+
+
+@pytest.mark.parametrize("rows", [[2.0], [True], [Fraction(2)], ["2"], [[2]], [None], "2", 2])
+def test_only_whole_numbers_name_earlier_rows(agent, rows):
+    """A number that only equals that of a row would be written, and verify() takes no such row."""
+    agent.ask(OLD)
+    with pytest.raises(OptionError, match="given= does not list the numbers of rows"):
+        agent.ask("SELECT COUNT(*) FROM people WHERE pay < 1", given=rows)
+    assert len(agent.history()) == 1  # nothing was charged

@@ -80,8 +80,10 @@ class PartPricing:
             largest = self._largest()
             if largest is not None:
                 return largest
-            # Fewer earlier filters leave larger parts: still a bound.
-            (self._filters or self._sums).pop()
+            # Fewer earlier filters leave larger parts: still a bound. Half of them, so that a cap
+            # is not run into again and again.
+            dropped = self._filters or self._sums
+            del dropped[len(dropped) // 2 :]
         return None
 
     def _largest(self) -> int | None:
