@@ -300,8 +300,25 @@ def _most_open(wanted: Specification) -> list[str]:
         return []
     assert wanted.error is not None  # the objective needs it
     to = "" if wanted.known_within is None else " to somebody who knows so much"
-    moved = f"No release that moves {listed(wanted.moved)} by at most {exactly(wanted.error)}"
-    return [f"{moved} leaves more records open{to}."]
+    values = " of values on the declared steps" if _half_steps_help(wanted, wanted.error) else ""
+    moved = f"that moves {listed(wanted.moved)} by at most {exactly(wanted.error)}"
+    return [f"No release{values} {moved} leaves more records open{to}."]
+
+
+def _half_steps_help(wanted: Specification, error: Fraction) -> bool:
+    """Return whether releases between the steps could join records that lie further apart.
+
+    Two records meet halfway, so half steps join records floor(2 error / step) steps apart, and
+    whole steps those 2 floor(error / step) apart: x >= 5 within 1.5 has 4 and 7 meet at 5.5.
+    """
+    known = wanted.known_within or (None,)
+    distances = known * len(wanted.moved) if len(known) == 1 else known
+    for name, distance in zip(wanted.moved, distances, strict=True):
+        step = wanted.lattice[name].step
+        whole, half = 2 * math.floor(error / step), math.floor(2 * error / step)
+        if half > whole and (distance is None or math.floor(distance / step) > whole):
+            return True
+    return False
 
 
 def _fewest(wanted: Specification, error: Fraction) -> str:

@@ -189,6 +189,10 @@ def read_people(value: object) -> int:
         raise OptionError(
             f"There cannot be {exactly(people)} people", hint="write for example people = 5000"
         )
+    if people >= 2**63:
+        raise OptionError(
+            "There cannot be so many people", hint="write how many people the table is about"
+        )
     return int(people)
 
 

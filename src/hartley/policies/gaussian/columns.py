@@ -124,9 +124,10 @@ def moments(values: Floats) -> tuple[Floats, Floats]:
         >>> [part.tolist() for part in moments(np.array([[0.0], [2.0]]))]
         [[1.0], [[1.0]]]
     """
-    centre = values.mean(axis=0)
-    centred = values - centre
-    return centre, centred.T @ centred / len(values)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by name
+        centre = values.mean(axis=0)
+        centred = values - centre
+        return centre, centred.T @ centred / len(values)
 
 
 def check_names(confidential: Sequence[str], key: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hartley.engines.maps.lattice_index import LatticeSide
 from hartley.errors import OptionError
-from hartley.exact import parse_number, parse_step
+from hartley.exact import parse_number
 from hartley.wording import exact_text, exactly
 
 if TYPE_CHECKING:
@@ -38,9 +38,14 @@ class LatticeColumn:
 
     def __post_init__(self) -> None:
         low, high = (parse_number(e, name="an end of a range") for e in (self.low, self.high))
-        step = parse_step(self.step, column="a lattice")
+        step = parse_number(self.step, name="the step")
         for name, number in (("low", low), ("high", high), ("step", step)):
             object.__setattr__(self, name, number)
+        if step <= 0:
+            raise OptionError(
+                f"The step {exactly(step)} is not a positive number",
+                hint="write a positive number, for example 10 or 0.5",
+            )
         if high - low < step:
             raise OptionError(
                 f"The range from {exactly(low)} to {exactly(high)} holds no whole step of "

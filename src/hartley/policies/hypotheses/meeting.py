@@ -15,7 +15,7 @@ from hartley.files import one_line
 from hartley.policies.hypotheses.hypothesis import Hypothesis
 from hartley.policies.hypotheses.integer_form import IntegerForm, as_integers, evaluate, substitute
 from hartley.policies.hypotheses.monotone import directions
-from hartley.wording import exactly
+from hartley.wording import counted, exactly
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,8 +44,10 @@ class MeetPolicy:
 
     for t = +1, mirrored for t = -1; floor(U/2) in columns with U < D; every other record is
     released as it is. For hypotheses that are monotone in every moved column no policy within the
-    reach leaves more records open: Farokhi 2021, Theorem 4, replaced for data with a step. The
-    premise is checked when the policy is made. Exact; three looks at the hypothesis a record.
+    reach that releases values on the same steps leaves more records open: Farokhi 2021, Theorem 4,
+    replaced for data with a step. Half steps would join records floor(2 reach/step) steps apart,
+    which is one more where that is odd. The premise is checked when the policy is made. Exact;
+    three looks at the hypothesis a record.
 
     Args:
         hypothesis: what is to stay open, or its text.
@@ -311,7 +313,7 @@ def _numbers(given: object, size: int, what: str) -> tuple[Fraction, ...]:
     listed = list(given) if isinstance(given, (list, tuple)) else [given] * size
     if len(listed) != size:
         raise OptionError(
-            f"There are {len(listed)} numbers for {what} of {size} columns",
+            f"There are {len(listed)} numbers for {what} of {counted(size, 'column')}",
             hint="give one for all, or one for each in the order of the moved columns",
         )
     numbers = tuple(parse_number(item, name=what) for item in listed)

@@ -38,7 +38,8 @@ class TablePolicy:
     """Release values by the best table for every fibre, whatever the hypothesis about them is.
 
     Fibres, which the columns that are not moved fix, are independent of each other. For each the
-    table of ``best_line`` leaves the most records open that any policy within the reach does.
+    table of ``best_line`` leaves the most records open that any policy within the reach does which
+    releases values on the same steps.
     Farokhi 2021, Theorem 4, replaced for data with a step. Exact; grows with the number of
     records and with the cube of the reach in steps.
 

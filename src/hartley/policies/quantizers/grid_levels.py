@@ -17,6 +17,10 @@ Norm = Literal["sup", "euclidean"]
 """How errors of several queries are put together: the largest, or the length of their vector."""
 MOST_SHARED = 2**16
 """Up to so many outputs every way to share them among queries is compared."""
+MOST_SEARCHED_LEVELS = 2**53
+"""Doubles tell no more cells apart."""
+MOST_TRIED_GRIDS = 400_000
+"""So many grids are compared, in some seconds; the number grows like the cells of the others."""
 PI_ABOVE = Fraction(31415926535897932384627, 10**22)
 """A little more than pi."""
 
@@ -55,7 +59,10 @@ def _smallest_grid(squares: Sequence[Fraction], allowed: Fraction) -> tuple[int,
     if not squares:
         return ()
     equal = tuple(_root_above(len(squares) * square / allowed) for square in squares)
+    if max(equal) > MOST_SEARCHED_LEVELS:
+        raise _too_many_cells()
     best = (math.prod(equal), equal)
+    tried = 0
 
     def search(chosen: tuple[int, ...], product: int, allowance: Fraction) -> None:
         nonlocal best
@@ -66,6 +73,10 @@ def _smallest_grid(squares: Sequence[Fraction], allowed: Fraction) -> tuple[int,
             return
 
         def is_hopeless(levels: int) -> bool:
+            nonlocal tried
+            tried += 1
+            if tried > MOST_TRIED_GRIDS:
+                raise _too_many_cells()
             after = allowance - square / levels**2
             if after <= 0:
                 return True
@@ -81,6 +92,13 @@ def _smallest_grid(squares: Sequence[Fraction], allowed: Fraction) -> tuple[int,
 
     search((), 1, allowed)
     return best[1]
+
+
+def _too_many_cells() -> OptionError:
+    return OptionError(
+        "This error takes too many cells to look for the smallest grid",
+        hint="allow a larger error",
+    )
 
 
 def _root_above(number: Fraction) -> int:

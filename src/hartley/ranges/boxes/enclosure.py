@@ -365,13 +365,14 @@ def range_bounds(
     if exact is not None:
         ends = [max(ends[0] or exact[0], exact[0]), min(ends[1] or exact[1], exact[1])]
     low, high = ends
-    if low is None or high is None:
+    within = [_fraction(least), _fraction(-most)]  # infinite where every value overflows
+    if low is None or high is None or within[0] is None or within[1] is None:
         raise OptionError(
             f"No bounds were found for the query '{shown(expression)}'",
             hint="narrow the ranges of its variables",
         )
     # A query is continuous where it is defined, so all between two of its values is attained.
-    inner = min(Fraction(least), high), max(-Fraction(most), low)
+    inner = min(within[0], high), max(within[1], low)
     if inner[0] > inner[1]:  # so narrow that rounding hides it
         inner = ((inner[0] + inner[1]) / 2,) * 2
     return Interval(low, high), Interval(*inner)

@@ -369,3 +369,17 @@ SQUARE = [(0, 1), (0, 1)]
 def test_what_makes_no_sense_is_refused(call, problem):
     with pytest.raises(OptionError, match=problem):
         call()
+
+
+@pytest.mark.parametrize("error", ["1e-60", "1e-400"])
+def test_a_grid_of_too_many_cells_is_not_searched_for(error):
+    with pytest.raises(OptionError, match=r"too many cells to look for the smallest grid"):
+        VectorQuantizer.for_error(ranges=[(0, 10)] * 2, error=error, norm="euclidean")
+
+
+@pytest.mark.slow
+def test_a_search_for_the_smallest_grid_ends():
+    with pytest.raises(OptionError, match=r"too many cells to look for the smallest grid"):
+        VectorQuantizer.for_error(
+            ranges=[(0, 10), (0, 17), (0, 23)], error="1e-10", norm="euclidean"
+        )

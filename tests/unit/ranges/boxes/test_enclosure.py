@@ -359,3 +359,9 @@ def test_a_long_query_is_cut_in_messages():
     with pytest.raises(OptionError) as found:
         check_defined(query, SQUARE)
     assert len(str(found.value)) < 400
+
+
+def test_a_query_whose_values_no_double_holds_is_refused_by_name():
+    box = Box({"height": (0, 10), "age": (0, 10)})
+    with pytest.raises(OptionError, match="No bounds were found for the query"):
+        range_bounds(parse_expression("height - 30*(age/5e-324)**2"), box)
