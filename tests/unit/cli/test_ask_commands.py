@@ -16,6 +16,7 @@ from hartley.errors import EngineError, OptionError, Refused
 EXAMPLES = Path(__file__).parents[3] / "examples"
 SCHEMA = str(EXAMPLES / "people.schema.toml")
 MEAN = "SELECT AVG(age) FROM people"
+TALL = "SELECT AVG(height) FROM people"
 
 
 @pytest.fixture
@@ -147,19 +148,28 @@ def test_an_answer_that_says_nothing_is_refused_with_the_next_price_unless_it_is
     call, asked
 ):
     words = ("--bits", 0, "--schema", SCHEMA, "--ledger", asked, "--text")
-    code, out, err = call("ask", MEAN, *words)
+    code, out, err = call("ask", TALL, *words)
     assert (code, out) == (2, "")
-    assert "AVG(age) would be no narrower than the schema; hint: 1 bit gives ±0.038; " in err
+    assert "AVG(height) would be no narrower than the schema; hint: 1 bit gives ±0.05; " in err
     assert "--vacuous" in err
-    code, out, _ = call("price", MEAN, *words)
+    code, out, _ = call("price", TALL, *words)
     assert code == 0
-    assert "Vacuous: AVG(age) would say no more than the schema; 1 bit gives ±0.038." in out
-    code, out, _ = call("price", MEAN, *words, "--vacuous")
+    assert "Vacuous: AVG(height) would say no more than the schema; 1 bit gives ±0.05." in out
+    code, out, _ = call("price", TALL, *words, "--vacuous")
     assert (code, "Vacuous" in out) == (0, False)
-    code, out, _ = call("ask", MEAN, *words, "--vacuous")
+    code, out, _ = call("ask", TALL, *words, "--vacuous")
     assert code == 0
-    assert "[18.0, 95.0]" in out
+    assert "[120, 220]" in out
     assert "free: it tells nothing" in out
+
+
+@pytest.mark.parametrize("bits", [0, "0.5"])
+def test_a_coarser_wish_is_answered_with_what_is_known_already(call, asked, bits):
+    words = ("--bits", bits, "--schema", SCHEMA, "--ledger", asked, "--text")
+    code, out, _ = call("ask", MEAN, *words)
+    assert code == 0
+    assert "±0.038" in out
+    assert "free: answered before" in out
 
 
 def test_a_price_says_what_is_due_and_why(call, asked):
