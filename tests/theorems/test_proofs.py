@@ -99,8 +99,8 @@ def families_without_agreement_of_orders(monkeypatch):
 def outside_forgotten(monkeypatch):
     single = one_row.single
 
-    def inside_only(k, found, atoms, grid):
-        return single(k, [atom for atom in found if k in atom.alive], atoms, grid)
+    def inside_only(k, listed, *rest):
+        return single(k, [atom for atom in listed if k in atom.alive], *rest)
 
     monkeypatch.setattr(one_row, "single", inside_only)
 
@@ -127,8 +127,8 @@ def rank_one_short(monkeypatch):
 
 
 def rank_one_too_large(monkeypatch):
-    rank = regions._rank
-    monkeypatch.setattr(regions, "_rank", lambda vectors: rank(vectors) + 1)
+    rank = regions.rank
+    monkeypatch.setattr(regions, "rank", lambda vectors: rank(vectors) + 1)
 
 
 def points_of_a_component_ignored(monkeypatch):

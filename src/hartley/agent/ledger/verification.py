@@ -490,7 +490,8 @@ def _charged_open(content: Mapping[str, Any]) -> bool:
     """Whether an event charges its open columns: new data all of them, a factor of 0 never."""
     if "open_charge" not in content:
         return True
-    charge, factor = (read_integer(content[name]) for name in ("open_charge", "open_factor"))
+    charge = read_integer(content["open_charge"])
+    factor = read_integer(content.get("open_factor", content["open_charge"]))  # in old formats
     return charge == factor >= 1 if "version" in content else min(charge, factor) >= 1
 
 
