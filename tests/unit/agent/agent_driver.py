@@ -124,10 +124,10 @@ class Repricing:
     def __init__(self):
         self._known = {}
 
-    def __call__(self, schema, questions, rules):
-        key = json.dumps([questions, rules, schema])
+    def __call__(self, schema, questions, rules, told=()):
+        key = json.dumps([questions, rules, schema, told])
         if key not in self._known:
-            self._known[key] = reprice(schema, questions, rules)
+            self._known[key] = reprice(schema, questions, rules, told)
         return self._known[key]
 
 

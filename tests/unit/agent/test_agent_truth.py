@@ -8,6 +8,7 @@ import importlib.util
 import itertools
 import math
 import random
+import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,10 +21,11 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from hartley.agent import data as holding, data as loading
+from hartley.agent import data as loading, earlier
 from hartley.agent.agent import Agent
 from hartley.agent.ledger import Ledger, open_ledger
-from hartley.agent.pricing.price import open_factor, price
+from hartley.agent.pricing.given_price import price_given
+from hartley.agent.pricing.price import open_factor
 from hartley.agent.repricing import verify_prices
 from hartley.engines.coded.coded_copy import CodedTable
 from hartley.engines.dialects.duckdb import EmbeddedStore
@@ -270,7 +272,14 @@ def transcript(agent, pool):
     name, seen = agent.schema.name, []
 
     def see(*parts):
-        seen.append(str(parts).replace(name, "tiny"))  # each database has a name of its own here
+        # Each database has a name of its own here, and its rows stand behind those of the others.
+        places = {row.sequence: place for place, row in enumerate(agent.history())}
+        text = re.sub(
+            r"(?<=given=)\([\d, ]+\)|(?<=what row )\d+|(?<=what rows )[\d, ]+",
+            lambda rows: re.sub(r"\d+", lambda row: str(places[int(row[0])]), rows[0]),
+            str(parts).replace(name, "tiny"),
+        )
+        seen.append(text)
 
     for _ in range(4):
         texts, wish = pool[zlib.crc32("".join(seen).encode()) % len(pool)]
@@ -346,10 +355,11 @@ def test_one_person_never_causes_more_transcripts_than_were_charged(quick, tmp_p
 def test_the_enumeration_notices_a_price_that_is_too_low(quick, tmp_path, monkeypatch):
     """Else the test above would show nothing."""
 
-    def less(questions, schema):
-        return SimpleNamespace(cells=max(1, price(questions, schema).cells - 1))
+    def less(questions, told):
+        priced = price_given(questions, told)
+        return replace(priced, cells=max(1, priced.cells - 1))
 
-    monkeypatch.setattr(holding, "price", less)
+    monkeypatch.setattr(earlier, "price_given", less)
     found = soundness(quick, tmp_path / "l.db", range(CASES))
     assert any(kraft > 1 for kraft, _, _ in found)
 

@@ -88,12 +88,12 @@ def test_a_summary_names_the_population_or_how_datasets_multiply(tmp_path):
         assert "what other datasets reveal about the person comes on top" in alone.summary()
         assert "multiplies" not in drugs.summary()
         assert alone.ledger.added_budgets() == (2, Fraction(7, 2))
-        quote = visits.price("SELECT SUM(age) FROM visits", bits=2)
+        quote = visits.price("SELECT SUM(age) FROM visits", bits=3)
         assert not quote.affordable
         assert "population 'town'" in quote.refusal
         assert "It would be refused" in str(quote)
         assert quote.to_dict()["refusal"] == quote.refusal
-        assert visits.explain("SELECT SUM(age) FROM visits", bits=2).endswith("it is refused.")
+        assert visits.explain("SELECT SUM(age) FROM visits", bits=3).endswith("it is refused.")
         assert hartley.price(
             "SELECT SUM(age) FROM visits", visits.schema, ledger=tmp_path / "l.db", bits=1
         ).affordable

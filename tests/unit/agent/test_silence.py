@@ -170,7 +170,7 @@ def test_two_databases_that_differ_in_one_person_refuse_and_price_alike(world, t
     seen = []
     for number, rows in enumerate(people):
         path = tmp_path / f"{number}.db"
-        with Agent(table(rows), schema, ledger=path, budget="60.5") as agent:
+        with Agent(table(rows), schema, ledger=path, budget="20.5") as agent:
             seen.append(behaviour(agent, questions))
     (first, charges), (second, others) = seen
     for one, other in zip(first, second, strict=True):

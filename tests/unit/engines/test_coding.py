@@ -401,7 +401,7 @@ def test_a_table_of_a_database_file_is_opened_by_its_name(tmp_path, refused):
         open_source(f"{path}::none")
     with refused(TableError, "There is no file"):
         open_source(tmp_path / "absent.duckdb")
-    with refused(TableError, "no database"):
+    with refused(TableError, "not a database"):
         open_source({"x": [1]}, "t")
 
 
