@@ -76,7 +76,7 @@ def test_a_summary_names_the_population_or_how_datasets_multiply(tmp_path):
     with visits, drugs, hartley.Agent(
         {"age": [1]}, schema("alone"), ledger=tmp_path / "l.db", budget="1/2"
     ) as alone:  # fmt: skip
-        visits.ask("SELECT COUNT(*) FROM visits WHERE age > 1")
+        visits.ask("SELECT COUNT(*) FROM visits WHERE age > 2")
         drugs.ask("SELECT COUNT(*) FROM drugs WHERE age > 1")
         lines = drugs.summary().splitlines()
         assert "Spent 1 bit, " in lines[1]
@@ -88,12 +88,12 @@ def test_a_summary_names_the_population_or_how_datasets_multiply(tmp_path):
         assert "what other datasets reveal about the person comes on top" in alone.summary()
         assert "multiplies" not in drugs.summary()
         assert alone.ledger.added_budgets() == (2, Fraction(7, 2))
-        quote = visits.price("SELECT SUM(age) FROM visits", bits=3)
+        quote = visits.price("SELECT SUM(age) FROM visits", bits=2)
         assert not quote.affordable
         assert "population 'town'" in quote.refusal
         assert "It would be refused" in str(quote)
         assert quote.to_dict()["refusal"] == quote.refusal
-        assert visits.explain("SELECT SUM(age) FROM visits", bits=3).endswith("it is refused.")
+        assert visits.explain("SELECT SUM(age) FROM visits", bits=2).endswith("it is refused.")
         assert hartley.price(
             "SELECT SUM(age) FROM visits", visits.schema, ledger=tmp_path / "l.db", bits=1
         ).affordable
