@@ -106,6 +106,7 @@ def test_a_recorded_table_is_that_of_its_copy(town):
         hartley.Agent(people, town / "people.schema.toml", ledger=town / "ledger.db")
 
 
+@pytest.mark.slow
 def test_a_recorded_export_restores_the_ledger(town):
     """An export holds no digest of the copies, so that the tables are passed once."""
     fresh = town / "restored.db"

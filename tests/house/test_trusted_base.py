@@ -99,6 +99,7 @@ def room_of(name):
     return name.split(".")[1]
 
 
+@pytest.mark.slow
 def test_the_trusted_base_is_small_enough_to_be_read():
     importer = reached_from(ROOT)
     lines = counted(importer)
@@ -122,6 +123,7 @@ def test_the_files_to_read_are_in_the_trusted_base():
     assert named - tests <= reached_from(ROOT).keys()
 
 
+@pytest.mark.slow
 def test_nothing_that_an_answer_does_not_rest_on_is_in_the_trusted_base():
     importer = reached_from(ROOT)
     strangers = {name: by for name, by in importer.items() if room_of(name) in OUTSIDE}
@@ -147,6 +149,7 @@ def test_a_claim_is_data(name):
     assert rooms <= roots | {"guarantees", "ranges"}
 
 
+@pytest.mark.slow
 def test_the_recomputation_is_not_data():
     """Or the walk would not see what the rest of the tests is about."""
     rooms = {room_of(name) for name in reached_from("hartley.guarantees.verify")}

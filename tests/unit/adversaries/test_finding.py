@@ -43,6 +43,7 @@ def test_a_share_holds_the_truth_at_least_as_often_as_it_says(trials, chance):
     assert covered >= 0.8 - 1e-12
 
 
+@pytest.mark.slow
 @given(st.integers(1, 60), st.data())
 def test_an_advantage_covers_nought_exactly_where_a_coin_is_not_refuted(games, data):
     wins = data.draw(st.integers(0, games))

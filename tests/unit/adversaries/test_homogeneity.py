@@ -77,6 +77,7 @@ def test_each_attack_counts_the_people_whose_class_gives_them_away(rows, times, 
 PAY = {"age": [30, 30, 40, 40, 50, 50], "pay": [900.1, 900.2, 100.0, 5000.0, None, 7.0]}
 
 
+@pytest.mark.slow
 def test_similarity_treats_doubles_and_missing_values_as_people_read_them():
     finding = Similarity(["age"], {"pay": "0.1"}).attack(PAY)
     assert (

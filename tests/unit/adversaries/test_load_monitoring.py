@@ -34,6 +34,7 @@ def test_appliances_are_recognised_in_the_true_signal():
     assert oven.states == pytest.approx([0, 900, 1800])
 
 
+@pytest.mark.slow
 def test_a_coarser_release_hides_the_small_appliances_first():
     attack = LoadMonitoring(home())
     scores = [
@@ -54,6 +55,7 @@ def test_a_release_of_one_cell_gives_nothing_beyond_chance_exactly():
     assert found.headline.startswith("The released signal does not show")
 
 
+@pytest.mark.slow
 def test_one_appliance_that_is_told_is_not_hidden_by_the_others():
     # The oven is on one time in nine and drowns in what the others have by chance.
     found = LoadMonitoring(home()).attack(UniformQuantizer(0, 2000, 3))

@@ -41,6 +41,7 @@ def test_every_strategy_finds_who_is_released_alone_and_as_is(name):
     assert "can tell" in finding.headline
 
 
+@pytest.mark.slow
 def test_every_strategy_finds_a_planted_leak_in_a_small_group():
     found = by_name(MembershipGame(homes(), people=3).play(4000, seed=1, confidence=SURE))
     assert all(one.advantage.low > 0 for one in found.values())
@@ -52,6 +53,7 @@ def test_every_strategy_finds_a_planted_leak_in_a_small_group():
     assert all(one.advantage.low > 0 for one in through.values())
 
 
+@pytest.mark.slow
 def test_fewer_cells_tell_less():
     advantages = [
         MembershipGame(homes(), people=4, policy=UniformQuantizer(0, 8, levels))
@@ -190,6 +192,7 @@ def test_times_at_which_somebody_lacks_a_reading_can_be_left_out_instead(seed):
     assert finding.strategies == alone.strategies
 
 
+@pytest.mark.slow
 def test_every_time_that_is_left_keeps_its_own_policy():
     values, table = gappy(seed=2)
     whole = ~np.isnan(values).any(axis=0)

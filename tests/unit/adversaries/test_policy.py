@@ -66,6 +66,7 @@ def test_labels_that_look_like_numbers_are_read_as_text(tmp_path):
     assert (zips.impossible, zips.single, zips.fewest, zips.typical) == (0, 1, 1, 2)
 
 
+@pytest.mark.slow
 def test_codes_that_look_like_numbers_are_known_as_text(tmp_path):
     policy = PolicyDocument((MergedColumn("zip", (("007", "7"), ("1",)), ("a", "b")), AGES))
     truth = pa.table({"zip": ["007", "7", "1"], "age": [5, 15, 25]})
@@ -135,6 +136,7 @@ def test_an_expression_in_cells_is_worked_out_over_all_its_columns():
     assert by_name(known)["y"].single == left.count(1)
 
 
+@pytest.mark.slow
 def test_an_expression_over_numbers_without_a_step_is_refused_or_set_aside():
     query = QuantizedColumn("area", UniformQuantizer(0, 12, 4), of="x*y")
     design = {"columns": {"x": ["0", "3"], "y": ["0", "4"]}}
@@ -196,6 +198,7 @@ def test_zero_and_minus_zero_are_one_number():
     assert (x.fewest, x.narrowest) == (3, 1e-323)  # two below zero, and zero
 
 
+@pytest.mark.slow
 def test_cells_released_in_any_order_are_found_among_all_doubles():
     for values, point, ends in (
         ((1, 1, "5/2", 3), 0.5, (0.0, math.nextafter(2, 0))),  # two cells released alike
@@ -239,6 +242,7 @@ def test_the_doubles_that_come_out_as_a_value_are_found_on_both_sides_of_a_line(
     assert side.open + side.decided == 45
 
 
+@pytest.mark.slow
 def test_a_band_whose_ends_are_rounded_is_promised_all_the_same():
     fields = {"line": "h/3", "reach": "7/10", "low": 0, "high": 20}
     kept = KeptColumn.read("h", 0, 60)
@@ -270,6 +274,7 @@ def test_too_many_records_or_inputs_are_refused_in_a_sentence(monkeypatch):
 # --- knowledge ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_is_known_nearly_or_rounded_rules_out_the_rest():
     policy = PolicyDocument((AGES,))
     truth = {"age": [0, 3, 5, 9, 10]}
@@ -330,6 +335,7 @@ def test_a_column_that_is_known_decides_the_hypothesis_and_no_promise_is_broken(
 # --- promises -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_record_that_no_input_is_released_as_is_said_loudly():
     found = PolicyInversion(steps={"age": 1}).attack(PolicyDocument((AGES,)), {"age": [5.0, 6.0]})
     assert (found.columns[0].impossible, found.fits_policy, found.keeps_promise) == (1, False, True)
@@ -370,6 +376,7 @@ def test_a_fibre_that_the_line_does_not_cross_promises_nothing():
 # --- the function, pages and refusals -------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_function_adds_the_certificate_and_reads_a_schema(tmp_path):
     policy = PolicyDocument((AGES, JOBS)).save(tmp_path / "policy.toml")
     schema = {
@@ -407,6 +414,7 @@ POLICY = PolicyDocument((AGES, JOBS))
 RELEASED = {"age": [5.0], "job": ["craft"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("knowledge", "data", "kind", "sentence"),
     [
@@ -449,6 +457,7 @@ def test_one_number_of_a_whole_table_is_refused_in_one_sentence():
         PolicyInversion().attack(policy, {"size": [1.5]})
 
 
+@pytest.mark.slow
 def test_what_is_drawn_and_read_by_another_column_is_set_aside():
     query = QuantizedColumn("twice", UniformQuantizer(0, 4, 2), of="2*n")
     policy = PolicyDocument((Pram.retaining("1/2", [0, 1, 2], column="n"), query, AGES))

@@ -55,6 +55,7 @@ def test_nobody_is_settled_where_at_least_two_records_are_left(ask):
     assert finding.fewest.left > 1
 
 
+@pytest.mark.slow
 def test_without_the_table_only_what_is_shown_is_said(ask):
     sure = Reconstruction().attack(*ask("SELECT SUM(pay) FROM t", bits=2, known=False))
     assert sure.headline == "1 answer settles no value of any of 4 people."

@@ -160,6 +160,7 @@ def test_the_columns_of_a_policy_are_the_released_ones_where_none_are_named():
 # --- findings -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [None, 3])
 def test_a_finding_is_repeatable_json_with_a_picture(known):
     attack = Uniqueness(

@@ -64,6 +64,7 @@ def test_the_budget_is_raised_by_an_act_that_shows_the_new_promise(agent):
         agent.set_budget(0)
 
 
+@pytest.mark.slow
 def test_a_quote_says_what_the_budget_holds_even_where_an_allowance_holds_more(
     ledger, people, schema
 ):

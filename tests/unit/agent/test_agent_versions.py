@@ -36,6 +36,7 @@ def test_new_data_are_a_new_version_and_what_was_charged_stays_charged(
 EVERYDAY = ("reserve", "commit")
 
 
+@pytest.mark.slow
 def test_an_update_that_is_refused_leaves_everything_as_it_was(
     ledger, people, schema, with_columns
 ):

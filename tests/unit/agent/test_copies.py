@@ -104,6 +104,7 @@ def overwrite(copy, content):
         file.write(content)
 
 
+@pytest.mark.slow
 def test_a_copy_that_is_changed_while_it_is_open_answers_nothing(tmp_path):
     ledger = tmp_path / "ledger.db"
     with Agent(MANY, SCHEMA, ledger=ledger, budget=20) as agent:
@@ -120,6 +121,7 @@ def test_a_copy_that_is_changed_while_it_is_open_answers_nothing(tmp_path):
         assert agent.ask(OLD.format(61)).value == 0
 
 
+@pytest.mark.slow
 def test_what_was_read_while_a_copy_was_changed_does_not_count(tmp_path, monkeypatch):
     ledger = tmp_path / "ledger.db"
     with Agent(MANY, SCHEMA, ledger=ledger, budget=20) as agent:

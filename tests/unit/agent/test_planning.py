@@ -82,6 +82,7 @@ def test_the_largest_error_is_the_smallest_of_all_splits(texts, weights, bits):
     assert planned.largest == smallest_by_brute_force(texts, weights, bits, RANGES)
 
 
+@pytest.mark.slow
 def test_the_search_finds_what_trying_everything_finds(monkeypatch):
     for weights in ((1, 1, 1), (1, 4, 2), (3, 1, 1)):
         for bits in (3, 4, 5, 6):

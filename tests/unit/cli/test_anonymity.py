@@ -97,6 +97,7 @@ def test_bins_and_a_hierarchy_of_one_key_are_refused(table, tmp_path):
         run(*words, "--hierarchy", f"age={groups}", "--html", groups)
 
 
+@pytest.mark.slow
 def test_columns_with_commas_in_their_names_are_found(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text('a,"b, ""c""",d\n1,2,3\n1,2,4\n')

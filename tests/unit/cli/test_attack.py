@@ -180,6 +180,7 @@ def test_mistakes_are_told_in_one_sentence(words, error, message, table, ledger,
     assert caught.value.hint
 
 
+@pytest.mark.slow
 def test_an_old_name_works_and_says_the_new_one(ledger):
     old = CliRunner().invoke(attack_app, ["reconstruct", str(ledger), "--json"])
     assert old.stderr == "Warning: this command is now called reconstruction\n"

@@ -45,6 +45,7 @@ def run(*words):
     return ran.output
 
 
+@pytest.mark.slow
 def test_it_prints_json_and_text_and_writes_a_page(files):
     words = "policy", files / "policy.toml", files / "out.parquet", "--step", "weight=0.1"
     found = json.loads(run(*words, "--html", files / "page.html"))
@@ -60,6 +61,7 @@ def test_it_prints_json_and_text_and_writes_a_page(files):
     assert "The certificate of the policy says:" in text
 
 
+@pytest.mark.slow
 def test_knowledge_comes_from_the_true_table(files):
     words = "policy", files / "policy.toml", files / "out.parquet", "--step", "weight=0.1"
     before = json.loads(run(*words))["hypotheses"][0]["open"]
@@ -74,6 +76,7 @@ def test_knowledge_comes_from_the_true_table(files):
     assert near["hypotheses"][0]["open"] <= rounded["hypotheses"][0]["open"] <= before
 
 
+@pytest.mark.slow
 def test_the_true_table_says_nothing_that_is_shown(files):
     words = "policy", files / "policy.toml", files / "out.parquet", "--step", "weight=0.1"
     output = run(*words, "--data", files / "people.parquet", "--known-within", "weight=1", "--text")

@@ -23,6 +23,7 @@ def run(*words):
     return CliRunner().invoke(app, list(words))
 
 
+@pytest.mark.slow
 def test_it_prints_json_and_writes_the_page_and_the_points(table, tmp_path):
     page, points = tmp_path / "curve.html", tmp_path / "curve.csv"
     result = run(

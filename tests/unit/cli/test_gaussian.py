@@ -38,6 +38,7 @@ def run(*words):
     return result
 
 
+@pytest.mark.slow
 def test_a_messy_table_is_read_released_and_reported(table, tmp_path):
     out, page = tmp_path / "noisy.csv", tmp_path / "page.html"
     result = run(

@@ -49,6 +49,7 @@ def test_a_column_is_perturbed_certified_verified_and_estimated(table, tmp_path)
     assert "Drawn at random" in run("release", table, policy, "-o", again, "--text")
 
 
+@pytest.mark.slow
 def test_the_best_rules_and_matrices_of_files_are_taken(table, tmp_path):
     out = tmp_path / "out.csv"
     best = ("--column", "job", "--confidential", "diagnosis", "--distortion", "0.4")
@@ -164,6 +165,7 @@ high = "120"
     assert list(tmp_path.iterdir()) == [policy]
 
 
+@pytest.mark.slow
 def test_estimates_can_be_released_by_the_command(table, tmp_path):
     out, page = tmp_path / "out.csv", tmp_path / "page.html"
     words = ("pram", table, "--column", "age", "--retain", "0.7", "--distance", "squared")

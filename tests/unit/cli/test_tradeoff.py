@@ -61,6 +61,7 @@ def test_a_curve_in_a_terminal_is_a_table_with_a_progress_bar(spec, in_terminal)
     assert "least L₀" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
@@ -87,6 +88,7 @@ def test_the_design_is_not_overwritten_and_two_files_are_not_one(spec, tmp_path)
     assert spec.read_text() == SPEC
 
 
+@pytest.mark.slow
 def test_a_design_that_is_not_there_is_named(tmp_path):
     found = run(tmp_path / "none.toml")
     assert found.returncode == 2

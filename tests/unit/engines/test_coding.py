@@ -51,6 +51,7 @@ def near(coding: ColumnCoding, value: float) -> range:
     return range(max(centre - 3, 0), min(centre + 4, coding.points))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_random_grids_snap_to_the_nearest_point_and_ties_go_up(seed):
     random = np.random.default_rng(seed)

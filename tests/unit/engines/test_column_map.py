@@ -76,6 +76,7 @@ def test_everything_that_a_map_meets_is_counted():
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.lists(st.one_of(st.floats(), st.none()), min_size=1, max_size=60))
 def test_counts_are_those_of_plain_python(hold, values):

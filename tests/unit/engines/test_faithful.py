@@ -154,6 +154,7 @@ def test_a_number_that_nobody_means_is_refused_at_once(step):
         released({"s": [1, 2], "r": [3, 4]}, bins={"r": step})
 
 
+@pytest.mark.slow
 def test_spread_integers_take_no_memory_for_what_lies_between():
     rng = np.random.default_rng(5)
     values = rng.integers(0, 2**26, 1000)

@@ -118,6 +118,7 @@ def is_tame(tree, record):
     return True
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(
     st.lists(trees, min_size=1, max_size=5),

@@ -30,6 +30,7 @@ def test_a_grid_lies_within_its_range_and_is_as_fine_as_integers_of_53_digits_al
     assert (grid.low / grid.step).denominator == (grid.high / grid.step).denominator == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.lists(st.one_of(st.floats(), st.none()), min_size=1, max_size=40))
 def test_one_value_moves_a_total_by_no_more_than_the_range_and_rounds_by_less_than_a_step(

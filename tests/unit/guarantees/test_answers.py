@@ -131,6 +131,7 @@ def test_a_mean_and_a_total_of_one_column_are_one_answer():
     assert 2 ** certify(fine).value == pytest.approx(float(alone**2))
 
 
+@pytest.mark.slow
 @given(
     people=st.integers(1, 3),
     queries=st.lists(

@@ -208,6 +208,7 @@ def load_or_refuse(text):
     return None
 
 
+@pytest.mark.slow
 @given(junk=JUNK)
 @settings(max_examples=200, deadline=None)
 def test_junk_is_no_certificate(junk):

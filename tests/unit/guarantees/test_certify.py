@@ -97,6 +97,7 @@ def test_nothing_is_said_about_the_estimates_of_listed_points():
     assert "range of age" in sentences[0]
 
 
+@pytest.mark.slow
 def test_both_policies_leave_open_what_the_paper_claims_each_for_its_values():
     stretch = certify(StretchPolicy(OBESE, 20, PEOPLE))
     blur = certify(BlurringPolicy(OBESE, 20, PEOPLE))
@@ -111,6 +112,7 @@ def test_both_policies_leave_open_what_the_paper_claims_each_for_its_values():
     assert names == {"information leakage", "success of a test", "limits of Priv"}
 
 
+@pytest.mark.slow
 def test_what_cannot_be_tried_or_known_is_refused():
     with pytest.raises(OptionError, match="cases"):
         verify_exhaustively(UniformQuantizer(0, 1, 2), MEAN, {"x1": range(9999), "x2": range(9999)})

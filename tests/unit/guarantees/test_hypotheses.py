@@ -18,6 +18,7 @@ from hartley.policies.quantizers.quantizer import UniformQuantizer
 # --- lines ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_line_is_certified_by_what_the_columns_say_and_not_by_the_design():
     stretch = LineColumn.read("stretch", "weight", **BMI)
     plain = certify(PolicyDocument((stretch, TALL)))
@@ -46,6 +47,7 @@ def test_a_column_computed_from_the_hidden_one_takes_the_promise_away():
     assert certify(PolicyDocument((stretch, TALL, harmless))).sound
 
 
+@pytest.mark.slow
 def test_of_two_lines_the_weaker_promise_counts():
     stretch = LineColumn.read("stretch", "weight", **BMI)
     other = LineColumn.read("stretch", "income", line="50", reach=1, low=0, high=100)

@@ -58,6 +58,7 @@ def test_differences_of_doubles_are_compared_exactly(values, width):
     assert first_within(np.array(values), width).tolist() == by_rationals(values, width)
 
 
+@pytest.mark.slow
 @given(base=st.floats(0.1, 1e9), width=WIDTHS, steps=st.lists(st.integers(-3, 3), min_size=1))
 @settings(max_examples=200, deadline=None)
 def test_doubles_around_the_width_fall_on_the_right_side(base, width, steps):
@@ -66,6 +67,7 @@ def test_doubles_around_the_width_fall_on_the_right_side(base, width, steps):
     assert first_within(np.array(values), width).tolist() == by_rationals(values, width)
 
 
+@pytest.mark.slow
 @given(
     values=st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=10),
     width=st.integers(0, 2**65) | st.integers(0, 50) | st.fractions(0, 100),
@@ -90,6 +92,7 @@ def test_the_greedy_cover_is_a_smallest_one(problem):
     assert len(cuts) == min(map(len, covers))
 
 
+@pytest.mark.slow
 @given(problem=problems())
 @settings(max_examples=300, deadline=None)
 def test_the_smallest_cell_is_as_large_as_enumeration_finds_it(problem):
@@ -101,6 +104,7 @@ def test_the_smallest_cell_is_as_large_as_enumeration_finds_it(problem):
     assert cuts.size == min(len(cover) for cover, smallest in covers.items() if smallest == least)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2, 1000])
 def test_one_cell_holds_everything_that_fits(size):
     first = first_within(np.arange(size), Fraction(size))

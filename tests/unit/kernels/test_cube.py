@@ -90,6 +90,7 @@ KERNELS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processors", [7, 90])
 @pytest.mark.parametrize(("kernel", "options"), [(name, rest) for name, *rest in KERNELS])
 def test_ranges_of_classes_find_what_one_walk_finds(kernel, options, processors, monkeypatch):
@@ -141,6 +142,7 @@ def plain_boxes(points, k, spans):
     return [box for half in cut for box in plain_boxes(half, k, spans)]
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(
         st.tuples(st.integers(0, 5), st.integers(0, 3)), st.integers(1, 3), min_size=1, max_size=20

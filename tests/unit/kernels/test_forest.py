@@ -64,11 +64,13 @@ def groups(points, k):
     return sorted(found, key=min)
 
 
+@pytest.mark.slow
 @given(tables())
 def test_the_groups_are_those_of_the_method_carried_out_pair_by_pair(drawn):
     assert groups(*drawn) == reference(*drawn)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [2, 3, 1000])
 @pytest.mark.parametrize("k", [5, 40])
 def test_so_they_are_where_components_outgrow_the_neighbours_that_are_kept(values, k):

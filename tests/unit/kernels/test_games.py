@@ -201,6 +201,7 @@ def test_who_takes_part_is_never_excluded_whatever_the_doubles(readings, policy,
             assert not excluded(profiles, steps, list(members), row)
 
 
+@pytest.mark.slow
 def test_who_takes_no_part_is_excluded_where_the_sum_cannot_be():
     game = MembershipGame([[1.0], [1.0], [1.0], [9.0]], people=3, policy=UniformQuantizer(0, 9, 3))
     profiles, steps = game.kernel_input
@@ -250,6 +251,7 @@ def test_the_number_of_threads_and_of_games_changes_no_game(monkeypatch):
     assert (outcomes(game, 700, threads=3) == alone[:700]).all()
 
 
+@pytest.mark.slow
 def test_everybody_is_drawn_as_often_as_a_fair_draw_has_it():
     people, group, count = 7, 3, 70_000
     who, coins = drawn_games(key_of(1), 0, count, people, Rules(group, -1, -1))
@@ -264,6 +266,7 @@ def test_everybody_is_drawn_as_often_as_a_fair_draw_has_it():
         assert abs(int(ones) - count / 2) < 6 * (count / 4) ** 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", [(0, 1), (1, 0), (4, 2), (1, 4)])
 def test_candidates_that_are_named_play_every_game(pair):
     who, _ = drawn_games(key_of(1), 0, 200, 5, Rules(2, *pair))

@@ -94,6 +94,7 @@ def test_the_tree_finds_the_groups_that_looking_at_everything_finds(law, size, k
     assert k <= sizes.min() <= sizes.max() < 2 * k
 
 
+@pytest.mark.slow
 @given(tables(most=120), st.data())
 def test_searches_after_removals_find_what_looking_at_everything_finds(drawn, data):
     points, k = drawn

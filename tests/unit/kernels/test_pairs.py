@@ -76,12 +76,14 @@ def rows(draw, widest=3000):
     return secrets, released, widths, cuts
 
 
+@pytest.mark.slow
 @given(rows())
 def test_every_field_is_what_numpy_counts_for_any_shape_and_any_batches(drawn):
     secrets, released, widths, cuts = drawn
     assert_counts(tally_of(secrets, released, widths, cuts=cuts), secrets, released, widths)
 
 
+@pytest.mark.slow
 @given(rows(), st.integers(1, 5))
 def test_the_result_does_not_depend_on_batches_or_threads(drawn, threads):
     secrets, released, widths, cuts = drawn

@@ -32,6 +32,7 @@ def test_no_partition_at_all_loses_less(data, k):
     assert loss(blocks) == pytest.approx(min(map(loss, partitions(values, k))), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_large_numbers_do_not_cancel():
     values = 1e9 + np.array([0.0, 0.25, 0.5, 100.0, 100.25, 100.5, 100.75])
     assert univariate_groups(values, 3).tolist() == [0, 0, 0, 1, 1, 1, 1]

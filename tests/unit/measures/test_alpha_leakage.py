@@ -132,6 +132,7 @@ def test_the_supremum_of_arimotos_information_is_the_same(channel, order):
     assert found.lower - 1e-4 <= direct <= found.upper + 1e-9
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(channels())
 def test_it_rises_with_the_order_up_to_the_maximal_leakage(channel):

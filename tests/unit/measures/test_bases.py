@@ -57,6 +57,7 @@ def sum_is_not_one(vote):
     return sum(vote) != 1
 
 
+@pytest.mark.slow
 @given(pairs, st.sampled_from([math.e, 10, 4, 1.25]))
 def test_measures_in_another_base_are_bits_in_other_units(measures_of, drawn, base):
     relation = Relation.from_pairs(drawn)
@@ -125,6 +126,7 @@ def test_releasing_the_secret_itself_tells_all_of_it(measures_of, size):
         assert value == pytest.approx(expected, rel=1e-12), name
 
 
+@pytest.mark.slow
 @given(st.integers(1, 12), st.integers(1, 12))
 def test_an_unrelated_release_tells_nothing(measures_of, secrets, released):
     every = [(x, y) for x in range(secrets) for y in range(released)]

@@ -50,6 +50,7 @@ def test_the_bound_lies_between_certain_secrets_and_both_ranges(drawn):
     assert bound <= math.log2(smaller) + 1e-12
 
 
+@pytest.mark.slow
 @given(pairs)
 def test_the_bound_is_the_value_of_the_programme(drawn):
     bound = zero_error_capacity_bound(Relation.from_pairs(drawn))

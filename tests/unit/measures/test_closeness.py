@@ -50,6 +50,7 @@ def earth_movers(after, before, ground):
     return linprog(ground.ravel(), A_eq=np.array(rows + columns), b_eq=right).fun
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(COUNTS)
 def test_a_distribution_measures_what_its_counted_records_do(columns):

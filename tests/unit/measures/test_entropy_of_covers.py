@@ -81,6 +81,7 @@ def test_remark_ii_1_the_lower_inequality_is_false():
 # --- the expected error about one person ----------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     edges=st.sets(st.integers(1, 11), max_size=4),
     masses=st.lists(st.integers(1, 5), min_size=12, max_size=12),

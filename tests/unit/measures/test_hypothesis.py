@@ -50,6 +50,7 @@ def test_outputs_are_sorted_by_what_they_leave_possible(drawn, members):
         assert (found.performance_bound, found.privacy) == (-math.inf, math.inf)
 
 
+@pytest.mark.slow
 @given(drawn_pairs, st.integers(1, 5))
 def test_the_test_is_right_wherever_an_output_decides(drawn, bound):
     secrets = {x for x, _ in drawn}

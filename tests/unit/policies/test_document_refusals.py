@@ -120,6 +120,7 @@ def test_any_text_is_a_policy_or_a_refusal(text):
             PolicyDocument.from_toml(content)
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=150)
 def test_a_file_with_a_piece_torn_out_is_a_policy_or_a_refusal(example, data):

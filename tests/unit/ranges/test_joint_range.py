@@ -61,6 +61,7 @@ def test_a_class_table_is_the_relation_of_its_confidential_value_to_its_keys(row
         assert measure(classes) == pytest.approx(measure(relation), abs=1e-12)
 
 
+@pytest.mark.slow
 @given(ROWS)
 def test_distances_are_exact_fractions_of_a_class_table_and_doubles_of_a_relation(rows):
     relation, classes = Relation.from_pairs(rows), classes_of(rows)

@@ -68,6 +68,7 @@ def test_the_page_of_a_report_holds_every_measure_attack_and_note(report, outlin
         assert f"{attack.title} on {attack.column} {verdict} {attack.records:,}" in text
 
 
+@pytest.mark.slow
 def test_the_page_of_a_release_says_what_it_lost_and_what_counting_again_gives(
     anonymized, averaged, outline_of
 ):

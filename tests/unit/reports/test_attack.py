@@ -48,6 +48,7 @@ def test_a_page_of_real_data_does_not_say_synthetic():
     assert "synthetic" not in render_finding(real)
 
 
+@pytest.mark.slow
 def test_any_finding_can_be_written_and_drawn_by_the_front_doors(tmp_path):
     finding = Homogeneity(["age"], ["ill"]).attack({"age": [1, 1, 2], "ill": ["a", "a", "b"]})
     path = write_html(finding, tmp_path / "page.html")

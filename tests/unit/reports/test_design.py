@@ -81,6 +81,7 @@ def test_categories_alone_have_no_picture_but_a_page():
         hartley.plot(found)
 
 
+@pytest.mark.slow
 def test_the_band_is_drawn_around_its_line():
     (path,) = [path for path in EXAMPLES if path.name.startswith("bmi")]
     axes = hartley.plot(hartley.design(path)).axes[0]

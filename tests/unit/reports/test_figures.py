@@ -55,6 +55,7 @@ def page(folder):
     return (folder / "gallery.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_figure_is_written_as_two_pictures_and_a_table(found, tmp_path):
     drawn = write_figure(found[0], tmp_path)
     assert drawn.files == ("d-figure-1.png", "d-figure-1.svg", "d-figure-1.csv")
@@ -113,6 +114,7 @@ def test_the_page_marks_synthetic_figures_and_only_those(page):
     assert ['class="tag synthetic"' in section for section in sections] == [True, False, False]
 
 
+@pytest.mark.slow
 def test_a_page_without_a_broken_finding_says_so(found, tmp_path):
     page = render_gallery([write_figure(found[0], tmp_path)])
     assert "All 1 expected findings hold</h1>" in page

@@ -118,6 +118,7 @@ def test_every_curve_is_drawn_with_its_values():
     assert len(adversary.get_legend().get_texts()) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
 )

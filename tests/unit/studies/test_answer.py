@@ -51,6 +51,7 @@ def test_a_report_speaks_of_the_answer(tmp_path):
     assert "176" not in json.dumps(content["columns"])
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(st.lists(st.integers(100 * 64, 250 * 64), min_size=4, max_size=30))
 def test_the_cell_is_that_of_the_exact_answer(tmp_path_factory, steps):

@@ -88,6 +88,7 @@ def test_no_secret_value_appears_in_a_report():
     assert "secret-" not in report._repr_html_()
 
 
+@pytest.mark.slow
 def test_the_sweep_equals_an_audit_of_every_step(report):
     for point in report.sweep:
         relation = hartley.Relation.from_table(

@@ -198,6 +198,7 @@ def test_numbers_too_small_for_a_gaussian_have_a_curve_without_one():
 # --- means, rules that see both sides, columns on both sides -------------------------------------
 
 
+@pytest.mark.slow
 def test_means_distort_no_more_and_are_what_the_exact_step_says():
     sides = {"confidential": "weight", "key": ["age", "height"]}
     bins = {"weight": 30, "age": 30, "height": 20}

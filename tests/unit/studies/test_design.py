@@ -107,6 +107,7 @@ def test_the_policy_as_printed_leaves_as_many_records_open_as_the_stretched_one(
     assert "Priv = 0" in blur.certificate.claim
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["blur", "stretch"])
 def test_the_success_of_a_test_is_that_of_its_own_assumption(kind):
     """By quadrature: 1 - 1/2 int min(p0, p1), each side spread evenly over its records."""
@@ -168,6 +169,7 @@ def test_a_mean_within_a_budget_has_the_cells_of_theorem_8_corrected(people, bit
     assert (sound.certificate.sound, unsound.certificate.sound) == (True, False)
 
 
+@pytest.mark.slow
 def test_the_heights_of_the_file_formats_have_150_cells():
     designed = example(EXAMPLES[[path.name for path in EXAMPLES].index("height.design.toml")])
     assert (cells(designed).levels, cells(designed).low, cells(designed).high) == (150, 100, 250)
@@ -311,6 +313,7 @@ def test_an_answer_may_be_named():
     assert (column.name, column.of) == ("area", "a*b")
 
 
+@pytest.mark.slow
 def test_every_kind_of_design_has_its_picture():
     kinds = {
         path.name.split(".")[0]: [type(part) for part in example(path).pictures]
@@ -411,6 +414,7 @@ def test_the_fewest_cells_of_a_query_of_one_column(query, ends, levels):
         assert any("has fewer cells" in sentence for sentence in found.sentences)
 
 
+@pytest.mark.slow
 def test_cells_of_an_exact_range_are_released_as_their_exact_middles():
     found = design({
         "objective": "maximin", "query": "x*y - x**2", "error": "1/8",
@@ -421,6 +425,7 @@ def test_cells_of_an_exact_range_are_released_as_their_exact_middles():
     assert [used.middle(k) for k in range(5)] == [Fraction(k, 8) for k in (-7, -5, -3, -1, 1)]
 
 
+@pytest.mark.slow
 def test_a_range_that_is_known_from_both_sides_names_both_numbers_and_uses_the_larger():
     # exp(x*y) - x^2*y is largest in a corner, at e + 1: a tie that no enclosure can decide.
     query, columns = "exp(x*y) - x**2*y", {"x": {"range": [-1, 1]}, "y": {"range": [-1, 1]}}
@@ -435,6 +440,7 @@ def test_a_range_that_is_known_from_both_sides_names_both_numbers_and_uses_the_l
     assert not any("has fewer cells" in line for line in found.sentences)
 
 
+@pytest.mark.slow
 def test_exp_and_log_are_designed_released_and_refused_where_they_are_not_computed(tmp_path):
     from hartley.studies.release import release
 

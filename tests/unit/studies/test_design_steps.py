@@ -119,6 +119,7 @@ def test_a_sum_is_hidden_by_the_columns_that_may_be_moved(move, tmp_path):
     assert opened == found.certificate.parameters["open"]
 
 
+@pytest.mark.slow
 def test_a_release_of_a_design_is_verified_and_says_how_far_it_is_off(tmp_path):
     found = design(OBESE | {"error": "4.3"})
     path = found.document.save(tmp_path / "policy.toml")

@@ -396,6 +396,7 @@ def test_a_file_to_write_must_be_named(people):
 # --- estimates in place of what was drawn -------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_estimates_are_released_and_both_distortions_are_reported(people, tmp_path):
     out, policy = tmp_path / "out.parquet", tmp_path / "p.toml"
     report = pram(
@@ -429,6 +430,7 @@ def test_estimates_are_released_and_both_distortions_are_reported(people, tmp_pa
     assert estimated.shares.sum() == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_a_certified_rule_and_its_means_do_not_contradict_each_other(people, tmp_path):
     wish = {"columns": "age", "distortion": 60, "distance": "squared", "confidential": "sex"}
     report = pram(people, out=tmp_path / "out.csv", reconstruct=True, **wish)

@@ -372,6 +372,7 @@ def test_pounds_in_kilograms_are_not_stretched_though_all_weigh_differently(tmp_
         release(table, line("stretch"), tmp_path / "out.parquet")
 
 
+@pytest.mark.slow
 def test_values_clamped_to_an_end_in_reach_of_the_line_are_not_stretched(tmp_path):
     weights = np.random.default_rng(5).uniform(31, 199, 50).tolist()
     heavy = {"weight": [*weights, 230.0, 250.0], "height": [170] * 50 + [255, 255]}

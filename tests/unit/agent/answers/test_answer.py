@@ -188,6 +188,7 @@ def test_a_single_exact_answer_has_no_error():
 # --- display --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(number=st.fractions(), digits=st.integers(0, 8))
 def test_rounding_goes_outward(number, digits):
     low, high = (Fraction(rounded(number, digits, up=up).replace(",", "")) for up in (False, True))

@@ -115,6 +115,7 @@ def test_cells_cover_every_total_once(least, span, step):
         assert others == [cell_of(question, total)] * 2
 
 
+@pytest.mark.slow
 @given(square=st.fractions(0, 1000))
 def test_roots_are_rounded_outward_and_hardly(square):
     assert root_down(square) ** 2 <= square <= root_up(square) ** 2

@@ -106,6 +106,7 @@ def test_a_writer_that_waited_sees_what_was_written_meanwhile_whatever_the_serve
         assert first.verify().holds
 
 
+@pytest.mark.slow
 def test_a_ledger_that_is_open_over_a_fork_serves_both_sides(place, drive):
     found = drive("forked", place.fresh(), children=6)
     assert found["failed"] == []

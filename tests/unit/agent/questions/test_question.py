@@ -212,6 +212,7 @@ def test_long_and_deep_questions_are_refused_at_once():
     assert "nested" in refused(f"SELECT SUM({'age+' * 4000}age) FROM people")[0].problem
 
 
+@pytest.mark.slow
 def test_a_long_list_of_alternatives_is_read():
     ages = " OR ".join(f"age = {k % 60}" for k in range(1200))
     assert asked(f"SELECT COUNT(*) FROM people WHERE {ages}").questions[0].where == (

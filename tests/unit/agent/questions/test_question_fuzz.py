@@ -100,6 +100,7 @@ def noise(random_):
     return "".join(random_.choices(LETTERS, k=random_.randint(0, 60)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", range(SHARES))
 def test_every_text_is_resolved_or_refused(share, caplog):
     random_ = random.Random(share)

@@ -73,6 +73,7 @@ def told(merging, sets, apart):
     return len(merging.groups), -inner, min(map(len, unions))
 
 
+@pytest.mark.slow
 @given(counts=COUNTS, bits=BITS)
 @settings(max_examples=120, deadline=None)
 def test_no_grouping_of_records_within_the_bound_has_more_groups_or_closer_ones(counts, bits):
@@ -100,6 +101,7 @@ def test_no_grouping_of_a_relation_within_the_bound_has_more_groups(pairs, bits)
     assert after == merging.leakage <= float(Fraction(bits)) + 1e-12
 
 
+@pytest.mark.slow
 @given(pairs=PAIRS, bits=BITS)
 @settings(max_examples=60, deadline=None)
 def test_the_heuristic_keeps_the_bound_too(pairs, bits):
@@ -243,6 +245,7 @@ def test_labels_are_short_and_tell_groups_apart():
         merging.label("z")
 
 
+@pytest.mark.slow
 @given(total=st.integers(1, 10**30), bits=st.fractions(0, 110, max_denominator=9))
 @settings(max_examples=200, deadline=None)
 def test_the_fewest_secrets_are_those_that_the_bits_leave(total, bits):

@@ -53,6 +53,7 @@ def test_hundreds_of_key_values_are_certified_where_few_values_are_confidential(
     assert best.gap <= 1e-9
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(8, 16))
 @settings(max_examples=10)
 def test_a_problem_too_large_for_the_programme_still_has_a_rule_that_tells_nothing(seed, keys):

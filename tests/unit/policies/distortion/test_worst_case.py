@@ -40,6 +40,7 @@ def test_an_answer_keeps_to_what_was_asked(model):
         assert np.allclose(answer.matrix.sum(axis=1), 1)
 
 
+@pytest.mark.slow
 def test_a_larger_lam_tells_less_and_distorts_more(model):
     answers = [model.solve(lam=lam) for lam in (0.02, 0.2, 2.0)]
     assert answers[0].risk >= answers[1].risk >= answers[2].risk

@@ -153,6 +153,7 @@ def product_below(level, sides):
     return level * sum((-math.log(level)) ** k / math.factorial(k) for k in range(sides))
 
 
+@pytest.mark.slow
 def test_the_cells_of_many_variables_share_their_boxes_and_stay_enclosed(monkeypatch):
     monkeypatch.setattr(cells, "BOXES_IN_ALL", 4000)
     query = "x1*x2*x3*x4*x5"

@@ -18,6 +18,7 @@ def square(one, other):
     return sum((a - b) ** 2 for a, b in zip(one, other, strict=True))
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     st.integers(1, 4).flatmap(lambda n: st.lists(st.tuples(*[whole] * n), min_size=1, max_size=9))

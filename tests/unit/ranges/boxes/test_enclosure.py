@@ -270,6 +270,7 @@ def test_the_range_is_tight_from_both_sides_where_variables_recur(text, low, hig
     assert float(inner.high) == pytest.approx(float(high), abs=1e-4)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(expressions(functions=("abs", "neg")), sides, sides, places)
 def test_no_value_lies_outside_the_range(expression, x, y, shares):

@@ -43,6 +43,7 @@ def test_the_exact_share_is_that_of_all_subsets(groups, share):
     assert exact_share(groups, low, high) == brute(groups, high) - brute(groups, low)
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(groups, levels)
 def test_a_slab_and_its_mirror_image_hold_the_same(groups, share):
@@ -57,6 +58,7 @@ def test_a_slab_and_its_mirror_image_hold_the_same(groups, share):
 halves = st.fractions(min_value=Fraction(1, 2), max_value=1, max_denominator=20)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(halves, min_size=12, max_size=15), levels)
 def test_the_series_encloses_the_exact_share_closely(flat, share):

@@ -17,6 +17,7 @@ sizes = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(sizes, min_size=1, max_size=4), st.floats(min_value=-0.1, max_value=1.1))
 def test_a_half_space_is_enclosed_whatever_its_slopes(widths, part):
@@ -93,6 +94,7 @@ def test_single_points_of_positive_measure_follow_the_ends_of_the_interval():
     assert without.high < 0.7501
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("people", "level", "gap"), [(4, "1/50", 0.03), (5, "1/100", 0.2)])
 def test_a_product_of_several_people_is_enclosed(people, level, gap):
     query = parse_expression("*".join(f"x{i}" for i in range(1, people + 1)))

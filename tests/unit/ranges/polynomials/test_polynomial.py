@@ -35,6 +35,7 @@ def trees():
     )
 
 
+@pytest.mark.slow
 @given(tree=trees(), point=st.tuples(numbers, numbers, numbers))
 @settings(max_examples=120, deadline=None)
 def test_a_polynomial_has_the_values_of_its_expression(tree, point):

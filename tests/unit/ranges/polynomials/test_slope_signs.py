@@ -53,6 +53,7 @@ def trees():
     )
 
 
+@pytest.mark.slow
 @given(tree=trees().filter(lambda tree: tree.names), low=st.integers(-2, 1))
 @settings(max_examples=100, deadline=None)
 def test_a_certain_sign_is_never_contradicted(tree, low):

@@ -28,6 +28,7 @@ def independent(size, edges):
     ]
 
 
+@pytest.mark.slow
 @given(graphs())
 def test_the_largest_independent_set_is_that_of_all_subsets(drawn):
     size, edges = drawn
@@ -76,6 +77,7 @@ def test_two_places_are_confused_where_both_are(one, other):
         assert joined == (graphs[0].closed[a] >> c & 1 and graphs[1].closed[b] >> d & 1)
 
 
+@pytest.mark.slow
 @given(graphs(6))
 def test_what_is_dominated_changes_no_independence_number_of_any_power(drawn):
     graph = ConfusabilityGraph.of_edges(*drawn)

@@ -28,6 +28,7 @@ def product_given(drawn, at, condition):
     return True
 
 
+@pytest.mark.slow
 @few
 @given(rows)
 def test_variables_are_unrelated_exactly_if_their_range_is_a_product(drawn):
@@ -37,6 +38,7 @@ def test_variables_are_unrelated_exactly_if_their_range_is_a_product(drawn):
     assert are_unrelated(table, ["x", "y"]) == product_given(drawn, (0, 1), lambda _: None)
 
 
+@pytest.mark.slow
 @few
 @given(rows)
 def test_variables_are_unrelated_given_another_exactly_if_each_range_is_a_product(drawn):
@@ -44,6 +46,7 @@ def test_variables_are_unrelated_given_another_exactly_if_each_range_is_a_produc
     assert unrelated == product_given(drawn, (0, 1), lambda row: row[2])
 
 
+@pytest.mark.slow
 @few
 @given(rows)
 def test_a_chain_holds_exactly_if_the_outer_two_are_unrelated_given_the_middle(drawn):

@@ -126,6 +126,7 @@ def test_conditional_ranges_and_classes_are_those_of_plain_python(sides, route, 
         assert {partition.released_class(value) for value in shown} == {number}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sides", SIDES, ids=str)
 def test_swapped_and_joint_relations_are_those_of_plain_python(
     sides, route, oracle, assert_is, pairs_of

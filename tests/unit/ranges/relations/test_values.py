@@ -17,6 +17,7 @@ from hartley.ranges.relations.values import encode_arrow, encode_list
 PLAIN = ViewColumn("x", Kind.REAL, None, None, None, 0)
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(st.integers(-9, 9), st.text(max_size=2), st.none()), max_size=20))
 def test_a_list_is_numbered_in_the_order_of_first_appearance(values):
     codes, kept = encode_list(values, "x")

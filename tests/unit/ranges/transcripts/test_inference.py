@@ -113,6 +113,7 @@ def test_a_bound_holds_whatever_the_solver_says(made, poor):
             )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(transcripts())
 def test_one_row_is_replaced_by_every_record_and_all_is_answered_again(made):
