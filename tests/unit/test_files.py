@@ -393,6 +393,7 @@ def test_another_user_reads_nothing_that_is_staged_or_spilled(open_folder):
     assert list(open_folder.glob(".hartley-spill*")) == []
 
 
+@pytest.mark.slow
 @as_root
 def test_another_user_reads_nothing_of_a_copy_while_it_is_made_and_after(open_folder, monkeypatch):
     from fractions import Fraction

@@ -63,6 +63,7 @@ def test_rounded_numbers_go_where_they_are_sent(number, places):
     assert abs(read(wording.rounded(number, places)) - number) <= Fraction(1, 2 * 10**places)
 
 
+@pytest.mark.slow
 @given(st.lists(st.from_regex(r"\A[a-z]+\Z"), min_size=1, max_size=6))
 def test_a_list_names_everything_once_and_in_order(words):
     text = wording.listed(words)
@@ -88,6 +89,7 @@ OLD_HELPERS = {
 }
 
 
+@pytest.mark.slow
 def test_no_other_module_puts_numbers_into_words_in_a_way_of_its_own():
     own = {
         f"{path.relative_to(ROOT)}: {node.name}"

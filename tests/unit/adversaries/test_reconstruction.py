@@ -77,6 +77,7 @@ def test_all_that_was_charged_is_not_said_to_be_more(ask):
     )
 
 
+@pytest.mark.slow
 def test_with_several_rows_a_person_rows_are_counted(ask):
     people = {"who": [1, 1, 2, 2], **PEOPLE}
     told = ask(

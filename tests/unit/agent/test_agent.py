@@ -160,6 +160,7 @@ SPELLINGS = (
 )
 
 
+@pytest.mark.slow
 def test_the_same_question_is_free_in_every_spelling_and_after_a_restart(ledger, people, schema):
     with Agent(people, schema, ledger=ledger, budget=12) as agent:
         first = agent.ask(SPELLINGS[0])

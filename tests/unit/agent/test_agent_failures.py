@@ -13,6 +13,7 @@ from hartley.errors import EngineError, Pending
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 
 
+@pytest.mark.slow
 def test_an_engine_that_fails_a_little_is_asked_again(agent, let_fail):
     let_fail(agent, holding.TRIES - 1)
     assert agent.ask(OLD).value == 5

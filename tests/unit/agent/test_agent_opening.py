@@ -22,6 +22,7 @@ from hartley.errors import InputError, OptionError
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [None, "copies.duckdb"])
 def test_relative_paths_stay_in_the_folder_where_the_agent_was_opened(
     tmp_path, monkeypatch, place, people, schema
@@ -60,6 +61,7 @@ def test_another_process_asks_the_same_copy(ledger, agent, schema):
     assert (repeated.value, repeated.bits) == (350, 0.0)
 
 
+@pytest.mark.slow
 def test_a_dataset_that_the_ledger_knows_needs_no_table_and_no_budget(ledger, people, schema):
     Agent(people, schema, ledger=ledger, budget=12).close()
     for data, more in ((None, {}), (people, {"budget": "12.0"}), (people, {"budget": 12})):
@@ -73,6 +75,7 @@ def test_a_dataset_that_the_ledger_knows_needs_no_table_and_no_budget(ledger, pe
         Agent(None, {**schema, "table": {"name": "others"}}, ledger=ledger, budget=3)
 
 
+@pytest.mark.slow
 def test_a_copy_that_is_gone_is_named_and_new_data_mend_it(ledger, people, schema):
     Agent(people, schema, ledger=ledger, budget=12).close()
     for path in ledger.parent.glob("*.duckdb"):
@@ -106,6 +109,7 @@ def test_a_file_that_was_replaced_is_not_answered_for_whatever_its_time_says(
         assert agent.ask(OLD).value == 5
 
 
+@pytest.mark.slow
 def test_a_table_of_a_database_file_is_compared_once_the_file_was_written(
     tmp_path, monkeypatch, people, schema
 ):
@@ -124,6 +128,7 @@ def test_a_table_of_a_database_file_is_compared_once_the_file_was_written(
         Agent(f"{file}::people", schema, ledger=ledger)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [
@@ -140,6 +145,7 @@ def test_another_table_is_not_answered_for(change, ledger, people, schema):
     Agent({name: values[::-1] for name, values in people.items()}, schema, ledger=ledger).close()
 
 
+@pytest.mark.slow
 def test_a_copy_that_a_crash_has_left_is_removed_once_its_version_is_past(
     ledger, monkeypatch, people, schema
 ):

@@ -10,6 +10,7 @@ from hartley.ranges.schema.schema import Schema
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 
 
+@pytest.mark.slow
 def test_new_data_are_a_new_version_and_what_was_charged_stays_charged(
     agent, ledger, people, schema
 ):
@@ -60,6 +61,7 @@ def test_an_update_that_is_refused_leaves_everything_as_it_was(
     assert len(list(ledger.parent.glob("*.duckdb"))) == 1
 
 
+@pytest.mark.slow
 def test_a_process_that_holds_the_old_version_is_refused_and_charged_nothing(
     ledger, people, schema
 ):
@@ -77,6 +79,7 @@ def test_a_process_that_holds_the_old_version_is_refused_and_charged_nothing(
         assert other.ask(OLD).value == 0
 
 
+@pytest.mark.slow
 def test_a_changed_schema_is_one_event_with_its_data_and_prices_are_of_it(
     agent, ledger, people, schema, with_columns
 ):
@@ -99,6 +102,7 @@ def test_a_changed_schema_is_one_event_with_its_data_and_prices_are_of_it(
         assert again.ask(OLD).bits == 0
 
 
+@pytest.mark.slow
 def test_opening_a_column_is_never_free_even_if_the_change_fails_half_way(
     agent, monkeypatch, people, schema, with_columns
 ):
@@ -118,6 +122,7 @@ def test_opening_a_column_is_never_free_even_if_the_change_fails_half_way(
     assert agent.ask("SELECT COUNT(*) FROM people WHERE age = 50").bits == 0
 
 
+@pytest.mark.slow
 def test_an_agent_with_an_old_schema_cannot_record_new_data(ledger, people, schema, with_columns):
     changed = with_columns(age={"kind": "open", "range": [0, 100], "step": 1})
     with (

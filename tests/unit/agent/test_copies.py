@@ -50,6 +50,7 @@ def ask(ledger, limit=40, data=None, **more):
 # --- digests ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [
@@ -185,6 +186,7 @@ def test_nothing_that_depends_on_the_data_or_the_key_leaves_the_ledger(ledger, t
     assert (ledger.stat().st_mode & 0o077) == 0
 
 
+@pytest.mark.slow
 def test_a_restored_ledger_takes_its_copy_back_after_the_table_was_compared(ledger, tmp_path):
     ask(ledger)
     with open_ledger(ledger) as opened:
@@ -238,6 +240,7 @@ def test_an_older_ledger_restored_by_its_rows_is_noticed(ledger, tmp_path):
         ask(ledger, data=DATA)
 
 
+@pytest.mark.slow
 def test_a_lower_head_is_no_alarm_and_another_ledger_in_the_folder_neither(ledger, tmp_path):
     (note,) = tmp_path.glob("*.head")
     early = note.read_text()
@@ -330,6 +333,7 @@ def test_what_another_process_is_making_is_not_removed(ledger, when):
     assert (len(copies(ledger)), hidden(ledger)) == (1, [])
 
 
+@pytest.mark.slow
 def test_a_copy_that_vanished_before_it_was_recorded_is_not_recorded(ledger, monkeypatch):
     made = loading.code_table
 

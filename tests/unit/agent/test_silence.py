@@ -198,6 +198,7 @@ def test_the_two_databases_of_a_world_do_answer_differently(tmp_path):
         assert answers[0] != answers[1]
 
 
+@pytest.mark.slow
 def test_a_refusal_after_many_answers_depends_on_what_was_charged_alone(tmp_path):
     """The same sequence of questions ends at the same one, whatever was answered before."""
     schema, *people = WORLDS["a person who holds every extreme"]

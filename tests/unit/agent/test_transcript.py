@@ -32,6 +32,7 @@ def agent(tmp_path):
         yield opened
 
 
+@pytest.mark.slow
 def test_answers_that_share_no_private_column_are_parts_of_their_own(agent):
     agent.ask("SELECT COUNT(*) FROM t WHERE age >= 50 AND place = 'a'")
     agent.ask("SELECT SUM(pay) FROM t WHERE place = 'b'", error=0)
@@ -45,6 +46,7 @@ def test_answers_that_share_no_private_column_are_parts_of_their_own(agent):
     assert len(whole.groups) == 1
 
 
+@pytest.mark.slow
 def test_what_cannot_be_used_is_left_out_and_counted(agent, monkeypatch):
     agent.ask("SELECT COUNT(*) FROM t WHERE age >= 50")
     agent.ask("SELECT SUM(age + pay) FROM t", bits=2)
@@ -69,6 +71,7 @@ def test_a_question_that_two_analysts_ask_is_one_answer(agent):
     assert (len(part.answers), part.charged, part.left_out) == (1, 2, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["public", "private"])
 def test_several_rows_a_person_keep_the_promise_row_by_row(tmp_path, rows):
     about = schema(unit="who", rows_per_unit=2, rows=rows, max_rows=6)

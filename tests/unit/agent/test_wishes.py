@@ -27,6 +27,7 @@ TEXTS = (
 )
 
 
+@pytest.mark.slow
 @given(st.sampled_from(TEXTS), st.fractions(Fraction(1, 10), 2000, max_denominator=10))
 @settings(max_examples=60)
 def test_an_error_buys_the_finest_steps_of_its_price(text, error):

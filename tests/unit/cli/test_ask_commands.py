@@ -51,6 +51,7 @@ def asked(call, table, tmp_path):
     return ledger
 
 
+@pytest.mark.slow
 def test_a_repeat_needs_neither_table_nor_budget_and_is_free(call, asked):
     words = ("--schema", SCHEMA, "--ledger", asked)
     code, out, _ = call("ask", MEAN, "--error", "0.5", *words, "--json")
@@ -62,6 +63,7 @@ def test_a_repeat_needs_neither_table_nor_budget_and_is_free(call, asked):
     assert row["AVG(age)"]["low"] <= truth <= row["AVG(age)"]["high"]
 
 
+@pytest.mark.slow
 def test_several_questions_are_one_batch(call, asked):
     count = "SELECT COUNT(*) FROM people WHERE job = 'care'"
     words = ("--schema", SCHEMA, "--ledger", asked)
@@ -75,6 +77,7 @@ def test_several_questions_are_one_batch(call, asked):
     assert "free: answered before" in out
 
 
+@pytest.mark.slow
 def test_a_refusal_points_at_the_place_and_exits_with_2(call, asked):
     text = "SELECT AVG(aeg)\nFROM people"
     words = ("--schema", SCHEMA, "--ledger", asked)
@@ -86,6 +89,7 @@ def test_a_refusal_points_at_the_place_and_exits_with_2(call, asked):
     assert carets == "             ^^^"
 
 
+@pytest.mark.slow
 def test_a_refusal_is_also_json_where_json_is_wanted(call, asked):
     words = ("--schema", SCHEMA, "--ledger", asked, "--json")
     code, out, err = call("ask", "SELECT MEDIAN(income) FROM people", "--error", "0", *words)
@@ -102,6 +106,7 @@ def test_a_refusal_is_also_json_where_json_is_wanted(call, asked):
     assert refused["question"][start:end] == "age"
 
 
+@pytest.mark.slow
 def test_a_pending_answer_exits_with_1_and_is_finished_later(call, asked, monkeypatch):
     def fail(*_):
         raise EngineError("The engine is away", hint="wait")
@@ -144,6 +149,7 @@ def test_a_changed_table_is_refused_until_it_is_recorded(call, asked, tmp_path):
     assert "charged 1 bit; spent 4 bits, of which 2 bits for open columns, 4 bits left" in out
 
 
+@pytest.mark.slow
 def test_an_answer_that_says_nothing_is_refused_with_the_next_price_unless_it_is_wished(
     call, asked
 ):
@@ -172,6 +178,7 @@ def test_a_coarser_wish_is_answered_with_what_is_known_already(call, asked, bits
     assert "free: answered before" in out
 
 
+@pytest.mark.slow
 def test_a_price_says_what_is_due_and_why(call, asked):
     words = ("--error", "0.5", "--schema", SCHEMA, "--ledger", asked)
     code, out, _ = call("price", MEAN, *words, "--text", "--explain")
@@ -206,6 +213,7 @@ def test_a_wish_that_makes_no_sense_is_one_sentence(call, words, problem, tmp_pa
     assert len(err.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_tables_of_a_duckdb_file_are_asked_by_their_address(call, table, tmp_path):
     import duckdb
 
@@ -268,6 +276,7 @@ def test_the_demonstration_asks_five_questions_afresh_every_time(tmp_path, capsy
         assert "refused: the question costs" in out
 
 
+@pytest.mark.slow
 def test_a_table_that_the_schema_command_reads_can_be_asked_and_priced(call, tmp_path):
     """A CSV file without a header line, in which '?' marks what is missing."""
     table, schema, ledger = tmp_path / "t.csv", tmp_path / "t.toml", tmp_path / "l.db"

@@ -49,6 +49,7 @@ def run(*words):
     return found.output
 
 
+@pytest.mark.slow
 def test_homogeneity_tells_all_attacks_on_classes_in_one_finding(table, tmp_path):
     page = tmp_path / "page.html"
     words = "homogeneity", table, "--keys", "age,sex", "--confidential", "diagnosis,visits"
@@ -72,6 +73,7 @@ def test_homogeneity_reads_hierarchies(table, tmp_path):
     assert any("more than 3 times" in one["learned"] for one in found["attacks"])
 
 
+@pytest.mark.slow
 def test_guessing_and_hypothesis_read_tables_as_an_audit_does(table):
     words = table, "--secret", "income,diagnosis", "--released", "age", "--bins", "age=20"
     found = json.loads(run("guessing", *words, "--missing", "value"))
@@ -115,6 +117,7 @@ def test_differencing_counts_the_rows_that_a_difference_is_about(ledger, table):
     assert wide["differences"][0]["rows"] < 300  # of one sex
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "error", "message"),
     [

@@ -254,6 +254,7 @@ def test_doctor_says_what_to_install_for_what_is_missing(monkeypatch):
     assert "install Java" in doctor._spark().hint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", [["--help"], ["audit", "--help"], ["sample", "-h"], ["doctor", "-h"]]
 )
@@ -267,6 +268,7 @@ def test_the_version_is_the_package_version():
     assert run("--version").stdout.strip() == f"hartley {hartley.__version__}"
 
 
+@pytest.mark.slow
 def test_the_sample_refuses_other_endings(tmp_path):
     found = run("sample", tmp_path / "people.xlsx")
     assert found.returncode == 2

@@ -40,6 +40,7 @@ def test_the_list_says_which_copies_are_here(tmp_path):
     assert shown.count(" yes ") > 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "told"),
     [("young_people", "needs an account at Kaggle"), ("iris", "There is no data set 'iris'")],
@@ -64,6 +65,7 @@ def test_a_sample_like_a_data_set_is_that_of_its_generator(tmp_path, name, size)
     assert table.schema.metadata[b"synthetic"].startswith(b"Synthetic, drawn by a seeded generator")
 
 
+@pytest.mark.slow
 def test_a_sample_like_nothing_known_is_refused(tmp_path):
     found = run("sample", tmp_path / "some.csv", "--like", "iris", cache=tmp_path)
     assert found.returncode == 2

@@ -250,6 +250,7 @@ def test_no_certificate_is_given_where_missing_values_would_break_it(
     assert not out.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [

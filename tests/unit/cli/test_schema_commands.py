@@ -29,6 +29,7 @@ def run(*words):
     return found.stdout
 
 
+@pytest.mark.slow
 def test_a_draft_in_a_pipe_is_the_file_itself(table, tmp_path):
     (tmp_path / "people.toml").write_text(run("draft", table, "--name", "people"))
     schema = Schema.read(tmp_path / "people.toml")
@@ -37,6 +38,7 @@ def test_a_draft_in_a_pipe_is_the_file_itself(table, tmp_path):
     assert wrapped == {"schema": (tmp_path / "people.toml").read_text(), "file": None}
 
 
+@pytest.mark.slow
 def test_a_draft_is_not_written_over_a_file(table, tmp_path):
     out = tmp_path / "people.toml"
     assert "remove the line draft = true" in run("draft", table, "--out", out)

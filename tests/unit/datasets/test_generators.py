@@ -162,6 +162,7 @@ def test_the_mains_are_the_appliances_a_base_load_and_noise():
     assert left.std() < 20
 
 
+@pytest.mark.slow
 def test_the_five_appliances_of_the_paper_take_most_power():
     made = make_redd()
     power = {name: made.numbers(name).mean() for name in made.columns[2:]}

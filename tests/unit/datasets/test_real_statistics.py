@@ -110,6 +110,7 @@ def test_heaters_and_panels_have_the_mean_days_of_the_solar_homes(category):
     assert np.corrcoef(real.mean(axis=0), drawn.mean(axis=0))[0, 1] > 0.85
 
 
+@pytest.mark.slow
 def test_readings_wander_as_those_of_real_homes_do():
     """The nearest public homes with daily readings are of another trial: wide tolerances."""
     found = []
@@ -122,6 +123,7 @@ def test_readings_wander_as_those_of_real_homes_do():
     assert np.abs(np.subtract(*found)).max() < 0.2
 
 
+@pytest.mark.slow
 def test_trips_are_as_long_and_as_gathered_as_real_ones():
     read, made = both("taxi", trips=128_000)
     places = read.columns[1:]

@@ -383,6 +383,7 @@ def test_versions_are_random_names():
 # --- addresses ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_table_of_a_database_file_is_opened_by_its_name(tmp_path, refused):
     path = tmp_path / "db.duckdb"
     with duckdb.connect(str(path)) as connection:

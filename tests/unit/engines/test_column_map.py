@@ -40,6 +40,7 @@ def test_a_kept_column_keeps_its_type_and_loses_its_nan_and_the_sign_of_zero():
     assert found.schema.field("i").type == pa.int16()
 
 
+@pytest.mark.slow
 def test_rows_keep_their_order_in_every_kind_of_rule(tmp_path):
     size = 150_000
     numbered = pa.array(range(size))

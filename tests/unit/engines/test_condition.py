@@ -61,6 +61,7 @@ def test_a_condition_holds_where_it_says(text, expected):
     assert "".join(str(int(holds)) for holds in truth) == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=10)  # each opens two engines
 @given(st.lists(st.one_of(st.none(), st.integers(-9, 9)), min_size=1), st.integers(-9, 9))
 def test_a_missing_value_makes_a_condition_and_its_negation_false(values, bound):

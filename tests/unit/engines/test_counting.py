@@ -15,6 +15,7 @@ from hartley.errors import OptionError
 cells = st.tuples(st.sampled_from(["x", "y", None]), st.one_of(st.none(), st.integers(-2, 2)))
 
 
+@pytest.mark.slow
 @settings(max_examples=12)  # each opens an engine
 @given(st.lists(cells, min_size=1, max_size=40))
 def test_distinct_rows_come_once_with_their_counts(drawn):

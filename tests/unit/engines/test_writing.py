@@ -80,6 +80,7 @@ def test_a_file_that_is_there_is_replaced_and_has_usual_permissions(table, tmp_p
     assert path.stat().st_mode & 0o777 == 0o666 & ~mask
 
 
+@pytest.mark.slow
 def test_rows_keep_their_order_in_a_large_file(tmp_path):
     size = 400_000
     numbered = pa.table({"i": pa.array(range(size)), "x": pa.array(range(size), pa.float64())})
@@ -89,6 +90,7 @@ def test_rows_keep_their_order_in_a_large_file(tmp_path):
     assert pq.read_table(tmp_path / "out.parquet")["i"].equals(numbered["i"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [10**5, 10**6, 10**8, 10**12])
 def test_memory_is_limited_while_writing_and_not_afterwards(tmp_path, monkeypatch, share):
     monkeypatch.setattr(embedded, "BYTES_PER_THREAD", share)

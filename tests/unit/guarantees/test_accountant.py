@@ -30,6 +30,7 @@ def by_length(batch):
     return Cost(1 + len(batch) ** 2)
 
 
+@pytest.mark.slow
 @given(charges=CELLS, bits=st.fractions(0, 20, max_denominator=7))
 def test_the_product_of_charges_is_exact_and_never_passes_the_budget(charges, bits):
     balance, product = ChargedBudget(floor_power(bits)), 1

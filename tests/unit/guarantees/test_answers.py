@@ -17,6 +17,7 @@ from hartley.policies.quantizers.quantizer import UniformQuantizer
 # --- means and totals ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     people=st.integers(1, 3),
     levels=st.integers(1, 9),

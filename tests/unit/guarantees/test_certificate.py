@@ -345,6 +345,7 @@ def test_a_certificate_that_is_only_read_says_who_computes_it_again(tmp_path, mo
     assert "hartley.guarantees.verify" in caught.value.hint
 
 
+@pytest.mark.slow
 def test_the_public_certificate_computes_itself_again():
     code = "from hartley import Certificate; print(Certificate.verifier.__name__)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -31,6 +31,7 @@ def mean_of(people):
     return mean(variables(*(f"x{i}" for i in range(1, people + 1))))
 
 
+@pytest.mark.slow
 @given(people=st.integers(1, 3), bits=st.integers(0, 3), points=st.integers(2, 9))
 @settings(max_examples=60, deadline=None)
 def test_the_sound_rule_is_never_broken_by_trying_everything(people, bits, points):
@@ -129,6 +130,7 @@ def test_what_cannot_be_tried_or_known_is_refused():
         certify(UniformQuantizer(0, 1, 2), -1)
 
 
+@pytest.mark.slow
 def test_numbers_in_a_certificate_are_rounded_so_that_they_stay_true():
     seven = certify(UniformQuantizer(0, 1, 7))  # log2 7 = 2.80735...
     assert "2.808 bits" in seven.claim
@@ -148,6 +150,7 @@ def test_the_estimation_error_is_that_of_the_person_of_the_smallest_range():
 # --- how far one person moves a query -----------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "reach"), [("x1*x2", 1), ("x1**2 + 2*x2**2", 2), ("max(x1, x2)", 1), ("x1 - x1", 0)]
 )
@@ -163,6 +166,7 @@ def test_the_reach_of_a_query_is_computed_and_hardly_above_the_truth(query, reac
     assert moved <= found
 
 
+@pytest.mark.slow
 def test_a_sensitivity_that_is_too_small_is_not_believed():
     # x1*x2 moves by a whole unit when x2 = 1; who says 1/10 is wrong.
     quantizer = UniformQuantizer(0, 1, 4)

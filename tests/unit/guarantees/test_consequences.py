@@ -95,6 +95,7 @@ def test_the_listed_numbers_do_not_bound_the_other_direction_of_the_leakage():
     assert "This does not bound L₀(Xᵢ;Y)" in leakage.sentence
 
 
+@pytest.mark.slow
 @given(people=st.integers(1, 3), one=st.integers(1, 6), other=st.integers(1, 6))
 @settings(max_examples=25, deadline=None)
 def test_two_releases_together_tell_no_more_than_their_sum(people, one, other):
@@ -107,6 +108,7 @@ def test_two_releases_together_tell_no_more_than_their_sum(people, one, other):
         assert told <= (first["composition"] + second["composition"]) / 2 + 1e-12
 
 
+@pytest.mark.slow
 @given(
     people=st.integers(1, 4), levels=st.integers(1, 9), others=st.fractions(0, 1, max_denominator=9)
 )
@@ -150,6 +152,7 @@ def test_the_mean_of_two_has_the_numbers_of_paper_a(levels):
     )
 
 
+@pytest.mark.slow
 @given(
     epsilon=st.fractions(Fraction(1, 1000), 1000, max_denominator=1000),
     right=st.fractions(Fraction(1, 2), 1, max_denominator=1000),

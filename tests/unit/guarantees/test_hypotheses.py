@@ -28,6 +28,7 @@ def test_a_line_is_certified_by_what_the_columns_say_and_not_by_the_design():
     assert certify(PolicyDocument((stretch, TALL), design=lying)) == plain
 
 
+@pytest.mark.slow
 def test_the_blurring_policy_is_certified_by_its_records_and_not_by_volume():
     blur = certify(PolicyDocument((LineColumn.read("blur", "weight", **BMI), TALL)))
     assert 2**blur.value - 1 == pytest.approx(0.216321901, rel=1e-5)

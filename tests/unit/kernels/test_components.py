@@ -34,6 +34,7 @@ def partition(labels):
     return {frozenset(np.flatnonzero(labels == label).tolist()) for label in np.unique(labels)}
 
 
+@pytest.mark.slow
 @given(graphs())
 def test_components_are_those_of_scipy(graph):
     assert partition(component_labels(*graph)) == partition(by_scipy(*graph))
@@ -51,6 +52,7 @@ def test_components_are_those_of_networkx(graph):
     assert partition(component_labels(*graph)) == expected
 
 
+@pytest.mark.slow
 @given(graphs(), st.integers(0, 2**32))
 def test_labels_do_not_depend_on_the_order_of_the_edges(graph, seed):
     secrets, released, sizes = graph

@@ -75,6 +75,7 @@ def test_sizes_and_risks_are_what_counting_people_gives(rows):
     ) / len(rows)
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(st.integers(1, 40), st.integers(1, 10**9)), min_size=1, max_size=60))
 @settings(max_examples=200, deadline=None)
 def test_bands_hold_every_class_once_and_are_few(sizes):
@@ -135,6 +136,7 @@ def test_records_are_summed_exactly():
     assert risks.size_bands(sizes)[-1].records == 2**61 + 4
 
 
+@pytest.mark.slow
 @given(ROWS, st.integers(2, 4))
 @settings(max_examples=80, deadline=None)
 def test_diversity_is_what_the_definitions_say(rows, length):
@@ -176,6 +178,7 @@ def test_closeness_is_the_least_cost_of_moving_earth(rows):
         assert float(found) == pytest.approx(max(costs), abs=1e-9)
 
 
+@pytest.mark.slow
 @given(ROWS)
 @settings(max_examples=80, deadline=None)
 def test_closeness_is_exact(rows):
@@ -193,6 +196,7 @@ def test_closeness_is_exact(rows):
         assert ordered_closeness(KeyClasses.of(classes)) == max(ordered)
 
 
+@pytest.mark.slow
 @given(ROWS, st.sampled_from([2, math.e, 10]))
 @settings(max_examples=80, deadline=None)
 def test_delta_and_divergence_count_absent_values_as_zero(rows, base):

@@ -40,6 +40,7 @@ def packing_number(drawn) -> float:
     return -found.fun
 
 
+@pytest.mark.slow
 @given(pairs)
 def test_the_bound_lies_between_certain_secrets_and_both_ranges(drawn):
     relation = Relation.from_pairs(drawn)

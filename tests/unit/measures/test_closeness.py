@@ -79,6 +79,7 @@ def test_an_average_is_below_the_worst_class_and_that_below_the_worst_pair(colum
     assert worst <= delta_disclosure(joint, base=base) + 1e-12
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(COUNTS)
 def test_the_earth_movers_distances_solve_their_transport_problems(columns):

@@ -122,6 +122,7 @@ guesses = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.integers(-3, 3), min_size=1, max_size=3).filter(any),
@@ -235,6 +236,7 @@ def test_the_closed_form_of_the_best_estimator_is_the_ball_of_the_corners(people
         assert found.squared_error == square
 
 
+@pytest.mark.slow
 def test_the_best_estimator_of_a_thousand_people_is_known():
     box = Box.cube(100, 250, size=1000)
     query = sum(variables(*box.names)) / 1000

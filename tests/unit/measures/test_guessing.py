@@ -56,6 +56,7 @@ def test_without_an_attribute_the_secret_itself_is_guessed(drawn):
     assert guessing_leakage(relation, lambda secret: secret) == guessing_leakage(relation)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(pairs)
 def test_no_attribute_leaks_more_than_the_worst_one(drawn):

@@ -31,6 +31,7 @@ def test_it_is_symmetric_and_at_most_either_entropy(drawn):
     assert 0 <= bits <= math.log2(min(relation.summary.secrets, relation.summary.released))
 
 
+@pytest.mark.slow
 @given(pairs, st.integers(2, 9))
 def test_repeating_every_row_changes_nothing(drawn, times):
     once, often = Relation.from_pairs(drawn), Relation.from_pairs(drawn * times)

@@ -63,6 +63,7 @@ SECRETS = {
 }
 
 
+@pytest.mark.slow
 @given(tables())
 def test_every_count_is_that_of_all_runs(tables):
     moves, shows, initial = tables

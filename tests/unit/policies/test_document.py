@@ -156,6 +156,7 @@ def test_the_digest_is_the_same_on_every_machine_and_in_every_version():
     assert policy.digest == hashlib.sha256(text.encode()).hexdigest()
 
 
+@pytest.mark.slow
 def test_every_changed_byte_of_a_file_shows(example, tmp_path):
     path = PolicyDocument.from_toml(example).save(tmp_path / "policy.toml")
     content, before = path.read_bytes(), file_digest(path)

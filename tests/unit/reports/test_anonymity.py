@@ -94,6 +94,7 @@ def test_the_picture_has_a_bar_for_every_band_and_column(report, anonymized, ave
         assert drawn == pytest.approx([100 * loss for loss in losses])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [110, 60])
 def test_the_terminal_shows_the_same_numbers_however_narrow(report, anonymized, averaged, width):
     out = io.StringIO()

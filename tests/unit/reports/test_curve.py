@@ -63,6 +63,7 @@ def test_the_page_says_that_the_gaussian_is_a_comparison(report):
     assert f"{report.gaussian[0]:.6f}" in page
 
 
+@pytest.mark.slow
 def test_a_curve_is_a_result_like_any_other(report, tmp_path):
     assert write_html(report, tmp_path / "page.html").read_text() == render_curve(report)
     assert plot(report).axes[0].get_ylabel() == plot_curve(report).axes[0].get_ylabel()

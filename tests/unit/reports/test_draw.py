@@ -20,6 +20,7 @@ def heat(*rows):
     return Panel("x", "y", heat=Heat("shade", rows, 0, 1, 0, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 2, 3, 4, 5])
 def test_a_last_row_that_is_not_full_stands_in_the_middle(number):
     figure = drawn(*[Panel("x", "y", (LINE,))] * number)
@@ -53,6 +54,7 @@ def test_one_value_alone_can_be_shown():
     assert len(drawn(heat((2.0, 2.0), (2.0, 2.0))).axes) == 2
 
 
+@pytest.mark.slow
 def test_counts_that_are_mostly_zero_stand_on_white():
     sparse = drawn(heat((0.0, 0.0, 0.0), (0.0, 7.0, 0.0))).axes[0].images[0]
     assert sparse.get_cmap().name == "Blues"

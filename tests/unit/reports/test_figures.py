@@ -78,6 +78,7 @@ def test_a_picture_is_the_same_every_time(found, tmp_path):
     assert (tmp_path / "d-figure-1.svg").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_real_data_are_not_called_synthetic(found, tmp_path):
     write_figure(found[1], tmp_path)
     assert "synthetic" not in (tmp_path / "d-figure-2.svg").read_text()

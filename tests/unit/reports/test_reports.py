@@ -29,6 +29,7 @@ def test_the_page_is_well_formed_and_needs_no_other_file(report, outline_of):
     assert not re.search(r"url\((?!#)", page)
 
 
+@pytest.mark.slow
 def test_the_page_holds_every_finding_and_the_curve(report, outline_of):
     text = outline_of(render_html(report)).words
     for finding in report.findings:
@@ -55,6 +56,7 @@ def test_the_page_is_made_for_phones_and_printers(report):
     assert "@media (max-width" in page
 
 
+@pytest.mark.slow
 def test_the_same_report_gives_the_same_bytes(report):
     assert render_html(report) == render_html(report)
 

@@ -72,6 +72,7 @@ def test_the_page_and_the_table_show_every_number(found):
     assert "…" not in out.getvalue()
 
 
+@pytest.mark.slow
 def test_a_narrow_terminal_still_shows_every_number(found):
     out = io.StringIO()
     print_tradeoff(found, Console(file=out, width=40))
@@ -102,6 +103,7 @@ def test_leakages_are_rounded_up_and_errors_down():
         assert float(shown["privacy P₁ = 1/L₀"]) <= point.equal.privacy_of_leakage
 
 
+@pytest.mark.slow
 def test_every_curve_is_drawn_with_its_values():
     curve = tradeoff(SPECS["query"])
     privacy, together, person, adversary = plot_tradeoff(curve).axes
@@ -136,6 +138,7 @@ def test_a_curve_is_plotted_and_written_like_any_result(found, tmp_path):
     assert found.headline in path.read_text()
 
 
+@pytest.mark.slow
 def test_names_from_a_design_are_escaped():
     spec = {"objective": "bits", "bits": 3, "columns": {"<b>x</b>": {"range": [0, 1]}}}
     page = render_html(tradeoff(spec))

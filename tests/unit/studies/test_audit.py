@@ -104,6 +104,7 @@ def test_the_sweep_equals_an_audit_of_every_step(report):
         assert point.distortion == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", ["released", "drop", "value"])
 @pytest.mark.parametrize("secret", ["job", hartley.ROW])
 def test_regrouping_and_counting_anew_agree(monkeypatch, missing, secret):

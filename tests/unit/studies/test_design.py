@@ -304,6 +304,7 @@ def test_the_answer_of_a_column_by_itself_is_released_under_its_name():
     assert (column.name, column.of) == ("age", None)
 
 
+@pytest.mark.slow
 def test_an_answer_may_be_named():
     designed = design({
         "objective": "maximin", "query": "a*b", "name": "area", "error": 5,

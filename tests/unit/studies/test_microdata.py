@@ -11,6 +11,7 @@ from hartley.policies.records.microaggregation import mdav, mu_approx, univariat
 from hartley.studies.microdata import check_release, microaggregate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [mdav, mu_approx, univariate_microaggregation])
 @pytest.mark.parametrize("k", [2, 5])
 def test_every_microaggregation_is_k_anonymous_when_counted_again(method, k):

@@ -87,6 +87,7 @@ def test_chunks_formats_and_engines_of_writing_change_nothing(people, tmp_path, 
     assert rows != pq.read_table(tmp_path / "other.parquet")
 
 
+@pytest.mark.slow
 def test_columns_can_be_perturbed_together_and_beside_other_policies(people, tmp_path):
     both = retaining_rule(open_table(people), ["job", "sex"], "0.5").pram
     assert len(both.values) == 6
@@ -154,6 +155,7 @@ def test_missing_values_are_drawn_where_the_matrix_has_them(tmp_path):
 # --- rules from tables --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_best_rule_for_a_wish_reaches_it(people):
     table = open_table(people)
     wish = RuleWish(distortion=0.2, confidential=("sex",))
@@ -206,6 +208,7 @@ def test_too_many_values_are_refused():
 # --- reports ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_report_says_what_is_told_and_keeps_the_true_frequencies_to_the_owner(people, tmp_path):
     report = pram(people, JOB, tmp_path / "out.parquet", confidential="sex", seed=1)
     text = " ".join(report.sentences)
@@ -226,6 +229,7 @@ def test_a_report_says_what_is_told_and_keeps_the_true_frequencies_to_the_owner(
     assert f"{report.columns[0].before[0] / 5000:.4f}" in page
 
 
+@pytest.mark.slow
 def test_a_singular_matrix_is_released_and_said_not_to_be_estimable(people, tmp_path):
     flat = Pram(np.full((3, 3), 1 / 3), JOB.values, column="job")
     report = pram(people, flat, tmp_path / "out.parquet")
@@ -337,6 +341,7 @@ def test_who_has_no_confidential_value_is_left_out_and_named(tmp_path):
 # --- what the command says, said in Python --------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_rules_are_worked_out_for_columns_as_the_command_does(people, tmp_path):
     first, second = tmp_path / "one.parquet", tmp_path / "other.parquet"
     report = pram(people, out=first, columns=["job", "sex"], retain="0.7", seed=1)

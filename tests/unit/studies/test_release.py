@@ -198,6 +198,7 @@ def test_one_row_is_spoken_of_as_one(people, tmp_path):
     assert report.headline == "1 row of the table with 1 column was released to out.csv."
 
 
+@pytest.mark.slow
 def test_another_file_that_is_there_is_replaced(people, tmp_path):
     pq.write_table(people, tmp_path / "people.parquet")
     shutil.copy(tmp_path / "people.parquet", tmp_path / "copy.parquet")
@@ -240,6 +241,7 @@ def designed(tmp_path, **spec):
     return plan, plan.document.save(tmp_path / "policy.toml")
 
 
+@pytest.mark.slow
 def test_a_release_has_no_more_outputs_than_its_design_promised(tmp_path):
     plan, policy = designed(tmp_path, bits=2, columns={"age": {"range": [0, 100]}})
     assert plan.certificate.needs_strict
@@ -264,6 +266,7 @@ def test_a_release_has_no_more_outputs_than_its_design_promised(tmp_path):
     assert len(set(pq.read_table(tmp_path / "five.parquet")["age"].to_pylist())) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_a_formula_without_a_value_is_missing_too_and_nothing_is_left(tmp_path, ending):
     column = QuantizedColumn("ratio", UniformQuantizer(0, 4, 4), of="a/b")
@@ -296,6 +299,7 @@ def line(kind, reach="4.3", **changes):
     )
 
 
+@pytest.mark.slow
 def test_a_line_takes_no_missing_value_of_its_columns_and_any_of_others(tmp_path):
     policy = PolicyDocument((*line("blur").columns, KeptColumn("sex")))
     table = {"weight": [70, 73, 90], "height": [170, 171, 172], "sex": ["F", None, "M"]}
@@ -338,6 +342,7 @@ def release_rows(table, policy):
     return mapped.expression.to_pyarrow().to_pylist()
 
 
+@pytest.mark.slow
 def test_what_is_refused_would_have_been_decided_and_what_is_allowed_is_not(tmp_path):
     whole = grid(Fraction(1))
     assert decided(whole, line("stretch")) == 171  # all of them, though 8 were promised
@@ -346,6 +351,7 @@ def test_what_is_refused_would_have_been_decided_and_what_is_allowed_is_not(tmp_
     release(whole, line("blur"), tmp_path / "out.csv")
 
 
+@pytest.mark.slow
 def test_a_reach_below_the_step_hides_nothing_and_is_refused(tmp_path):
     # 86.7 is the line: 87 lies within 0.5 of it, and 86 does not.
     coarse = line("blur", reach="0.5")

@@ -143,6 +143,7 @@ def test_a_hundred_thousand_people_have_no_volumes_but_a_reason():
 # --- bits about one person ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.integers(1, 12), st.integers(1, 40))
 def test_no_interval_of_one_persons_reach_meets_more_cells_than_is_said(people, levels):
@@ -298,6 +299,7 @@ def test_errors_that_make_no_sense_are_refused(wish):
     assert refused.value.hint
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(
     st.fractions(Fraction(1, 1000), 1000),
@@ -323,6 +325,7 @@ def test_thinning_keeps_both_ends():
 # --- as plain values ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spec",
     [mean_of(2, -2, 2, "0.5"), mean_of(20_000, 0, 1, "0.1"), RECORD, BMI],

@@ -134,6 +134,7 @@ def hostile(good):
     yield good[0] + b'{"sequence":' + b"9" * 5000 + b"}\n"
 
 
+@pytest.mark.slow
 def test_no_made_up_export_is_restored_or_ends_in_a_traceback(file, place, tmp_path):
     tried = 0
     address = place.fresh()

@@ -195,6 +195,7 @@ def test_a_server_that_only_follows_serves_what_is_known(on_server, about):
             ledger.reserve("people", None, [{"q": 2}], lambda _: 2)
 
 
+@pytest.mark.slow
 def test_a_file_that_nobody_may_read_is_a_sentence(folder):
     (folder / "l.db").chmod(0)
     code = "import sys; from hartley.cli.main import main; main()"

@@ -181,6 +181,7 @@ def test_a_dataset_may_be_called_like_its_population(place):
 # --- many at once -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_processes_that_ask_several_datasets_never_pass_the_shared_budget(place, drive):
     address, bits = place.fresh(), "23.5"
     found = drive("shared", address, processes=6, keys=15, bits=bits)

@@ -30,6 +30,7 @@ def test_the_key_is_drawn_once_and_another_ledger_has_another(place):
         assert again.secret().key.hex() not in repr(again.secret())
 
 
+@pytest.mark.slow
 def test_processes_that_ask_at_once_get_the_same_key(place):
     address = place.fresh()
     open_ledger(address).close()

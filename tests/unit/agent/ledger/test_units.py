@@ -83,6 +83,7 @@ def test_a_charge_between_check_and_record_counts(place):
         assert ledger.state("people").spent == 2
 
 
+@pytest.mark.slow
 def test_an_agent_keeps_its_unit_and_its_summary_true(tmp_path):
     with Agent(FEW, schema(), ledger=tmp_path / "l.db", budget=4) as agent:
         agent.ask("SELECT COUNT(*) FROM people WHERE age > 40")
@@ -182,6 +183,7 @@ def test_a_history_that_broke_the_rule_opens_and_is_reported(broken):
         assert "row 3 changed the schema" in ledger.overview("people").broken
 
 
+@pytest.mark.slow
 def test_a_summary_says_that_its_promise_is_broken(monkeypatch, tmp_path):
     with Agent(FEW, schema(), ledger=tmp_path / "l.db", budget=4) as agent:
         agent.ask("SELECT COUNT(*) FROM people WHERE age > 40")

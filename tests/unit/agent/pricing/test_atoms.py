@@ -92,6 +92,7 @@ def asked(where, terms):
     return [found for _, found in resolved.asked(known)]
 
 
+@pytest.mark.slow
 @given(condition=CONDITIONS)
 def test_conjunctions_hold_where_the_condition_holds(condition):
     terms = conjunctions(condition)
@@ -207,6 +208,7 @@ def test_questions_without_a_common_private_column_are_independent():
     assert sorted(sorted(number for number, _ in group) for group in groups) == [[0, 2, 3], [1]]
 
 
+@pytest.mark.slow
 @given(conditions=st.lists(CONDITIONS, min_size=1, max_size=3))
 def test_types_of_known_columns_leave_the_right_part_of_each_filter(conditions):
     described = schema(("public", "open", "private"))

@@ -119,6 +119,7 @@ def test_questions_whose_column_must_be_present_and_missing_at_once_are_about_no
         assert [estimate.value for estimate in answer.reading.rows[0]] == [None, None, 0, 0]
 
 
+@pytest.mark.slow
 def test_a_condition_that_is_too_long_to_look_into_costs_as_much_as_its_cell_tells(tmp_path):
     a = Column("a", "private", low=Fraction(1), high=Fraction(9), step=Fraction(1))
     b = Column("b", "private", low=Fraction(1), high=Fraction(99), step=Fraction(1))

@@ -209,6 +209,7 @@ def test_regions_count_rank_and_not_columns():
     assert regions(directions) == 1 + 6 + 12
 
 
+@pytest.mark.slow
 @given(
     tests=st.lists(st.tuples(st.sampled_from("xyz"), st.integers(0, 8)), min_size=4, max_size=9),
     points=st.integers(2, 9),

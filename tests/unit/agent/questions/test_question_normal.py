@@ -228,6 +228,7 @@ def random_condition(random_, depth):
     )
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**64), join=st.sampled_from([conjoin, disjoin]))
 @settings(max_examples=400)
 def test_joining_conditions_means_what_it_says_and_is_in_normal_form(seed, join):
@@ -242,6 +243,7 @@ def test_joining_conditions_means_what_it_says_and_is_in_normal_form(seed, join)
     assert join(parts, COLUMNS) == joined
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**64))
 @settings(max_examples=200)
 def test_reach_bounds_every_row_of_a_condition(seed):

@@ -288,6 +288,7 @@ def runs(codes):
     return tuple(found)
 
 
+@pytest.mark.slow
 def test_every_set_of_codes_is_counted_alone_and_in_one_grid():
     rows = [
         {"a": 0, "b": b, "c": 0, "wide": 0} for b in [None, *range(7)] for _ in range(3 + (b or 0))

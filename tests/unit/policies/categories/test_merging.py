@@ -87,6 +87,7 @@ def test_no_grouping_of_records_within_the_bound_has_more_groups_or_closer_ones(
         assert sorted(value for group in merging.groups for value in group) == sorted(sets)
 
 
+@pytest.mark.slow
 @given(pairs=PAIRS, bits=BITS)
 @example(pairs=[(0, "a"), (0, "b"), (1, "b"), (2, "c")], bits=1)
 @settings(max_examples=120, deadline=None)

@@ -11,6 +11,7 @@ from hartley.policies.distortion.problem import Problem
 from hartley.policies.distortion.second_order import solve_second
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(1, 3), st.integers(4, 12), st.integers(1, 5))
 @settings(max_examples=60)
 def test_thin_blocks_are_the_blocks(seed, rows, size, released):
@@ -45,6 +46,7 @@ def test_few_confidential_values_are_certified_as_tightly_without_blocks(seed, k
     assert full.cost >= thin.bound
 
 
+@pytest.mark.slow
 def test_hundreds_of_key_values_are_certified_where_few_values_are_confidential():
     shares = 1 / (1 + np.exp(-np.linspace(-3, 3, 250)))
     apart = np.subtract.outer(np.arange(250), np.arange(250)) / 250

@@ -21,6 +21,7 @@ def gaussian_problem(points, lam=1.22):
     return Problem.of(model.joint.matrix, model.distortion, lam), np.array(model.values)
 
 
+@pytest.mark.slow
 def test_a_coarse_start_proves_a_bound_for_all_key_values():
     problem, grid = gaussian_problem(61)
     start = start_coarse(problem, grid, size=21)
@@ -48,6 +49,7 @@ def test_large_alphabets_take_the_first_order_method_and_say_what_they_reached(m
     assert 1e-9 < rough.gap < 1e-2
 
 
+@pytest.mark.slow
 def test_a_method_can_be_chosen(joint):
     first = PrivacyDistortion(joint, "squared", method="first").solve(lam=5, tolerance=1e-6)
     second = PrivacyDistortion(joint, "squared", method="second").solve(lam=5)

@@ -50,6 +50,7 @@ def test_a_larger_lam_tells_less_and_distorts_more(model):
         assert answer.cost == pytest.approx(answer.distortion + answer.lam * answer.risk)
 
 
+@pytest.mark.slow
 def test_a_cost_is_the_least_over_all_risks(model):
     lam = 0.3
     cheapest = model.solve(lam=lam)
@@ -68,6 +69,7 @@ def test_a_base_is_a_unit(model):
     assert one.unit == "bits"
 
 
+@pytest.mark.slow
 def test_a_lam_beyond_all_distortion_leaves_nothing_to_tell(model):
     answer = model.solve(lam=1e9)
     assert answer.risk == pytest.approx(0, abs=1e-12)
@@ -129,6 +131,7 @@ def test_a_distortion_without_choice_has_one_answer(model):
         assert answer.risk == pytest.approx(0, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_equally_faithful_rules_are_chosen_for_their_risk():
     """The first two released values stand for every key value, the third for the last alone."""
     d = np.array([[0, 0, 9.0], [0, 0, 9.0], [0, 0, 0.0]])
@@ -162,6 +165,7 @@ def test_what_is_independent_of_the_secret_is_released_for_nothing():
         assert 0 < model.solve(risk=0.3).distortion < 0.5
 
 
+@pytest.mark.slow
 def test_what_a_value_excludes_for_certain_is_an_infinite_ratio():
     model = PrivacyDistortion(np.eye(3) / 3, "zero_one", objective="delta_disclosure")
     assert model.largest_risk == math.inf

@@ -27,6 +27,7 @@ def drawn():
     return sample[:, :2], sample[:, 2:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distortion", [0.2, 1.4, 3.0])
 def test_what_is_measured_is_what_is_promised(drawn, distortion):
     secrets, keys = drawn

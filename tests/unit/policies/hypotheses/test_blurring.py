@@ -43,6 +43,7 @@ def test_no_value_moves_further_than_the_reach_or_leaves_its_range(height, reach
     assert 0 <= moved <= 200
 
 
+@pytest.mark.slow
 @given(height=HEIGHTS, reach=REACHES, share=SHARES)
 def test_every_value_of_the_band_comes_from_either_side_of_the_line(height, reach, share):
     policy = StretchPolicy(OBESE, reach, PEOPLE)
@@ -57,6 +58,7 @@ def test_every_value_of_the_band_comes_from_either_side_of_the_line(height, reac
         assert weight_of(policy, below, height) == wanted
 
 
+@pytest.mark.slow
 @given(height=HEIGHTS, reach=REACHES, weight=st.fractions(0, 200, max_denominator=40))
 def test_values_outside_of_the_band_stay_and_show_their_side(height, reach, weight):
     policy = StretchPolicy(OBESE, reach, PEOPLE)

@@ -35,6 +35,7 @@ def rules(draw, size=None):
 # --- leakage ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(rules())
 def test_leakage_of_a_channel_is_what_the_definitions_say(rule):
     found, matrix = pram_leakage(rule), rule.matrix.doubles
@@ -62,6 +63,7 @@ def test_leakage_of_a_channel_is_what_the_definitions_say(rule):
     assert worst == pytest.approx(max(ratios), rel=1e-9)
 
 
+@pytest.mark.slow
 @given(rules(size=3), st.lists(st.integers(0, 9), min_size=6, max_size=6).filter(any))
 def test_what_is_told_about_a_confidential_side_is_summed_as_defined(rule, counts):
     joint = np.array(counts, float).reshape(2, 3) / sum(counts)
@@ -161,6 +163,7 @@ def test_columns_perturbed_independently_are_estimated_as_by_one_large_matrix(co
     assert found.errors.ravel() ** 2 * rows == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.slow
 @given(rules(), st.data())
 def test_what_the_matrix_makes_of_frequencies_is_undone(rule, data):
     size = len(rule.values)

@@ -36,6 +36,7 @@ def matrices(draw, columns=None):
 # --- matrices -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(matrices())
 def test_fractions_are_kept_as_they_are(rows):
     exact = ExactMatrix.of(rows)
@@ -158,6 +159,7 @@ def test_the_rule_of_the_solver_holds_no_dust_and_promises_what_it_is(wish, dist
 # --- invariance ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(st.integers(1, 5), st.data())
 def test_an_invariant_rule_preserves_frequencies(size, data):
     row = data.draw(matrices(columns=size))

@@ -89,6 +89,7 @@ def test_no_levels_have_a_smaller_mean_error(columns, weights, bits):
     assert allocation.outputs <= limit
 
 
+@pytest.mark.slow
 @given(columns=COLUMNS, weights=WEIGHTS, bits=BITS)
 @settings(max_examples=100, deadline=None)
 def test_what_the_largest_error_leaves_is_used_up(columns, weights, bits):
@@ -138,6 +139,7 @@ def test_the_mean_of_many_columns_is_no_worse_than_any_neighbour():
     assert largest.value <= max(allocation.errors.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["largest", "mean"])
 @given(columns=COLUMNS, bits=BITS)
 @settings(max_examples=60, deadline=None)

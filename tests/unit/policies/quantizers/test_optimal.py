@@ -78,6 +78,7 @@ def test_a_range_of_one_value_is_one_cell():
 # --- listed values --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     values=st.lists(DOUBLES, min_size=1, max_size=12),
     error=st.floats(1e-3, 1e300),
@@ -105,6 +106,7 @@ def test_a_list_is_read_as_written_and_an_array_holds_what_it_holds():
     assert optimal_quantizer(None, np.array(values), 0.15).levels == 2
 
 
+@pytest.mark.slow
 @given(
     values=st.lists(st.integers(0, 20), min_size=1, max_size=10),
     error=st.fractions(Fraction(1, 4), 8, max_denominator=4),
@@ -120,6 +122,7 @@ def test_a_common_factor_changes_nothing(values, error, objective, scale):
     assert plain.error * scale == scaled.error
 
 
+@pytest.mark.slow
 @given(
     values=st.lists(st.integers(0, 12), min_size=1, max_size=8),
     objective=st.sampled_from(OBJECTIVES),
@@ -322,6 +325,7 @@ def share_of_a_sum(weights, level):
     return total / (math.factorial(n) * math.prod(weights))
 
 
+@pytest.mark.slow
 @given(
     weights=st.lists(st.integers(1, 4), min_size=1, max_size=3),
     cells=st.fractions(Fraction(11, 10), 6, max_denominator=10),

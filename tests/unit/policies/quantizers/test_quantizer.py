@@ -51,6 +51,7 @@ def test_a_range_of_one_value_has_one_cell_in_use():
     assert (quantizer.cell(7), quantizer.error, quantizer.middle(0)) == (0, 0, 7)
 
 
+@pytest.mark.slow
 @given(length=POSITIVE, error=POSITIVE)
 @settings(max_examples=100, deadline=None)
 def test_the_levels_for_an_error_keep_it_and_one_fewer_would_not(length, error):
@@ -65,6 +66,7 @@ def test_an_error_is_read_as_the_decimal_that_it_is_written_as():
     assert UniformQuantizer.for_error(low=0, high=3, error=0.15).levels == 10
 
 
+@pytest.mark.slow
 @given(
     length=POSITIVE,
     share=st.fractions(Fraction(1, 30), 1, max_denominator=30),

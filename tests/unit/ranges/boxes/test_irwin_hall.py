@@ -36,6 +36,7 @@ def reach(groups):
     return sum((width * count for width, count in groups), Fraction(0))
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(groups, levels)
 def test_the_exact_share_is_that_of_all_subsets(groups, share):
@@ -98,6 +99,7 @@ def test_half_of_ten_thousand_people_is_a_half():
     assert above - below < Fraction(1, 10**9)
 
 
+@pytest.mark.slow
 def test_ten_thousand_different_weights_are_bounded_closely():
     rng = np.random.default_rng(7)
     groups = [(Fraction(int(k), 10**9), 1) for k in rng.integers(1, 10**9, 10_000)]

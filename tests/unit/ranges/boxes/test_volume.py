@@ -44,6 +44,7 @@ def test_a_constant_query_follows_the_ends_of_the_interval():
     assert volume(SQUARE, "x1 - x1 + 1", Interval(0, 1, high_closed=False)).high == 0
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(parts, min_size=1, max_size=3), parts, parts, st.randoms(use_true_random=False))
 def test_a_linear_volume_agrees_with_a_fine_count_of_cells(coefficients, one, other, random):
@@ -101,6 +102,7 @@ def test_ten_thousand_people_have_an_accurate_logarithm(level):
         )
 
 
+@pytest.mark.slow
 def test_many_different_weights_are_bounded_and_say_so():
     names = [f"x{i}" for i in range(60)]
     query = sum(Fraction(10**9 + 7**i % 10**9, 10**9) * v for i, v in enumerate(variables(*names)))
@@ -288,6 +290,7 @@ def test_a_query_given_in_three_ways_is_one_query():
     assert len(set(found)) == 1
 
 
+@pytest.mark.slow
 def test_a_sum_as_deep_as_ten_thousand_people_is_read_and_written():
     people = variables(*(f"x{i}" for i in range(10_000)))
     query = sum(people[1:], people[0]) / 10_000

@@ -28,6 +28,7 @@ def settings_of(view):
     return limit, sorted(view.table.backend.list_tables())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [None, 1])
 def test_tables_and_settings_of_the_engine_are_left_as_they_were(view, limit):
     before = settings_of(view)

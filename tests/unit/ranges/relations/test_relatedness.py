@@ -82,6 +82,7 @@ def test_bins_and_missing_values_are_dealt_with_first():
     assert are_unrelated(holes, ["a", "b"], missing="drop")
 
 
+@pytest.mark.slow
 def test_many_variables_do_not_overflow():
     columns = {f"v{i}": [i % 2, 1 - i % 2] for i in range(80)}
     assert not are_unrelated(columns, list(columns))

@@ -87,6 +87,7 @@ def test_swapping_twice_changes_nothing(pairs):
     assert (again.pairs().secret == relation.pairs().secret).all()
 
 
+@pytest.mark.slow
 @given(listed_pairs)
 def test_a_relation_is_unrelated_exactly_if_every_pair_occurs(pairs):
     secrets, released = {x for x, _ in pairs}, {y for _, y in pairs}
@@ -95,6 +96,7 @@ def test_a_relation_is_unrelated_exactly_if_every_pair_occurs(pairs):
     assert Relation.from_pairs(everything).is_unrelated()
 
 
+@pytest.mark.slow
 @given(listed_pairs)
 def test_the_joint_relation_determines_what_is_released(pairs):
     joint = Relation.from_pairs(pairs).joint()

@@ -64,6 +64,7 @@ def assert_route(relation: Relation, limit: int | None) -> None:
         assert "spilled to disk" in relation.note
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", ["released", "drop", "value"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_column_is_counted_as_in_plain_python(
@@ -85,6 +86,7 @@ def test_every_kind_of_column_is_counted_as_in_plain_python(
         assert_is(relation, oracle(HOLES, *sides, bins, missing))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_summaries_of_all_routes_are_equal(kind, route, monkeypatch):
     bins, name = KINDS[kind]
@@ -107,6 +109,7 @@ SIDES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sides", SIDES, ids=str)
 def test_conditional_ranges_and_classes_are_those_of_plain_python(sides, route, oracle):
     secret, released, bins = sides

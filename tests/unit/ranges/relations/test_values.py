@@ -46,6 +46,7 @@ def missing_last(row):
     return [(value is None, 0 if value is None else value) for value in row]
 
 
+@pytest.mark.slow
 @given(st.lists(rows, min_size=1, max_size=40))
 def test_rows_are_coded_in_their_order_a_missing_value_last(drawn):
     columns = dict(zip(("c0", "c1", "c2"), zip(*drawn, strict=True), strict=True))

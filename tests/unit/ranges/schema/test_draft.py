@@ -22,6 +22,7 @@ def read(text: str) -> Schema:
     return Schema.read(tomllib.loads(text))
 
 
+@pytest.mark.slow
 def test_a_draft_of_the_sample_is_confirmed_by_removing_one_line_and_fits_its_table():
     table = open_table(people(400))
     text = draft_schema(table, "people")

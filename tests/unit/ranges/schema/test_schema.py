@@ -242,6 +242,7 @@ def test_a_schema_that_is_written_reads_the_same(tmp_path_factory, made):
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(schemas())
 def test_every_column_is_described_in_a_line(made):
