@@ -23,7 +23,9 @@ from hartley.agent.pricing import (
     several_rows as multisets,
     worst_case as worst,
 )
-from hartley.agent.pricing.price import open_factor, price, refined_cells
+from hartley.agent.pricing.given_price import price_given
+from hartley.agent.pricing.price import open_factor, price
+from hartley.agent.pricing.told import ToldBefore
 from hartley.agent.questions import condition
 from hartley.agent.questions.batch import All, Form, Question, Statistic, Test as Leaf
 from hartley.guarantees.accountant import Accountant
@@ -225,8 +227,8 @@ def test_refinements_charged_by_the_ratio_of_steps_stay_within_the_budget():
 
         @cache
         def cost(number, asked, batches=tuple(batches), schema=schema):
-            answered = [question for k in asked for question in batches[k]]
-            return refined_cells(batches[number], answered, schema)
+            answered = [question for k in sorted(asked) for question in batches[k]]
+            return price_given(batches[number], ToldBefore(schema, answered)).cells
 
         saved += cost(2, frozenset({1})) < cost(2, frozenset())
         for others in world.others(3, 6, rng):

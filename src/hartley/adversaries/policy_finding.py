@@ -80,7 +80,7 @@ class ColumnInversion:
         if not self.rows:
             return f"Of {name} there is no record without a missing value."
         if self.single == self.rows:
-            return f"Of {name}, a single value is left for all {rows}.{self._more}"
+            return f"Of {name}, a single value is left for every record.{self._more}"
         settled = "none" if not self.single else f"{self.single:,}"
         share = f" ({percent_up(self.share)})" if self.single else ""
         return (
@@ -186,9 +186,9 @@ class HiddenHypothesis:
         """For how many records it is decided, in one sentence."""
         text, rows = printable(self.text), counted(self.rows, "record")
         if not self.decided:
-            return f"Whether {text} stays open for all {rows}."
+            return f"Whether {text} stays open for every record."
         if not self.open:
-            return f"Whether {text} is decided for all {rows}: nothing of it is hidden."
+            return f"Whether {text} is decided for every record: nothing of it is hidden."
         return (
             f"Whether {text} is decided for {self.decided:,} of {rows} ({percent_up(self.share)}), "
             f"and stays open for {self.open:,}."
@@ -420,7 +420,8 @@ def _oddities(column: ColumnInversion) -> list[str]:
 def _output_sentence(output: OutputCount) -> str:
     name = printable(output.name)
     if output.kept:
-        return f"{output.promised:,} values of {name} can be released, and {output.seen:,} occur."
+        promised = counted(output.promised, "value")
+        return f"{promised} of {name} can be released, and {output.seen:,} occur."
     return (
         f"PROMISE NOT KEPT: {output.seen:,} different values of {name} were released, and the "
         f"policy promises {output.promised:,} at most."

@@ -88,7 +88,7 @@ class Earlier:
                 for row in set(given)
                 if row in self._rows and account in {None, self._rows[row][0]}
             )
-            # Priced once more from these rows alone, as whoever checks the ledger will.
+            # Priced again from these rows alone, as verifying the ledger will.
             return RowPrice(price_given(questions, self._of(rows)).cells, tuple(rows))
 
     def _of(self, rows: Iterable[int]) -> ToldBefore:
@@ -113,7 +113,7 @@ class GivenPrices(BatchPrices):
         check: Callable[[], None] = lambda: None,
     ) -> None:
         """Price a batch; ``check`` is called before a price, and what it raises refuses it."""
-        super().__init__(lambda _: 1)
+        super().__init__()
         if given is not None and not _are_rows(given):
             raise OptionError(
                 "given= does not list the numbers of rows", hint="pass quote.given of a quote"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hartley.errors import OptionError
 from hartley.exact import parse_number, parse_step
 from hartley.ranges.boxes.box import Interval
-from hartley.ranges.boxes.stepped_range import SteppedRange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from hartley.ranges.boxes.category_list import CategoryList
     from hartley.ranges.boxes.expression import Expression
     from hartley.ranges.boxes.signs import Clause
+    from hartley.ranges.boxes.stepped_range import SteppedRange
 
     Range = tuple[Fraction, Fraction]
     Declared = Interval | SteppedRange | CategoryList
@@ -230,10 +230,7 @@ class ColumnPolicy:
         The default are the points of declared steps, or the declared range of the own column.
         """
         if self.lattice is not None:
-            return {
-                name: SteppedRange(column.low, column.high, column.step)
-                for name, column in self.lattice.items()
-            }
+            return self.lattice
         if self.range is None or self.query is not None:
             return {}
         return {self.name: Interval(*self.range)}

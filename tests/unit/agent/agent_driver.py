@@ -55,7 +55,11 @@ def table(seed, rows=ROWS):
 
 
 def question(key):
-    """Return question number so and so, with its wish; no two are the same."""
+    """Return question number so and so, with its wish.
+
+    No two ask for one statistic in different steps: an account that knows the finer one is
+    answered in its cells, and then an answer would depend on the order of questions.
+    """
     number, kind = divmod(key, 8)
     limit = 1 + number % 99
     texts = (
@@ -66,7 +70,7 @@ def question(key):
         (f"SELECT COUNT(*) FROM people WHERE age = {limit} GROUP BY sex", {}),
         (f"SELECT QUANTILE(income, 0.{limit:02d}) FROM people GROUP BY region", {"bits": 4}),
         (f"SELECT AVG(age) FROM people WHERE region <> 'west' AND age <> {limit}", {"bits": 2}),
-        (f"SELECT VAR_POP(age) FROM people WHERE income > {limit * 50}", {"bits": 4}),
+        (f"SELECT VAR_POP(age) FROM people WHERE income = {limit * 50}", {"bits": 4}),
     )
     return texts[kind]
 

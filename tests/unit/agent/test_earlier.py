@@ -6,12 +6,12 @@ from fractions import Fraction
 import pytest
 
 from hartley.agent.agent import Agent
-from hartley.agent.ledger import chain, state
+from hartley.agent.ledger import chain, charging, state
 from hartley.agent.ledger.charging import BatchPrices, RowPrice
 from hartley.agent.questions.batch import to_plain
 from hartley.agent.quotes import Wish
 from hartley.agent.repricing import verify_prices
-from hartley.errors import OptionError
+from hartley.errors import OptionError, Stale
 from hartley.ranges.schema.schema import Schema
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
@@ -139,6 +139,22 @@ def test_a_schema_that_comes_back_starts_with_nothing_told(agent, schema, ledger
     assert not forge(agent, "SELECT COUNT(*) FROM people WHERE age < 49", (2,)).holds
 
 
+def test_an_agent_that_missed_a_change_of_the_schema_charges_nothing_from_earlier_rows(
+    agent, schema
+):
+    agent.ask(OLD)
+    assert agent.price(YOUNG).due == 0  # so it has read the row of the first question
+    other = Schema.read(schema | {"table": {"name": "people", "default_bits": 2}})
+    for text in (other.to_toml(), agent.schema.to_toml()):
+        agent.ledger.record(
+            "people", "schema", {"schema": text, "open_factor": 2, "open_charge": 1}
+        )
+    charged = len(agent.history())
+    with pytest.raises(Stale):
+        agent.ask(YOUNG)
+    assert len(agent.history()) == charged
+
+
 @pytest.mark.parametrize("charge", [0, 1])
 def test_verifying_finds_open_columns_that_were_not_charged(agent, monkeypatch, charge):
     """Without pricing anything again: new data charge the whole factor that they state."""
@@ -159,7 +175,7 @@ class Dishonest(BatchPrices):
     by_holder = True
 
     def __init__(self, rows):
-        super().__init__(lambda _: 1)
+        super().__init__()
         self.rows = rows
 
     def compute(self, indices, holder):  # noqa: ARG002 - like every price
@@ -172,7 +188,9 @@ def questions(agent, text):
 
 
 def forge(agent, text, rows, analyst=None):
-    agent.ledger.reserve("people", analyst, questions(agent, text), Dishonest(rows), rules="2")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(charging, "check_given", lambda *_: None)
+        agent.ledger.reserve("people", analyst, questions(agent, text), Dishonest(rows), rules="2")
     return verify_prices(agent.ledger)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.agent.ledger.chain import RowPlace, add_row, check_current, find
 from hartley.agent.ledger.entries import NULL, canonical, check_name, multiply, question_digest
-from hartley.errors import EngineError, OptionError, Refused
+from hartley.errors import EngineError, OptionError, Refused, Stale
 from hartley.exact import bits_at_least
 from hartley.wording import bits_down, bits_up, verb_for
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hartley.agent.ledger.entries import Entry
-    from hartley.agent.ledger.state import Balance
+    from hartley.agent.ledger.state import Balance, Standing
     from hartley.agent.ledger.store import Transaction
 
 CELL_INDEX = re.compile(rf"0|[1-9][0-9]*|{NULL}")
@@ -106,7 +107,7 @@ class RowPrice(NamedTuple):
     """None by pricing rules that do not look at earlier rows."""
 
 
-class BatchPrices:
+class BatchPrices(ABC):
     """Prices of parts of a batch, each computed once: before the ledger is locked, if possible.
 
     A price that looks at earlier rows stays right where rows are added meanwhile: fewer earlier
@@ -116,8 +117,7 @@ class BatchPrices:
     by_holder = False
     """Whether a price depends on whose earlier rows count."""
 
-    def __init__(self, price: Callable[[list[int]], int]) -> None:
-        self._price = price
+    def __init__(self) -> None:
         self._known: dict[tuple[tuple[int, ...], str | None], RowPrice] = {}
 
     def __call__(self, indices: tuple[int, ...], holder: str | None = None) -> RowPrice:
@@ -139,9 +139,26 @@ class BatchPrices:
             self._known[key] = priced
         return self._known[key]
 
-    def compute(self, indices: list[int], holder: str | None) -> RowPrice:  # noqa: ARG002 - by rules that look at no rows
+    @abstractmethod
+    def compute(self, indices: list[int], holder: str | None) -> RowPrice:
         """Compute a price that was not asked for before."""
+
+
+class PlainPrices(BatchPrices):
+    """Prices by rules that look at no earlier rows: a function of places in the batch."""
+
+    def __init__(self, price: Callable[[list[int]], int]) -> None:
+        super().__init__()
+        self._price = price
+
+    def compute(self, indices: list[int], holder: str | None) -> RowPrice:  # noqa: ARG002 - of no account
+        """Call the function."""
         return RowPrice(self._price(indices))
+
+
+def as_prices(price: Callable[[list[int]], int] | BatchPrices) -> BatchPrices:
+    """Return prices as they are, or a function as prices."""
+    return price if isinstance(price, BatchPrices) else PlainPrices(price)
 
 
 class ChargeTerms(NamedTuple):
@@ -197,6 +214,19 @@ def plan(transaction: Transaction, batch: Batch) -> ChargePlan:
     )
 
 
+def check_given(rows: set[int], standing: Standing) -> None:
+    """Refuse a price from rows that lie before the present schema.
+
+    An agent that was open while the schema changed and changed back remembers such rows, but a
+    schema starts with nothing told; verifying the ledger would refuse them.
+    """
+    if rows and min(rows) <= standing.schema_row:
+        raise Stale(
+            "Nothing was charged, because the schema was changed since the price was computed",
+            hint="open the dataset again, and repeat the call",
+        )
+
+
 def charge_terms(charge_plan: ChargePlan, prices: BatchPrices) -> ChargeTerms:
     """Return what a plan charges the dataset and the account."""
     place = charge_plan.place
@@ -205,6 +235,7 @@ def charge_terms(charge_plan: ChargePlan, prices: BatchPrices) -> ChargeTerms:
     # The account pays for what its own rows leave unknown, the dataset for what all rows do. What
     # bounds the one bounds the other, so a budget never runs out before its allowances do.
     cells = whole.cells if account.given is None else min(whole.cells, account.cells)
+    check_given({*(whole.given or ()), *(account.given or ())}, place.standing)
     return ChargeTerms(cells, account.cells, whole.given, account.given)
 
 

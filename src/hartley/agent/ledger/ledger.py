@@ -13,6 +13,7 @@ from hartley.agent.ledger.charging import (
     BatchPrices,
     Offer,
     Reservation,
+    as_prices,
     charge,
     check_charge,
     keep,
@@ -186,7 +187,7 @@ class Ledger:
         """
         given = {"note": note, "version": version, "schema": schema, "rules": rules}
         batch = read_batch(dataset, analyst, questions, **given)
-        prices = price if isinstance(price, BatchPrices) else BatchPrices(price)
+        prices = as_prices(price)
         planned = self._store.read(lambda t: plan(t, batch))
         if not planned.unpaid:
             return planned.reservation(batch)
@@ -303,7 +304,7 @@ class Ledger:
         """Return what ``reserve`` would charge for the same just now; nothing is charged."""
         batch = read_batch(dataset, analyst, questions)
         planned = self._store.read(lambda t: plan(t, batch))
-        return offer(planned, price if isinstance(price, BatchPrices) else BatchPrices(price))
+        return offer(planned, as_prices(price))
 
     def refusal(
         self,

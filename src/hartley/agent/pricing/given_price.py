@@ -47,6 +47,8 @@ def cells_in_cell(told: Fraction, asked: Fraction) -> int:
     of the old step w = a/q and the new one w' = b/q. Cells of both begin at one place, so an old
     cell begins at a multiple of gcd(a, b) within a new one.
 
+    Proved: proofs/Grid.v, rule_S. Proved: proofs/Grid.v, rule_S_whole.
+
     Example:
         >>> from fractions import Fraction
         >>> cells_in_cell(Fraction(30), Fraction(10)), cells_in_cell(Fraction(2), Fraction(3))
@@ -101,6 +103,10 @@ def price_given(questions: Sequence[Question], told: ToldBefore) -> GivenPrice:
     that the earlier charges paid for. Never more than the price alone. Exact integers.
 
     The same rows always give the same price, so that a ledger can be checked.
+
+    Proved: proofs/Refined.v, promise_refined, for rule S over several private columns.
+    Proved: proofs/Told.v, promise_told, for rules O and W. Rule N, runs of classes and an absent
+    record are proved on paper and enumerated.
     """
     asked = list(dict.fromkeys(questions))
     by_itself = price(asked, told.schema)

@@ -166,46 +166,6 @@ def open_factor(schema: Schema) -> int:
     return comb(prod(sizes) + r - (schema.rows == "public"), r)
 
 
-def refined_cells(
-    questions: Sequence[Question], answered: Collection[Question], schema: Schema
-) -> int:
-    r"""Return the charge of a batch in which some questions refine earlier answers.
-
-    .. math:: \min\{c(\text{batch}), c(\text{the rest}) \prod w / w'\}
-
-    A question refines another if the new step w' divides the old step w and everything else is the
-    same, so that cells begin at the same place: each old cell holds w / w' new ones. Those in
-    ``answered`` are about the same version of the data. Repeats are refinements by 1.
-
-    Proved: proofs/Refined.v, promise_refined.
-
-    Example:
-        >>> from fractions import Fraction
-        >>> from hartley.agent.questions.batch import All, Form, Question, Statistic
-        >>> from hartley.ranges.schema.schema import Column, Schema
-        >>> age = Column("age", "private", low=Fraction(0), high=Fraction(90), step=Fraction(1))
-        >>> form = Form((("age", 1),), 0, Fraction(1))
-        >>> coarse = Question(Statistic.SUM, All(), form, None, 0, 900, Fraction(30))
-        >>> fine = replace(coarse, step=Fraction(10))
-        >>> people = Schema("people", {"age": age})
-        >>> price([fine], people).cells, refined_cells([fine], [coarse], people)
-        (10, 3)
-    """
-    old_steps: dict[Question, list[Fraction]] = {}
-    for old in answered:
-        old_steps.setdefault(replace(old, step=Fraction(1)), []).append(old.step)
-    rest, ratios = [], 1
-    for question in dict.fromkeys(questions):
-        coarser = old_steps.get(replace(question, step=Fraction(1)), ())
-        # A step that does not divide the old one has cells that lie across its boundaries.
-        whole = [w / question.step for w in coarser if (w / question.step).denominator == 1]
-        if whole:
-            ratios *= int(min(whole))
-        else:
-            rest.append(question)
-    return min(price(questions, schema).cells, price(rest, schema).cells * ratios)
-
-
 def steps_for_bits(
     questions: Sequence[Question], bits: object, schema: Schema
 ) -> tuple[Fraction, ...]:

@@ -45,7 +45,10 @@ class _Window(NamedTuple):
 
 
 class PartPricing:
-    """Rules O and W for one batch, one row a person."""
+    """Rules O and W for one batch, one row per person.
+
+    Proved: proofs/Columns.v, columns_told, that a charge pays for the truth of its filters.
+    """
 
     def __init__(self, questions: Sequence[Question], told: ToldBefore) -> None:
         self.schema = told.schema
@@ -202,7 +205,10 @@ class PartPricing:
         }
 
     def _window(self, told: Question, asked: Asked) -> _Window | None:
-        """Return how far the form of an earlier sum can vary within its cell, where it counts."""
+        """Return how far the form of an earlier sum can vary within its cell, where it counts.
+
+        Proved: proofs/Grid.v, rule_W. Proved: proofs/Grid.v, rule_W_squares.
+        """
         room = -(-told.step.numerator // told.step.denominator) - 1  # a cell's whole numbers
         if asked.statistic is Statistic.SQUARES:
             # V^2 - U^2 >= (V - U)^2 only where V and U have one sign.

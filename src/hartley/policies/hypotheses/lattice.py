@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction  # noqa: TC003 - the example shows it
 from typing import TYPE_CHECKING
 
 from hartley.engines.maps.lattice_index import LatticeSide
 from hartley.errors import OptionError
 from hartley.exact import parse_number
+from hartley.ranges.boxes.stepped_range import SteppedRange
 from hartley.wording import exact_text, exactly
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from fractions import Fraction
 
 
 @dataclass(frozen=True)
-class LatticeColumn:
+class LatticeColumn(SteppedRange):
     r"""The values low, low + step, low + 2 step, ... up to high, each known by its index.
 
     .. math:: x_k = low + k\,step, \qquad k = 0, \dots, U = \lfloor (high - low) / step \rfloor
@@ -31,10 +31,6 @@ class LatticeColumn:
         >>> weights.last, weights.value(5), weights.index("30.5")
         (1700, Fraction(61, 2), 5)
     """
-
-    low: Fraction
-    high: Fraction
-    step: Fraction
 
     def __post_init__(self) -> None:
         low, high = (parse_number(e, name="an end of a range") for e in (self.low, self.high))
@@ -56,7 +52,7 @@ class LatticeColumn:
     @property
     def last(self) -> int:
         """The index U of the last value; there are U + 1."""
-        return math.floor((self.high - self.low) / self.step)
+        return self.size - 1
 
     @property
     def is_whole(self) -> bool:
@@ -65,7 +61,7 @@ class LatticeColumn:
 
     def value(self, index: int) -> Fraction:
         """Return the value of an index, exactly."""
-        return self.low + index * self.step
+        return self.number(index)
 
     def index(self, value: object) -> int:
         """Return the index of a value; a value off the lattice is refused."""

@@ -84,7 +84,8 @@ def _looked_up(
             raise NotMonotone(
                 f"The hypothesis '{one_line(hypothesis.text)}' is not monotone in '{name}': as it "
                 "grows, it becomes true in one place and false in another",
-                hint="move a column in which it is monotone, or one column alone",
+                hint="move a column in which it is monotone, or one column alone, without "
+                "known_within, norm and round",
             )
         signs[name] = -1 if (change < 0).any() else 1
     return signs
