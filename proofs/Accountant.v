@@ -14,7 +14,10 @@
     - A batch is answered only if M times the prices of all answered batches times its own price is
       at most K. Balances are functions of the events (see [accountant_shown]).
 
-    Outside the model: one version of the data, answers never late, M <= K, time. *)
+    Several versions are the subject of Versions.v. A late answer is covered: [ask] need not look at it
+    before it is shown, and what is shown meanwhile is a function of the events.
+
+    Outside the model: M <= K is assumed, time. *)
 From Coq Require Import List Arith Lia Bool.
 From Hartley Require Import Cells Kraft.
 Import ListNotations.

@@ -268,3 +268,7 @@ Proof.
   - intros x Hx. rewrite Nat.mul_1_l, <- spent_charges. now apply spent_fits.
 Qed.
 End Paths.
+
+(** The largest price of questions over the parts that some told questions leave: c(b | told). *)
+Definition given_price (dom : list row) (w : option query) (told b : list query) : nat :=
+  largest (fun x => windowed w b (part_of dom told x)) dom.

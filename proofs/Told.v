@@ -17,6 +17,11 @@ Variable K : nat.
 (** c(b | told) = the largest over the parts that the given questions leave. *)
 Definition told_price (h : chronicle) (b : list query) : nat := largest (charge dom given window h b) dom.
 
+(** It is the function that is extracted and compared with the package. *)
+Lemma told_price_given : forall h b,
+  told_price h b = given_price dom (window h b) (given h b) (fresh query_dec h b).
+Proof. reflexivity. Qed.
+
 Hypothesis positive : 1 <= K.
 Hypothesis given_answered : forall h b, incl (given h b) (answered h).
 Hypothesis window_answered : forall h b t, window h b = Some t ->

@@ -4,6 +4,9 @@
    "columns" number of columns, points and nullable of each, absent, questions, then for each question:
    statistic scale shift over under least most, a coefficient a column, number of conjunctions, and for each
    of them its number of tests: column missing, number of ranges, and their ends.
+   "given" a batch as after "columns", then the number of told questions and these, and 0 or 1 told sum whose
+   window is used (rules O and W).
+   "held" over and under of a told step, then of an asked one (rule S).
    "elementary" most, and the amounts. *)
 open Price
 
@@ -42,7 +45,7 @@ let () =
           let batch = times (number ()) question in
           let records = domain points nullable in
           if absent then batch_price_absent batch records else batch_price batch records
-        | "columns" ->
+        | ("columns" | "given") as kind ->
           let columns = number () in
           let size () = let points = number () in let nullable = flag () in (points, nullable) in
           let sizes = times columns size in
@@ -66,7 +69,21 @@ let () =
               s_num = 0; s_den = 1 } in
           let batch = times (number ()) question in
           let rows = all_rows sizes in
-          if absent then columns_price_absent batch rows else columns_price batch rows
+          if kind = "given" then
+            let told = times (number ()) question in
+            let window = match times (number ()) question with [] -> None | sum :: _ -> Some sum in
+            given_price rows window told batch
+          else if absent then columns_price_absent batch rows
+          else columns_price batch rows
+        | "held" ->
+          (* How many cells of the second step one cell of the first can hold. *)
+          let step () =
+            let s_over = number () in
+            let s_under = number () in
+            { s_stat = Sum; s_terms = []; s_coefs = []; s_scale = 1; s_shift = 0; s_over; s_under;
+              s_least = 0; s_most = 0; s_num = 0; s_den = 1 } in
+          let told = step () in
+          held_cells told (step ())
         | other -> failwith ("unknown word " ^ other) in
       print_endline (string_of_int answer)
     done

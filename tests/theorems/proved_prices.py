@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import product
 from math import gcd
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test
 from hartley.ranges.schema.schema import Column, Schema
@@ -32,7 +32,7 @@ MEDIAN = Fraction(1, 2)
 Batch = tuple[Schema, list[Question]]
 ORACLE = Path(__file__).parents[2] / "proofs" / "oracle"
 KEPT = Path(__file__).with_name("proved_prices.json")
-SEED, AMOUNT, AMOUNT_OF_COLUMNS = 19, 2_000, 500
+SEED, AMOUNT, AMOUNT_OF_COLUMNS, AMOUNT_OF_GIVEN = 19, 2_000, 500, 400
 Leaf = tuple[tuple[tuple[int, int], ...], bool]
 """The codes that pass, and whether a missing value does."""
 
@@ -286,7 +286,12 @@ def written_columns(schema: Schema, questions: Sequence[Question]) -> list[int]:
     numbers: list[int] = [len(columns)]
     for column in columns.values():
         numbers += [column.points, column.nullable]
-    numbers += [schema.rows == "private", len(questions)]
+    numbers.append(schema.rows == "private")
+    return [int(number) for number in numbers] + _written_questions(columns, questions)
+
+
+def _written_questions(columns: Mapping[str, Column], questions: Sequence[Question]) -> list[int]:
+    numbers: list[int] = [len(questions)]
     for question in questions:
         times = dict(question.form.terms) if question.form else {}
         scale = gcd(*times.values()) * (1 if next(iter(times.values())) > 0 else -1) if times else 1
@@ -310,7 +315,10 @@ def written_columns(schema: Schema, questions: Sequence[Question]) -> list[int]:
 
 def read_columns(numbers: Sequence[int]) -> Batch:
     """Return a batch that ``written_columns`` wrote, its filters as an OR of conjunctions."""
-    stream = iter(numbers)
+    return _read_columns(iter(numbers))[1]
+
+
+def _read_columns(stream: Iterator[int]) -> tuple[str, Batch]:
     names = "abc"[: next(stream)]
     columns = {
         name: Column(
@@ -325,7 +333,7 @@ def read_columns(numbers: Sequence[int]) -> Batch:
     }
     rows = ("private", ROWS) if next(stream) else ("public", None)
     questions = [_read_question(stream, names) for _ in range(next(stream))]
-    return Schema("tiny", columns, None, 1, *rows), questions
+    return names, (Schema("tiny", columns, None, 1, *rows), questions)
 
 
 def _read_question(stream: Iterator[int], names: str) -> Question:
@@ -352,6 +360,45 @@ def _read_question(stream: Iterator[int], names: str) -> Question:
     )
 
 
+# --- after what was told --------------------------------------------------------------------------
+
+
+class AfterTold(NamedTuple):
+    """A batch after some earlier questions: told filters, and a sum whose window may be used."""
+
+    schema: Schema
+    asked: list[Question]
+    filters: list[Question]
+    sums: list[Question]
+
+
+def draw_given(rng: random.Random) -> AfterTold:
+    """Return a batch of several columns after one to four earlier questions, rows public."""
+    while True:
+        schema, asked = draw_columns(rng)
+        told = [_draw_wide_question(rng, schema.columns) for _ in range(rng.randint(1, 4))]
+        filters = [t for t in told if t.statistic in {Statistic.COUNT, Statistic.ORDER}]
+        sums = [t for t in told if t.statistic is Statistic.SUM][:1]
+        if rng.random() < 0.5:  # a sum of all rows leaves a window wherever it is not missing
+            sums = [replace(t, where=All()) for t in sums]
+        if schema.rows == "public" and (filters or sums):
+            return AfterTold(schema, asked, filters, sums)
+
+
+def written_given(case: AfterTold) -> list[int]:
+    """Return a case as the whole numbers that the oracle reads after the word ``given``."""
+    told = [_written_questions(case.schema.columns, some) for some in (case.filters, case.sums)]
+    return [*written_columns(case.schema, case.asked), *told[0], *told[1]]
+
+
+def read_given(numbers: Sequence[int]) -> AfterTold:
+    """Return the case that ``written_given`` wrote."""
+    stream = iter(numbers)
+    names, (schema, asked) = _read_columns(stream)
+    filters, sums = ([_read_question(stream, names) for _ in range(next(stream))] for _ in range(2))
+    return AfterTold(schema, asked, filters, sums)
+
+
 # --- the extracted program ------------------------------------------------------------------------
 
 
@@ -365,7 +412,7 @@ def ask_oracle(lines: Iterable[str]) -> list[int]:
 
 
 def proved_prices(word: str, batches: Iterable[Sequence[int]]) -> list[int]:
-    """Return the prices of written batches of one (``price``) or several columns (``columns``)."""
+    """Return the prices of written batches: ``price`` of one column, ``columns``, or ``given``."""
     return ask_oracle(" ".join([word, *map(str, numbers)]) for numbers in batches)
 
 
@@ -375,6 +422,7 @@ def keep() -> None:
     batches = {
         "price": [written(*draw_batch(rng)) for _ in range(AMOUNT)],
         "columns": [written_columns(*draw_columns(rng)) for _ in range(AMOUNT_OF_COLUMNS)],
+        "given": [written_given(draw_given(rng)) for _ in range(AMOUNT_OF_GIVEN)],
     }
     rows = [
         json.dumps([word, cells, numbers], separators=(",", ":"))
