@@ -7,6 +7,8 @@
    "given" a batch as after "columns", then the number of told questions and these, and 0 or 1 told sum whose
    window is used (rules O and W).
    "held" over and under of a told step, then of an asked one (rule S).
+   "coarse" rows of a person, and the steps of counts of disjoint filters.
+   "multisets" points and rows.
    "elementary" most, and the amounts. *)
 open Price
 
@@ -26,6 +28,8 @@ let () =
       let answer =
         match word () with
         | "elementary" -> let most = number () in elementary most (times (List.length !words) number)
+        | "coarse" -> let rows = number () in coarse_price (times (List.length !words) number) rows
+        | "multisets" -> let points = number () in multichoose points (number ())
         | "price" ->
           let points = number () in
           let nullable = number () = 1 in

@@ -25,6 +25,7 @@ import z3
 from hartley.agent.pricing import one_row, regions, told_parts
 from hartley.agent.pricing.given_price import cells_in_cell, price_given
 from hartley.agent.pricing.price import price
+from hartley.agent.pricing.several_rows import choices
 from hartley.agent.pricing.told import ToldBefore
 from hartley.agent.pricing.told_parts import PartPricing
 from hartley.agent.questions.batch import Either, Test
@@ -311,6 +312,13 @@ def test_rule_s_is_that_of_the_proof(oracle):
     for (told, asked), cells in zip(steps, oracle.ask_oracle(lines), strict=True):
         whole = 1 + -(-(ceil(told) - 1) // asked)  # proofs/Grid.v, rule_S_whole
         assert cells_in_cell(told, asked) == min(cells, whole)
+
+
+@pytest.mark.long
+def test_numbers_of_multisets_are_those_of_the_proof(oracle):
+    cases = [(points, rows) for points in range(1, 12) for rows in range(9)]
+    lines = (f"multisets {points} {rows}" for points, rows in cases)
+    assert oracle.ask_oracle(lines) == [choices(points, rows) for points, rows in cases]
 
 
 @pytest.mark.long
