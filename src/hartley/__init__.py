@@ -150,6 +150,7 @@ _HOMES = {
     "hartley.policies.records.hierarchy": ("read_hierarchy",),
     "hartley.studies.anonymity": ("anonymity", "leaking_release"),
     "hartley.studies.anonymity_findings": ("AnonymityReport",),
+    "hartley.studies.special_uniques": ("SpecialUniques", "special_uniques"),
     "hartley.engines.tables.sources": ("open_table",),
     "hartley.datasets.catalogue": ("dataset",),
     "hartley.datasets.dataset": ("Dataset",),
@@ -486,5 +487,9 @@ if TYPE_CHECKING:
         pram as pram,
     )
     from hartley.studies.release import ReleaseReport as ReleaseReport, release as release
+    from hartley.studies.special_uniques import (
+        SpecialUniques as SpecialUniques,
+        special_uniques as special_uniques,
+    )
     from hartley.studies.specification import Specification as Specification
     from hartley.studies.tradeoff import Tradeoff as Tradeoff, tradeoff as tradeoff
