@@ -65,7 +65,7 @@ def minimal_uniques(
     Example:
         >>> found = minimal_uniques([np.array([0, 0, 1], "u1"), np.array([0, 1, 1], "u1")], 2)
         >>> found.records.tolist(), found.combinations.tolist()
-        ([2, 0], [1, 2])
+        ([2, 0, 1], [1, 2, 3])
     """
     rows = codes[0].size if codes else 0
     sizes = range(1, min(largest, len(codes)) + 1)
