@@ -54,12 +54,17 @@ def worst_errors(
 
 
 def steps_for_error(
-    selection: Selection, error: object, *, public_count: PublicCount | None = None
+    selection: Selection,
+    error: object,
+    *,
+    public_count: PublicCount | None = None,
+    rows_per_unit: int = 1,
 ) -> tuple[Fraction, ...]:
     """Return the coarsest steps that keep every item within an error for any data.
 
-    Counts stay exact. An average or a spread needs a public number of rows: with few rows its error
-    is as large as that of the sum, so nothing can be promised before the data is read.
+    Counts stay exact where a person has one row, or something is divided by them. An average or a
+    spread needs a public number of rows: with few rows its error is as large as that of the sum, so
+    nothing can be promised before the data is read.
 
     Example:
         >>> from hartley.agent.questions.question import parse
@@ -73,9 +78,16 @@ def steps_for_error(
     if wish < 0:
         raise OptionError(f"The error {error} is negative", hint="write 0 or a positive number")
     steps: list[Fraction | None] = [None] * len(selection.questions)
+    coarse = selection.coarse_counts
     for item in selection.items:
-        for place, step in _steps(selection, item, wish, public_count):
-            old = steps[place]
+        for place, enough in _steps(selection, item, wish, public_count):
+            question, old = selection.questions[place], steps[place]
+            # Cells of more rows than a person has cost no less.
+            step = (
+                min(_within(question, 2 * wish), Fraction(rows_per_unit))
+                if question in coarse
+                else enough
+            )
             steps[place] = step if old is None else min(old, step)
     return tuple(Fraction(1) if step is None else step for step in steps)
 
@@ -203,7 +215,7 @@ def vacuous_labels(
 def coarsest_steps(selection: Selection, schema: Schema) -> Steps:
     """Return the coarsest step of each question at which no label is vacuous in all groups.
 
-    Counts are exact; None if a question may be constant.
+    None for an exact count, and for another question that may be constant.
     """
     easiest: dict[str, tuple[Fraction, dict[int, Fraction]]] = {}
     for item in selection.items:
@@ -221,8 +233,14 @@ def coarsest_steps(selection: Selection, schema: Schema) -> Steps:
         for place, step in steps.items():
             old = coarsest[place]
             coarsest[place] = step if old is None else min(old, step)
+    rows = Fraction(schema.rows_per_unit)
+    coarse = selection.coarse_counts if rows > 1 else frozenset()
     return [
-        None if question.statistic is Statistic.COUNT else step
+        step
+        if question.statistic is not Statistic.COUNT
+        else min(step, rows)
+        if step is not None and question in coarse
+        else None
         for question, step in zip(selection.questions, coarsest, strict=True)
     ]
 

@@ -11,7 +11,7 @@ from hartley.agent.asking import open_desk
 from hartley.agent.ledger.entries import write_integer
 from hartley.agent.order import Charges, in_known_cells, told_before
 from hartley.agent.precision import coarsest_steps, vacuous_labels
-from hartley.agent.pricing.price import cells_within, price, steps_within
+from hartley.agent.pricing.price import cells_within, price
 from hartley.agent.quotes import Wish
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least, floor_power
@@ -295,7 +295,7 @@ def curve_of(
     steps = None
     for cells in _grid(desk, plan, min(finest, limit)):
         try:
-            finer = steps_within(plan.questions, cells, desk.schema)
+            finer = desk.steps_within(plan, cells)
         except Refused:
             continue  # even the coarsest answer costs more
         if finer != steps:

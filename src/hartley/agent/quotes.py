@@ -10,7 +10,7 @@ from hartley.agent.answers.answer import Quote, Useful, certificate_of, useful_w
 from hartley.agent.earlier import Earlier, GivenPrices
 from hartley.agent.precision import coarsest_steps, steps_for_error, vacuous_labels, worst_errors
 from hartley.agent.pricing.given_price import GivenPrice, given_words
-from hartley.agent.pricing.price import cells_within, price, steps_for_bits, steps_within
+from hartley.agent.pricing.price import cells_within, price, steps_within
 from hartley.agent.questions.batch import to_plain
 from hartley.agent.questions.question import parse
 from hartley.agent.statistics.statistics import fits
@@ -132,7 +132,12 @@ class Desk:
             raise OptionError("Both an error and bits were given", hint="give one of them")
         selection = parse(wish.text, self.schema, self.rows)
         if wish.error is not None:
-            steps = steps_for_error(selection, wish.error, public_count=self.public_count)
+            steps = steps_for_error(
+                selection,
+                wish.error,
+                public_count=self.public_count,
+                rows_per_unit=self.schema.rows_per_unit,
+            )
             resolved = self._as_fine_at_that_price(selection.with_steps(steps))
         else:
             bits = self.schema.default_bits if wish.bits is None else wish.bits
@@ -148,7 +153,8 @@ class Desk:
     def _within(self, selection: Selection, bits: object) -> Selection:
         """Return a selection with the finest steps for a number of bits."""
         try:
-            return selection.with_steps(steps_for_bits(selection.questions, bits, self.schema))
+            limit = floor_power(bits, what="wished price")
+            return selection.with_steps(self.steps_within(selection, limit))
         except Refused as refused:
             labels = selection.labels
             prices = self.useful(selection, labels, floor_power(bits, what="wished price"))
@@ -157,6 +163,10 @@ class Desk:
                 hint=f"allow more bits: {useful_words(prices)}" if prices else refused.hint,
                 text=selection.text,
             ) from None
+
+    def steps_within(self, plan: Selection, limit: int) -> tuple[Fraction, ...]:
+        """Return the finest steps at which a plan costs at most a number of cells."""
+        return steps_within(plan.questions, limit, self.schema, plan.coarse_counts)
 
     # --- answers that would say no more than the schema ---
 
@@ -203,7 +213,7 @@ class Desk:
     def _useful_within(self, plan: Selection, limit: int, labels: Sequence[str]) -> Useful | None:
         """Return the errors of labels within a limit of cells; None if a label stays vacuous."""
         try:
-            steps = steps_within(plan.questions, limit, self.schema)
+            steps = self.steps_within(plan, limit)
         except Refused:
             return None
         finer = plan.with_steps(steps)
@@ -221,7 +231,7 @@ class Desk:
         """
         cells = price(selection.questions, self.schema).cells
         try:
-            steps = steps_within(selection.questions, cells, self.schema)
+            steps = self.steps_within(selection, cells)
         except Refused:
             return selection
         finer = all(new <= old.step for new, old in zip(steps, selection.questions, strict=True))
