@@ -287,8 +287,8 @@ def test_a_power_close_to_a_whole_number_falls_on_the_right_side(number, digits)
     assume(number & (number - 1))  # not a power of two
     with localcontext() as context:
         context.prec = 80
-        bits = Decimal(number).ln() / Decimal(2).ln()
-    below = Fraction(int(bits * 10**digits), 10**digits)  # just too little, by irrationality
+        bits = int(Decimal(number).ln() / Decimal(2).ln() * 10**digits)
+    below = Fraction(bits, 10**digits)  # just too little, since the logarithm is irrational
     assert floor_power(below) == number - 1
     assert floor_power(below + Fraction(1, 10**digits)) == number
 
