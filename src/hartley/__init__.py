@@ -120,7 +120,8 @@ _HOMES = {
     "hartley.agent.planning": ("plan",),
     "hartley.agent.price_curve": ("PriceCurve", "price_curve"),
     "hartley.agent.workload": ("WorkloadEntry", "read_workload"),
-    "hartley.agent.answers.answer": ("Answer", "BatchAnswer", "Quote"),
+    "hartley.agent.answers.answer": ("Answer", "BatchAnswer"),
+    "hartley.agent.answers.quote": ("Quote",),
     "hartley.agent.answers.estimate": ("Estimate", "Reading"),
     "hartley.agent.ledger.ledger": ("Ledger", "open_ledger"),
     "hartley.studies.tradeoff": ("Tradeoff", "tradeoff"),
@@ -237,9 +238,9 @@ if TYPE_CHECKING:
     from hartley.agent.answers.answer import (
         Answer as Answer,
         BatchAnswer as BatchAnswer,
-        Quote as Quote,
     )
     from hartley.agent.answers.estimate import Estimate as Estimate, Reading as Reading
+    from hartley.agent.answers.quote import Quote as Quote
     from hartley.agent.asking import ask as ask, price as price
     from hartley.agent.ledger.ledger import Ledger as Ledger, open_ledger as open_ledger
     from hartley.agent.plan import Plan as Plan

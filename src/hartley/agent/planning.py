@@ -11,7 +11,7 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hartley.agent.answers.answer import useful_words
+from hartley.agent.answers.quote import useful_words
 from hartley.agent.asking import open_desk
 from hartley.agent.order import Charges, Ordering, in_known_cells, told_before
 from hartley.agent.plan import Plan, PlannedQuestion

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.answers.answer import Useful, useful_words
+from hartley.agent.answers.quote import Useful, useful_words
 from hartley.agent.asking import open_desk
 from hartley.agent.ledger.entries import write_integer
 from hartley.agent.order import Charges, in_known_cells, told_before

@@ -5,6 +5,7 @@ The theorem and its proof are in docs/accountant.md; the agent uses them through
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -275,6 +276,46 @@ def cells_within(
     scales = [step / size_of(q, schema) for q, step in given.items() if q not in counts]
     widest = Fraction(max((q.most - q.least + 1 for q in questions), default=1))
     return search.cells(min(scales, default=widest))
+
+
+def next_limits(
+    questions: Sequence[Question], schema: Schema, coarse: Collection[Question] = ()
+) -> tuple[int, int | None]:
+    """Return the limits next to the price of a batch at which its steps change.
+
+    The first is the largest number of cells that the present widths of cells do not fit in, 0 if
+    there is none; the second the least number of cells above the price that allows narrower cells
+    of some question, None if all are exact. Costs a few evaluations of the price.
+    """
+    counts = {q: q.step for q in questions if q.statistic is Statistic.COUNT}
+    silent = {q for q, step in counts.items() if step > q.most - q.least}
+    search = _Search(questions, schema, 1, constant=bool(silent)).with_counts(
+        {q: step for q, step in counts.items() if step > 1}
+    )
+    # A cell of step w is ceil(w) - 1 wide, so all scales up to ceil(w) per size are as good.
+    scales, narrower = [], []
+    for q in questions:
+        if q not in counts and q.step <= q.most - q.least:
+            scales.append(Fraction(math.ceil(q.step), size_of(q, schema)))
+        width = min(math.ceil(q.step) - 1, q.most - q.least)
+        if q not in counts and width:
+            narrower.append(Fraction(width, size_of(q, schema)))
+    widest = Fraction(max((q.most - q.least + 1 for q in questions), default=1))
+    here = search.cells(min(scales, default=widest))
+    above = [search.cells(max(narrower))] if narrower else []
+    exact = _Search(questions, schema, 1)
+    cells = {q: q.step for q in coarse if q not in silent and q.step > 1}
+    if silent or cells:
+        above.append(exact.cells(widest))
+    if silent and coarse and schema.rows_per_unit > 1:
+        most = Fraction(schema.rows_per_unit)
+        above.append(exact.with_counts(dict.fromkeys(coarse, most)).cells(widest))
+    if cells:
+        finer = max(cells.values()) - 1
+        above.append(exact.with_counts(dict.fromkeys(coarse, finer)).cells(finer))
+    now = _price(questions, schema).cells
+    more = [limit for limit in above if limit > now]
+    return min(here, now) - 1, min(more, default=None)
 
 
 class _Search:

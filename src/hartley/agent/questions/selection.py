@@ -61,6 +61,8 @@ class Item:
     squares: int | None = None
     count: int | None = None
     order: int | None = None
+    min_rows: int | None = None
+    """The number of rows from which on an error was promised; None if it holds for any number."""
 
     @property
     def parts(self) -> tuple[int, ...]:
