@@ -225,6 +225,7 @@ def price_curve(  # noqa: PLR0913 - what a price rests on, each by name
     rows: int | None = None,
     bits: object = None,
     error: object = None,
+    min_rows: object = None,
     most: object = 16,
     analyst: str | None = None,
 ) -> PriceCurve:
@@ -243,6 +244,7 @@ def price_curve(  # noqa: PLR0913 - what a price rests on, each by name
         bits: the price of the question, which the next useful price is compared with. By default,
             the schema's.
         error: the largest error that the answer may have, instead.
+        min_rows: how many rows must count for the error, if their number is private.
         most: where the curve ends, in bits.
         analyst: the analyst who would ask.
 
@@ -259,7 +261,7 @@ def price_curve(  # noqa: PLR0913 - what a price rests on, each by name
             hint="compute one curve per question; hartley.plan shares bits among several",
         )
     with open_desk(schema, ledger=ledger, rows=rows) as (desk, opened):
-        (plan,) = desk.plan(question, error, bits)
+        (plan,) = desk.plan(question, error, bits, min_rows)
         own = None if opened is None else own_rows(desk, opened, analyst)
         return curve_of(desk, plan, _end(most), own)
 
