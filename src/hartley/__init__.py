@@ -113,14 +113,15 @@ _HOMES = {
     "hartley.studies.release": ("ReleaseReport", "release"),
     "hartley.ranges.schema.schema": ("Column", "Schema"),
     "hartley.guarantees.accountant": ("Accountant",),
-    "hartley.agent.agent": ("Agent",),
+    "hartley.agent.planning_agent": ("Agent",),
     "hartley.agent.quotes": ("Wish",),
     "hartley.agent.asking": ("ask", "price"),
     "hartley.agent.plan": ("Plan",),
     "hartley.agent.planning": ("plan",),
     "hartley.agent.price_curve": ("PriceCurve", "price_curve"),
     "hartley.agent.workload": ("WorkloadEntry", "read_workload"),
-    "hartley.agent.answers.answer": ("Answer", "BatchAnswer", "Quote"),
+    "hartley.agent.answers.answer": ("Answer", "BatchAnswer"),
+    "hartley.agent.answers.quote": ("Quote",),
     "hartley.agent.answers.estimate": ("Estimate", "Reading"),
     "hartley.agent.ledger.ledger": ("Ledger", "open_ledger"),
     "hartley.studies.tradeoff": ("Tradeoff", "tradeoff"),
@@ -234,17 +235,17 @@ if TYPE_CHECKING:
     from hartley.adversaries.policy import PolicyInversion as PolicyInversion
     from hartley.adversaries.reconstruction import Reconstruction as Reconstruction
     from hartley.adversaries.uniqueness import Uniqueness as Uniqueness, grid_policy as grid_policy
-    from hartley.agent.agent import Agent as Agent
     from hartley.agent.answers.answer import (
         Answer as Answer,
         BatchAnswer as BatchAnswer,
-        Quote as Quote,
     )
     from hartley.agent.answers.estimate import Estimate as Estimate, Reading as Reading
+    from hartley.agent.answers.quote import Quote as Quote
     from hartley.agent.asking import ask as ask, price as price
     from hartley.agent.ledger.ledger import Ledger as Ledger, open_ledger as open_ledger
     from hartley.agent.plan import Plan as Plan
     from hartley.agent.planning import plan as plan
+    from hartley.agent.planning_agent import Agent as Agent
     from hartley.agent.price_curve import PriceCurve as PriceCurve, price_curve as price_curve
     from hartley.agent.quotes import Wish as Wish
     from hartley.agent.transcript import transcripts_of as transcripts_of

@@ -76,7 +76,7 @@ def in_base(bits: float, base: float) -> float:
 def floor_power(bits: object, *, what: str = "budget") -> int:
     """Return the largest whole number of outputs within a budget: floor(2^bits), exactly.
 
-    ``what`` is what an error calls the number of bits.
+    ``what`` is what an error calls the number of bits. Costs a few products of so many bits.
 
     Example:
         >>> floor_power(3), floor_power(1.5), floor_power("0.5"), floor_power(0)
@@ -89,11 +89,66 @@ def floor_power(bits: object, *, what: str = "budget") -> int:
         )
     if budget.denominator == 1:
         return 1 << int(budget)
-    # Irrational, so never a whole number: enough digits, a hair below, settle the floor.
+    whole, part = divmod(budget, 1)
+    spare = 64
+    while True:  # the power is irrational, so enough digits tell it from a whole number
+        low, high = _power_bounds(part, whole + spare)
+        if low >> spare == high >> spare:
+            return low >> spare
+        spare *= 2
+
+
+def _power_bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
+    """Return whole numbers around 2^(bits + exponent), few of them apart.
+
+    The exponent is p/q between 0 and 1, so this is the root y of y^q = 2^p, by Newton's method with
+    growing precision. The result is checked on both sides with powers that are rounded outward.
+    """
+    p, q = exponent.numerator, exponent.denominator
+    lost = q.bit_length() + 8  # a power makes relative errors q times as large
     with localcontext() as context:
-        context.prec = int(budget) // 3 + 80
-        power = Decimal(2) ** (Decimal(budget.numerator) / Decimal(budget.denominator))
-        return int(power * (1 - Decimal(10) ** (20 - context.prec)))
+        context.prec = 40 + lost // 3
+        known = 3 * context.prec
+        root = int(Decimal(2) ** (Decimal(p) / Decimal(q)) * Decimal(1 << known))
+    precisions = []
+    width = bits + 2 * lost + 8
+    while width > known:
+        precisions.append(width)
+        width = (width + lost) // 2 + 4
+    for width in reversed(precisions):
+        root, known = root << width - known, width
+        power, shift = _power(root, -known, q, width + lost, up=False)
+        # y - y (y^q - 2^p) / (q 2^p): near the root, 2^p stands for y^q.
+        root -= root * (_shifted(power, shift - p + known) - (1 << known)) // (q << known)
+    while True:
+        slack = 1 << 2 * lost
+        low, high = root - slack, root + slack
+        below, above = (_power(end, -known, q, known + lost, up=end is low) for end in (low, high))
+        if _at_most(below, p) and not _at_most(above, p):
+            return _shifted(low, bits - known), _shifted(high, bits - known) + 1
+        lost += 8
+
+
+def _power(number: int, shift: int, times: int, width: int, *, up: bool) -> tuple[int, int]:
+    """Return (number 2^shift)^times as such a pair of at most so many bits, rounded up or down."""
+    power, total = number, shift
+    for digit in f"{times:b}"[1:]:
+        for factor, more in ((power, total), *([(number, shift)] if digit == "1" else [])):
+            power, total = power * factor, total + more
+            excess = power.bit_length() - width
+            if excess > 0:
+                power, total = (power >> excess) + up, total + excess
+    return power, total
+
+
+def _at_most(pair: tuple[int, int], exponent: int) -> bool:
+    """Whether number 2^shift is at most 2^exponent."""
+    number, shift = pair
+    return (number - 1).bit_length() <= exponent - shift
+
+
+def _shifted(number: int, places: int) -> int:
+    return number << places if places >= 0 else number >> -places
 
 
 def round_up(logarithm: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import Context, Decimal
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -256,3 +256,43 @@ def test_what_nobody_means_by_a_number_is_refused_at_once(text):
 )
 def test_numbers_are_read_as_they_are_written(text, number):
     assert parse_number(text, name="the error") == number
+
+
+def by_decimals(budget):
+    """floor(2^budget) with far more decimals than needed."""
+    with localcontext() as context:
+        context.prec = int(budget) // 3 + 80 + len(str(budget.denominator))
+        power = Decimal(2) ** (Decimal(budget.numerator) / Decimal(budget.denominator))
+        return int(power * (1 - Decimal(10) ** (20 - context.prec)))
+
+
+@given(
+    st.integers(0, 300),
+    st.sampled_from([2, 3, 7, 10, 100, 1000, 2**20, 10**6, 10**15, 10**18 + 9, 10**60]),
+    st.integers(1, 10**60),
+)
+def test_a_power_of_a_fraction_is_rounded_down(whole, parts, number):
+    budget = whole + Fraction(number % parts, parts)
+    assert floor_power(budget) == (by_decimals(budget) if budget.denominator > 1 else 1 << whole)
+
+
+@given(st.integers(1, 400), st.integers(2, 12))
+def test_a_power_of_a_fraction_is_an_integer_root(number, parts):
+    power = floor_power(Fraction(number, parts))
+    assert power**parts <= 1 << number < (power + 1) ** parts
+
+
+@given(st.integers(3, 10**6), st.integers(8, 40))
+def test_a_power_close_to_a_whole_number_falls_on_the_right_side(number, digits):
+    assume(number & (number - 1))  # not a power of two
+    with localcontext() as context:
+        context.prec = 80
+        bits = int(Decimal(number).ln() / Decimal(2).ln() * 10**digits)
+    below = Fraction(bits, 10**digits)  # just too little, since the logarithm is irrational
+    assert floor_power(below) == number - 1
+    assert floor_power(below + Fraction(1, 10**digits)) == number
+
+
+def test_large_budgets_are_quick():
+    assert floor_power("99999.5") == math.isqrt(1 << 199_999)
+    assert floor_power("49999.25") == math.isqrt(math.isqrt(1 << 199_997))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Literal
 
-    from hartley.agent.answers.answer import Quote
+    from hartley.agent.answers.quote import Quote
     from hartley.agent.ledger.charging import Reservation
     from hartley.agent.ledger.ledger import Charge, Ledger, State
     from hartley.agent.ledger.reading import Overview
@@ -103,12 +103,13 @@ class Agent:
 
     # --- the walk ---
 
-    def price(
+    def price(  # noqa: PLR0913 - what a price rests on, each by name
         self,
         question: str | Wish | Sequence[str | Wish],
         *,
         error: object = None,
         bits: object = None,
+        min_rows: object = None,
         analyst: str | None = None,
         vacuous: bool = False,
     ) -> Quote:
@@ -118,12 +119,13 @@ class Agent:
             question: SQL, a wish, or a list of them: a batch.
             error: the largest error that the answers may have.
             bits: the price of each question, instead of an error. By default, the schema's.
+            min_rows: how many rows must count for the error, if their number is private.
             analyst: the analyst who would ask.
             vacuous: whether to accept answers that say no more than the schema; otherwise the
                 quote names them, with the next price that reveals more.
         """
         desk = self._ready().desk
-        plans = desk.plan(question, error, bits)
+        plans = desk.plan(question, error, bits, min_rows)
         return desk.quote(plans, self.ledger, analyst, vacuous=vacuous)
 
     def ask(  # noqa: PLR0913 - what an answer rests on, each by name
@@ -132,6 +134,7 @@ class Agent:
         *,
         error: object = None,
         bits: object = None,
+        min_rows: object = None,
         analyst: str | None = None,
         vacuous: bool = False,
         given: Sequence[int] | None = None,
@@ -146,6 +149,7 @@ class Agent:
             question: SQL, a wish, or a list of them: a batch, priced together.
             error: the largest error that the answers may have.
             bits: the price of each question, instead of an error. By default, the schema's.
+            min_rows: how many rows must count for the error, if their number is private.
             analyst: the analyst who asks.
             vacuous: whether to pay even for an answer that certainly says no more than the schema.
             given: the rows of a quote, which is then not exceeded.
@@ -154,7 +158,7 @@ class Agent:
             an ``Answer``, or a ``BatchAnswer`` for a list.
         """
         held = self._ready()  # one version until the reply, even if others replace it meanwhile
-        plans = held.desk.plan(question, error, bits)
+        plans = held.desk.plan(question, error, bits, min_rows)
         plans = held.desk.known_plans(plans, self.ledger, analyst)
         if not vacuous:
             held.desk.check_useful(plans, self.ledger, analyst)
@@ -342,9 +346,10 @@ class Agent:
         *,
         error: object = None,
         bits: object = None,
+        min_rows: object = None,
     ) -> str:
         """Explain a charge: its atoms and factors, and whether the budget covers it."""
-        plans = self._ready().desk.plan(question, error, bits)
+        plans = self._ready().desk.plan(question, error, bits, min_rows)
         return self.accountant.explain(questions_of(plans))
 
     def close(self) -> None:

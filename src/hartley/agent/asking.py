@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hartley.agent.agent import Agent
-    from hartley.agent.answers.answer import Answer, BatchAnswer, Quote
+    from hartley.agent.answers.answer import Answer, BatchAnswer
+    from hartley.agent.answers.quote import Quote
     from hartley.agent.ledger.ledger import Ledger
     from hartley.agent.quotes import Wish
 
@@ -32,6 +33,7 @@ def ask(  # noqa: PLR0913 - what an answer rests on, each by name
     update: bool = False,
     error: object = None,
     bits: object = None,
+    min_rows: object = None,
     analyst: str | None = None,
     vacuous: bool = False,
 ) -> Answer | BatchAnswer:
@@ -51,6 +53,7 @@ def ask(  # noqa: PLR0913 - what an answer rests on, each by name
         update: whether the table is a new version of one in the ledger.
         error: the largest error that the answers may have.
         bits: the price of each question, instead of an error. By default, the schema's.
+        min_rows: how many rows must count for the error, if their number is private.
         analyst: the analyst who asks, if allowances are set.
         vacuous: whether to accept answers that say no more than the schema.
 
@@ -69,7 +72,9 @@ def ask(  # noqa: PLR0913 - what an answer rests on, each by name
     from hartley.agent.agent import Agent
 
     with Agent(table, schema, ledger=ledger, budget=budget, place=place, update=update) as agent:
-        return agent.ask(question, error=error, bits=bits, analyst=analyst, vacuous=vacuous)
+        return agent.ask(
+            question, error=error, bits=bits, min_rows=min_rows, analyst=analyst, vacuous=vacuous
+        )
 
 
 def price(  # noqa: PLR0913 - what a price rests on, each by name
@@ -80,6 +85,7 @@ def price(  # noqa: PLR0913 - what a price rests on, each by name
     rows: int | None = None,
     error: object = None,
     bits: object = None,
+    min_rows: object = None,
     analyst: str | None = None,
     vacuous: bool = False,
 ) -> Quote:
@@ -92,6 +98,7 @@ def price(  # noqa: PLR0913 - what a price rests on, each by name
         rows: the public number of rows, if there is no ledger.
         error: the largest error that the answers may have.
         bits: the price of each question, instead of an error. By default, the schema's.
+        min_rows: how many rows must count for the error, if their number is private.
         analyst: the analyst who would ask.
         vacuous: whether to accept answers that say no more than the schema; otherwise the quote
             names them, with the next price that reveals more.
@@ -103,7 +110,7 @@ def price(  # noqa: PLR0913 - what a price rests on, each by name
         1.0
     """
     with open_desk(schema, ledger=ledger, rows=rows) as (desk, opened):
-        plans = desk.plan(questions, error, bits)
+        plans = desk.plan(questions, error, bits, min_rows)
         return desk.quote(plans, opened, analyst, vacuous=vacuous)
 
 

@@ -51,6 +51,7 @@ class PlannedQuestion:
             "question": wish.text,
             "bits": None if wish.bits is None else str(wish.bits),
             "error": None if wish.error is None else str(wish.error),
+            "min_rows": None if wish.min_rows is None else str(wish.min_rows),
             "weight": str(self.entry.weight),
             "chosen": self.chosen,
             "price_alone_bits": bits_at_least(self.cells),
@@ -178,7 +179,7 @@ class Plan:
     def _asked(question: PlannedQuestion) -> str:
         wish = question.entry.wish
         bits = bits_up(bits_at_least(question.cells))
-        named = [("bits", wish.bits), ("error", wish.error)]
+        named = [("bits", wish.bits), ("error", wish.error), ("min_rows", wish.min_rows)]
         words = [f"{name}={value}" for name, value in named if value is not None]
         return f"{', '.join(words) or 'default bits'}, {bits} alone"
 

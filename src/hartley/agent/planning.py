@@ -11,7 +11,7 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hartley.agent.answers.answer import useful_words
+from hartley.agent.answers.quote import useful_words
 from hartley.agent.asking import open_desk
 from hartley.agent.order import Charges, Ordering, in_known_cells, told_before
 from hartley.agent.plan import Plan, PlannedQuestion
@@ -53,6 +53,7 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
     analyst: str | None = None,
     error: object = None,
     bits: object = None,
+    min_rows: object = None,
     weights: Sequence[object] | None = None,
     absolute: bool = False,
     vacuous: bool = False,
@@ -67,8 +68,8 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
 
     Args:
         questions: SQL statements in one text, with wishes in comments (``-- bits=2``,
-            ``-- error=0.5``, ``-- weight=3``); the path of such a file; or a list of texts and
-            wishes.
+            ``-- error=0.5``, ``-- min_rows=100``, ``-- weight=3``); the path of such a file; or a
+            list of texts and wishes.
         schema: an open ``Agent``, a ``Schema``, a dict or the path of a TOML file.
         budget: the bits that the batch may cost, at most what is left in the ledger.
         ledger: the ledger, for what the own account was charged before and the number of rows.
@@ -77,6 +78,7 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
         error: the largest error of answers to questions without a wish.
         bits: the price of each question without a wish. Without ``error`` and ``bits``, these
             share the budget; without a budget too, they get the schema's bits.
+        min_rows: how many rows must count for that error, if their number is private.
         weights: how much the error of each question matters, if it is not in the text.
         absolute: whether errors are compared as numbers, not as shares of what the schema allows.
         vacuous: whether to plan answers that say no more than the schema, which are left out
@@ -100,7 +102,8 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
                 limit = min(limit, opened.balance(desk.schema.name, analyst).left)
         planner = _Planner(desk, own, limit, absolute, vacuous)
         shared = limit is not None and error is None and bits is None
-        drafts = [planner.draft(entry, error, bits, shared=shared) for entry in entries]
+        default = Wish("", error, bits, min_rows)
+        drafts = [planner.draft(entry, default, shared=shared) for entry in entries]
         drafts, proved = planner.shared(drafts)
         chosen = [draft for draft in drafts if draft.excluded is None]
         result = replace(
@@ -211,14 +214,12 @@ class _Planner:
 
     # --- one question ---
 
-    def draft(self, entry: WorkloadEntry, error: object, bits: object, *, shared: bool) -> _Draft:
+    def draft(self, entry: WorkloadEntry, default: Wish, *, shared: bool) -> _Draft:
         """Read a question: with its wish, or with the levels of its curve."""
-        wish = entry.wish
-        if shared and wish.error is None and wish.bits is None:
+        wish = entry.wish.or_else(default.error, default.bits, default.min_rows)
+        if shared and (wish.error, wish.bits, wish.min_rows) == (None, None, None):
             return self._draft_curve(entry)
-        if wish.error is None and wish.bits is None:
-            entry = replace(entry, wish=Wish(wish.text, error, bits))
-            wish = entry.wish
+        entry = replace(entry, wish=wish)
         (selection,) = self.desk.plan([wish], None, None)
         labels = vacuous_labels(selection, public_count=self.desk.public_count)
         if labels and not self.vacuous:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -29,18 +30,24 @@ if TYPE_CHECKING:
 
 SPLIT = Fraction(7, 12)
 """The share of a variance's error that its sum takes; the cheapest share is 2 - sqrt(2)."""
+DIVIDED = (NumberKind.AVERAGE, NumberKind.VARIANCE, NumberKind.DEVIATION)
+"""Numbers that a number of rows divides."""
 WIDEST_ROOT = Fraction(3, ROOT_GRID)
 """A little more than rounding two roots outward can add to a width."""
 
 
 def worst_errors(
-    selection: Selection, *, public_count: PublicCount | None = None, fullest: bool = False
+    selection: Selection,
+    *,
+    public_count: PublicCount | None = None,
+    fullest: bool = False,
+    at_least: int | None = None,
 ) -> tuple[Fraction, ...]:
     """Return for each item the largest half-width that its answer can have for any data.
 
     Exact for sums, order statistics and averages of a public number of rows; a bound otherwise.
-    With ``fullest``, every row counts if their number is private, since an average of few rows has
-    a large error. Linear in the number of items.
+    If the number of rows is private, an average of few rows has a large error. With ``at_least``,
+    so many rows count at least; with ``fullest``, every row counts. Linear in the number of items.
 
     Example:
         >>> from hartley.agent.questions.question import parse
@@ -50,16 +57,24 @@ def worst_errors(
         >>> worst_errors(found.with_steps([1001]))  # a sum to within 500, of 1000 people
         (Fraction(1, 2),)
     """
-    return tuple(_worst(selection, item, public_count, fullest=fullest) for item in selection.items)
+    return tuple(
+        _worst(selection, item, public_count, item.rows[1] if fullest else at_least)
+        for item in selection.items
+    )
 
 
 def steps_for_error(
-    selection: Selection, error: object, *, public_count: PublicCount | None = None
+    selection: Selection,
+    error: object,
+    *,
+    public_count: PublicCount | None = None,
+    rows_per_unit: int = 1,
 ) -> tuple[Fraction, ...]:
     """Return the coarsest steps that keep every item within an error for any data.
 
-    Counts stay exact. An average or a spread needs a public number of rows: with few rows its error
-    is as large as that of the sum, so nothing can be promised before the data is read.
+    Counts stay exact where a person has one row, or something is divided by them. An average or a
+    spread needs a public number of rows, or one that ``with_min_rows`` assumes: with few rows its
+    error is as large as that of the sum, so nothing can be promised before the data is read.
 
     Example:
         >>> from hartley.agent.questions.question import parse
@@ -69,15 +84,86 @@ def steps_for_error(
         >>> steps_for_error(found, "0.5")
         (Fraction(1001, 1),)
     """
+    wish = _wished(error)
+    steps: list[Fraction | None] = [None] * len(selection.questions)
+    coarse = selection.coarse_counts
+    for item in selection.items:
+        for place, enough in _steps(selection, item, wish, public_count):
+            question, old = selection.questions[place], steps[place]
+            # Cells of more rows than a person has cost no less.
+            step = (
+                min(_within(question, 2 * wish), Fraction(rows_per_unit))
+                if question in coarse
+                else enough
+            )
+            steps[place] = step if old is None else min(old, step)
+    return tuple(Fraction(1) if step is None else step for step in steps)
+
+
+def with_min_rows(
+    selection: Selection,
+    error: object,
+    min_rows: object,
+    *,
+    public_count: PublicCount | None = None,
+) -> Selection:
+    """Return a selection that promises an error only if at least so many rows count.
+
+    Marks the averages and spreads whose error depends on a private number of rows. Their steps are
+    then chosen for that number, before the data is read: more rows make an error smaller, and fewer
+    rows get a true, wider interval.
+    """
+    wish, number = _wished(error), parse_number(min_rows, name="the least number of rows")
+    if number.denominator != 1 or number < 1:
+        raise OptionError(
+            "The least number of rows is not a whole number above 0",
+            hint="write for example min_rows=100 (--min-rows 100)",
+        )
+    return replace(
+        selection,
+        items=tuple(
+            replace(item, min_rows=_least_rows(selection, item, int(number)))
+            if _needs_rows(selection, item, wish, public_count)
+            else item
+            for item in selection.items
+        ),
+    )
+
+
+def _needs_rows(
+    selection: Selection, item: Item, wish: Fraction, public_count: PublicCount | None
+) -> bool:
+    """Whether an error can only be promised for a number of rows, and that number is private."""
+    if (
+        item.reach is None
+        or item.kind not in DIVIDED
+        or _range_width(item) <= 2 * _in_units(item, wish)
+    ):
+        return False
+    return _known_rows(selection, item, public_count) is None
+
+
+def _least_rows(selection: Selection, item: Item, number: int) -> int:
+    if number > item.rows[1]:
+        raise Refused(
+            f"At most {item.rows[1]:,} rows can count for {item.label}, fewer than {number:,}",
+            hint="give a smaller min_rows= (--min-rows)",
+            text=selection.text,
+            place=item.place,
+        )
+    return number
+
+
+def _wished(error: object) -> Fraction:
     wish = parse_number(error, name="the error")
     if wish < 0:
         raise OptionError(f"The error {error} is negative", hint="write 0 or a positive number")
-    steps: list[Fraction | None] = [None] * len(selection.questions)
-    for item in selection.items:
-        for place, step in _steps(selection, item, wish, public_count):
-            old = steps[place]
-            steps[place] = step if old is None else min(old, step)
-    return tuple(Fraction(1) if step is None else step for step in steps)
+    return wish
+
+
+def _in_units(item: Item, wish: Fraction) -> Fraction:
+    """Return an error in units of the form."""
+    return wish / (abs(item.scale) * _unscaled(item))
 
 
 def _steps(
@@ -87,7 +173,7 @@ def _steps(
     counts = [(item.count, Fraction(1))] if item.count is not None else []
     if item.kind is NumberKind.COUNT:
         return counts
-    scaled = wish / (abs(item.scale) * _unscaled(item))
+    scaled = _in_units(item, wish)
     if item.reach is None or (item.kind is not NumberKind.SUM and _range_width(item) <= 2 * scaled):
         return _constants(selection, item)
     if item.kind in (NumberKind.SUM, NumberKind.ORDER):
@@ -100,7 +186,10 @@ def _steps(
     if rows is not None and rows <= item.sample:  # NULL for any data
         return [*_constants(selection, item), *counts]
     if rows is None:
-        raise _unpromised(selection, item, wish)
+        if item.min_rows is None:
+            raise _unpromised(selection, item, wish)
+        # A sample of one row has no variance: it is NULL, and exact.
+        rows = max(item.min_rows, 1 + item.sample)
     if item.kind is NumberKind.AVERAGE:
         return [*counts, (item.sum, _within(total, 2 * scaled * rows))]
     return [*counts, *_spread_steps(selection, item, wish, rows)]
@@ -136,7 +225,7 @@ def _spread_steps(
 
 
 def _worst(
-    selection: Selection, item: Item, public_count: PublicCount | None, *, fullest: bool
+    selection: Selection, item: Item, public_count: PublicCount | None, at_least: int | None
 ) -> Fraction:
     widths = [Fraction(_width(selection.questions[place])) for place in item.parts]
     if item.kind is NumberKind.COUNT:
@@ -149,8 +238,9 @@ def _worst(
     width = widths[0]
     if item.kind is not NumberKind.ORDER:
         rows = _known_rows(selection, item, public_count)
-        if rows is None and fullest:
-            rows = item.rows[1]
+        if rows is None and at_least is not None:
+            # More rows make the error no larger. A sample of one row is NULL, and exact.
+            rows = min(max(at_least, 1 + item.sample), item.rows[1])
         width = _divided_width(selection, item, counted, rows)
     return min(width, _range_width(item)) * abs(item.scale) / 2 * _unscaled(item)
 
@@ -203,7 +293,7 @@ def vacuous_labels(
 def coarsest_steps(selection: Selection, schema: Schema) -> Steps:
     """Return the coarsest step of each question at which no label is vacuous in all groups.
 
-    Counts are exact; None if a question may be constant.
+    None for an exact count, and for another question that may be constant.
     """
     easiest: dict[str, tuple[Fraction, dict[int, Fraction]]] = {}
     for item in selection.items:
@@ -221,8 +311,14 @@ def coarsest_steps(selection: Selection, schema: Schema) -> Steps:
         for place, step in steps.items():
             old = coarsest[place]
             coarsest[place] = step if old is None else min(old, step)
+    rows = Fraction(schema.rows_per_unit)
+    coarse = selection.coarse_counts if rows > 1 else frozenset()
     return [
-        None if question.statistic is Statistic.COUNT else step
+        step
+        if question.statistic is not Statistic.COUNT
+        else min(step, rows)
+        if step is not None and question in coarse
+        else None
         for question, step in zip(selection.questions, coarsest, strict=True)
     ]
 
@@ -380,7 +476,8 @@ def _unpromised(selection: Selection, item: Item, wish: Fraction) -> Refused:
     return Refused(
         f"An error of {decimal_text(wish, PLACES)} cannot be promised for {item.label}: the "
         "number of rows it is about is private, and with few rows the answer can be far off",
-        hint="give bits= instead, ask for SUM and COUNT with an error for the sum, or allow an "
+        hint="give min_rows= too (--min-rows) and get the error if so many rows count, give bits= "
+        "instead, ask for SUM and COUNT with an error for the sum, or allow an "
         f"error of {rounded(sure, up=True)}, which the range alone guarantees",
         text=selection.text,
         place=item.place,

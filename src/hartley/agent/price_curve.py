@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.answers.answer import Useful, useful_words
+from hartley.agent.answers.quote import Useful, useful_words
 from hartley.agent.asking import open_desk
 from hartley.agent.ledger.entries import write_integer
 from hartley.agent.order import Charges, in_known_cells, told_before
 from hartley.agent.precision import coarsest_steps, vacuous_labels
-from hartley.agent.pricing.price import cells_within, price, steps_within
+from hartley.agent.pricing.price import cells_within, price
 from hartley.agent.quotes import Wish
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least, floor_power
@@ -225,6 +225,7 @@ def price_curve(  # noqa: PLR0913 - what a price rests on, each by name
     rows: int | None = None,
     bits: object = None,
     error: object = None,
+    min_rows: object = None,
     most: object = 16,
     analyst: str | None = None,
 ) -> PriceCurve:
@@ -243,6 +244,7 @@ def price_curve(  # noqa: PLR0913 - what a price rests on, each by name
         bits: the price of the question, which the next useful price is compared with. By default,
             the schema's.
         error: the largest error that the answer may have, instead.
+        min_rows: how many rows must count for the error, if their number is private.
         most: where the curve ends, in bits.
         analyst: the analyst who would ask.
 
@@ -259,7 +261,7 @@ def price_curve(  # noqa: PLR0913 - what a price rests on, each by name
             hint="compute one curve per question; hartley.plan shares bits among several",
         )
     with open_desk(schema, ledger=ledger, rows=rows) as (desk, opened):
-        (plan,) = desk.plan(question, error, bits)
+        (plan,) = desk.plan(question, error, bits, min_rows)
         own = None if opened is None else own_rows(desk, opened, analyst)
         return curve_of(desk, plan, _end(most), own)
 
@@ -295,7 +297,7 @@ def curve_of(
     steps = None
     for cells in _grid(desk, plan, min(finest, limit)):
         try:
-            finer = steps_within(plan.questions, cells, desk.schema)
+            finer = desk.steps_within(plan, cells)
         except Refused:
             continue  # even the coarsest answer costs more
         if finer != steps:

@@ -6,11 +6,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hartley.agent.answers.answer import Quote, Useful, certificate_of, useful_words
+from hartley.agent.answers.answer import certificate_of
+from hartley.agent.answers.quote import ErrorsIf, NextPrices, Quote, Useful, useful_words
 from hartley.agent.earlier import Earlier, GivenPrices
-from hartley.agent.precision import coarsest_steps, steps_for_error, vacuous_labels, worst_errors
+from hartley.agent.precision import (
+    coarsest_steps,
+    steps_for_error,
+    vacuous_labels,
+    with_min_rows,
+    worst_errors,
+)
 from hartley.agent.pricing.given_price import GivenPrice, given_words
-from hartley.agent.pricing.price import cells_within, price, steps_for_bits, steps_within
+from hartley.agent.pricing.price import cells_within, next_limits, price, steps_within
 from hartley.agent.questions.batch import to_plain
 from hartley.agent.questions.question import parse
 from hartley.agent.statistics.statistics import fits
@@ -33,6 +40,8 @@ MOST_PLANS, MOST_KEPT = 1000, 100
 """The number of cached plans, and the largest number of statistics of a cached plan."""
 
 
+SOME_ROWS = (10, 100, 1000)
+"""For these numbers of rows a quote names errors that depend on a private number of rows."""
 MOST_TRIES = 8
 """The number of prices tried, at doubling distances, until one reveals something."""
 
@@ -40,6 +49,8 @@ MOST_TRIES = 8
 @dataclass(frozen=True)
 class Wish:
     """A question with a wish for its answer: an error, or a price in bits.
+
+    With ``min_rows``, averages and spreads keep the error if at least so many rows count.
 
     Example:
         >>> Wish("SELECT AVG(age) FROM people", error=0.5).error
@@ -49,6 +60,13 @@ class Wish:
     text: str
     error: object = None
     bits: object = None
+    min_rows: object = None
+
+    def or_else(self, error: object, bits: object, min_rows: object = None) -> Wish:
+        """Return a question without a wish with another one; its own wish counts first."""
+        if self.error is not None or self.bits is not None:
+            return self
+        return Wish(self.text, error, bits, min_rows if self.min_rows is None else self.min_rows)
 
 
 @dataclass(frozen=True)
@@ -62,9 +80,7 @@ class Desk:
     """Counts rows by public columns alone, if that is possible."""
     version: str | None = None
     """Of the data; None where it is the ledger's present one."""
-    plans: dict[tuple[str, str, str], Selection] = field(
-        default_factory=dict, repr=False, compare=False
-    )
+    plans: dict[tuple[str, ...], Selection] = field(default_factory=dict, repr=False, compare=False)
     """The cached plans by text and wish, since plans depend on nothing else."""
 
     @cached_property
@@ -97,7 +113,11 @@ class Desk:
         return GivenPrices(questions, self.earlier, given=given, check=check)
 
     def plan(
-        self, questions: str | Wish | Sequence[str | Wish], error: object, bits: object
+        self,
+        questions: str | Wish | Sequence[str | Wish],
+        error: object,
+        bits: object,
+        min_rows: object = None,
     ) -> list[Selection]:
         """Parse and validate every question and choose its steps."""
         listed = [questions] if isinstance(questions, (str, Wish)) else questions
@@ -111,13 +131,11 @@ class Desk:
         plans = []
         for item in listed:
             wish = item if isinstance(item, Wish) else Wish(item)
-            if wish.error is None and wish.bits is None:
-                wish = Wish(wish.text, error, bits)
-            plans.append(self._selection(wish))
+            plans.append(self._selection(wish.or_else(error, bits, min_rows)))
         return plans
 
     def _selection(self, wish: Wish) -> Selection:
-        key = wish.text, repr(wish.error), repr(wish.bits)
+        key = wish.text, repr(wish.error), repr(wish.bits), repr(wish.min_rows)
         known = self.plans.get(key)
         if known is None:
             known = self._resolved(wish)
@@ -130,9 +148,23 @@ class Desk:
     def _resolved(self, wish: Wish) -> Selection:
         if wish.error is not None and wish.bits is not None:
             raise OptionError("Both an error and bits were given", hint="give one of them")
+        if wish.error is None and wish.min_rows is not None:
+            raise OptionError(
+                "A least number of rows was given without an error",
+                hint="give error= too (--error): it is kept if so many rows count",
+            )
         selection = parse(wish.text, self.schema, self.rows)
         if wish.error is not None:
-            steps = steps_for_error(selection, wish.error, public_count=self.public_count)
+            if wish.min_rows is not None:
+                selection = with_min_rows(
+                    selection, wish.error, wish.min_rows, public_count=self.public_count
+                )
+            steps = steps_for_error(
+                selection,
+                wish.error,
+                public_count=self.public_count,
+                rows_per_unit=self.schema.rows_per_unit,
+            )
             resolved = self._as_fine_at_that_price(selection.with_steps(steps))
         else:
             bits = self.schema.default_bits if wish.bits is None else wish.bits
@@ -148,7 +180,8 @@ class Desk:
     def _within(self, selection: Selection, bits: object) -> Selection:
         """Return a selection with the finest steps for a number of bits."""
         try:
-            return selection.with_steps(steps_for_bits(selection.questions, bits, self.schema))
+            limit = floor_power(bits, what="wished price")
+            return selection.with_steps(self.steps_within(selection, limit))
         except Refused as refused:
             labels = selection.labels
             prices = self.useful(selection, labels, floor_power(bits, what="wished price"))
@@ -157,6 +190,10 @@ class Desk:
                 hint=f"allow more bits: {useful_words(prices)}" if prices else refused.hint,
                 text=selection.text,
             ) from None
+
+    def steps_within(self, plan: Selection, limit: int) -> tuple[Fraction, ...]:
+        """Return the finest steps at which a plan costs at most a number of cells."""
+        return steps_within(plan.questions, limit, self.schema, plan.coarse_counts)
 
     # --- answers that would say no more than the schema ---
 
@@ -203,7 +240,7 @@ class Desk:
     def _useful_within(self, plan: Selection, limit: int, labels: Sequence[str]) -> Useful | None:
         """Return the errors of labels within a limit of cells; None if a label stays vacuous."""
         try:
-            steps = steps_within(plan.questions, limit, self.schema)
+            steps = self.steps_within(plan, limit)
         except Refused:
             return None
         finer = plan.with_steps(steps)
@@ -214,6 +251,47 @@ class Desk:
         rows = None if set(named) <= {*certain} else self.rows
         return Useful(limit, named, rows)
 
+    def _next_prices(
+        self, plan: Selection, cells: int, known: Callable[[Selection], Selection]
+    ) -> NextPrices:
+        """Return the next prices of a plan at which some error changes, and say more or less."""
+        if len(plan.questions) > MOST_KEPT:  # a search takes long
+            return NextPrices()
+        below, above = next_limits(plan.questions, self.schema, plan.coarse_counts)
+        return NextPrices(
+            self._price_within(plan, below, known) if below else None,
+            None if above is None else self._price_within(plan, max(above, cells + 1), known),
+        )
+
+    def _price_within(
+        self, plan: Selection, limit: int, known: Callable[[Selection], Selection]
+    ) -> Useful | None:
+        """Return the errors within a limit of cells; None if they stay, or say nothing."""
+        try:
+            other = plan.with_steps(self.steps_within(plan, limit))
+        except Refused:
+            return None
+        if vacuous_labels(other, public_count=self.public_count):
+            return None
+        answered = known(other)
+        errors, certain = (self.errors(answered, fullest=full) for full in (True, False))
+        if (errors, certain) == (self.errors(plan, fullest=True), self.errors(plan)):
+            return None
+        rows = None if errors == certain else self.rows
+        return Useful(price(other.questions, self.schema).cells, errors, rows)
+
+    def _errors_if(self, plan: Selection) -> tuple[ErrorsIf, ...]:
+        """Return the errors of numbers of a private number of rows, if at least so many count."""
+        certain = self.errors(plan)
+        wished = {item.min_rows for item in plan.items if item.min_rows is not None}
+        numbers = {rows for rows in (*SOME_ROWS, *wished) if rows <= self.rows} or {self.rows}
+        table = []
+        for rows in sorted(numbers):
+            pairs = zip(self.errors(plan, at_least=rows), certain, strict=True)
+            errors = tuple(error for error, sure in pairs if error != sure)
+            table += [ErrorsIf(rows, errors)] if errors else []
+        return tuple(table)
+
     def _as_fine_at_that_price(self, selection: Selection) -> Selection:
         """Return a selection with the finest steps that cost no more than its own.
 
@@ -221,7 +299,7 @@ class Desk:
         """
         cells = price(selection.questions, self.schema).cells
         try:
-            steps = steps_within(selection.questions, cells, self.schema)
+            steps = self.steps_within(selection, cells)
         except Refused:
             return selection
         finer = all(new <= old.step for new, old in zip(steps, selection.questions, strict=True))
@@ -240,8 +318,11 @@ class Desk:
         Numbers that would say no more than the schema are named with the next price that reveals
         more, unless ``vacuous`` accepts them.
         """
-        if ledger is not None:
-            plans = self.known_plans(plans, ledger, analyst)
+
+        def in_known_cells(plan: Selection) -> Selection:
+            return plan if ledger is None else self.known_plans([plan], ledger, analyst)[0]
+
+        plans = [in_known_cells(plan) for plan in plans]
         questions = questions_of(plans)
         priced = price(questions, self.schema)
         offer = None
@@ -277,6 +358,16 @@ class Desk:
             certificate=certificate_of(texts, priced.cells, self.schema),
             vacuous=labels,
             useful=useful,
+            errors_if=tuple(map(self._errors_if, plans)),
+            next_prices=tuple(
+                # A text with vacuous numbers has its first useful price, and none below.
+                NextPrices(above=first[0])
+                if first
+                else self._next_prices(
+                    plan, self._cells_alone(plan, plans, priced.cells), in_known_cells
+                )
+                for plan, first in zip(plans, useful, strict=True)
+            ),
         )
 
     def _cells_alone(self, plan: Selection, plans: Sequence[Selection], together: int) -> int:
@@ -291,10 +382,14 @@ class Desk:
         columns = self.earlier.told(None).columns(rows)
         return [given_words(GivenPrice(offer.terms.account_cells, priced, rows, columns))]
 
-    def errors(self, plan: Selection, *, fullest: bool = False) -> tuple[tuple[str, Fraction], ...]:
+    def errors(
+        self, plan: Selection, *, fullest: bool = False, at_least: int | None = None
+    ) -> tuple[tuple[str, Fraction], ...]:
         """Return the largest error of each number of the text, over all groups."""
         worst: dict[str, Fraction] = {}
-        errors = worst_errors(plan, public_count=self.public_count, fullest=fullest)
+        errors = worst_errors(
+            plan, public_count=self.public_count, fullest=fullest, at_least=at_least
+        )
         for item, error in zip(plan.items, errors, strict=True):
             worst[item.label] = max(error, worst.get(item.label, error))
         return tuple(worst.items())

@@ -1,7 +1,8 @@
 """A file of questions: SQL statements, each with its wish and its weight written in comments.
 
-``-- bits=2``, ``-- error=0.5`` and ``-- weight=3`` may stand before a statement, inside it, or
-after its semicolon on the same line. Comments that begin otherwise are remarks.
+``-- bits=2``, ``-- error=0.5``, ``-- min_rows=100`` and ``-- weight=3`` may stand before a
+statement, inside it, or after its semicolon on the same line. Comments that begin otherwise are
+remarks.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 MOST_STATEMENTS = 1000
 """A file with more questions is refused before they are read."""
 _COMMENT = re.compile(r"--([^\n]*)|/\*(.*?)\*/", re.DOTALL)
-_SETTING = re.compile(r"\s*(bits|error|weight)\s*=\s*([^\s,;]*)[\s,;]*", re.IGNORECASE)
+_SETTING = re.compile(r"\s*(bits|error|min_rows|weight)\s*=\s*([^\s,;]*)[\s,;]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,11 @@ class WorkloadEntry:
         wish = self.wish
         settings = [
             f"{name}={value}"
-            for name, value in (("bits", wish.bits), ("error", wish.error))
+            for name, value in (
+                ("bits", wish.bits),
+                ("error", wish.error),
+                ("min_rows", wish.min_rows),
+            )
             if value is not None
         ]
         if self.weight != 1:

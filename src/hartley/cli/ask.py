@@ -86,6 +86,15 @@ WishedBits = Annotated[
         "--bits", metavar="BITS", help="The price of each question in bits, instead of --error."
     ),
 ]
+MinRows = Annotated[
+    str | None,
+    typer.Option(
+        "--min-rows",
+        metavar="N",
+        help="Keep the --error of averages and spreads if at least N rows count; needed where "
+        "their number is private.",
+    ),
+]
 Vacuous = Annotated[
     bool,
     typer.Option(
@@ -108,6 +117,7 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     place: Place = None,
     error: WishedError = None,
     bits: WishedBits = None,
+    min_rows: MinRows = None,
     analyst: Analyst = None,
     update: Annotated[
         bool,
@@ -138,6 +148,7 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             update=update,
             error=error,
             bits=bits,
+            min_rows=min_rows,
             analyst=analyst,
             vacuous=vacuous,
         )
@@ -171,6 +182,7 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     ] = None,
     error: WishedError = None,
     bits: WishedBits = None,
+    min_rows: MinRows = None,
     analyst: Analyst = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show the atoms and factors behind the price.")
@@ -198,8 +210,9 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     asked = _asked(question, file)
     if curve or html is not None or csv is not None:
         options = {"ledger": ledger, "rows": rows, "analyst": analyst}
+        wish = {"error": error, "bits": bits, "min_rows": min_rows}
         with telling_refusals(json):
-            curves = [_curve(each, schema, error, bits, options) for each in asked]
+            curves = [_curve(each, schema, wish | options) for each in asked]
         _show_curves(curves, html, csv, json)
         return
     with telling_refusals(json):
@@ -210,6 +223,7 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             rows=rows,
             error=error,
             bits=bits,
+            min_rows=min_rows,
             analyst=analyst,
             vacuous=vacuous,
         )
@@ -241,13 +255,11 @@ def _asked(questions: list[str] | None, file: Path | None) -> list[str | Wish]:
 def _curve(
     question: str | Wish,
     schema: Path,
-    error: str | None,
-    bits: str | None,
     options: Any,  # noqa: ANN401 - what price_curve takes
 ) -> PriceCurve:
     from hartley.agent.price_curve import price_curve
 
-    return price_curve(question, schema, error=error, bits=bits, **options)
+    return price_curve(question, schema, **options)
 
 
 def _show_curves(

@@ -9,6 +9,7 @@ import typer
 
 from hartley.cli.ask import (  # noqa: TC001 - Typer reads the types
     Analyst,
+    MinRows,
     PublicRows,
     SchemaFile,
     Vacuous,
@@ -27,7 +28,7 @@ def plan_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         typer.Argument(
             metavar="QUESTIONS",
             help="A file of SQL statements, with wishes in comments: -- bits=2, -- error=0.5, "
-            "-- weight=3.",
+            "-- min_rows=100, -- weight=3.",
         ),
     ],
     schema: SchemaFile,
@@ -58,6 +59,7 @@ def plan_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         str | None,
         typer.Option("--bits", metavar="BITS", help="The price of each question without a wish."),
     ] = None,
+    min_rows: MinRows = None,
     absolute: Annotated[
         bool,
         typer.Option(
@@ -93,6 +95,7 @@ def plan_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             analyst=analyst,
             error=error,
             bits=bits,
+            min_rows=min_rows,
             absolute=absolute,
             vacuous=vacuous,
         )

@@ -185,6 +185,7 @@ def test_a_price_says_what_is_due_and_why(call, asked):
     assert code == 0
     assert out.startswith(
         "The price is 1 bit; 0 bits would be due now.\nAVG(age): within 0.038 of the truth\n"
+        "Next useful price: 1.585 bits give ±0.019.\n"
         "Left: 6 bits.\n\n1 question: one person's data can lead to at most 2 different answers"
     )
     _, out, _ = call("price", MEAN, *words, "--json")
@@ -298,3 +299,36 @@ def test_a_table_that_the_schema_command_reads_can_be_asked_and_priced(call, tmp
     assert json.loads(out)["rows"][0]["COUNT(*)"]["value"] == 1
     code, out, _ = call("ask", text, *reading, *words)
     assert (code, json.loads(out)["bits"]) == (0, 0)
+
+
+OFFICE = "SELECT AVG(income) AS y FROM people WHERE job = 'office'"
+
+
+@pytest.mark.slow
+def test_an_error_is_kept_if_enough_rows_count(call, asked):
+    words = ("--error", 500, "--schema", SCHEMA, "--ledger", asked)
+    code, _, err = call("ask", OFFICE, *words, "--text")
+    assert (code, "--min-rows" in err) == (2, True)
+    code, out, _ = call("price", OFFICE, *words, "--min-rows", 100, "--json")
+    quote = json.loads(out)
+    assert (code, quote["cells"]) == (0, "4")
+    assert quote["questions"][0]["errors_if_rows_count"]["100"] == {"y": "999/2"}
+    assert quote["questions"][0]["next_prices"]["above"]["bits"] > 2
+    code, out, _ = call("ask", OFFICE, *words, "--min-rows", 100, "--json")
+    assert (code, json.loads(out)["rows"][0]["y"]["promised"]) == (0, True)
+    few = OFFICE.replace("office", "care") + " AND age >= 75"
+    code, out, _ = call("ask", few, *words, "--min-rows", 100, "--text")
+    assert (code, "(not promised)" in out) == (0, True)
+    code, _, err = call("ask", few, *words, "--min-rows", "0.5", "--text")
+    assert (code, "least number of rows" in err) == (2, True)
+
+
+def test_a_price_names_the_errors_of_rows_and_the_next_prices(call):
+    words = ("--schema", SCHEMA, "--rows", 5000, "--bits", 2, "--text")
+    code, out, _ = call("price", OFFICE, *words)
+    assert code == 0
+    assert "y: within 49,950 of the truth; 4,995 if at least 10 rows count, 499.5 if 100, " in out
+    assert "Next useful prices: 1.585 bits give ±20, 2.322 bits give ±6.7 if all " in out
+    wish = ("--error", 500, "--min-rows", 100, "--curve", "--text")
+    code, out, _ = call("price", OFFICE, *words[:4], *wish)
+    assert (code, "Next useful price after 2 bits" in out) == (0, True)

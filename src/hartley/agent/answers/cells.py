@@ -7,6 +7,7 @@ so it reveals no more than they do. All numbers are exact; roots are rounded out
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -77,9 +78,18 @@ def read_cells(selection: Selection, cells: Sequence[int | None]) -> Reading:
         for question, cell in zip(selection.questions, cells, strict=True)
     ]
     width = len(selection.labels)
-    estimates = [_estimate(item, bounds) for item in selection.items]
+    estimates = [_promised(_estimate(item, bounds), item, bounds) for item in selection.items]
     rows = [tuple(estimates[i : i + width]) for i in range(0, len(estimates), width)]
-    return Reading(selection.keys, selection.groups, selection.labels, tuple(rows))
+    conditional = any(item.min_rows is not None for item in selection.items)
+    return Reading(selection.keys, selection.groups, selection.labels, tuple(rows), conditional)
+
+
+def _promised(estimate: Estimate, item: Item, bounds: Sequence[tuple[int, int] | None]) -> Estimate:
+    """Say whether enough rows count for the error that was promised."""
+    if item.min_rows is None:
+        return estimate
+    fewest, _ = _interval(bounds, item.count) or _exactly(item.rows)
+    return replace(estimate, promised=fewest >= item.min_rows)
 
 
 def _estimate(item: Item, bounds: Sequence[tuple[int, int] | None]) -> Estimate:

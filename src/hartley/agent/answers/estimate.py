@@ -104,11 +104,16 @@ def _lines(reading: Reading) -> list[list[str]]:
         [
             *(key.shown for key in keys),
             *([label] if named else []),
-            *shown(estimate),
+            *_shown_promise(estimate),
         ]
         for keys, row in zip(reading.groups, reading.rows, strict=True)
         for label, estimate in zip(reading.labels, row, strict=True)
     ]
+
+
+def _shown_promise(estimate: Estimate) -> tuple[str, str, str]:
+    value, within, error = shown(estimate)
+    return value, within, error if estimate.promised else f"{error} (not promised)".strip()
 
 
 def plain_table(reading: Reading) -> str:
@@ -143,6 +148,7 @@ def records(reading: Reading) -> list[dict[str, object]]:
                 "high": str(high) if isinstance(high, dt.date) else high,
                 "error": error,
                 "may_be_null": estimate.may_be_null,
+                **({"promised": estimate.promised} if reading.conditional else {}),
             }
         rows.append(record)
     return rows
@@ -186,7 +192,8 @@ def arrow_table(reading: Reading) -> pa.Table:
                 for value, keys in zip(key_values, reading.groups, strict=True)
             ]
         names[name] = key_values
-    suffixes = ("_low", "_high", "_error", "_may_be_null")
+    suffixes = ["_low", "_high", "_error", "_may_be_null"]
+    suffixes += ["_promised"] if reading.conditional else []
     more = [label + suffix for label in reading.labels for suffix in suffixes]
     given = [*reading.keys, *reading.labels]
     fresh = iter(distinct([*given, *more])[len(given) :])  # a label may end like a suffix
@@ -195,6 +202,7 @@ def arrow_table(reading: Reading) -> pa.Table:
         columns = [
             *zip(*map(_numbers, rows), strict=True),
             [estimate.may_be_null for estimate in rows],
+            *([[estimate.promised for estimate in rows]] if reading.conditional else []),
         ]
         for name, values in zip((label, *(next(fresh) for _ in suffixes)), columns, strict=True):
             names[name] = list(values)
@@ -239,6 +247,8 @@ class Estimate:
     """Whether the true answer may be NULL; if it is not, it lies in the interval."""
     date: bool = False
     """Whether the numbers are days since 1970-01-01."""
+    promised: bool = True
+    """Whether the error that was wished for was promised: not if fewer rows count than it needs."""
 
     @classmethod
     def within(
@@ -264,6 +274,13 @@ class Reading:
     groups: tuple[tuple[Key, ...], ...]
     labels: tuple[str, ...]
     rows: tuple[tuple[Estimate, ...], ...]
+    conditional: bool = False
+    """Whether an error was promised only if enough rows count."""
+
+    @property
+    def promised(self) -> bool:
+        """Whether the wished error was promised for every number."""
+        return all(estimate.promised for row in self.rows for estimate in row)
 
     @property
     def only(self) -> Estimate:

@@ -44,11 +44,14 @@ class PartPrice:
     """Each atom as the places of the questions that count its records, and its outputs."""
     joint: int | None
     """The sum over atoms, less the outputs that atoms share."""
+    coarse: int | None = None
+    """Coarse counts of disjoint filters together, times the other questions."""
 
     @property
     def cells(self) -> int:
         """The smallest of the bounds."""
-        return min([b for b in (self.points, self.singles, self.joint) if b is not None])
+        bounds = (self.points, self.singles, self.joint, self.coarse)
+        return min([bound for bound in bounds if bound is not None])
 
 
 @dataclass(frozen=True, slots=True)

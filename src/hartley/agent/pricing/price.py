@@ -5,12 +5,15 @@ The theorem and its proof are in docs/accountant.md; the agent uses them through
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
+from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import comb, prod
 from typing import TYPE_CHECKING
 
+from hartley.agent.pricing.coarse_counts import without_known_counts
 from hartley.agent.pricing.regions import CellGrid
 from hartley.agent.pricing.worst_case import PriceCase, Pricer, contributions
 from hartley.agent.questions.batch import Statistic
@@ -19,7 +22,7 @@ from hartley.exact import bits_at_least, floor_power
 from hartley.wording import bits_up, counted, noun_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from hartley.agent.pricing.one_row import PartPrice
     from hartley.agent.questions.batch import Question
@@ -52,6 +55,7 @@ def _part(part: PartPrice) -> Iterator[str]:
         "the records of these columns": part.points,
         "the questions one by one, multiplied": part.singles,
         "all kinds of records together": part.joint,
+        "coarse counts that share the rows, times the rest": part.coarse,
     }
     for words, bound in bounds.items():
         if bound is not None:
@@ -128,7 +132,7 @@ def price(questions: Sequence[Question], schema: Schema) -> Price:
 
 def _price(questions: Sequence[Question], schema: Schema, known: Pricer | None = None) -> Price:
     """Price a batch; a pricer that knows it at other steps saves time."""
-    asked = tuple(dict.fromkeys(questions))  # repeats do not branch
+    asked = without_known_counts(dict.fromkeys(questions))  # repeats do not branch
     grids = [CellGrid.of(question) for question in asked]
     # An order statistic of one cell still tells whether there are rows.
     silent = [
@@ -167,15 +171,19 @@ def open_factor(schema: Schema) -> int:
 
 
 def steps_for_bits(
-    questions: Sequence[Question], bits: object, schema: Schema
+    questions: Sequence[Question],
+    bits: object,
+    schema: Schema,
+    coarse: Collection[Question] = (),
 ) -> tuple[Fraction, ...]:
     """Return the finest steps at which a batch costs at most floor(2^bits) cells.
 
-    Counts stay exact or become constant; sums and order statistics share one scale, each in
+    Counts stay exact or become constant; those in ``coarse`` may also have cells of several rows,
+    where a person has several. Sums and order statistics share one scale, each in
     proportion to what one person can move it, found by an exact search over the places where the
     price jumps. A lone unfiltered sum gets S / (K - 1), a filtered one the smaller of H / (K - 1)
-    and S / (K - 2). The price of the result is computed again. Costs a few dozen evaluations of
-    the price.
+    and S / (K - 2), a lone coarse count of r rows ceil(r / (K - 1)). The price of the result is
+    computed again. Costs a few dozen evaluations of the price.
 
     Example:
         >>> from fractions import Fraction
@@ -187,12 +195,17 @@ def steps_for_bits(
         >>> steps_for_bits([total], 2, Schema("people", {"age": age}))
         (Fraction(30, 1),)
     """
-    return steps_within(questions, floor_power(bits, what="wished price"), schema)
+    return steps_within(questions, floor_power(bits, what="wished price"), schema, coarse)
 
 
-def steps_within(questions: Sequence[Question], limit: int, schema: Schema) -> tuple[Fraction, ...]:
+def steps_within(
+    questions: Sequence[Question],
+    limit: int,
+    schema: Schema,
+    coarse: Collection[Question] = (),
+) -> tuple[Fraction, ...]:
     """Return the finest steps at which a batch costs at most a number of cells."""
-    for steps, pricer in finest_steps(questions, limit, schema):
+    for steps, pricer in finest_steps(questions, limit, schema, coarse):
         # The search ignores where cells begin; only the price of the result counts.
         chosen = [replace(q, step=step) for q, step in zip(questions, steps, strict=True)]
         if _price(chosen, schema, pricer).cells <= limit:
@@ -207,20 +220,45 @@ def steps_within(questions: Sequence[Question], limit: int, schema: Schema) -> t
 
 
 def finest_steps(
-    questions: Sequence[Question], limit: int, schema: Schema
+    questions: Sequence[Question],
+    limit: int,
+    schema: Schema,
+    coarse: Collection[Question] = (),
 ) -> Iterator[tuple[tuple[Fraction, ...], Pricer | None]]:
-    """Yield steps within a limit of cells, the finest first: exact counts, constant ones, nothing.
+    """Yield steps within a limit of cells, the finest first.
 
-    The last steps are constant; an answer may still differ from an answer about no rows. With the
-    steps comes the pricer that has priced the questions at other steps.
+    With exact counts; with coarse ones, where a person has several rows; with constant ones; and
+    last with constant steps, at which an answer may still differ from an answer about no rows. With
+    the steps comes the pricer that has priced the questions at other steps.
     """
-    counts = any(question.statistic is Statistic.COUNT for question in questions)
-    for constant in (False, True) if counts else (False,):
-        search = _Search(questions, schema, limit, constant=constant)
-        scale = search.finest()
-        if scale is not None:
+    searches = [_Search(questions, schema, limit)]
+    if any(question in coarse for question in questions) and schema.rows_per_unit > 1:
+        searches.append(_coarse_search(searches[0], schema.rows_per_unit, coarse))
+    for search in searches:
+        if (scale := search.finest()) is not None:
+            yield search.steps(scale), search.pricer
+    if any(question.statistic is Statistic.COUNT for question in questions):
+        search = _Search(questions, schema, limit, constant=True)
+        if (scale := search.finest()) is not None:
             yield search.steps(scale), search.pricer
     yield tuple(Fraction(question.most - question.least + 1) for question in questions), None
+
+
+def _coarse_search(exact: _Search, rows: int, coarse: Collection[Question]) -> _Search:
+    """Return the search with the finest cells of counts that leave room for the other questions.
+
+    In proportion to what one row can move, a count in cells of w rows stands beside sums of scale
+    w. Cells of more rows than a person has cost no less: they are passed once, as well.
+    """
+
+    def search(step: int) -> _Search:
+        return exact.with_counts(dict.fromkeys(coarse, Fraction(step)))
+
+    steps = range(2, rows + 1)
+    place = bisect_left(
+        steps, x=True, key=lambda step: search(step).cells(Fraction(step)) <= exact.limit
+    )
+    return search(steps[min(place, len(steps) - 1)])
 
 
 def cells_within(
@@ -228,34 +266,88 @@ def cells_within(
 ) -> int:
     """Return the least limit within which ``finest_steps`` has no step above given ones.
 
-    Counts are exact; a question without a coarsest step may become constant.
+    Counts without a step are exact; another question without one may become constant.
     """
-    search = _Search(questions, schema, 1, constant=False)
     pairs = zip(questions, coarsest, strict=True)
-    scales = [step / size_of(question, schema) for question, step in pairs if step is not None]
+    given = {question: step for question, step in pairs if step is not None}
+    counts = {q: step for q, step in given.items() if q.statistic is Statistic.COUNT}
+    finest = min(counts.values(), default=Fraction(1))
+    search = _Search(questions, schema, 1).with_counts(dict.fromkeys(counts, finest))
+    scales = [step / size_of(q, schema) for q, step in given.items() if q not in counts]
     widest = Fraction(max((q.most - q.least + 1 for q in questions), default=1))
     return search.cells(min(scales, default=widest))
+
+
+def next_limits(
+    questions: Sequence[Question], schema: Schema, coarse: Collection[Question] = ()
+) -> tuple[int, int | None]:
+    """Return the limits next to the price of a batch at which its steps change.
+
+    The first is the largest number of cells that the present widths of cells do not fit in, 0 if
+    there is none; the second the least number of cells above the price that allows narrower cells
+    of some question, None if all are exact. Costs a few evaluations of the price.
+    """
+    counts = {q: q.step for q in questions if q.statistic is Statistic.COUNT}
+    silent = {q for q, step in counts.items() if step > q.most - q.least}
+    search = _Search(questions, schema, 1, constant=bool(silent)).with_counts(
+        {q: step for q, step in counts.items() if step > 1}
+    )
+    # A cell of step w is ceil(w) - 1 wide, so all scales up to ceil(w) per size are as good.
+    scales, narrower = [], []
+    for q in questions:
+        if q not in counts and q.step <= q.most - q.least:
+            scales.append(Fraction(math.ceil(q.step), size_of(q, schema)))
+        width = min(math.ceil(q.step) - 1, q.most - q.least)
+        if q not in counts and width:
+            narrower.append(Fraction(width, size_of(q, schema)))
+    widest = Fraction(max((q.most - q.least + 1 for q in questions), default=1))
+    here = search.cells(min(scales, default=widest))
+    above = [search.cells(max(narrower))] if narrower else []
+    exact = _Search(questions, schema, 1)
+    cells = {q: q.step for q in coarse if q not in silent and q.step > 1}
+    if silent or cells:
+        above.append(exact.cells(widest))
+    if silent and coarse and schema.rows_per_unit > 1:
+        most = Fraction(schema.rows_per_unit)
+        above.append(exact.with_counts(dict.fromkeys(coarse, most)).cells(widest))
+    if cells:
+        finer = max(cells.values()) - 1
+        above.append(exact.with_counts(dict.fromkeys(coarse, finer)).cells(finer))
+    now = _price(questions, schema).cells
+    more = [limit for limit in above if limit > now]
+    return min(here, now) - 1, min(more, default=None)
 
 
 class _Search:
     """The price of a batch as a function of one common scale of its steps."""
 
     def __init__(
-        self, questions: Sequence[Question], schema: Schema, limit: int, *, constant: bool
+        self, questions: Sequence[Question], schema: Schema, limit: int, *, constant: bool = False
     ) -> None:
+        """Begin with exact counts, or with constant ones."""
         self.questions, self.limit, self.constant = questions, limit, constant
         distinct = dict.fromkeys(questions)
         self._distinct = list(distinct)
         counts = [k for k, q in enumerate(distinct) if q.statistic is Statistic.COUNT]
         self.pricer = Pricer(self._distinct, schema, counts if constant else ())
         self._sizes = {q: size_of(q, schema) for q in self._distinct}
-        self._seen: dict[Fraction, int] = {}
+        self.counts: Mapping[Question, Fraction] = {}
+        self.seen: dict[Fraction, int] = {}
         self._lengths: dict[int, set[int]] = {k: set() for k in range(len(self._distinct))}
+
+    def with_counts(self, steps: Mapping[Question, Fraction]) -> _Search:
+        """Return the same search with coarse counts; lengths do not depend on them."""
+        other = copy(self)
+        other.counts, other.seen = steps, {}
+        return other
 
     def step(self, question: Question, scale: Fraction) -> Fraction:
         """Return the step of a question at a scale, at least 1."""
         if question.statistic is Statistic.COUNT:
-            return Fraction(question.most - question.least + 1 if self.constant else 1)
+            most = question.most - question.least
+            if self.constant:
+                return Fraction(most + 1)
+            return max(min(self.counts.get(question, Fraction(1)), Fraction(most)), Fraction(1))
         return max(scale * self._sizes[question], Fraction(1))
 
     def steps(self, scale: Fraction) -> tuple[Fraction, ...]:
@@ -264,13 +356,13 @@ class _Search:
 
     def cells(self, scale: Fraction) -> int:
         """Return the price at a scale, which never grows with it."""
-        if scale not in self._seen:
+        if scale not in self.seen:
             grids = [
                 self._grid(k, question, self.step(question, scale))
                 for k, question in enumerate(self._distinct)
             ]
-            self._seen[scale] = self.pricer.worst(grids).cells
-        return self._seen[scale]
+            self.seen[scale] = self.pricer.worst(grids).cells
+        return self.seen[scale]
 
     def _grid(self, number: int, question: Question, step: Fraction) -> CellGrid:
         least, most = question.least, question.most

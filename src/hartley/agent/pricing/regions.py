@@ -74,6 +74,12 @@ class CellGrid:
             self.lengths.add(length)
         return -(-length * self.under // self.over)
 
+    def counted(self, rows: int) -> int:
+        """Return how many boundaries a count can pass with so many rows."""
+        # A count has one boundary a row at most. Lengths of counts are not collected: no search
+        # scales their steps.
+        return min(rows, -(-rows * self.under // self.over))
+
     def between(self, low: int, high: int) -> int:
         """Return how many boundaries lie above low and up to high, in their real place.
 

@@ -2,6 +2,7 @@
 
 This implements docs/accountant.md, section "Several rows per person", with its three bounds: (1)
 the multisets of records, (2) the product of single prices, (3) the sum over multisets of atoms.
+Counts in cells of several rows have one more: section "Coarse counts".
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from math import comb, prod
 from typing import TYPE_CHECKING, TypeAlias
 
 from hartley.agent.pricing.atoms import form_atoms
+from hartley.agent.pricing.coarse_counts import CoarseCount, cells_with_coarse
 from hartley.agent.pricing.one_row import PartPrice
 from hartley.agent.pricing.regions import (
     apart,
@@ -23,7 +25,7 @@ from hartley.agent.pricing.regions import (
 from hartley.agent.questions.batch import Statistic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from hartley.agent.pricing.atoms import Asked, Atom, Atoms, IntRange
     from hartley.agent.pricing.regions import CellGrid, Vector
@@ -302,9 +304,17 @@ class SeveralRowsPricer:
     """Prices multisets of typed rows, and caches atoms and prices."""
 
     def __init__(
-        self, schema: Schema, grids: Sequence[CellGrid], *, absent: bool, listed: int = 1
+        self,
+        schema: Schema,
+        grids: Sequence[CellGrid],
+        *,
+        absent: bool,
+        listed: int = 1,
+        joints: dict[object, int | None] | None = None,
     ) -> None:
+        """Price at some steps; ``joints`` keeps what does not depend on them."""
         self.schema, self.grids, self.absent = schema, grids, absent
+        self._joints: dict[object, int | None] = {} if joints is None else joints
         self.most = max(MOST_MULTISETS // listed, 32)
         self._atoms: dict[tuple[Asked, ...], Atoms | None] = {}
         self._cells: dict[object, int] = {}
@@ -349,11 +359,53 @@ class SeveralRowsPricer:
         singles = prod(self._single(number, rows) for number in numbers)
         kinds = [self._kinds(f"{place}", numbers, typed.asked) for place, typed in enumerate(rows)]
         formed = [atoms for atoms in kinds if atoms is not None]
-        joint = None  # where a type has too many atoms there is no bound (3)
+        joint = coarse = None  # where a type has too many atoms there is no bound (3)
         if len(formed) == len(kinds):
-            amounts = [typed.amount for typed in rows]
-            joint = sum_over_multisets(formed, amounts, self.grids, self.most)
-        return PartPrice(tuple(numbers), tuple(sorted(columns)), several, singles, None, joint)
+            joint = self._joint(numbers, rows, formed)
+            coarse = self._with_coarse(numbers, rows, formed)
+        return PartPrice(
+            tuple(numbers), tuple(sorted(columns)), several, singles, None, joint, coarse
+        )
+
+    def _joint(
+        self, numbers: Sequence[int], rows: Sequence[TypedRows], kinds: Sequence[list[TypedAtom]]
+    ) -> int | None:
+        """Return bound (3): counts are told apart exactly, whatever their steps."""
+        amounts = [typed.amount for typed in rows]
+        questions = [tuple(typed.asked.get(n) for n in numbers) for typed in rows]
+        statistics = {asked.statistic for some in questions for asked in some if asked}
+        if statistics != {Statistic.COUNT}:
+            return sum_over_multisets(kinds, amounts, self.grids, self.most)
+        constant = tuple(self.grids[n].constant for n in numbers)
+        key = (*questions, *amounts, constant, self.most)
+        if key not in self._joints:
+            self._joints[key] = sum_over_multisets(kinds, amounts, self.grids, self.most)
+        return self._joints[key]
+
+    def _with_coarse(
+        self, numbers: Sequence[int], rows: Sequence[TypedRows], kinds: Sequence[list[TypedAtom]]
+    ) -> int | None:
+        """Return the bound of section "Coarse counts"; None where all counts are exact."""
+        counts: dict[int, CoarseCount] = {}
+        for place, typed in enumerate(rows):
+            for n, asked in typed.asked.items():
+                grid = self.grids[n]
+                if n in numbers and asked.statistic is Statistic.COUNT and not grid.constant:
+                    ways = self._side(asked, typed.amount).ways
+                    count = counts.setdefault(n, CoarseCount(grid.over, grid.under, {}))
+                    if max(ways) > min(ways):
+                        count.varying[place] = max(ways)
+
+        def others(rest: Container[int]) -> int:
+            return self.cells(
+                [
+                    TypedRows({n: q for n, q in typed.asked.items() if n in rest}, typed.amount)
+                    for typed in rows
+                ]
+            )
+
+        together = [kind.seen.keys() for some in kinds for kind in some]
+        return cells_with_coarse(numbers, counts, together, others)
 
     def _kinds(
         self, name: str, numbers: Sequence[int], asked: Mapping[int, Asked]
@@ -381,7 +433,7 @@ class SeveralRowsPricer:
         if grid.constant:
             return 1
         if statistic is Statistic.COUNT:
-            return 1 + sum(max(side.ways) - min(side.ways) for side in sides)
+            return 1 + grid.counted(sum(max(side.ways) - min(side.ways) for side in sides))
         # Bound (2) of a sum: over how many rows of each type count, or by the sum of hulls.
         total = 0
         for chosen in product(*(side.ways for side in sides)):

@@ -45,7 +45,7 @@ def as_asked(question: Question, schema: Schema) -> Asked | None:
 def known_counts(
     questions: Sequence[Question], counts: Sequence[Question], schema: Schema
 ) -> set[Question]:
-    """Return the exact counts that earlier exact counts decide.
+    """Return the counts, exact or coarse, that earlier exact counts decide.
 
     The number of rows that satisfy a filter is linear in its indicator. So it is known where the
     indicator is a rational combination of the indicators of earlier counts, and of "present" where
@@ -53,8 +53,10 @@ def known_counts(
     """
     known: set[Question] = set()
     for question in questions:
-        if question.statistic is not Statistic.COUNT or question.step > 1:
+        if question.statistic is not Statistic.COUNT:
             continue
+        if question.step > 1 and CellGrid.of(question).constant:
+            continue  # one cell: no question
         listed = [as_asked(each, schema) for each in (question, *counts)]
         possible = [asked for asked in listed if asked is not None]
         if len(possible) < len(listed):

@@ -296,6 +296,7 @@ class Pricer:
         self._groups: dict[tuple[tuple[int, ...], tuple[int, ...]], _Group] = {}
         self._parts_of: dict[int, list[list[tuple[int, Asked]]]] = {}
         self._types: list[list[_Group]] | None = None
+        self._joints: dict[object, int | None] = {}
 
     def worst(self, grids: Sequence[CellGrid]) -> PriceCase:
         """Return the case that costs most at some steps."""
@@ -425,6 +426,7 @@ class Pricer:
             grids,
             absent=self._absent,
             listed=listed,
+            joints=self._joints,
         )
         if several <= MOST_TYPES:
             rows = [
@@ -475,7 +477,7 @@ class Pricer:
         if grid.constant:
             return 1
         if question.form is None:
-            return r + 1
+            return 1 + grid.counted(r)
         # Each row adds something between low and high, zero included for a row that is filtered
         # out, so r rows move the total by no more than r times the length.
         low, high = contributions(question, self.schema)

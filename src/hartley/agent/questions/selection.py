@@ -61,6 +61,8 @@ class Item:
     squares: int | None = None
     count: int | None = None
     order: int | None = None
+    min_rows: int | None = None
+    """The number of rows from which on an error was promised; None if it holds for any number."""
 
     @property
     def parts(self) -> tuple[int, ...]:
@@ -92,6 +94,20 @@ class Selection:
     def labels(self) -> tuple[str, ...]:
         """The names of the numbers, in the order of the text."""
         return tuple(item.label for item in self.items if item.group == 0)
+
+    @property
+    def coarse_counts(self) -> frozenset[Question]:
+        """The counts that may be answered in cells of several rows.
+
+        Averages, spreads and shifted sums are read from exact counts.
+        """
+        free = NumberKind.COUNT, NumberKind.SUM
+        others = {item.count for item in self.items if item.kind not in free or item.shift}
+        return frozenset(
+            self.questions[item.count]
+            for item in self.items
+            if item.kind is NumberKind.COUNT and item.count is not None and item.count not in others
+        )
 
     def with_steps(self, steps: Sequence[Fraction | int]) -> Selection:
         """Return the same selection with other steps, one per question."""

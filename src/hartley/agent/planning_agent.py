@@ -1,0 +1,112 @@
+"""The agent that ``hartley.Agent`` names: one that answers questions and also plans them.
+
+Plans and curves read the schema and the ledger alone, and no answer rests on them. They are added
+here, so that everything that ``hartley.agent.agent`` can reach stays small enough to be read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hartley.agent.agent import Agent as AnsweringAgent
+from hartley.agent.planning import plan
+from hartley.agent.price_curve import price_curve
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from hartley.agent.plan import Plan
+    from hartley.agent.price_curve import PriceCurve
+    from hartley.agent.quotes import Wish
+    from hartley.agent.workload import WorkloadEntry
+
+
+class PlanningAgent(AnsweringAgent):
+    """Holds a private table, answers questions truthfully and counts what it reveals in bits.
+
+    Every answer is an interval that certainly contains the truth. With everybody else's data
+    fixed, all analysts together see at most floor(2^budget) different transcripts as one
+    person's data varies over its whole range (docs/accountant.md). This class adds ``plan`` and
+    ``curve``; answers are those of ``hartley.agent.agent.Agent``.
+
+    Args:
+        data: the table: anything that ``open_table`` takes, on DuckDB, PostgreSQL or Spark; None
+            if its coded copy already exists.
+        schema: the public schema: a ``Schema``, a dict or the path of a TOML file.
+        budget: the budget in bits; needed only for a dataset that is new to the ledger.
+        ledger: a path, ``sqlite:///path``, ``postgresql://...`` or an open ledger.
+        place: the place of the integer-coded copy. By default, next to the ledger file.
+        update: whether the table is a new version of a dataset in the ledger.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> age = {"age": {"kind": "private", "range": [0, 7], "step": 1}}
+        >>> agent = PlanningAgent(
+        ...     {"age": [3, 4, 5]},
+        ...     {"table": {"name": "people"}, "columns": age},
+        ...     budget=4, ledger=folder.name + "/ledger.db",
+        ... )
+        >>> texts = ["SELECT MEDIAN(age) FROM people", "SELECT MAX(age) FROM people"]
+        >>> planned = agent.plan(texts, budget=3)
+        >>> planned.bits, agent.ask(planned.wishes).bits, agent.remaining
+        (3.0, 3.0, 1.0)
+        >>> [point.cells for point in agent.curve("SELECT MAX(age) FROM people").points]
+        [1, 2, 3, 4, 8]
+        >>> agent.close(); folder.cleanup()
+    """
+
+    def plan(  # noqa: PLR0913 - what a plan rests on, each by name
+        self,
+        questions: str | os.PathLike[str] | Sequence[str | Wish | WorkloadEntry],
+        *,
+        budget: object = None,
+        analyst: str | None = None,
+        error: object = None,
+        bits: object = None,
+        min_rows: object = None,
+        weights: Sequence[object] | None = None,
+        absolute: bool = False,
+        vacuous: bool = False,
+    ) -> Plan:
+        """Return what a workload costs as one batch and one by one; nothing is spent.
+
+        With a budget, questions without a wish share it. The same as ``hartley.plan`` with this
+        agent, which describes the options.
+        """
+        return plan(
+            questions,
+            self,
+            budget=budget,
+            analyst=analyst,
+            error=error,
+            bits=bits,
+            min_rows=min_rows,
+            weights=weights,
+            absolute=absolute,
+            vacuous=vacuous,
+        )
+
+    def curve(  # noqa: PLR0913 - what a price rests on, each by name
+        self,
+        question: str | Wish,
+        *,
+        error: object = None,
+        bits: object = None,
+        min_rows: object = None,
+        most: object = 16,
+        analyst: str | None = None,
+    ) -> PriceCurve:
+        """Return what more bits buy: the prices of a question at which some error becomes smaller.
+
+        Nothing is spent. The same as ``hartley.price_curve`` with this agent, which describes the
+        options.
+        """
+        return price_curve(
+            question, self, error=error, bits=bits, min_rows=min_rows, most=most, analyst=analyst
+        )
+
+
+Agent = PlanningAgent
+"""The public name."""
