@@ -178,7 +178,7 @@ class Agent:
             Answer(
                 text=plan.text,
                 reading=read_cells(plan, [cells[asked] for asked in plan.questions]),
-                bits=bits_at_least(paid.account_cells),
+                bits=bits_at_least(paid.due.numerator, paid.due.denominator),
                 spent=paid.balance.spent_bits,
                 remaining=paid.balance.remaining,
                 certificate=certificate,

@@ -266,7 +266,9 @@ class Desk:
             texts=texts,
             cells=priced.cells,
             bits=priced.bits,
-            due=None if offer is None else bits_at_least(offer.terms.account_cells),
+            due=None
+            if offer is None
+            else bits_at_least(offer.terms.due.numerator, offer.terms.due.denominator),
             affordable=None if offer is None else offer.refusal is None,
             errors=tuple(self.errors(plan) for plan in plans),
             levels=tuple(tuple(map(levels, plan.questions)) for plan in plans),
