@@ -13,7 +13,9 @@ head, whether rows were replaced together with all later hashes, or whether the 
 from __future__ import annotations
 
 import argparse
+import bisect
 import hashlib
+import itertools
 import json
 import math
 import re
@@ -29,13 +31,14 @@ from typing import Any
 COUNT = re.compile(r"[1-9][0-9]{0,31000}")  # floor(2^100000) has 30,103 digits
 RATIONAL = re.compile(r"(0|[1-9][0-9]{0,1999})(/[1-9][0-9]{0,1999})?")
 CELL_INDEX = re.compile(r"0|[1-9][0-9]*|null")
+TIME = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-[0-9]{2}T[0-9:]{8}\.[0-9]{6}Z")
 ODD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 # In the order of hashing. The account is an analyst with an allowance, or '' for the other budget.
 FIELDS = (
     *("sequence", "time", "dataset", "analyst", "account", "kind", "content", "cells"),
     *("account_cells", "schema", "rules", "state", "previous", "hash"),
 )
-NEW = {"open_charge", "open_factor", "rules"}
+NEW, GIVEN = {"open_charge", "open_factor", "rules"}, {"account_given", "given"}
 # Kind of row -> fields that its content must have, and may have. No note may name an erased person.
 CONTENT: dict[str, tuple[set[str], set[str]]] = {
     "created": (NEW | {"before", "bits", "promise", "rows", "schema", "version"}, {"note"}),
@@ -44,11 +47,16 @@ CONTENT: dict[str, tuple[set[str], set[str]]] = {
     "schema": (NEW | {"schema"}, {"note", "rows", "version"}),
     "budget": ({"before", "bits", "promise"}, {"note", "open_charge"}),  # the last from format 1
     "allowance": ({"analyst", "before", "bits"}, {"note"}),
+    "period": ({"before", "bits", "name", "per"}, {"note"}),
     "population": ({"before", "bits", "promise"}, {"note"}),
     "migrated": ({"format", "hash", "sequence"}, set()),
-    "reserve": ({"fresh", "questions", "version"}, {"account_given", "given", "note"}),
+    "reserve": ({"fresh", "questions", "version"}, {"note", *GIVEN, "account_parts", "parts"}),
     "commit": ({"answers", "version"}, set()),
 }
+
+
+Spent = dict[str, Any]  # the largest product of charges, and each type's where they differ
+NOTHING: Spent = {"spent": "1"}
 
 
 class BrokenError(Exception):
@@ -144,16 +152,56 @@ def read_terms(schema: object) -> list[str | None]:
     return [word if isinstance(word, str) and word else None for word in words]
 
 
+def number_of(spent: Spent, codes: dict[str, int]) -> int:
+    """Return what was spent on a type of the public columns, given its code in each column."""
+    parts, place = spent.get("parts", {"cells": [spent["spent"]], "cuts": {}}), 0
+    for column, starts in sorted(parts["cuts"].items()):  # the codes at which runs begin
+        place = place * len(starts) + bisect.bisect_right(starts, codes[column]) - 1
+    return read_count(parts["cells"][place])
+
+
+def multiplied(before: Spent, price: Spent, after: Spent) -> Spent:
+    """Return what a row says was spent after it: the product for every type, the largest first."""
+    runs: dict[str, set[int]] = {}
+    for cuts in (each["parts"]["cuts"] for each in (before, price, after) if "parts" in each):
+        for column, starts in cuts.items():
+            right = starts[0] == 0 and starts == sorted({*starts})
+            require(right, "cuts a column in a way that a ledger does not")
+            runs.setdefault(column, set()).update(starts)
+    most, many = 0, math.prod(map(len, runs.values())) > 512
+    for starts in itertools.product(*runs.values()):
+        codes = dict(zip(runs, starts, strict=True))
+        spent, right = number_of(after, codes), number_of(before, codes) * number_of(price, codes)
+        # Of more than 512 types, some are merged: the largest number stands for all of them.
+        require(spent == right or (many and spent > right), "gives a state other than the rows")
+        most = max(most, spent)
+    require(read_count(after["spent"]) == most, "gives a state other than that of the rows")
+    return {word: after[word] for word in ("parts", "spent") if word in after}
+
+
+def largest(spent: Spent, times: int = 1) -> Spent:
+    """Return the same number for all types: the types of new data are others."""
+    return {"spent": str(Decimal(read_count(spent["spent"]) * times))}
+
+
+def name_period(per: str, time: str) -> str:
+    """Name the year, quarter or month of a time, as text that sorts."""
+    require(TIME.fullmatch(time), "has an invalid time")
+    quarter = f"{time[:4]}-Q{(int(time[5:7]) + 2) // 3}"
+    return {"year": time[:4], "quarter": quarter, "month": time[:7]}[per]
+
+
 @dataclass
 class Dataset:
     """What the rows so far say about a dataset."""
 
     budget: Fraction
     allowances: dict[str, Fraction] = field(default_factory=dict)  # by analyst
-    accounts: dict[str, int] = field(default_factory=lambda: {"": 1})  # products of their charges
+    accounts: dict[str, Spent] = field(default_factory=lambda: {"": NOTHING})  # their charges
     open: int = 1  # the product of the factors of the open columns, over all versions
     factor: int = 1  # that of the present schema
-    spent: int = 1  # the product of the charges for questions
+    spent: Spent = field(default_factory=lambda: NOTHING)  # the charges for questions
+    period: dict[str, Any] = field(default_factory=dict)  # bits per year, what was spent in it
     version: str = ""
     rows: int | None = None
     schema: str = ""
@@ -169,24 +217,56 @@ class Dataset:
 
     def check(self, row: Row) -> None:
         """Check the budgets after a row, and that the row gives this state."""
-        bits, spent = self.allowances.get(row.account), self.accounts[row.account]
+        bits, account = self.allowances.get(row.account), self.accounts[row.account]
         allotted = sum(self.allowances.values(), Fraction(0))
-        require(within(self.open * self.spent, self.budget), "exceeds the budget of the dataset")
+        require(within(self.product, self.budget), "exceeds the budget of the dataset")
+        part = not self.period or within(read_count(self.period["spent"]), read_bits(self.period))
+        require(part, "exceeds the part of its period")
         require(allotted <= self.budget, "lets the allowances exceed the budget")
         # Open columns may use up the part that no allowance sets aside; then it takes no question.
         own = self.budget - allotted if bits is None else bits
         asked = row.kind in {"reserve", "allowance"}
-        require(within(spent, own) or not asked, "exceeds what its account may spend")
+        fits = within(read_count(account["spent"]), own)
+        require(fits or not asked, "exceeds what its account may spend")
         state = {
-            "account": {"bits": None if bits is None else str(bits), "spent": str(Decimal(spent))},
+            "account": {"bits": None if bits is None else str(bits), **account},
             "allotted": str(allotted),
             "budget": str(self.budget),
-            **{word: str(Decimal(getattr(self, word))) for word in ("factor", "open", "spent")},
+            **{word: str(Decimal(getattr(self, word))) for word in ("factor", "open")},
+            **self.spent,
+            **({"period": self.period} if self.period else {}),
             **{word: getattr(self, word) for word in ("rows", "schema_row", "version")},
             **({} if self.population is None else {"population": self.population}),
         }
         require(row.state == canonical(state), "gives a state other than that of the rows")
         require((row.schema, row.rules) == (self.schema, self.rules), "names a schema not in force")
+
+    @property
+    def product(self) -> int:
+        """The product that the budget bounds, open columns included."""
+        return self.open * read_count(self.spent["spent"])
+
+    def enter_period(self, row: Row, last: str) -> None:
+        """Begin a new period if the row is dated in it; a clock set back opens none again."""
+        if self.period:
+            require(row.time >= last, "is dated before the row before it")
+            name = name_period(self.period["per"], row.time)
+            if name > self.period["name"]:
+                fixed = {word: self.period[word] for word in ("bits", "per")}
+                self.period = {"name": name, **fixed, **NOTHING}
+
+    def set_period(self, row: Row, content: dict[str, Any]) -> None:
+        """Set a part of the budget for every year, quarter or month, or none any more."""
+        old, per, named = self.period, content["per"], {"bits": None, "name": None}
+        before = f"{old['bits']} per {old['per']}" if old else None
+        require(content["before"] == before, "is wrong about the period before it")
+        self.period = {}
+        if per is not None:
+            if not old or old["per"] != per:
+                old = {"name": name_period(per, row.time), "per": per, **NOTHING}
+            self.period = named = old | {"bits": content["bits"]}
+        right = all(content[word] == named[word] for word in ("bits", "name"))
+        require(right, "names a period other than that of its time")
 
     def renew(self, row: Row, content: dict[str, Any]) -> None:
         """Set new data, a new schema, or both; every version pays for all of its open columns."""
@@ -196,7 +276,7 @@ class Dataset:
         if "schema" in content:
             # Charges are counted per unit, and a population counts all charges of its datasets.
             unit, population = read_terms(content["schema"])
-            uncharged = self.open * self.spent == 1
+            uncharged = self.product == 1
             require(self.unit == unit or (uncharged and "version" in content), "changes the unit")
             require(uncharged or self.population in {None, population}, "leaves its population")
             self.unit, self.population, self.schema_row = unit, population, row.sequence
@@ -207,7 +287,12 @@ class Dataset:
             self.versions.add(self.version)
         self.factor, self.rules = factor, content["rules"]
         self.open *= charge
-        self.accounts[""] *= charge
+        self.spent = largest(self.spent)
+        self.accounts = {who: largest(spent) for who, spent in self.accounts.items()}
+        self.accounts[""] = largest(self.accounts[""], charge)
+        if self.period:
+            fixed = {word: self.period[word] for word in ("bits", "name", "per")}
+            self.period = fixed | largest(self.period, charge)
 
     def reserve(self, row: Row, content: dict[str, Any]) -> None:
         """Charge for questions that the account was not charged for before."""
@@ -231,8 +316,15 @@ class Dataset:
             self.paid.setdefault(key, set()).add(row.account)
         self.reserves[row.sequence] = (*now, row.account)
         self.rules = row.rules  # a batch may be priced by newer rules
-        self.spent *= read_count(row.cells)
-        self.accounts[row.account] *= read_count(row.account_cells)
+        price, own = ({"spent": each} for each in (row.cells, row.account_cells))
+        price |= {word: content[word] for word in ("parts",) if word in content}
+        own |= {"parts": content["account_parts"]} if "account_parts" in content else {}
+        state, account = parse(row.state), self.accounts[row.account]
+        multiplied(NOTHING, NOTHING | price, price), multiplied(NOTHING, own, own)
+        self.spent = multiplied(self.spent, price, state)
+        self.accounts[row.account] = multiplied(account, own, state["account"])
+        if self.period:
+            self.period |= multiplied(self.period, price, state["period"])
 
     def commit(self, content: dict[str, Any]) -> None:
         """Answer questions that were charged for, each once."""
@@ -251,6 +343,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self.hashes = ["0" * 64]  # of the rows; the first stands for the row before the first
+        self.time = ""  # of the last row
         self.datasets: dict[str, Dataset] = {}
         self.populations: dict[str, Fraction] = {}  # name -> budget
         self.shared: dict[str, int] = {}  # name -> the product that this budget bounds
@@ -275,10 +368,11 @@ class Ledger:
         if name is not None:
             require(name in self.populations, "is about an unknown population")
             members = [each for each in self.datasets.values() if each.population == name]
-            self.shared[name] = math.prod(each.open * each.spent for each in members)
+            self.shared[name] = math.prod(each.product for each in members)
             require(within(self.shared[name], self.populations[name]), "exceeds a shared budget")
             require(len({each.unit for each in members}) < 2, "mixes units in a population")
         self.hashes.append(row.hash)
+        self.time = row.time
 
     def _change_dataset(self, row: Row, content: dict[str, Any]) -> str | None:
         new = row.dataset not in self.datasets
@@ -286,6 +380,7 @@ class Ledger:
         if new:
             self.datasets[row.dataset] = Dataset(read_bits(content, None))
         dataset, asks = self.datasets[row.dataset], row.kind in {"reserve", "commit"}
+        dataset.enter_period(row, self.time)
         own = asks and row.analyst in dataset.accounts
         holder = row.analyst if own else content.get("analyst", "")
         require(row.account == holder and (asks or row.analyst == holder), "has a wrong account")
@@ -300,7 +395,9 @@ class Ledger:
             dataset.budget = read_bits(content, dataset.budget)
         elif row.kind == "allowance":
             dataset.allowances[holder] = read_bits(content, dataset.allowances.get(holder))
-            dataset.accounts.setdefault(holder, 1)
+            dataset.accounts.setdefault(holder, NOTHING)
+        elif row.kind == "period":
+            dataset.set_period(row, content)
         elif row.kind == "migrated":
             self.migrated = content
         else:
@@ -368,7 +465,7 @@ def report(ledger: Ledger) -> str:
     lines = [("", "rows", "bits charged", "of budget", "largest row")]
     for name, each in ledger.datasets.items():
         row = max(each.charges, key=each.charges.__getitem__)
-        numbers = str(len(each.charges)), bits_up(each.open * each.spent), str(each.budget)
+        numbers = str(len(each.charges)), bits_up(each.product), str(each.budget)
         lines.append((ascii(name), *numbers, f"{row} ({bits_up(each.charges[row])} bits)"))
     for name, budget in ledger.populations.items():
         lines.append((f"population {name!a}", "", bits_up(ledger.shared[name]), str(budget), ""))

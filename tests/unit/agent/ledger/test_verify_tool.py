@@ -22,6 +22,7 @@ from hartley.agent.ledger.charging import BatchPrices, RowPrice
 from hartley.agent.ledger.entries import BEFORE_THE_FIRST, FIELDS, STRANGE, Entry, canonical
 from hartley.agent.ledger.state import Account, after_event, promise
 from hartley.agent.ledger.verification import replay
+from hartley.agent.pricing.public_parts import PublicParts
 from hartley.errors import HartleyError
 from hartley.exact import floor_power
 
@@ -52,7 +53,7 @@ class Priced(BatchPrices):
     by_holder = True
 
     def __init__(self, cells, given=(), own=()):
-        super().__init__(lambda _: cells)
+        super().__init__()
         self._cells, self._given, self._own = cells, given, own
 
     def compute(self, indices, holder):
@@ -388,9 +389,8 @@ def restated(entries):
             elif entry.kind == "allowance":
                 content["before"] = None if account.bits is None else str(account.bits)
             if entry.kind == "reserve":
-                spent = standing.spent * int(entry.cells)
-                standing = replace(standing, spent=spent, rules=entry.rules)
-                account = replace(account, spent=account.spent * int(entry.account_cells))
+                standing = standing.after(PublicParts((), (int(entry.cells),)), entry.rules)
+                account = account.charged(PublicParts((), (int(entry.account_cells),)))
                 content["version"] = standing.version
             elif entry.kind != "commit":
                 standing, account = after_event(standing, account, entry.kind, content, number)
