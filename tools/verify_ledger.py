@@ -220,7 +220,9 @@ class Dataset:
         bits, account = self.allowances.get(row.account), self.accounts[row.account]
         allotted = sum(self.allowances.values(), Fraction(0))
         require(within(self.product, self.budget), "exceeds the budget of the dataset")
-        part = not self.period or within(read_count(self.period["spent"]), read_bits(self.period))
+        part = not self.period or within(
+            read_count(self.period["spent"]), Fraction(self.period["bits"])
+        )
         require(part, "exceeds the part of its period")
         require(allotted <= self.budget, "lets the allowances exceed the budget")
         # Open columns may use up the part that no allowance sets aside; then it takes no question.

@@ -151,7 +151,7 @@ class Run:
         charges, version = [], -1
         for entry in entries:
             content = json.loads(entry.content)
-            version += entry.kind != "reserve" and entry.kind != "commit" and "version" in content
+            version += entry.kind not in {"reserve", "commit"} and "version" in content
             charge = entry.cells if word == "parts" else entry.account_cells
             if word in content:
                 about, place = self.world.versions[version], 0

@@ -74,7 +74,7 @@ def draw(seed, rows_per_unit, *, orders):
 
 def related(batch, schema, rng):
     """Return the same questions about some values of a public column, or in other cells."""
-    column = [c for c in schema.columns.values() if c.kind == "public"][0]
+    column = next(c for c in schema.columns.values() if c.kind == "public")
     listed = []
     for _ in range(int(rng.integers(1, 3))):
         low = int(rng.integers(column.points))
@@ -194,7 +194,7 @@ def explore(seeds, rows_per_unit=1, *, record=multiplied, depth=3, cost_of=prici
     return counts
 
 
-def walk(kind, tables, cost, places, spent, rng, counts):
+def walk(kind, tables, cost, places, spent, rng, counts):  # noqa: PLR0913, PLR0917 - a walk's state
     asked = frozenset()
     for number in rng.permutation(len(tables))[:4].tolist():
         parts = split(tables[number], places)
@@ -397,7 +397,8 @@ PEOPLE_SCHEMA = {
     },
 }
 ASKED = [
-    *(f"COUNT(*) FROM t WHERE region = '{r}' AND a >= {k}" for r in ("north", "south") for k in (1, 2, 3)),
+    *(f"COUNT(*) FROM t WHERE region = 'north' AND a >= {k}" for k in (1, 2, 3)),
+    *(f"COUNT(*) FROM t WHERE region = 'south' AND a >= {k}" for k in (1, 2, 3)),
     *(f"COUNT(*) FROM t WHERE region = '{r}' AND b = 'x'" for r in ("north", "south")),
     "SUM(a) FROM t",
     "SUM(a) FROM t WHERE region = 'north'",
@@ -408,7 +409,7 @@ ASKED = [
 
 
 def transcript(folder, secret, seed, steps=7):
-    """Return all that is seen by two analysts and the owner of one table, and the ledger's proof."""
+    """Return all that is seen by two analysts and the owner of one table."""
     regions, a, b = ["north", "south", "north"], [secret[0], 2, 1], [secret[1], "x", "y"]
     seen = []
     with Agent(

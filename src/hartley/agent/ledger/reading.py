@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from hartley.agent.ledger.charging import Reservation
     from hartley.agent.ledger.entries import Entry, Head
-    from hartley.agent.ledger.state import Population
+    from hartley.agent.ledger.state import Period, Population
     from hartley.agent.ledger.store import Transaction
     from hartley.agent.ledger.terms import Terms
 
@@ -39,7 +39,7 @@ class State:
     open_factor: int
     """The product of the factors of the open columns, over all versions of the data."""
     spent: int
-    """The product of all charges."""
+    """The product of all charges, for the type of the public columns that was charged most."""
     version: str
     rows: int | None
     """The public number of rows; None if it is private."""
@@ -54,6 +54,8 @@ class State:
     head: Head
     population: Population | None = None
     """The population with its datasets and its balance, if the schema names one."""
+    period: Period | None = None
+    """The part of the budget for the present year, quarter or month, if the budget has parts."""
 
     @property
     def balance(self) -> Balance:
@@ -137,6 +139,7 @@ def read_state(transaction: Transaction, dataset: str) -> State:
         allowances=balances,
         head=head,
         population=place.population,
+        period=standing.period,
     )
 
 

@@ -28,7 +28,7 @@ from hartley.agent.ledger.terms import terms_of
 from hartley.agent.pricing.public_parts import PublicParts
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least, bits_at_most, floor_power, parse_number
-from hartley.wording import bits_up
+from hartley.wording import bits_down, bits_up, exactly, noun_for, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -385,6 +385,23 @@ def period_name(per: str, time: str) -> str:
     if per == "quarter":
         return f"{time[:4]}-Q{(int(time[5:7]) + 2) // 3}"
     return time[:4] if per == "year" else time[:7]
+
+
+def period_words(period: Period | None) -> str:
+    """Say what one person can lose in the present period, and what is left of that.
+
+    Example:
+        >>> print(period_words(Period("year", Fraction(8), "2027")))
+        at most 8 bits in every year; in 2027 0 bits are spent and 8 bits left until 2028-01-01
+    """
+    if period is None:
+        return "the budget has no parts by period"
+    spent, remaining = period.balance.spent_bits, period.balance.remaining
+    return (
+        f"at most {exactly(period.bits)} {noun_for(period.bits, 'bit')} in every {period.per}; in "
+        f"{period.name} {bits_up(spent)} {verb_for(spent, 'is')} spent and "
+        f"{bits_down(remaining)} left until {period.following}"
+    )
 
 
 @dataclass(frozen=True)

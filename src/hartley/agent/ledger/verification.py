@@ -334,9 +334,7 @@ class Replay:
         before = self.standings.get(entry.dataset)
         account = self.accounts.get((entry.dataset, holder), Account())
         if entry.kind == "period":
-            given = {word: content[word] for word in MAY_SAY["period"] if word in content}
-            if content != settle("period", given, before, account, entry.time):
-                raise Broken(f"row {entry.sequence} is not in the format that a ledger writes")
+            self._check_period(entry, before)
         standing, account = after_event(before, account, entry.kind, content, entry.sequence)
         cells = write_integer(standing.open // (before.open if before else 1))
         if (entry.cells, entry.account_cells) != (cells, cells) or not _charged_open(content):
@@ -347,10 +345,7 @@ class Replay:
         if problem:
             raise Broken(f"after row {entry.sequence} {problem}")
         if "version" in content:
-            past = self._past is not None and self._past.had(entry.dataset, content["version"])
-            if past or (entry.dataset, content["version"]) in self.versions:
-                raise Broken(f"row {entry.sequence} names a version that was used before")
-            self.versions.add((entry.dataset, content["version"]))
+            self._check_version(entry)
         self._check_member(entry, before, standing)
         if "version" in content or "schema" in content:
             self._renew(entry.dataset)
@@ -361,6 +356,19 @@ class Replay:
         if "open_factor" in content:
             self._check_factor(entry)
         return standing, account
+
+    @staticmethod
+    def _check_period(entry: Entry, before: Standing | None) -> None:
+        given = {word: value for word, value in entry.told.items() if word in MAY_SAY["period"]}
+        if entry.told != settle("period", given, before, None, entry.time):
+            raise Broken(f"row {entry.sequence} is not in the format that a ledger writes")
+
+    def _check_version(self, entry: Entry) -> None:
+        version = entry.told["version"]
+        past = self._past is not None and self._past.had(entry.dataset, version)
+        if past or (entry.dataset, version) in self.versions:
+            raise Broken(f"row {entry.sequence} names a version that was used before")
+        self.versions.add((entry.dataset, version))
 
     def _check_schema(self, entry: Entry, before: Standing) -> None:
         terms = terms_of(entry.told["schema"])

@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 from hartley.agent.ledger import open_ledger
 from hartley.agent.ledger.chain import add_row, find
 from hartley.agent.ledger.entries import BEFORE_THE_FIRST
+from hartley.agent.ledger.state import one_part
 from hartley.agent.ledger.verification import replay
 from hartley.errors import OptionError, Refused
 from hartley.exact import floor_power
