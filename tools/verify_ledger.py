@@ -6,8 +6,8 @@ and every budget, in exact integers. The exit code is 0 if all of it holds, 1 if
 row is named), and 2 if the file cannot be read.
 
 Not checked: prices, and new schemas for the same data ('hartley ledger verify' checks both); the
-answers, and texts that nothing is computed from (times, notes, rules, promises in words); without a
-head, whether rows were replaced together with all later hashes, or whether the last ones are gone.
+answers, and texts that nothing is computed from (notes, rules, promises in words); times, but that
+periods go on; without a head, whether rows were replaced with all later hashes, or last ones lost.
 """
 
 from __future__ import annotations
@@ -53,8 +53,6 @@ CONTENT: dict[str, tuple[set[str], set[str]]] = {
     "reserve": ({"fresh", "questions", "version"}, {"note", *GIVEN, "account_parts", "parts"}),
     "commit": ({"answers", "version"}, set()),
 }
-
-
 Spent = dict[str, Any]  # the largest product of charges, and each type's where they differ
 NOTHING: Spent = {"spent": "1"}
 
@@ -152,43 +150,34 @@ def read_terms(schema: object) -> list[str | None]:
     return [word if isinstance(word, str) and word else None for word in words]
 
 
-def number_of(spent: Spent, codes: dict[str, int]) -> int:
-    """Return what was spent on a type of the public columns, given its code in each column."""
-    parts, place = spent.get("parts", {"cells": [spent["spent"]], "cuts": {}}), 0
-    for column, starts in sorted(parts["cuts"].items()):  # the codes at which runs begin
-        place = place * len(starts) + bisect.bisect_right(starts, codes[column]) - 1
-    return read_count(parts["cells"][place])
-
-
 def multiplied(before: Spent, price: Spent, after: Spent) -> Spent:
-    """Return what a row says was spent after it: the product for every type, the largest first."""
-    runs: dict[str, set[int]] = {}
+    """Return what a row says was spent after it, if it is the product for every public type."""
+    runs: dict[str, set[int]] = {}  # of every public column, the codes at which runs begin
     for cuts in (each["parts"]["cuts"] for each in (before, price, after) if "parts" in each):
         for column, starts in cuts.items():
-            right = starts[0] == 0 and starts == sorted({*starts})
-            require(right, "cuts a column in a way that a ledger does not")
+            require(starts[0] == 0 and starts == sorted({*starts}), "cuts a column wrongly")
             runs.setdefault(column, set()).update(starts)
     most, many = 0, math.prod(map(len, runs.values())) > 512
-    for starts in itertools.product(*runs.values()):
-        codes = dict(zip(runs, starts, strict=True))
-        spent, right = number_of(after, codes), number_of(before, codes) * number_of(price, codes)
-        # Of more than 512 types, some are merged: the largest number stands for all of them.
-        require(spent == right or (many and spent > right), "gives a state other than the rows")
-        most = max(most, spent)
-    require(read_count(after["spent"]) == most, "gives a state other than that of the rows")
+    for codes in itertools.product(*runs.values()):
+        kind, numbers = dict(zip(runs, codes, strict=True)), []
+        for each in (before, price, after):
+            parts, place = each.get("parts", {"cells": [each["spent"]], "cuts": {}}), 0
+            for column, starts in sorted(parts["cuts"].items()):  # the last column runs fastest
+                place = place * len(starts) + bisect.bisect_right(starts, kind[column]) - 1
+            numbers.append(read_count(parts["cells"][place]))
+        # Beyond 512 types some are merged: the largest number stands for all of them.
+        wrong = numbers[2] - numbers[0] * numbers[1]
+        require(wrong == 0 or (many and wrong > 0), "gives a state other than that of the rows")
+        most = max(most, numbers[2])
+    require(most == read_count(after["spent"]), "gives a state other than that of the rows")
     return {word: after[word] for word in ("parts", "spent") if word in after}
-
-
-def largest(spent: Spent, times: int = 1) -> Spent:
-    """Return the same number for all types: the types of new data are others."""
-    return {"spent": str(Decimal(read_count(spent["spent"]) * times))}
 
 
 def name_period(per: str, time: str) -> str:
     """Name the year, quarter or month of a time, as text that sorts."""
     require(TIME.fullmatch(time), "has an invalid time")
-    quarter = f"{time[:4]}-Q{(int(time[5:7]) + 2) // 3}"
-    return {"year": time[:4], "quarter": quarter, "month": time[:7]}[per]
+    names = {"year": time[:4], "quarter": f"{time[:4]}-Q{(int(time[5:7]) + 2) // 3}"}
+    return {**names, "month": time[:7]}[per]
 
 
 @dataclass
@@ -201,7 +190,9 @@ class Dataset:
     open: int = 1  # the product of the factors of the open columns, over all versions
     factor: int = 1  # that of the present schema
     spent: Spent = field(default_factory=lambda: NOTHING)  # the charges for questions
-    period: dict[str, Any] = field(default_factory=dict)  # bits per year, what was spent in it
+    period: dict[str, Any] = field(default_factory=dict)  # bits per year, quarter or month
+    in_period: Spent = field(default_factory=lambda: NOTHING)  # all charges in the present one
+    product: int = 1  # what the budget bounds
     version: str = ""
     rows: int | None = None
     schema: str = ""
@@ -215,60 +206,60 @@ class Dataset:
     reserves: dict[int, tuple[str, ...]] = field(default_factory=dict)  # version, schema, account
     charges: dict[int, int] = field(default_factory=dict)  # row -> cells
 
-    def check(self, row: Row) -> None:
-        """Check the budgets after a row, and that the row gives this state."""
-        bits, account = self.allowances.get(row.account), self.accounts[row.account]
+    def check(self, row: Row, content: dict[str, Any]) -> None:
+        """Charge what a row says, check the budgets, and that the row gives this state."""
+        said, prices = parse(row.state), []
+        for cells, word in ((row.cells, "parts"), (row.account_cells, "account_parts")):
+            prices.append({"spent": cells} | ({"parts": content[word]} if word in content else {}))
+            multiplied(NOTHING, prices[-1], prices[-1])
+        asked = prices[0] if row.kind == "reserve" else NOTHING  # open columns are apart
+        self.spent = multiplied(self.spent, asked, said)
+        account = multiplied(self.accounts[row.account], prices[1], said["account"])
+        self.accounts[row.account] = account
+        if self.period:
+            self.in_period = multiplied(self.in_period, prices[0], said["period"])
+            part = within(read_count(self.in_period["spent"]), Fraction(self.period["bits"]))
+            require(part, "exceeds the part of its period")
+        self.product = self.open * read_count(self.spent["spent"])
+        bits = self.allowances.get(row.account)
         allotted = sum(self.allowances.values(), Fraction(0))
         require(within(self.product, self.budget), "exceeds the budget of the dataset")
-        part = not self.period or within(
-            read_count(self.period["spent"]), Fraction(self.period["bits"])
-        )
-        require(part, "exceeds the part of its period")
         require(allotted <= self.budget, "lets the allowances exceed the budget")
         # Open columns may use up the part that no allowance sets aside; then it takes no question.
         own = self.budget - allotted if bits is None else bits
-        asked = row.kind in {"reserve", "allowance"}
-        fits = within(read_count(account["spent"]), own)
-        require(fits or not asked, "exceeds what its account may spend")
+        fits = within(read_count(account["spent"]), own) or row.kind not in {"reserve", "allowance"}
+        require(fits, "exceeds what its account may spend")
         state = {
             "account": {"bits": None if bits is None else str(bits), **account},
             "allotted": str(allotted),
             "budget": str(self.budget),
             **{word: str(Decimal(getattr(self, word))) for word in ("factor", "open")},
             **self.spent,
-            **({"period": self.period} if self.period else {}),
+            **({"period": self.period | self.in_period} if self.period else {}),
             **{word: getattr(self, word) for word in ("rows", "schema_row", "version")},
             **({} if self.population is None else {"population": self.population}),
         }
         require(row.state == canonical(state), "gives a state other than that of the rows")
         require((row.schema, row.rules) == (self.schema, self.rules), "names a schema not in force")
 
-    @property
-    def product(self) -> int:
-        """The product that the budget bounds, open columns included."""
-        return self.open * read_count(self.spent["spent"])
-
-    def enter_period(self, row: Row, last: str) -> None:
-        """Begin a new period if the row is dated in it; a clock set back opens none again."""
+    def enter_period(self, row: Row, content: dict[str, Any], last: str) -> None:
+        """Begin the period of a row, or set another; a clock that is set back opens none again."""
         if self.period:
             require(row.time >= last, "is dated before the row before it")
             name = name_period(self.period["per"], row.time)
             if name > self.period["name"]:
-                fixed = {word: self.period[word] for word in ("bits", "per")}
-                self.period = {"name": name, **fixed, **NOTHING}
-
-    def set_period(self, row: Row, content: dict[str, Any]) -> None:
-        """Set a part of the budget for every year, quarter or month, or none any more."""
-        old, per, named = self.period, content["per"], {"bits": None, "name": None}
-        before = f"{old['bits']} per {old['per']}" if old else None
-        require(content["before"] == before, "is wrong about the period before it")
-        self.period = {}
-        if per is not None:
-            if not old or old["per"] != per:
-                old = {"name": name_period(per, row.time), "per": per, **NOTHING}
-            self.period = named = old | {"bits": content["bits"]}
-        right = all(content[word] == named[word] for word in ("bits", "name"))
-        require(right, "names a period other than that of its time")
+                self.period, self.in_period = {**self.period, "name": name}, NOTHING
+        if row.kind == "period":
+            old, per = self.period, content["per"]
+            before = f"{old['bits']} per {old['per']}" if old else None
+            if per is None or per != old.get("per"):
+                self.period = {"name": name_period(per, row.time), "per": per} if per else {}
+                self.in_period = NOTHING
+            if self.period:
+                self.period["bits"] = str(read_bits({**content, "before": None}, None))
+            known = [*map(self.period.get, ("bits", "name", "per")), before]
+            said = [content[word] for word in ("bits", "name", "per", "before")]
+            require(said == known, "is wrong about its period")
 
     def renew(self, row: Row, content: dict[str, Any]) -> None:
         """Set new data, a new schema, or both; every version pays for all of its open columns."""
@@ -289,12 +280,9 @@ class Dataset:
             self.versions.add(self.version)
         self.factor, self.rules = factor, content["rules"]
         self.open *= charge
-        self.spent = largest(self.spent)
-        self.accounts = {who: largest(spent) for who, spent in self.accounts.items()}
-        self.accounts[""] = largest(self.accounts[""], charge)
-        if self.period:
-            fixed = {word: self.period[word] for word in ("bits", "name", "per")}
-            self.period = fixed | largest(self.period, charge)
+        # The public types of new data are others: all of them begin at the largest number.
+        self.spent, self.in_period = ({"spent": e["spent"]} for e in (self.spent, self.in_period))
+        self.accounts = {who: {"spent": each["spent"]} for who, each in self.accounts.items()}
 
     def reserve(self, row: Row, content: dict[str, Any]) -> None:
         """Charge for questions that the account was not charged for before."""
@@ -318,21 +306,11 @@ class Dataset:
             self.paid.setdefault(key, set()).add(row.account)
         self.reserves[row.sequence] = (*now, row.account)
         self.rules = row.rules  # a batch may be priced by newer rules
-        price, own = ({"spent": each} for each in (row.cells, row.account_cells))
-        price |= {word: content[word] for word in ("parts",) if word in content}
-        own |= {"parts": content["account_parts"]} if "account_parts" in content else {}
-        state, account = parse(row.state), self.accounts[row.account]
-        multiplied(NOTHING, NOTHING | price, price), multiplied(NOTHING, own, own)
-        self.spent = multiplied(self.spent, price, state)
-        self.accounts[row.account] = multiplied(account, own, state["account"])
-        if self.period:
-            self.period |= multiplied(self.period, price, state["period"])
 
     def commit(self, content: dict[str, Any]) -> None:
         """Answer questions that were charged for, each once."""
-        require(
-            content["answers"] and content["version"] in self.versions, "has no answer or version"
-        )
+        known = content["answers"] and content["version"] in self.versions
+        require(known, "has no answer or version")
         for key, answer in content["answers"].items():
             require(key in self.paid, "answers a question that nobody was charged for")
             require(key not in self.answered, "answers a question twice")
@@ -374,7 +352,7 @@ class Ledger:
             require(within(self.shared[name], self.populations[name]), "exceeds a shared budget")
             require(len({each.unit for each in members}) < 2, "mixes units in a population")
         self.hashes.append(row.hash)
-        self.time = row.time
+        self.time = row.time  # periods begin by it
 
     def _change_dataset(self, row: Row, content: dict[str, Any]) -> str | None:
         new = row.dataset not in self.datasets
@@ -382,7 +360,7 @@ class Ledger:
         if new:
             self.datasets[row.dataset] = Dataset(read_bits(content, None))
         dataset, asks = self.datasets[row.dataset], row.kind in {"reserve", "commit"}
-        dataset.enter_period(row, self.time)
+        dataset.enter_period(row, content, self.time)
         own = asks and row.analyst in dataset.accounts
         holder = row.analyst if own else content.get("analyst", "")
         require(row.account == holder and (asks or row.analyst == holder), "has a wrong account")
@@ -398,13 +376,11 @@ class Ledger:
         elif row.kind == "allowance":
             dataset.allowances[holder] = read_bits(content, dataset.allowances.get(holder))
             dataset.accounts.setdefault(holder, NOTHING)
-        elif row.kind == "period":
-            dataset.set_period(row, content)
         elif row.kind == "migrated":
             self.migrated = content
-        else:
+        elif row.kind != "period":
             dataset.renew(row, content)
-        dataset.check(row)
+        dataset.check(row, content)
         dataset.charges[row.sequence] = read_count(row.cells)
         return dataset.population
 
@@ -421,8 +397,8 @@ def read_object(text: bytes, names: tuple[str, ...], what: str) -> dict[str, Any
     return plain
 
 
-def read_ledger(path: Path) -> Ledger:
-    """Check every row of an export."""
+def read_ledger(path: Path, head_path: Path | None) -> Ledger:
+    """Check every row of an export, and that the row of a saved head is among them."""
     ledger = Ledger()
     with path.open("rb") as file:
         lines = iter(lambda: file.readline(2**28), b"")  # a longer line is refused
@@ -440,30 +416,26 @@ def read_ledger(path: Path) -> Ledger:
     last = len(ledger.hashes) - 1
     same = (end["sequence"], end["hash"]) == (last, ledger.hashes[-1] if last else "")
     require(same, f"row {last} ends it, but its first line names row {end['sequence']}")
+    if head_path is not None:
+        with head_path.open("rb") as file:
+            head = read_object(file.read(10_000), ("format", "hash", "sequence"), "the saved head")
+        if head["format"] != 2 and head != ledger.migrated:
+            raise ValueError("the saved head is of another format, whose rows are not in an export")
+        known = dict(enumerate(ledger.hashes)).get(head["sequence"])
+        right = head["format"] != 2 or known == head["hash"]
+        require(right, f"row {head['sequence']} is missing, or differs from the saved head")
     return ledger
-
-
-def check_head(ledger: Ledger, path: Path) -> None:
-    """Check that the row of a saved head is in the chain."""
-    with path.open("rb") as file:
-        head = read_object(file.read(10_000), ("format", "hash", "sequence"), "the saved head")
-    if head["format"] != 2 and head != ledger.migrated:
-        raise ValueError("the saved head is of another format, whose rows are not in an export")
-    number, known = head["sequence"], dict(enumerate(ledger.hashes))
-    right = head["format"] != 2 or known.get(number) == head["hash"]
-    require(right, f"row {number} is missing, or differs from the saved head")
-
-
-def bits_up(product: int) -> str:
-    """Return log2 of a product, rounded up to hundredths of a bit."""
-    hundredths = 100 * (product.bit_length() - 1)
-    while not within(product, Fraction(hundredths, 100)):
-        hundredths += 1
-    return f"{hundredths // 100:,}.{hundredths % 100:02}"
 
 
 def report(ledger: Ledger) -> str:
     """Return one sentence, and a table of what was charged of every budget."""
+
+    def bits_up(product: int) -> str:
+        hundredths = 100 * (product.bit_length() - 1)
+        while not within(product, Fraction(hundredths, 100)):
+            hundredths += 1
+        return f"{hundredths // 100:,}.{hundredths % 100:02}"
+
     lines = [("", "rows", "bits charged", "of budget", "largest row")]
     for name, each in ledger.datasets.items():
         row = max(each.charges, key=each.charges.__getitem__)
@@ -483,10 +455,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--head", type=Path, help="a saved head, which must be in the ledger")
     chosen = parser.parse_args(arguments)
     try:
-        ledger = read_ledger(chosen.export)
-        if chosen.head is not None:
-            check_head(ledger, chosen.head)
-        code, text = 0, report(ledger)
+        code, text = 0, report(read_ledger(chosen.export, chosen.head))
     except BrokenError as error:
         code, text = 1, f"The ledger does not hold: {error}."
     except (OSError, ValueError) as error:

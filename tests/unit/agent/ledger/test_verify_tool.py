@@ -105,6 +105,9 @@ def write_rich(ledger):
     joins = {"schema": {"name": "other", "population": "empty"}, "rows": 8}
     ledger.record("other", "schema", {**joins, "version": "cd" * 8})
     ledger.record("other", "budget", {"bits": 0, "note": ""})
+    ledger.record("visits", "period", {"per": "year", "bits": "7/2"})
+    ask(ledger, "visits", "ann", [7], 2)
+    ledger.record("visits", "period", {"per": "month", "bits": 2, "note": "fewer"})
 
 
 @pytest.fixture(scope="module")
