@@ -69,8 +69,8 @@ def require(condition: object, problem: str) -> None:
 
 def within(product: int, bits: Fraction) -> bool:
     """Tell whether product <= floor(2^bits), exactly; for a whole number that is <= 2^bits."""
-    # No float takes part. log2(product) is compared with bits: whole parts first, then one binary
-    # digit after the other. If bits is not whole, 2^bits is irrational, so some digit differs.
+    # No float takes part: log2(product) and bits are compared by whole parts, then binary digit by
+    # digit. If bits is not whole, 2^bits is irrational, so some digit differs.
     whole, part = divmod(bits, 1)
     size, precision = product.bit_length() - 1, 64  # size is the whole part of log2(product)
     if part == 0 or size != whole:
@@ -203,7 +203,7 @@ class Dataset:
     versions: set[str] = field(default_factory=set)
     paid: dict[str, set[str]] = field(default_factory=dict)  # question -> accounts charged for it
     answered: set[str] = field(default_factory=set)
-    reserves: dict[int, tuple[str, ...]] = field(default_factory=dict)  # version, schema, account
+    reserves: dict[int, str] = field(default_factory=dict)  # row about these data -> account
     charges: dict[int, int] = field(default_factory=dict)  # row -> cells
 
     def check(self, row: Row, content: dict[str, Any]) -> None:
@@ -264,8 +264,8 @@ class Dataset:
     def renew(self, row: Row, content: dict[str, Any]) -> None:
         """Set new data, a new schema, or both; every version pays for all of its open columns."""
         charge, factor = read_count(content["open_charge"]), read_count(content["open_factor"])
-        full = charge >= factor if row.kind == "schema" else charge == factor
-        require(full or "version" not in content, "does not charge for all open columns")
+        full = charge == factor or "version" not in content
+        require(full, "does not charge for all open columns")
         if "schema" in content:
             # Charges are counted per unit, and a population counts all charges of its datasets.
             unit, population = read_terms(content["schema"])
@@ -280,6 +280,7 @@ class Dataset:
             self.versions.add(self.version)
         self.factor, self.rules = factor, content["rules"]
         self.open *= charge
+        self.reserves = {}  # nothing is told yet
         # The public types of new data are others: all of them begin at the largest number.
         self.spent, self.in_period = ({"spent": e["spent"]} for e in (self.spent, self.in_period))
         self.accounts = {who: {"spent": each["spent"]} for who, each in self.accounts.items()}
@@ -296,15 +297,16 @@ class Dataset:
         require(fresh or row.cells == "1", "charges the dataset for questions that were paid for")
         # A price may rest on earlier charges about the same data, and for an account on its own
         # alone: other rows would make it too small, or show an analyst what others asked.
-        for word, payer in (("given", None), ("account_given", row.account)):
+        own = {at: payer for at, payer in self.reserves.items() if payer == row.account}
+        for word, allowed in (("given", self.reserves), ("account_given", own)):
             named = content.get(word, [])
-            earlier = [self.reserves[each] for each in named if type(each) is int]
-            right = all(each[:2] == now and payer in {None, each[2]} for each in earlier)
-            right &= len(earlier) == len(named) and named == sorted({*named})
-            require(right, "is priced from a row that it must not use")
+            right = all(type(at) is int and at in allowed for at in named)
+            require(
+                right and named == sorted({*named}), "is priced from a row that it must not use"
+            )
         for key in keys:
             self.paid.setdefault(key, set()).add(row.account)
-        self.reserves[row.sequence] = (*now, row.account)
+        self.reserves[row.sequence] = row.account
         self.rules = row.rules  # a batch may be priced by newer rules
 
     def commit(self, content: dict[str, Any]) -> None:
@@ -422,8 +424,10 @@ def read_ledger(path: Path, head_path: Path | None) -> Ledger:
         if head["format"] != 2 and head != ledger.migrated:
             raise ValueError("the saved head is of another format, whose rows are not in an export")
         known = dict(enumerate(ledger.hashes)).get(head["sequence"])
-        right = head["format"] != 2 or known == head["hash"]
-        require(right, f"row {head['sequence']} is missing, or differs from the saved head")
+        require(
+            head["format"] != 2 or known == head["hash"],
+            f"row {head['sequence']} is missing, or differs from the saved head",
+        )
     return ledger
 
 
@@ -431,10 +435,8 @@ def report(ledger: Ledger) -> str:
     """Return one sentence, and a table of what was charged of every budget."""
 
     def bits_up(product: int) -> str:
-        hundredths = 100 * (product.bit_length() - 1)
-        while not within(product, Fraction(hundredths, 100)):
-            hundredths += 1
-        return f"{hundredths // 100:,}.{hundredths % 100:02}"
+        tries = (Fraction(n, 100) for n in itertools.count(100 * (product.bit_length() - 1)))
+        return f"{float(next(bits for bits in tries if within(product, bits))):,.2f}"
 
     lines = [("", "rows", "bits charged", "of budget", "largest row")]
     for name, each in ledger.datasets.items():

@@ -63,7 +63,7 @@ def clock(monkeypatch):
 
 
 @pytest.fixture
-def ledger(place, about, clock):
+def ledger(place, about, clock):  # noqa: ARG001 - rows are dated by it
     with open_ledger(place.fresh()) as opened:
         opened.record("people", "created", about(10))
         opened.record("people", "period", {"per": "year", "bits": 3})
@@ -185,42 +185,51 @@ def forged(entries, change):
     return rechained(rows)
 
 
-def test_forged_periods_are_found(ledger, clock):
+def with_content(**lie):
+    def change(entry):
+        if entry.kind != "period":
+            return None
+        return replace(entry, content=canonical({**entry.told, **lie}))
+
+    return change
+
+
+def forgotten(entry):
+    state = json.loads(entry.state)
+    if entry.kind == "reserve":
+        state["period"] = {**state["period"], "spent": "1"}
+    return replace(entry, state=canonical(state))
+
+
+def dated_back(entry):
+    return replace(entry, time="2001-01-01T00:00:00.000000Z") if entry.kind == "commit" else None
+
+
+def in_one_year(entry):
+    return replace(entry, time=JUNE)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        forgotten,
+        dated_back,
+        in_one_year,
+        with_content(name="2026"),
+        with_content(bits="9"),
+        with_content(before="3 per year"),
+    ],
+)
+def test_forged_periods_are_found(ledger, clock, change):
     ask(ledger, 1, 8)
     clock[0] = LATER
     ask(ledger, 2, 2)
     entries = ledger.entries()
-
-    def earlier(entry):
-        if entry.kind == "commit":
-            return replace(entry, time="2001-01-01T00:00:00.000000Z")
-        return None
-
-    def forgotten(entry):
-        state = json.loads(entry.state)
-        if entry.kind == "reserve":
-            state["period"] = {**state["period"], "spent": "1"}
-        return replace(entry, state=canonical(state))
-
-    def same_year(entry):
-        return replace(entry, time=JUNE)
-
-    def another_name(entry):
-        if entry.kind != "period":
-            return None
-        return replace(entry, content=canonical({**entry.told, "name": "2026"}))
-
-    def more_bits(entry):
-        if entry.kind != "period":
-            return None
-        return replace(entry, content=canonical({**entry.told, "bits": "9"}))
-
     assert replay(entries)[1].holds
     assert problem_of(entries) is None
-    for change in (earlier, forgotten, same_year, another_name, more_bits):
-        rows = forged(entries, change)
-        assert not replay(rows)[1].holds, change
-        assert problem_of(rows) is not None, change
+    rows = forged(entries, change)
+    assert not replay(rows)[1].holds
+    assert problem_of(rows) is not None
 
 
 def test_a_check_that_starts_from_a_head_knows_the_period(ledger, clock):
