@@ -357,6 +357,7 @@ def _population_content(population: Population) -> dict[str, Any]:
 def _content(ledger: Ledger, dataset: str, analyst: str | None) -> dict[str, Any]:
     """Return one dataset as plain values; an analyst sees only their own balance."""
     from hartley.agent.ledger.entries import write_integer
+    from hartley.exact import bits_at_least
 
     charges = [
         {
@@ -365,6 +366,7 @@ def _content(ledger: Ledger, dataset: str, analyst: str | None) -> dict[str, Any
             "analyst": charge.analyst,
             "version": charge.version,
             "cells": write_integer(charge.cells),
+            "due_bits": bits_at_least(charge.due.numerator, charge.due.denominator),
             "note": charge.note,
             "questions": list(charge.questions),
             "answers": list(charge.answers),
@@ -410,7 +412,7 @@ def _print_dataset(ledger: Ledger, dataset: str, analyst: str | None) -> None:
             str(charge.sequence),
             charge.time[:19].replace("T", " "),
             escape(charge.analyst),
-            _bits(charge.cells),
+            _bits(charge.due.numerator, charge.due.denominator),
             str(len(charge.questions)),
             "yes" if answered == len(charge.answers) else f"{answered} of {len(charge.answers)}",
             escape(charge.note or ""),
@@ -474,11 +476,11 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _bits(cells: int) -> str:
+def _bits(cells: int, over: int = 1) -> str:
     from hartley.exact import bits_at_least
     from hartley.wording import decimals_up
 
-    return decimals_up(bits_at_least(cells))
+    return decimals_up(bits_at_least(cells, over))
 
 
 def _cost(balance: Balance) -> str:

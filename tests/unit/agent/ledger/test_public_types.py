@@ -93,7 +93,8 @@ def test_types_that_different_batches_are_about_share_the_budget(ledger):
         ask(ledger, 4, 1, 2, 1)
     assert ask(ledger, 5, 2, 1, 16).due == 1
     assert ledger.state("people").spent == 16
-    assert [len(charge.questions) for charge in ledger.history("people")] == [1] * 4
+    assert [str(charge.due) for charge in ledger.history("people")] == ["8", "1", "2", "1"]
+    assert [charge.cells for charge in ledger.history("people")] == [8, 4, 4, 16]
     assert holds(ledger)
 
 
@@ -112,6 +113,8 @@ def test_accounts_keep_their_own_types(ledger):
     assert ask(ledger, 3, 4, 1, analyst="bob").due == 4  # nothing of what ann asked is seen
     state = ledger.state("people")
     assert [state.spent, state.allowances["ann"].spent, state.allowances["bob"].spent] == [16, 4, 4]
+    assert [charge.due for charge in ledger.history("people", "ann")] == [4, 1]
+    assert [charge.due for charge in ledger.history("people", "bob")] == [4]
     assert holds(ledger)
 
 
@@ -233,6 +236,7 @@ def test_an_agent_charges_regions_in_parallel(agent):
     assert (quote.due, answer.bits) == (1.0, 1.0)
     quote, answer = agent.price(texts[1]), agent.ask(texts[1])
     assert (quote.due, answer.bits, answer.spent) == (0.0, 0.0, 1.0)
+    assert "the largest sum grows by 0 bits" in quote.explanation
     assert agent.ask("SELECT COUNT(*) FROM t WHERE a > 2").bits == 0  # both regions are known
     report = verify_prices(agent.ledger)
     assert (report.holds, report.repriced) == (True, 3)
