@@ -6,14 +6,16 @@ and every budget, in exact integers. The exit code is 0 if all of it holds, 1 if
 row is named), and 2 if the file cannot be read.
 
 Not checked: prices, and new schemas for the same data ('hartley ledger verify' checks both); the
-answers, and texts that nothing is computed from (times, notes, rules, promises in words); without a
-head, whether rows were replaced together with all later hashes, or whether the last ones are gone.
+answers, and texts that nothing is computed from (notes, rules, promises in words); times, but that
+periods go on; without a head, whether rows were replaced with all later hashes, or last ones lost.
 """
 
 from __future__ import annotations
 
 import argparse
+import bisect
 import hashlib
+import itertools
 import json
 import math
 import re
@@ -29,13 +31,14 @@ from typing import Any
 COUNT = re.compile(r"[1-9][0-9]{0,31000}")  # floor(2^100000) has 30,103 digits
 RATIONAL = re.compile(r"(0|[1-9][0-9]{0,1999})(/[1-9][0-9]{0,1999})?")
 CELL_INDEX = re.compile(r"0|[1-9][0-9]*|null")
+TIME = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-[0-9]{2}T[0-9:]{8}\.[0-9]{6}Z")
 ODD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 # In the order of hashing. The account is an analyst with an allowance, or '' for the other budget.
 FIELDS = (
     *("sequence", "time", "dataset", "analyst", "account", "kind", "content", "cells"),
     *("account_cells", "schema", "rules", "state", "previous", "hash"),
 )
-NEW = {"open_charge", "open_factor", "rules"}
+NEW, GIVEN = {"open_charge", "open_factor", "rules"}, {"account_given", "given"}
 # Kind of row -> fields that its content must have, and may have. No note may name an erased person.
 CONTENT: dict[str, tuple[set[str], set[str]]] = {
     "created": (NEW | {"before", "bits", "promise", "rows", "schema", "version"}, {"note"}),
@@ -44,11 +47,14 @@ CONTENT: dict[str, tuple[set[str], set[str]]] = {
     "schema": (NEW | {"schema"}, {"note", "rows", "version"}),
     "budget": ({"before", "bits", "promise"}, {"note", "open_charge"}),  # the last from format 1
     "allowance": ({"analyst", "before", "bits"}, {"note"}),
+    "period": ({"before", "bits", "name", "per"}, {"note"}),
     "population": ({"before", "bits", "promise"}, {"note"}),
     "migrated": ({"format", "hash", "sequence"}, set()),
-    "reserve": ({"fresh", "questions", "version"}, {"account_given", "given", "note"}),
+    "reserve": ({"fresh", "questions", "version"}, {"note", *GIVEN, "account_parts", "parts"}),
     "commit": ({"answers", "version"}, set()),
 }
+Spent = dict[str, Any]  # the largest product of charges, and each type's where they differ
+NOTHING: Spent = {"spent": "1"}
 
 
 class BrokenError(Exception):
@@ -63,8 +69,8 @@ def require(condition: object, problem: str) -> None:
 
 def within(product: int, bits: Fraction) -> bool:
     """Tell whether product <= floor(2^bits), exactly; for a whole number that is <= 2^bits."""
-    # No float takes part. log2(product) is compared with bits: whole parts first, then one binary
-    # digit after the other. If bits is not whole, 2^bits is irrational, so some digit differs.
+    # No float takes part: log2(product) and bits are compared by whole parts, then binary digit by
+    # digit. If bits is not whole, 2^bits is irrational, so some digit differs.
     whole, part = divmod(bits, 1)
     size, precision = product.bit_length() - 1, 64  # size is the whole part of log2(product)
     if part == 0 or size != whole:
@@ -144,16 +150,49 @@ def read_terms(schema: object) -> list[str | None]:
     return [word if isinstance(word, str) and word else None for word in words]
 
 
+def multiplied(before: Spent, price: Spent, after: Spent) -> Spent:
+    """Return what a row says was spent after it, if it is the product for every public type."""
+    runs: dict[str, set[int]] = {}  # of every public column, the codes at which runs begin
+    for cuts in (each["parts"]["cuts"] for each in (before, price, after) if "parts" in each):
+        for column, starts in cuts.items():
+            require(starts[0] == 0 and starts == sorted({*starts}), "cuts a column wrongly")
+            runs.setdefault(column, set()).update(starts)
+    most, many = 0, math.prod(map(len, runs.values())) > 512
+    for codes in itertools.product(*runs.values()):
+        kind, numbers = dict(zip(runs, codes, strict=True)), []
+        for each in (before, price, after):
+            parts, place = each.get("parts", {"cells": [each["spent"]], "cuts": {}}), 0
+            for column, starts in sorted(parts["cuts"].items()):  # the last column runs fastest
+                place = place * len(starts) + bisect.bisect_right(starts, kind[column]) - 1
+            numbers.append(read_count(parts["cells"][place]))
+        # Beyond 512 types some are merged: the largest number stands for all of them.
+        wrong = numbers[2] - numbers[0] * numbers[1]
+        require(wrong == 0 or (many and wrong > 0), "gives a state other than that of the rows")
+        most = max(most, numbers[2])
+    require(most == read_count(after["spent"]), "gives a state other than that of the rows")
+    return {word: after[word] for word in ("parts", "spent") if word in after}
+
+
+def name_period(per: str, time: str) -> str:
+    """Name the year, quarter or month of a time, as text that sorts."""
+    require(TIME.fullmatch(time), "has an invalid time")
+    names = {"year": time[:4], "quarter": f"{time[:4]}-Q{(int(time[5:7]) + 2) // 3}"}
+    return {**names, "month": time[:7]}[per]
+
+
 @dataclass
 class Dataset:
     """What the rows so far say about a dataset."""
 
     budget: Fraction
     allowances: dict[str, Fraction] = field(default_factory=dict)  # by analyst
-    accounts: dict[str, int] = field(default_factory=lambda: {"": 1})  # products of their charges
+    accounts: dict[str, Spent] = field(default_factory=lambda: {"": NOTHING})  # their charges
     open: int = 1  # the product of the factors of the open columns, over all versions
     factor: int = 1  # that of the present schema
-    spent: int = 1  # the product of the charges for questions
+    spent: Spent = field(default_factory=lambda: NOTHING)  # the charges for questions
+    period: dict[str, Any] = field(default_factory=dict)  # bits per year, quarter or month
+    in_period: Spent = field(default_factory=lambda: NOTHING)  # all charges in the present one
+    product: int = 1  # what the budget bounds
     version: str = ""
     rows: int | None = None
     schema: str = ""
@@ -164,39 +203,73 @@ class Dataset:
     versions: set[str] = field(default_factory=set)
     paid: dict[str, set[str]] = field(default_factory=dict)  # question -> accounts charged for it
     answered: set[str] = field(default_factory=set)
-    reserves: dict[int, tuple[str, ...]] = field(default_factory=dict)  # version, schema, account
+    reserves: dict[int, str] = field(default_factory=dict)  # row about these data -> account
     charges: dict[int, int] = field(default_factory=dict)  # row -> cells
 
-    def check(self, row: Row) -> None:
-        """Check the budgets after a row, and that the row gives this state."""
-        bits, spent = self.allowances.get(row.account), self.accounts[row.account]
+    def check(self, row: Row, content: dict[str, Any]) -> None:
+        """Charge what a row says, check the budgets, and that the row gives this state."""
+        said, prices = parse(row.state), []
+        for cells, word in ((row.cells, "parts"), (row.account_cells, "account_parts")):
+            prices.append({"spent": cells} | ({"parts": content[word]} if word in content else {}))
+            multiplied(NOTHING, prices[-1], prices[-1])
+        asked = prices[0] if row.kind == "reserve" else NOTHING  # open columns are apart
+        self.spent = multiplied(self.spent, asked, said)
+        account = multiplied(self.accounts[row.account], prices[1], said["account"])
+        self.accounts[row.account] = account
+        if self.period:
+            self.in_period = multiplied(self.in_period, prices[0], said["period"])
+            part = within(read_count(self.in_period["spent"]), Fraction(self.period["bits"]))
+            require(part, "exceeds the part of its period")
+        self.product = self.open * read_count(self.spent["spent"])
+        bits = self.allowances.get(row.account)
         allotted = sum(self.allowances.values(), Fraction(0))
-        require(within(self.open * self.spent, self.budget), "exceeds the budget of the dataset")
+        require(within(self.product, self.budget), "exceeds the budget of the dataset")
         require(allotted <= self.budget, "lets the allowances exceed the budget")
         # Open columns may use up the part that no allowance sets aside; then it takes no question.
         own = self.budget - allotted if bits is None else bits
-        asked = row.kind in {"reserve", "allowance"}
-        require(within(spent, own) or not asked, "exceeds what its account may spend")
+        fits = within(read_count(account["spent"]), own) or row.kind not in {"reserve", "allowance"}
+        require(fits, "exceeds what its account may spend")
         state = {
-            "account": {"bits": None if bits is None else str(bits), "spent": str(Decimal(spent))},
+            "account": {"bits": None if bits is None else str(bits), **account},
             "allotted": str(allotted),
             "budget": str(self.budget),
-            **{word: str(Decimal(getattr(self, word))) for word in ("factor", "open", "spent")},
+            **{word: str(Decimal(getattr(self, word))) for word in ("factor", "open")},
+            **self.spent,
+            **({"period": self.period | self.in_period} if self.period else {}),
             **{word: getattr(self, word) for word in ("rows", "schema_row", "version")},
             **({} if self.population is None else {"population": self.population}),
         }
         require(row.state == canonical(state), "gives a state other than that of the rows")
         require((row.schema, row.rules) == (self.schema, self.rules), "names a schema not in force")
 
+    def enter_period(self, row: Row, content: dict[str, Any], last: str) -> None:
+        """Begin the period of a row, or set another; a clock that is set back opens none again."""
+        if self.period:
+            require(row.time >= last, "is dated before the row before it")
+            name = name_period(self.period["per"], row.time)
+            if name > self.period["name"]:
+                self.period, self.in_period = {**self.period, "name": name}, NOTHING
+        if row.kind == "period":
+            old, per = self.period, content["per"]
+            before = f"{old['bits']} per {old['per']}" if old else None
+            if per is None or per != old.get("per"):
+                self.period = {"name": name_period(per, row.time), "per": per} if per else {}
+                self.in_period = NOTHING
+            if self.period:
+                self.period["bits"] = str(read_bits({**content, "before": None}, None))
+            known = [*map(self.period.get, ("bits", "name", "per")), before]
+            said = [content[word] for word in ("bits", "name", "per", "before")]
+            require(said == known, "is wrong about its period")
+
     def renew(self, row: Row, content: dict[str, Any]) -> None:
         """Set new data, a new schema, or both; every version pays for all of its open columns."""
         charge, factor = read_count(content["open_charge"]), read_count(content["open_factor"])
-        full = charge >= factor if row.kind == "schema" else charge == factor
-        require(full or "version" not in content, "does not charge for all open columns")
+        full = charge == factor or "version" not in content
+        require(full, "does not charge for all open columns")
         if "schema" in content:
             # Charges are counted per unit, and a population counts all charges of its datasets.
             unit, population = read_terms(content["schema"])
-            uncharged = self.open * self.spent == 1
+            uncharged = self.product == 1
             require(self.unit == unit or (uncharged and "version" in content), "changes the unit")
             require(uncharged or self.population in {None, population}, "leaves its population")
             self.unit, self.population, self.schema_row = unit, population, row.sequence
@@ -207,7 +280,10 @@ class Dataset:
             self.versions.add(self.version)
         self.factor, self.rules = factor, content["rules"]
         self.open *= charge
-        self.accounts[""] *= charge
+        self.reserves = {}  # nothing is told yet
+        # The public types of new data are others: all of them begin at the largest number.
+        self.spent, self.in_period = ({"spent": e["spent"]} for e in (self.spent, self.in_period))
+        self.accounts = {who: {"spent": each["spent"]} for who, each in self.accounts.items()}
 
     def reserve(self, row: Row, content: dict[str, Any]) -> None:
         """Charge for questions that the account was not charged for before."""
@@ -221,24 +297,22 @@ class Dataset:
         require(fresh or row.cells == "1", "charges the dataset for questions that were paid for")
         # A price may rest on earlier charges about the same data, and for an account on its own
         # alone: other rows would make it too small, or show an analyst what others asked.
-        for word, payer in (("given", None), ("account_given", row.account)):
+        own = {at: payer for at, payer in self.reserves.items() if payer == row.account}
+        for word, allowed in (("given", self.reserves), ("account_given", own)):
             named = content.get(word, [])
-            earlier = [self.reserves[each] for each in named if type(each) is int]
-            right = all(each[:2] == now and payer in {None, each[2]} for each in earlier)
-            right &= len(earlier) == len(named) and named == sorted({*named})
-            require(right, "is priced from a row that it must not use")
+            right = all(type(at) is int and at in allowed for at in named)
+            require(
+                right and named == sorted({*named}), "is priced from a row that it must not use"
+            )
         for key in keys:
             self.paid.setdefault(key, set()).add(row.account)
-        self.reserves[row.sequence] = (*now, row.account)
+        self.reserves[row.sequence] = row.account
         self.rules = row.rules  # a batch may be priced by newer rules
-        self.spent *= read_count(row.cells)
-        self.accounts[row.account] *= read_count(row.account_cells)
 
     def commit(self, content: dict[str, Any]) -> None:
         """Answer questions that were charged for, each once."""
-        require(
-            content["answers"] and content["version"] in self.versions, "has no answer or version"
-        )
+        known = content["answers"] and content["version"] in self.versions
+        require(known, "has no answer or version")
         for key, answer in content["answers"].items():
             require(key in self.paid, "answers a question that nobody was charged for")
             require(key not in self.answered, "answers a question twice")
@@ -251,6 +325,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self.hashes = ["0" * 64]  # of the rows; the first stands for the row before the first
+        self.time = ""  # of the last row
         self.datasets: dict[str, Dataset] = {}
         self.populations: dict[str, Fraction] = {}  # name -> budget
         self.shared: dict[str, int] = {}  # name -> the product that this budget bounds
@@ -275,10 +350,11 @@ class Ledger:
         if name is not None:
             require(name in self.populations, "is about an unknown population")
             members = [each for each in self.datasets.values() if each.population == name]
-            self.shared[name] = math.prod(each.open * each.spent for each in members)
+            self.shared[name] = math.prod(each.product for each in members)
             require(within(self.shared[name], self.populations[name]), "exceeds a shared budget")
             require(len({each.unit for each in members}) < 2, "mixes units in a population")
         self.hashes.append(row.hash)
+        self.time = row.time  # periods begin by it
 
     def _change_dataset(self, row: Row, content: dict[str, Any]) -> str | None:
         new = row.dataset not in self.datasets
@@ -286,6 +362,7 @@ class Ledger:
         if new:
             self.datasets[row.dataset] = Dataset(read_bits(content, None))
         dataset, asks = self.datasets[row.dataset], row.kind in {"reserve", "commit"}
+        dataset.enter_period(row, content, self.time)
         own = asks and row.analyst in dataset.accounts
         holder = row.analyst if own else content.get("analyst", "")
         require(row.account == holder and (asks or row.analyst == holder), "has a wrong account")
@@ -300,12 +377,12 @@ class Ledger:
             dataset.budget = read_bits(content, dataset.budget)
         elif row.kind == "allowance":
             dataset.allowances[holder] = read_bits(content, dataset.allowances.get(holder))
-            dataset.accounts.setdefault(holder, 1)
+            dataset.accounts.setdefault(holder, NOTHING)
         elif row.kind == "migrated":
             self.migrated = content
-        else:
+        elif row.kind != "period":
             dataset.renew(row, content)
-        dataset.check(row)
+        dataset.check(row, content)
         dataset.charges[row.sequence] = read_count(row.cells)
         return dataset.population
 
@@ -322,8 +399,8 @@ def read_object(text: bytes, names: tuple[str, ...], what: str) -> dict[str, Any
     return plain
 
 
-def read_ledger(path: Path) -> Ledger:
-    """Check every row of an export."""
+def read_ledger(path: Path, head_path: Path | None) -> Ledger:
+    """Check every row of an export, and that the row of a saved head is among them."""
     ledger = Ledger()
     with path.open("rb") as file:
         lines = iter(lambda: file.readline(2**28), b"")  # a longer line is refused
@@ -341,34 +418,30 @@ def read_ledger(path: Path) -> Ledger:
     last = len(ledger.hashes) - 1
     same = (end["sequence"], end["hash"]) == (last, ledger.hashes[-1] if last else "")
     require(same, f"row {last} ends it, but its first line names row {end['sequence']}")
+    if head_path is not None:
+        with head_path.open("rb") as file:
+            head = read_object(file.read(10_000), ("format", "hash", "sequence"), "the saved head")
+        if head["format"] != 2 and head != ledger.migrated:
+            raise ValueError("the saved head is of another format, whose rows are not in an export")
+        known = dict(enumerate(ledger.hashes)).get(head["sequence"])
+        require(
+            head["format"] != 2 or known == head["hash"],
+            f"row {head['sequence']} is missing, or differs from the saved head",
+        )
     return ledger
-
-
-def check_head(ledger: Ledger, path: Path) -> None:
-    """Check that the row of a saved head is in the chain."""
-    with path.open("rb") as file:
-        head = read_object(file.read(10_000), ("format", "hash", "sequence"), "the saved head")
-    if head["format"] != 2 and head != ledger.migrated:
-        raise ValueError("the saved head is of another format, whose rows are not in an export")
-    number, known = head["sequence"], dict(enumerate(ledger.hashes))
-    right = head["format"] != 2 or known.get(number) == head["hash"]
-    require(right, f"row {number} is missing, or differs from the saved head")
-
-
-def bits_up(product: int) -> str:
-    """Return log2 of a product, rounded up to hundredths of a bit."""
-    hundredths = 100 * (product.bit_length() - 1)
-    while not within(product, Fraction(hundredths, 100)):
-        hundredths += 1
-    return f"{hundredths // 100:,}.{hundredths % 100:02}"
 
 
 def report(ledger: Ledger) -> str:
     """Return one sentence, and a table of what was charged of every budget."""
+
+    def bits_up(product: int) -> str:
+        tries = (Fraction(n, 100) for n in itertools.count(100 * (product.bit_length() - 1)))
+        return f"{float(next(bits for bits in tries if within(product, bits))):,.2f}"
+
     lines = [("", "rows", "bits charged", "of budget", "largest row")]
     for name, each in ledger.datasets.items():
         row = max(each.charges, key=each.charges.__getitem__)
-        numbers = str(len(each.charges)), bits_up(each.open * each.spent), str(each.budget)
+        numbers = str(len(each.charges)), bits_up(each.product), str(each.budget)
         lines.append((ascii(name), *numbers, f"{row} ({bits_up(each.charges[row])} bits)"))
     for name, budget in ledger.populations.items():
         lines.append((f"population {name!a}", "", bits_up(ledger.shared[name]), str(budget), ""))
@@ -384,10 +457,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--head", type=Path, help="a saved head, which must be in the ledger")
     chosen = parser.parse_args(arguments)
     try:
-        ledger = read_ledger(chosen.export)
-        if chosen.head is not None:
-            check_head(ledger, chosen.head)
-        code, text = 0, report(ledger)
+        code, text = 0, report(read_ledger(chosen.export, chosen.head))
     except BrokenError as error:
         code, text = 1, f"The ledger does not hold: {error}."
     except (OSError, ValueError) as error:

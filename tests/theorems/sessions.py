@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import json
 import random
 from collections import Counter
 from contextlib import nullcontext
@@ -126,23 +127,42 @@ class Run:
         text += "".join(f"\nROW {entry.fields}" for entry in fresh)
         text = text.replace(str(self.folder), "FOLDER")
         self.transcript = hashlib.sha256((before + text).encode()).hexdigest()
-        charge, total = self.owed, 1
-        for entry in fresh:
-            charge *= int(entry.cells) if entry.kind == "reserve" else 1
+        # The victim's public columns are fixed: only what their type was charged counts.
+        charged = self._charged(entries, "parts")
+        asked = [n for n, e in zip(charged, entries, strict=True) if e.kind == "reserve"]
+        new = sum(entry.kind == "reserve" for entry in fresh)
+        charge, total = self.owed * prod(asked[len(asked) - new :]), prod(charged)
         self.owed = charge if "Pending" in text else self.owed
-        for entry in entries:
-            total *= int(entry.cells)
         limit = floor_power(self.agent.state.budget) if self.agent is not None else 1
         if total > limit:
             self._problem("the charges pass the budget", f"{total} > {limit}")
         for analyst in self.allowed:
-            own = [int(e.account_cells) for e in entries if e.account == analyst]
+            paid = zip(self._charged(entries, "account_parts"), entries, strict=True)
+            own = [cells for cells, entry in paid if entry.account == analyst]
             if prod(own) > floor_power(self.agent.state.allowances[analyst].bits):
                 self._problem("the charges pass an allowance", f"{analyst} {own}")
         count = sum(len(asked.selects) for asked in self.asked[listed:])
         self.steps.append(
             Step(before, self.transcript, charge, total, limit, self.version, text, count)
         )
+
+    def _charged(self, entries: list[Any], word: str) -> list[int]:
+        """Return what every row charges people with the victim's public columns."""
+        charges, version = [], -1
+        for entry in entries:
+            content = json.loads(entry.content)
+            version += entry.kind not in {"reserve", "commit"} and "version" in content
+            charge = entry.cells if word == "parts" else entry.account_cells
+            if word in content:
+                about, place = self.world.versions[version], 0
+                for name, starts in sorted(content[word]["cuts"].items()):
+                    value = about.public[self.world.victim][name]
+                    code = about.columns[name].domain.index(value)
+                    place = place * len(starts) + sum(start <= code for start in starts) - 1
+                self.used["charged by public columns"] += 1
+                charge = content[word]["cells"][place]
+            charges.append(int(charge))
+        return charges
 
     def _standing(self) -> str:
         """Return what the owner and every analyst see of the account."""

@@ -12,6 +12,7 @@ from hartley.agent.answers.cells import read_cells
 from hartley.agent.data import Holding, head_note, lasting_place, load, remove_copy, replace_copy
 from hartley.agent.ledger.entries import NULL, digest
 from hartley.agent.ledger.ledger import open_ledger
+from hartley.agent.ledger.state import period_words
 from hartley.agent.pricing.given_price import RULES
 from hartley.agent.questions.batch import from_plain, to_plain
 from hartley.agent.quotes import Wish, questions_of
@@ -182,7 +183,7 @@ class Agent:
             Answer(
                 text=plan.text,
                 reading=read_cells(plan, [cells[asked] for asked in plan.questions]),
-                bits=bits_at_least(paid.account_cells),
+                bits=bits_at_least(paid.due.numerator, paid.due.denominator),
                 spent=paid.balance.spent_bits,
                 remaining=paid.balance.remaining,
                 certificate=certificate,
@@ -245,6 +246,10 @@ class Agent:
         earlier = held.desk.earlier
         earlier.read(self.ledger)
         charges = [charge for charge in self.history() if charge.version == state.version]
+        # Its population or the present period may have less left than the dataset.
+        left = state.balance.left
+        if state.period is not None:
+            left = min(left, state.period.balance.left)
         accountant = Accountant(
             state.budget,
             earlier.priced,
@@ -252,20 +257,32 @@ class Agent:
             charged=state.spent,
             answered=[from_plain(question) for charge in charges for question in charge.questions],
         )
-        if state.population is not None:  # its budget may have less left than that of the dataset
+        if state.population is not None or state.period is not None:
             balance = accountant.balance
-            accountant.balance = replace(balance, limit=balance.charged * state.balance.left)
+            accountant.balance = replace(balance, limit=balance.charged * left)
         return accountant
 
     def history(self, analyst: str | None = None) -> list[Charge]:
         """Return every batch that was paid for, oldest first."""
         return self.ledger.history(self.schema.name, analyst)
 
-    def set_budget(self, bits: object) -> str:
-        """Change the budget, which only the owner may do; returns the new promise."""
-        entry = self.ledger.record(self.schema.name, "budget", {"bits": str(bits)})
+    def set_budget(self, bits: object, *, per: str | None = None) -> str:
+        """Change the budget, which only the owner may do; returns the new promise.
+
+        Args:
+            bits: the new budget; with ``per``, what may be charged in each period, None to end it.
+            per: "year", "quarter" or "month" for a part of the budget in each of them, by the time
+                in the ledger (UTC), counted from now on. The budget itself stays and never resets.
+        """
+        if per is None:
+            entry = self.ledger.record(self.schema.name, "budget", {"bits": str(bits)})
+            promise = str(entry.told["promise"])
+        else:
+            content = {"bits": None, "per": None} if bits is None else {"bits": bits, "per": per}
+            self.ledger.record(self.schema.name, "period", content)
+            promise = period_words(self.state.period)
         self._note_head()
-        return str(entry.told["promise"])
+        return promise
 
     def allow(self, analyst: str, bits: object) -> None:
         """Set a part of the budget aside for one analyst."""
@@ -370,8 +387,9 @@ class Agent:
 
 
 def _about_others(overview: Overview) -> list[str]:
-    """Return the promise of the population, and whether a promise was broken."""
-    lines = []
+    """Return the promises of the period and of the population, and whether one was broken."""
+    period = overview.state.period
+    lines = [] if period is None else [f"Of that, {period_words(period)}."]
     population = overview.state.population
     if population is not None:
         shared = population.balance

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hartley.agent.ledger.charging import BatchPrices, RowPrice
-from hartley.agent.pricing.given_price import price_given
+from hartley.agent.pricing.given_price import price_given, price_paths
 from hartley.agent.pricing.told import ToldBefore
 from hartley.agent.questions.batch import from_plain
 from hartley.errors import OptionError
@@ -82,14 +82,15 @@ class Earlier:
         """
         with self._lock:
             if given is None:
-                given = price_given(questions, self.told(account)).rows
+                given = price_paths(questions, self.told(account)).rows
             rows = sorted(
                 row
                 for row in set(given)
                 if row in self._rows and account in {None, self._rows[row][0]}
             )
             # Priced again from these rows alone, as verifying the ledger will.
-            return RowPrice(price_given(questions, self._of(rows)).cells, tuple(rows))
+            priced = price_paths(questions, self._of(rows))
+            return RowPrice(priced.cells, tuple(rows), priced.parts)
 
     def _of(self, rows: Iterable[int]) -> ToldBefore:
         told = ToldBefore(self._schema)
@@ -132,9 +133,11 @@ class GivenPrices(BatchPrices):
         questions = [self._questions[at] for at in indices]
         priced = self._earlier.price(questions, holder)
         if self._given is not None:
-            # Telling more can raise a price where bounds and caps are in play; a quote is kept.
+            # Telling more can raise a price where bounds and caps are in play; a quote is kept,
+            # for every type of the public columns.
             quoted = self._earlier.price(questions, holder, self._given)
-            priced = min(priced, quoted, key=lambda each: each.cells)
+            lower = priced.by_public.smaller(quoted.by_public) == priced.by_public
+            priced = priced if lower else quoted
         return priced
 
 

@@ -23,6 +23,7 @@ from hartley.agent.questions.question import parse
 from hartley.agent.statistics.statistics import fits
 from hartley.errors import InputError, OptionError, Refused
 from hartley.exact import bits_at_least, floor_power
+from hartley.wording import bits_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -347,7 +348,9 @@ class Desk:
             texts=texts,
             cells=priced.cells,
             bits=priced.bits,
-            due=None if offer is None else bits_at_least(offer.terms.account_cells),
+            due=None
+            if offer is None
+            else bits_at_least(offer.terms.due.numerator, offer.terms.due.denominator),
             affordable=None if offer is None else offer.refusal is None,
             errors=tuple(self.errors(plan) for plan in plans),
             levels=tuple(tuple(map(levels, plan.questions)) for plan in plans),
@@ -375,12 +378,21 @@ class Desk:
         return together if len(plans) == 1 else price(plan.questions, self.schema).cells
 
     def _given_words(self, priced: Price, offer: Offer | None) -> list[str]:
-        """Say which earlier rows of the own account lower what is due."""
-        if offer is None or not offer.terms.account_given:
+        """Say which earlier rows of the own account, and which types, lower what is due."""
+        if offer is None:
             return []
-        rows = offer.terms.account_given
-        columns = self.earlier.told(None).columns(rows)
-        return [given_words(GivenPrice(offer.terms.account_cells, priced, rows, columns))]
+        terms, lines = offer.terms, []
+        if terms.account_given:
+            columns = self.earlier.told(None).columns(terms.account_given)
+            given = GivenPrice(terms.account_cells, priced, terms.account_given, columns)
+            lines.append(given_words(given))
+        if terms.due < terms.account_cells:
+            due = bits_up(bits_at_least(terms.due.numerator, terms.due.denominator))
+            lines.append(
+                "Charges count for each type of the public columns: the largest sum grows by "
+                f"{due}."
+            )
+        return lines
 
     def errors(
         self, plan: Selection, *, fullest: bool = False, at_least: int | None = None

@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.pricing.given_price import RULES, price_given
+from hartley.agent.ledger.state import one_part
+from hartley.agent.pricing.given_price import RULES, price_given, price_paths
 from hartley.agent.pricing.price import open_factor, price
 from hartley.agent.pricing.told import ToldBefore
-from hartley.agent.questions.batch import columns_named, from_plain
+from hartley.agent.questions.batch import Statistic, columns_named, from_plain
 from hartley.errors import HartleyError, InputError
 from hartley.files import parse_toml
 from hartley.ranges.schema.schema import Schema
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 
     from hartley.agent.ledger.ledger import Ledger
     from hartley.agent.ledger.verification import LedgerReport
+    from hartley.agent.pricing.public_parts import PublicParts
 
 
-KNOWN_RULES = ("1", RULES)
+KNOWN_RULES = ("1", "2", RULES)
 """The versions of the pricing rules that a charge can be computed again by."""
 
 
@@ -49,6 +51,17 @@ def reprice(
         >>> reprice(people, [to_plain(women)], "1"), reprice(people, [to_plain(women)], "0")
         (2, None)
     """
+    parts = reprice_by_public(schema, questions, rules, told)
+    return None if parts is None else parts.most
+
+
+def reprice_by_public(
+    schema: object,
+    questions: Sequence[dict[str, Any]],
+    rules: str,
+    told: Sequence[dict[str, Any]] = (),
+) -> PublicParts | None:
+    """Return what a batch costs every type of the public columns, as in ``reprice``."""
     read_schema = _schema(schema, rules)
     if read_schema is None:
         return None
@@ -59,9 +72,22 @@ def reprice(
             "A recorded question is about a column that its recorded schema does not have",
             hint="verify the ledger, or restore it from a backup",
         )
+    if rules == RULES:
+        return price_paths(batch, ToldBefore(read_schema, earlier)).parts
     if rules == "1":
-        return price(batch, read_schema).cells
-    return price_given(batch, ToldBefore(read_schema, earlier)).cells
+        return one_part(price(batch, read_schema).cells)
+    return one_part(price_given(batch, ToldBefore(read_schema, earlier)).cells)
+
+
+def last_cell(schema: object, question: dict[str, Any], rules: str) -> tuple[int, bool] | None:
+    """Return the last cell of a plain question and whether it can be NULL; None as in ``reprice``.
+
+    Only an order statistic of no rows is NULL.
+    """
+    if _schema(schema, rules) is None:
+        return None
+    asked = from_plain(question)
+    return int((asked.most - asked.least) / asked.step), asked.statistic is Statistic.ORDER
 
 
 def open_cells(schema: object, rules: str) -> int | None:
@@ -72,7 +98,7 @@ def open_cells(schema: object, rules: str) -> int | None:
 
 def verify_prices(ledger: Ledger, **more: Any) -> LedgerReport:  # noqa: ANN401 - what Ledger.verify takes
     """Replay a ledger and compute every price in it again; linear in the number of rows."""
-    return ledger.verify(reprice, open_factor=open_cells, **more)
+    return ledger.verify(reprice_by_public, open_factor=open_cells, last_cell=last_cell, **more)
 
 
 def _schema(schema: object, rules: str) -> Schema | None:

@@ -108,7 +108,7 @@ COMMANDS = {
     "ledger": CommandEntry(
         "ledger:ledger_app",
         "Check, show, export, back up and restore the ledger of charges and answers, and set "
-        "the shared budget of datasets about the same people.",
+        "budgets: of a dataset, for every year, and of datasets about the same people.",
     ),
     "attack": CommandEntry(
         "attack:attack_app",

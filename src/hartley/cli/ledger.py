@@ -1,4 +1,4 @@
-"""The commands ``hartley ledger verify|show|population|export|backup|restore``."""
+"""The commands ``hartley ledger verify|show|budget|population|export|backup|restore``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hartley.cli.output import Format, console, print_json, say, wants_json
-from hartley.errors import InputError
+from hartley.errors import InputError, OptionError
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ledger_app = typer.Typer(
     name="ledger",
     help="Check, show, export, back up and restore the ledger of charges and answers, and set "
-    "the shared budget of datasets about the same people.",
+    "budgets: of a dataset, for every year, and of datasets about the same people.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -126,6 +126,83 @@ def show_command(
             _print_sum(*opened.added_budgets())
         if not names and not shared:
             console().print("The ledger is empty.")
+
+
+@ledger_app.command("budget")
+def budget_command(  # noqa: PLR0913, PLR0917 - the options of a command
+    ledger: Address,
+    dataset: Annotated[
+        str | None,
+        typer.Option("--dataset", metavar="NAME", help="The dataset, if there are several."),
+    ] = None,
+    total: Annotated[
+        str | None,
+        typer.Option("--total", metavar="BITS", help="The whole budget, over all time."),
+    ] = None,
+    year: Annotated[
+        str | None, typer.Option("--per-year", metavar="BITS", help="The part of every year.")
+    ] = None,
+    quarter: Annotated[
+        str | None, typer.Option("--per-quarter", metavar="BITS", help="The part of every quarter.")
+    ] = None,
+    month: Annotated[
+        str | None, typer.Option("--per-month", metavar="BITS", help="The part of every month.")
+    ] = None,
+    no_period: Annotated[
+        bool, typer.Option("--no-period", help="End the parts by year, quarter or month.")
+    ] = False,
+    json: Format = None,
+) -> None:
+    """Set the budget of a dataset, or the part of it that each year, quarter or month may spend.
+
+    [dim]Example: hartley ledger budget ledger.db --per-year 8[/dim]
+    """
+    from hartley.agent.ledger.state import period_words
+
+    parts = {"year": year, "quarter": quarter, "month": month}
+    chosen = [(per, bits) for per, bits in parts.items() if bits is not None]
+    if len(chosen) + no_period > 1 or (not chosen and not no_period and total is None):
+        raise OptionError(
+            "Give one of --per-year, --per-quarter, --per-month and --no-period, or --total",
+            hint="for example --per-year 8",
+        )
+    with _open(ledger) as opened:
+        name = _only_dataset(opened, dataset)
+        if total is not None:
+            opened.record(name, "budget", {"bits": total})
+        if chosen or no_period:
+            per, bits = chosen[0] if chosen else (None, None)
+            opened.record(name, "period", {"per": per, "bits": bits})
+        state = opened.state(name)
+    if wants_json(json):
+        balance = _balance_content(state.balance)
+        print_json({"name": name, "balance": balance, "period": _period_content(state)})
+        return
+    say(f"Dataset {name}: {_cost(state.balance)} of {state.budget} bits are spent over all time.")
+    say(f"Of that, {period_words(state.period)}.")
+
+
+def _only_dataset(ledger: Ledger, dataset: str | None) -> str:
+    names = ledger.datasets()
+    if dataset is None and len(names) == 1:
+        return names[0]
+    if dataset is None:
+        raise OptionError(
+            f"The ledger has {len(names)} datasets", hint="name one of them with --dataset"
+        )
+    return dataset
+
+
+def _period_content(state: State) -> dict[str, Any] | None:
+    period = state.period
+    if period is None:
+        return None
+    return {
+        "per": period.per,
+        "name": period.name,
+        "next": period.following,
+        "balance": _balance_content(period.balance),
+    }
 
 
 @ledger_app.command("population")
@@ -280,6 +357,7 @@ def _population_content(population: Population) -> dict[str, Any]:
 def _content(ledger: Ledger, dataset: str, analyst: str | None) -> dict[str, Any]:
     """Return one dataset as plain values; an analyst sees only their own balance."""
     from hartley.agent.ledger.entries import write_integer
+    from hartley.exact import bits_at_least
 
     charges = [
         {
@@ -288,6 +366,7 @@ def _content(ledger: Ledger, dataset: str, analyst: str | None) -> dict[str, Any
             "analyst": charge.analyst,
             "version": charge.version,
             "cells": write_integer(charge.cells),
+            "due_bits": bits_at_least(charge.due.numerator, charge.due.denominator),
             "note": charge.note,
             "questions": list(charge.questions),
             "answers": list(charge.answers),
@@ -308,6 +387,7 @@ def _content(ledger: Ledger, dataset: str, analyst: str | None) -> dict[str, Any
         "rule_version": state.rule_version,
         "open_factor": write_integer(state.open_factor),
         "balance": _balance_content(state.balance),
+        **({} if state.period is None else {"period": _period_content(state)}),
         "allowances": {name: _balance_content(b) for name, b in state.allowances.items()},
         "charges": charges,
     }
@@ -332,7 +412,7 @@ def _print_dataset(ledger: Ledger, dataset: str, analyst: str | None) -> None:
             str(charge.sequence),
             charge.time[:19].replace("T", " "),
             escape(charge.analyst),
-            _bits(charge.cells),
+            _bits(charge.due.numerator, charge.due.denominator),
             str(len(charge.questions)),
             "yes" if answered == len(charge.answers) else f"{answered} of {len(charge.answers)}",
             escape(charge.note or ""),
@@ -369,6 +449,10 @@ def _print_state(state: State) -> None:
         f"[bold]{escape(state.dataset)}[/bold]: {_cost(state.balance)} of {state.budget} bits "
         f"spent, {_remaining(state.balance)}{tightest} left; {rows}, version {state.version}"
     )
+    if state.period is not None:
+        from hartley.agent.ledger.state import period_words
+
+        out.print(f"of that, {period_words(state.period)}", soft_wrap=True)
     if not state.allowances:
         return
     table = _table("allowance", "bits", "spent", "left")
@@ -392,11 +476,11 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _bits(cells: int) -> str:
+def _bits(cells: int, over: int = 1) -> str:
     from hartley.exact import bits_at_least
     from hartley.wording import decimals_up
 
-    return decimals_up(bits_at_least(cells))
+    return decimals_up(bits_at_least(cells, over))
 
 
 def _cost(balance: Balance) -> str:

@@ -332,3 +332,27 @@ def test_a_price_names_the_errors_of_rows_and_the_next_prices(call):
     wish = ("--error", 500, "--min-rows", 100, "--curve", "--text")
     code, out, _ = call("price", OFFICE, *words[:4], *wish)
     assert (code, "Next useful price after 2 bits" in out) == (0, True)
+
+
+@pytest.mark.slow
+def test_a_part_of_the_budget_for_every_year_stops_questions(call, asked):
+    code, out, _ = call("ledger", "budget", asked, "--per-year", "2", "--text")
+    assert code == 0
+    assert "Dataset people: 2 of 8 bits are spent over all time." in out
+    assert "Of that, at most 2 bits in every year; in 20" in out
+    words = ("--schema", SCHEMA, "--ledger", asked, "--text")
+    code, _, err = call("ask", TALL, "--bits", "3", *words)
+    assert code != 0
+    assert "The question costs 3 bits and the part of the year 20" in err
+    assert "when the next year begins" in err
+    code, out, _ = call("ledger", "show", asked, "--json")
+    (dataset,) = json.loads(out)["datasets"]
+    assert (code, dataset["period"]["balance"]["remaining_bits"]) == (0, 2)
+    assert call("ledger", "budget", asked, "--no-period", "--total", "9", "--text")[0] == 0
+    code, out, _ = call("ledger", "show", asked, "--json")
+    (dataset,) = json.loads(out)["datasets"]
+    assert "period" not in dataset
+    assert dataset["balance"]["bits"] == "9"
+    assert call("ask", TALL, "--bits", "3", *words)[0] == 0
+    assert call("ledger", "budget", asked, "--per-year", "1", "--per-month", "1")[0] == 2
+    assert call("ledger", "verify", asked, "--text")[0] == 0

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hartley.agent.ledger.entries import Entry
     from hartley.agent.ledger.state import Population
     from hartley.agent.ledger.store import Transaction
+    from hartley.agent.pricing.public_parts import PublicParts
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,24 @@ class RowPlace:
     account: Account
     population: Population | None = None
     """The population whose budget the dataset shares."""
+    time: str = ""
+    """Of the next row, if its period depends on it."""
 
     @property
     def balance(self) -> Balance:
         """The balance of the account."""
         return replace(self.standing.balance_of(self.account), population=self.population)
+
+    def charged(self, cells: PublicParts, account_cells: PublicParts, rules: str) -> RowPlace:
+        """Return the place after a charge for questions to the dataset and to the account."""
+        after = self.standing.after(cells, rules)
+        shared = self.population
+        return replace(
+            self,
+            standing=after,
+            account=self.account.charged(account_cells),
+            population=None if shared is None else shared.after(self.standing, after),
+        )
 
 
 def find(transaction: Transaction, dataset: str, analyst: str = "") -> RowPlace:
@@ -59,14 +73,22 @@ def find(transaction: Transaction, dataset: str, analyst: str = "") -> RowPlace:
     # Every row holds the state of its dataset and its account after it, so the last row of each is
     # enough: no balance is added up again, and a long ledger is as fast as a short one.
     standing, account = read_standing(latest)
+    time = ""
+    if standing.period is not None:
+        last = transaction.last()
+        # Never before the last row: a clock that was set back opens no period again.
+        time = max(now(), latest.time if last is None else last.time)
+        standing = standing.at(time)
     own = transaction.latest(dataset, analyst) if analyst else None
     holder = analyst if own is not None else ""
     if latest.account != holder:
         row = own or transaction.latest(dataset, "")
         if row is None:
             raise broken(f"the row that created '{dataset}' is missing")
-        account = read_standing(row)[1]
-    return RowPlace(dataset, analyst, holder, standing, account, shared_by(transaction, standing))
+        then, account = read_standing(row)
+        account = standing.own(account, then)
+    population = shared_by(transaction, standing)
+    return RowPlace(dataset, analyst, holder, standing, account, population, time)
 
 
 def shared_by(transaction: Transaction, standing: Standing) -> Population | None:
@@ -98,9 +120,11 @@ def add_row(  # noqa: PLR0913 - the parts of a row, each by name
     time: str | None = None,
 ) -> Entry:
     """Append a row, with the state of the dataset in the place."""
+    last = transaction.last()
+    present = place.time or now()
     entry = chained(
-        transaction.last(),
-        time=time or now(),
+        last,
+        time=time or (present if last is None else max(present, last.time)),
         dataset=place.dataset,
         analyst=place.analyst,
         account=place.holder,
@@ -134,22 +158,24 @@ def add_event(
                 f"The ledger has a dataset '{dataset}' already",
                 hint="record a changed table as a new version of it; its budget never starts again",
             )
-        standing, account = None, Account()
+        standing, account, time = None, Account(), ""
     else:
         # Checked in the transaction that writes: the state may have changed since the preparation.
         place = find(transaction, dataset, analyst)
         standing, account = place.standing, place.account
+        last = transaction.last()
+        time = place.time or max(now(), "" if last is None else last.time)
         check_current(standing, None, schema)
         if analyst and place.holder != analyst:
             account = Account()  # begins with nothing spent
-    settled = settle(kind, content, standing, account)
+    settled = settle(kind, content, standing, account, time)
     # Answers are stored by version: a reused name would give the answers of other data.
     if settled.get("version") in transaction.versions(dataset):
         raise OptionError(
             "The version of the data was used before", hint="give new data a new random name"
         )
     _check_terms(transaction, dataset, kind, settled, standing, account)
-    return add_settled(transaction, dataset, analyst, kind, settled, standing, account)
+    return add_settled(transaction, dataset, analyst, kind, settled, standing, account, time)
 
 
 def _check_terms(  # noqa: PLR0913, PLR0917 - an event and how things stood before it

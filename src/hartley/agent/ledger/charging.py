@@ -6,10 +6,12 @@ import json
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.agent.ledger.chain import RowPlace, add_row, check_current, find
-from hartley.agent.ledger.entries import NULL, canonical, check_name, multiply, question_digest
+from hartley.agent.ledger.entries import NULL, canonical, check_name, question_digest
+from hartley.agent.ledger.state import one_part, write_parts
 from hartley.errors import EngineError, OptionError, Refused, Stale
 from hartley.exact import bits_at_least
 from hartley.wording import bits_down, bits_up, verb_for
@@ -18,8 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hartley.agent.ledger.entries import Entry
-    from hartley.agent.ledger.state import Balance, Standing
+    from hartley.agent.ledger.state import Balance, Period, Standing
     from hartley.agent.ledger.store import Transaction
+    from hartley.agent.pricing.public_parts import PublicParts
 
 CELL_INDEX = re.compile(rf"0|[1-9][0-9]*|{NULL}")
 
@@ -58,6 +61,8 @@ class Reservation:
     """The charge to the analyst's account."""
     balance: Balance
     """The balance of the analyst's account now."""
+    due: Fraction = Fraction(1)
+    """By which factor the largest product of charges to the account grew."""
     open_cells: int = 1
     """The part of it for open columns; 1 for an allowance, which pays nothing for them."""
 
@@ -80,7 +85,7 @@ class ChargePlan:
     """The questions among them that nobody was charged for."""
 
     def reservation(
-        self, batch: Batch, row: int | None = None, cells: int = 1, account_cells: int = 1
+        self, batch: Batch, row: int | None = None, terms: ChargeTerms | None = None
     ) -> Reservation:
         """Return the reservation for the caller."""
         return Reservation(
@@ -92,9 +97,10 @@ class ChargePlan:
             self.digests,
             self.answers,
             row,
-            cells,
-            account_cells,
+            1 if terms is None else terms.cells,
+            1 if terms is None else terms.account_cells,
             self.place.balance,
+            Fraction(1) if terms is None else terms.due,
             self.place.standing.open if self.place.account.bits is None else 1,
         )
 
@@ -105,6 +111,13 @@ class RowPrice(NamedTuple):
     cells: int
     given: tuple[int, ...] | None = None
     """None by pricing rules that do not look at earlier rows."""
+    parts: PublicParts | None = None
+    """The price for every type of the public columns, by rules that tell them apart."""
+
+    @property
+    def by_public(self) -> PublicParts:
+        """The price for every type of the public columns."""
+        return one_part(self.cells) if self.parts is None else self.parts
 
 
 class BatchPrices(ABC):
@@ -162,19 +175,35 @@ def as_prices(price: Callable[[list[int]], int] | BatchPrices) -> BatchPrices:
 
 
 class ChargeTerms(NamedTuple):
-    """What a row charges, and the earlier rows that both prices were computed from."""
+    """What a row charges every type, and the earlier rows that both prices were computed from."""
 
-    cells: int
-    account_cells: int
+    parts: PublicParts
+    account_parts: PublicParts
     given: tuple[int, ...] | None
     account_given: tuple[int, ...] | None
+    after: RowPlace
+    """The states after the charge."""
+    due: Fraction
+    """By which factor the largest product of charges to the account grows."""
 
     @property
-    def content(self) -> dict[str, list[int]]:
-        """The earlier rows, as the row names them."""
+    def cells(self) -> int:
+        """The charge to the dataset, for the type that costs most."""
+        return self.parts.most
+
+    @property
+    def account_cells(self) -> int:
+        """The charge to the account, for the type that costs most."""
+        return self.account_parts.most
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The earlier rows, as the row names them, and prices that depend on public columns."""
         if self.given is None or self.account_given is None:
             return {}
-        return {"given": list(self.given), "account_given": list(self.account_given)}
+        given = {"given": list(self.given), "account_given": list(self.account_given)}
+        own = write_parts(self.account_parts, "account_parts")
+        return {**given, **write_parts(self.parts), **own}
 
 
 def read_batch(
@@ -227,16 +256,24 @@ def check_given(rows: set[int], standing: Standing) -> None:
         )
 
 
-def charge_terms(charge_plan: ChargePlan, prices: BatchPrices) -> ChargeTerms:
+def charge_terms(
+    charge_plan: ChargePlan, prices: BatchPrices, rules: str | None = None
+) -> ChargeTerms:
     """Return what a plan charges the dataset and the account."""
     place = charge_plan.place
     account = prices(charge_plan.unpaid, place.holder)
     whole = prices(charge_plan.fresh, None)
     # The account pays for what its own rows leave unknown, the dataset for what all rows do. What
     # bounds the one bounds the other, so a budget never runs out before its allowances do.
-    cells = whole.cells if account.given is None else min(whole.cells, account.cells)
+    own, parts = account.by_public, whole.by_public
+    if account.given is not None:
+        parts = parts.smaller(own)
     check_given({*(whole.given or ()), *(account.given or ())}, place.standing)
-    return ChargeTerms(cells, account.cells, whole.given, account.given)
+    after = place.charged(parts, own, rules or place.standing.rules)
+    due = Fraction(own.most)
+    if place.account.parts.cuts or own.cuts:
+        due = Fraction(after.account.spent, place.account.spent)
+    return ChargeTerms(parts, own, whole.given, account.given, after, due)
 
 
 @dataclass(frozen=True)
@@ -263,19 +300,26 @@ def offer(charge_plan: ChargePlan, prices: BatchPrices) -> Offer:
     return Offer(terms, charge_plan.place.balance, charge_plan.unpaid, refusal)
 
 
-def check_charge(charge_plan: ChargePlan, prices: BatchPrices) -> ChargeTerms:
-    """Return what a plan charges the dataset and the account; refuse what is too much."""
+def check_charge(
+    charge_plan: ChargePlan, prices: BatchPrices, rules: str | None = None
+) -> ChargeTerms:
+    """Return what a plan charges the dataset and the account; refuse what is too much.
+
+    Proved: proofs/Paths.v, promise_paths, that the largest product over all parts is to be bounded.
+    """
     place = charge_plan.place
     # A refusal depends only on public things (prices and balances), so it reveals nothing.
-    terms = charge_terms(charge_plan, prices)
-    cells, account_cells = terms.cells, terms.account_cells
-    own, whole, shared = place.standing.balance_of(place.account), place.standing.balance, None
+    terms = charge_terms(charge_plan, prices, rules)
+    after = terms.after
+    own, shared = place.standing.balance_of(place.account), None
     if place.population is not None:
         shared = place.population.balance
-    fits_own, fits_whole = own.holds(account_cells), whole.holds(cells)
-    if fits_own and fits_whole and (shared is None or shared.holds(cells)):
+    fits_own = after.standing.balance_of(after.account).holds(1)
+    fits_whole = after.standing.balance.holds(1)
+    if fits_own and fits_whole and (after.population is None or after.population.balance.holds(1)):
+        _check_period(place.standing.period, after.standing.period)
         return terms
-    bits, remaining = bits_at_least(account_cells), own.remaining
+    bits, remaining = bits_at_least(terms.due.numerator, terms.due.denominator), own.remaining
     if fits_own and fits_whole and shared is not None and place.population is not None:
         remaining = shared.remaining
         problem = (
@@ -296,6 +340,22 @@ def check_charge(charge_plan: ChargePlan, prices: BatchPrices) -> ChargeTerms:
     )
 
 
+def _check_period(before: Period | None, after: Period | None) -> None:
+    """Refuse what exceeds the part of the present year, quarter or month."""
+    if before is None or after is None or after.balance.holds(1):
+        return
+    bits = bits_at_least(after.parts.most, before.parts.most)
+    remaining = before.balance.remaining
+    raise Refused(
+        f"The question costs {bits_up(bits)} and the part of {before.words} has "
+        f"{bits_down(remaining)} left",
+        hint=f"ask from {before.following} on, when the next {before.per} begins, or for a "
+        "coarser answer",
+        requested=bits,
+        remaining=remaining,
+    )
+
+
 def charge(transaction: Transaction, batch: Batch, prices: BatchPrices) -> Reservation:
     """Append the row that charges for the unpaid questions of a batch."""
     # Planned again inside the transaction that writes: before the lock was taken, others may have
@@ -303,19 +363,8 @@ def charge(transaction: Transaction, batch: Batch, prices: BatchPrices) -> Reser
     charge_plan = plan(transaction, batch)
     if not charge_plan.unpaid:
         return charge_plan.reservation(batch)
-    terms = check_charge(charge_plan, prices)
-    cells, account_cells = terms.cells, terms.account_cells
+    terms = check_charge(charge_plan, prices, batch.rules)
     place = charge_plan.place
-    after = replace(
-        place,
-        standing=replace(
-            place.standing,
-            spent=multiply(place.standing.spent, cells),
-            rules=batch.rules or place.standing.rules,
-        ),
-        account=replace(place.account, spent=multiply(place.account.spent, account_cells)),
-        population=None if place.population is None else place.population.after(cells),
-    )
     content: dict[str, Any] = {
         "fresh": [charge_plan.unpaid.index(at) for at in charge_plan.fresh],
         "questions": [json.loads(batch.texts[at]) for at in charge_plan.unpaid],
@@ -325,12 +374,16 @@ def charge(transaction: Transaction, batch: Batch, prices: BatchPrices) -> Reser
     if batch.note is not None:
         content["note"] = str(batch.note)
     entry = add_row(
-        transaction, after, "reserve", content, cells=cells, account_cells=account_cells
+        transaction,
+        terms.after,
+        "reserve",
+        content,
+        cells=terms.cells,
+        account_cells=terms.account_cells,
     )
     digests = [charge_plan.digests[at] for at in charge_plan.unpaid]
     transaction.note_asked(digests, place.holder, entry.sequence)
-    paid = replace(charge_plan, place=after)
-    return paid.reservation(batch, entry.sequence, cells, account_cells)
+    return replace(charge_plan, place=terms.after).reservation(batch, entry.sequence, terms)
 
 
 def keep(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 """The format of the rows and of the store around them."""
-EVENTS = ("created", "version", "schema", "budget", "allowance", "erasure", "migrated")
+EVENTS = ("created", "version", "schema", "budget", "allowance", "period", "erasure", "migrated")
 """The kinds of events, which happen to a dataset without a question."""
 KINDS = (*EVENTS, "reserve", "commit", "population")
 BEFORE_THE_FIRST = "0" * 64
@@ -106,9 +106,9 @@ class Entry:
     content: str
     """Canonical JSON."""
     cells: str
-    """The factor by which the number of transcripts of the dataset grows, a whole number."""
+    """The charge to the dataset, a whole number: for the type of public columns that costs most."""
     account_cells: str
-    """The same factor for the account."""
+    """The charge to the account."""
     schema: str
     """Version of the schema that the row was made under."""
     rules: str

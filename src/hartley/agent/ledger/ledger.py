@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from hartley.agent.ledger.reading import ChargedRow
     from hartley.agent.ledger.state import Balance, Population
     from hartley.agent.ledger.store import LedgerStore, Transaction
-    from hartley.agent.ledger.verification import LedgerReport, OpenFactor, Reprice
+    from hartley.agent.ledger.verification import LastCell, LedgerReport, OpenFactor, Reprice
     from hartley.errors import Refused
 
 __all__ = ["Charge", "Ledger", "Reservation", "State", "open_ledger"]
@@ -124,7 +124,8 @@ class Ledger:
             dataset: the name of the dataset or of the population.
             kind: created (bits, schema, rows, open_factor, rules), version (rows), erasure of a
                 person (rows), schema (schema, open_factor, open_charge; for new data also rows and
-                version), budget (bits), allowance (analyst, bits) or population (bits, shared by
+                version), budget (bits), allowance (analyst, bits), period (per: year, quarter or
+                month, and the bits of each; both None to end it) or population (bits, shared by
                 all datasets whose schema names it). Versions have random names, drawn if not
                 given.
             content: the fields of the event, only public things.
@@ -357,6 +358,7 @@ class Ledger:
         head: Head | None = None,
         *,
         open_factor: OpenFactor | None = None,
+        last_cell: LastCell | None = None,
         since: Head | None = None,
     ) -> LedgerReport:
         """Replay every row: hashes, balances, repeats, and prices if they can be computed.
@@ -366,6 +368,8 @@ class Ledger:
             head: a saved end of the chain.
             open_factor: a function from a schema and the version of the rules to the price of its
                 open columns.
+            last_cell: a function from a schema, a question and the version of the rules to its
+                last cell and whether its answer can be NULL.
             since: the end of the chain at the last verification; only the rows after it are
                 replayed.
 
@@ -373,7 +377,7 @@ class Ledger:
         recomputed; with a head that was saved elsewhere, everything before that head.
         Linear in the number of rows.
         """
-        return self._store.read(lambda t: verify(t, reprice, head, open_factor, since))
+        return self._store.read(lambda t: verify(t, reprice, head, open_factor, since, last_cell))
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write every row to a new file of JSON lines; return how many."""

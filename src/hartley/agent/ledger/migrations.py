@@ -22,7 +22,7 @@ from hartley.agent.ledger.entries import (
     question_digest,
     read_integer,
 )
-from hartley.agent.ledger.state import Account, promise
+from hartley.agent.ledger.state import Account, one_part, promise
 from hartley.exact import parse_number
 
 if TYPE_CHECKING:
@@ -129,8 +129,8 @@ def _carry_reserve(
     standing, cells = place.standing, read_integer(entry.cells)
     after = replace(
         place,
-        standing=replace(standing, spent=standing.spent * cells),
-        account=replace(place.account, spent=place.account.spent * cells),
+        standing=standing.after(one_part(cells), standing.rules),
+        account=place.account.charged(one_part(cells)),
     )
     content = {
         "fresh": list(range(len(old_content["questions"]))),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from hartley.agent.ledger.charging import Reservation
     from hartley.agent.ledger.entries import Entry, Head
-    from hartley.agent.ledger.state import Population
+    from hartley.agent.ledger.state import Period, Population
     from hartley.agent.ledger.store import Transaction
     from hartley.agent.ledger.terms import Terms
 
@@ -39,7 +39,7 @@ class State:
     open_factor: int
     """The product of the factors of the open columns, over all versions of the data."""
     spent: int
-    """The product of all charges."""
+    """The product of all charges, for the type of the public columns that was charged most."""
     version: str
     rows: int | None
     """The public number of rows; None if it is private."""
@@ -54,6 +54,8 @@ class State:
     head: Head
     population: Population | None = None
     """The population with its datasets and its balance, if the schema names one."""
+    period: Period | None = None
+    """The part of the budget for the present year, quarter or month, if the budget has parts."""
 
     @property
     def balance(self) -> Balance:
@@ -91,8 +93,12 @@ class Charge:
     answers: tuple[str | None, ...]
     """Cell indices as text, 'null' for NULL; None if there is no answer yet."""
     cells: int
-    """The charge to the dataset; for an analyst, the charge to the analyst's account."""
+    """The charge to the dataset, for the type of the public columns that costs most; for an
+    analyst, that to the analyst's account.
+    """
     note: str | None
+    due: Fraction = Fraction(1)
+    """By which factor the largest product of charges grew: that of the dataset, or the account."""
 
 
 class ChargedRow(NamedTuple):
@@ -137,6 +143,7 @@ def read_state(transaction: Transaction, dataset: str) -> State:
         allowances=balances,
         head=head,
         population=place.population,
+        period=standing.period,
     )
 
 
@@ -239,16 +246,20 @@ def charged_row(entry: Entry) -> ChargedRow:
 def list_charges(transaction: Transaction, dataset: str, analyst: str | None) -> list[Charge]:
     """Return every paid batch, or those of one analyst, with the answers in the rows."""
     find(transaction, dataset)
-    charges: list[Entry] = []
+    charges: list[tuple[Entry, Fraction]] = []
     answers: dict[str, str] = {}
+    spent: dict[str, int] = {}
     for entry in transaction.checked(dataset):
         answers |= committed_answers(entry)
+        standing, account = read_standing(entry)
+        holder, after = ("", standing.spent) if analyst is None else (entry.account, account.spent)
         if entry.kind == "reserve" and analyst in {None, entry.analyst}:
-            charges.append(entry)
-    return [_charge(entry, answers, own=analyst is not None) for entry in charges]
+            charges.append((entry, Fraction(after, spent.get(holder, 1))))
+        spent[holder] = after
+    return [_charge(*charge, answers, own=analyst is not None) for charge in charges]
 
 
-def _charge(entry: Entry, answers: Mapping[str, str], *, own: bool) -> Charge:
+def _charge(entry: Entry, due: Fraction, answers: Mapping[str, str], *, own: bool) -> Charge:
     try:
         version, questions = entry.told["version"], tuple(entry.told["questions"])
         digests = [
@@ -264,6 +275,7 @@ def _charge(entry: Entry, answers: Mapping[str, str], *, own: bool) -> Charge:
             answers=tuple(answers.get(digest) for digest in digests),
             cells=read_integer(entry.account_cells if own else entry.cells),
             note=entry.told.get("note"),
+            due=due,
         )
     except STRANGE:
         raise unreadable(entry) from None

@@ -25,9 +25,10 @@ from hartley.agent.ledger.entries import (
     write_integer,
 )
 from hartley.agent.ledger.terms import terms_of
+from hartley.agent.pricing.public_parts import PublicParts
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least, bits_at_most, floor_power, parse_number
-from hartley.wording import bits_up
+from hartley.wording import bits_down, bits_up, exactly, noun_for, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +36,18 @@ if TYPE_CHECKING:
     from hartley.agent.ledger.entries import Entry
     from hartley.agent.ledger.store import Transaction
     from hartley.agent.ledger.terms import Terms
+
+
+ONE_PART = PublicParts()
+"""All types of the public columns, with nothing charged."""
+PERIODS = {"year": 12, "quarter": 3, "month": 1}
+"""The periods that a budget can have parts for, and how many months each has."""
+TIME = re.compile(r"\d{4}-(0[1-9]|1[0-2])-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
+
+
+def one_part(cells: int) -> PublicParts:
+    """Return one number for all types of the public columns."""
+    return PublicParts((), (cells,))
 
 
 @dataclass(frozen=True)
@@ -58,9 +71,9 @@ class Population:
     """All charges to its datasets, including open columns, and to the population itself."""
     datasets: tuple[str, ...]
 
-    def after(self, cells: int) -> Population:
-        """Return the population after one more charge."""
-        spent = self.balance.spent * cells
+    def after(self, before: Standing, after: Standing) -> Population:
+        """Return the population after a charge to one of its datasets."""
+        spent = self.balance.spent // before.spent * after.spent  # a product with this factor
         return replace(self, balance=replace(self.balance, spent=spent))
 
 
@@ -204,9 +217,10 @@ def add_population(transaction: Transaction, name: str, content: Mapping[str, An
             f"The budget of the population '{name}' cannot be set: the charges so far exceed it",
             hint="give more bits",
         )
+    last = transaction.last()
     entry = chained(
-        transaction.last(),
-        time=now(),
+        last,
+        time=now() if last is None else max(now(), last.time),
         dataset="",
         analyst="",
         account=name,
@@ -231,6 +245,7 @@ MAY_SAY: Mapping[str, frozenset[str]] = {
     ),
     "budget": frozenset({"bits", "note"}),
     "allowance": frozenset({"analyst", "bits", "note"}),
+    "period": frozenset({"bits", "per", "note"}),
     "population": frozenset({"bits", "note"}),
 }
 """The fields that each kind of event may have, all of them public."""
@@ -294,7 +309,99 @@ class Account:
     """The allowance of an analyst, or, without bits, the part of the budget outside allowances."""
 
     bits: Fraction | None = None
-    spent: int = 1
+    parts: PublicParts = ONE_PART
+    """The product of its charges for every type of the public columns."""
+
+    @property
+    def spent(self) -> int:
+        """The largest product: what one person lost to it at most."""
+        return self.parts.most
+
+    def charged(self, cells: PublicParts) -> Account:
+        """Return the account after one more charge."""
+        return replace(self, parts=self.parts.times(cells, multiply))
+
+    def renewed(self) -> Account:
+        """Return the account for new data or another schema, whose types are others."""
+        return replace(self, parts=one_part(self.spent))
+
+
+@dataclass(frozen=True)
+class Period:
+    """A part of the budget for every year, quarter or month, and what was charged in this one."""
+
+    per: str
+    bits: Fraction
+    name: str
+    """The year, quarter or month, as text that sorts: 2027, 2027-Q1 or 2027-01."""
+    parts: PublicParts = ONE_PART
+    """The product of the charges in it for every type of the public columns, open ones included."""
+
+    @property
+    def balance(self) -> Balance:
+        """The balance of the period."""
+        return Balance(self.bits, self.parts.most)
+
+    @property
+    def words(self) -> str:
+        """Name the period in a sentence."""
+        return f"the {self.per} {self.name}"
+
+    @property
+    def following(self) -> str:
+        """The day on which the next period begins.
+
+        Example:
+            >>> Period("quarter", Fraction(2), "2027-Q4").following
+            '2028-01-01'
+        """
+        year, place = int(self.name[:4]), self.name[5:].removeprefix("Q")
+        month = int(place or 1) * PERIODS[self.per] + 1 if place else 13
+        return f"{year + month // 13:04}-{1 if month == 13 else month:02}-01"
+
+    def at(self, time: str) -> Period:
+        """Return the period of a time; one that a clock set back would open again stays closed."""
+        name = period_name(self.per, time)
+        return self if name <= self.name else Period(self.per, self.bits, name)
+
+    def charged(self, cells: PublicParts) -> Period:
+        """Return the period after one more charge."""
+        return replace(self, parts=self.parts.times(cells, multiply))
+
+    def renewed(self) -> Period:
+        """Return the period for new data or another schema."""
+        return replace(self, parts=one_part(self.parts.most))
+
+
+def period_name(per: str, time: str) -> str:
+    """Name the year, quarter or month of a time.
+
+    Example:
+        >>> period_name("quarter", "2027-05-01T00:00:00.000000Z")
+        '2027-Q2'
+    """
+    if not TIME.fullmatch(time):
+        raise ValueError(time)
+    if per == "quarter":
+        return f"{time[:4]}-Q{(int(time[5:7]) + 2) // 3}"
+    return time[:4] if per == "year" else time[:7]
+
+
+def period_words(period: Period | None) -> str:
+    """Say what one person can lose in the present period, and what is left of that.
+
+    Example:
+        >>> print(period_words(Period("year", Fraction(8), "2027")))
+        at most 8 bits in every year; in 2027 0 bits are spent and 8 bits left until 2028-01-01
+    """
+    if period is None:
+        return "the budget has no parts by period"
+    spent, remaining = period.balance.spent_bits, period.balance.remaining
+    return (
+        f"at most {exactly(period.bits)} {noun_for(period.bits, 'bit')} in every {period.per}; in "
+        f"{period.name} {bits_up(spent)} {verb_for(spent, 'is')} spent and "
+        f"{bits_down(remaining)} left until {period.following}"
+    )
 
 
 @dataclass(frozen=True)
@@ -308,8 +415,8 @@ class Standing:
     """The product of the factors of the open columns, over all versions."""
     factor: int
     """The factor of the present schema, charged again with every version."""
-    spent: int
-    """The product of the charges of all questions."""
+    parts: PublicParts
+    """The product of the charges of all questions, for every type of the public columns."""
     version: str
     rows: int | None
     """The public number of rows; None if it is private."""
@@ -319,11 +426,40 @@ class Standing:
     rules: str
     population: str | None = None
     """The population whose budget it shares, according to its schema."""
+    period: Period | None = None
+    """The part of the budget for the present year, quarter or month."""
+
+    @property
+    def spent(self) -> int:
+        """The largest product of charges for questions: what one person lost to them at most."""
+        return self.parts.most
 
     @property
     def charged(self) -> bool:
         """Whether anything was ever charged, open columns included."""
         return self.open * self.spent > 1
+
+    def after(self, cells: PublicParts, rules: str) -> Standing:
+        """Return the state after one more charge for questions.
+
+        Recorded even where the largest product does not rise: left out, a part could be asked about
+        as long as it is not the largest, and then be larger than it says.
+        """
+        return replace(
+            self,
+            parts=self.parts.times(cells, multiply),
+            period=None if self.period is None else self.period.charged(cells),
+            rules=rules,
+        )
+
+    def at(self, time: str) -> Standing:
+        """Return the state at a time, in its period."""
+        return self if self.period is None else replace(self, period=self.period.at(time))
+
+    def own(self, account: Account, then: Standing) -> Account:
+        """Return an account as it was then, for the present data and schema."""
+        same = (self.version, self.schema_row) == (then.version, then.schema_row)
+        return account if same else account.renewed()
 
     @property
     def balance(self) -> Balance:
@@ -340,13 +476,23 @@ class Standing:
 
     def written(self, account: Account) -> str:
         """Return the text of both that a row stores."""
-        shared = {} if self.population is None else {"population": self.population}
+        shared: dict[str, Any] = {} if self.population is None else {"population": self.population}
+        if self.period is not None:
+            shared["period"] = {
+                "bits": str(self.period.bits),
+                "name": self.period.name,
+                "per": self.period.per,
+                "spent": write_integer(self.period.parts.most),
+                **write_parts(self.period.parts),
+            }
         return canonical(
             {
                 **shared,
+                **write_parts(self.parts),
                 "account": {
                     "bits": None if account.bits is None else str(account.bits),
                     "spent": write_integer(account.spent),
+                    **write_parts(account.parts),
                 },
                 "allotted": str(self.allotted),
                 "budget": str(self.budget),
@@ -365,21 +511,23 @@ def read_standing(entry: Entry) -> tuple[Standing, Account]:
     try:
         plain = json.loads(entry.state)
         bits = plain["account"]["bits"]
-        account = Account(
-            None if bits is None else Fraction(bits), read_integer(plain["account"]["spent"])
-        )
+        account = Account(None if bits is None else Fraction(bits), _spent(plain["account"]))
+        period = plain.get("period")
         standing = Standing(
             budget=Fraction(plain["budget"]),
             allotted=Fraction(plain["allotted"]),
             open=read_integer(plain["open"]),
             factor=read_integer(plain["factor"]),
-            spent=read_integer(plain["spent"]),
+            parts=_spent(plain),
             version=plain["version"],
             rows=plain["rows"],
             schema_row=plain["schema_row"],
             schema=entry.schema,
             rules=entry.rules,
             population=plain.get("population"),
+            period=None
+            if period is None
+            else Period(period["per"], Fraction(period["bits"]), period["name"], _spent(period)),
         )
     except STRANGE:
         raise unreadable(entry) from None
@@ -388,11 +536,45 @@ def read_standing(entry: Entry) -> tuple[Standing, Account]:
     return standing, account
 
 
+def write_parts(parts: PublicParts, word: str = "parts") -> dict[str, Any]:
+    """Return numbers by public type as a row stores them; nothing where all types have one."""
+    if not parts.cuts:
+        return {}
+    cuts = {name: list(starts) for name, starts in parts.cuts}
+    return {word: {"cells": [write_integer(cells) for cells in parts.cells], "cuts": cuts}}
+
+
+def read_parts(plain: Mapping[str, Any]) -> PublicParts:
+    """Read what ``write_parts`` wrote; raise ValueError for anything else."""
+    cuts = tuple((name, tuple(starts)) for name, starts in sorted(plain["cuts"].items()))
+    parts = PublicParts(cuts, tuple(map(read_integer, plain["cells"])))
+    codes = [list(starts) for _, starts in cuts]
+    good = all(
+        starts[0] == 0 and starts == sorted({*starts}) and all(type(code) is int for code in starts)
+        for starts in codes
+    ) and len(parts.cells) == math.prod(map(len, codes))
+    if not good or min(parts.cells) < 1 or parts != PublicParts.of(*(cuts, parts.cells)):
+        raise ValueError
+    return parts
+
+
+def _spent(plain: Mapping[str, Any]) -> PublicParts:
+    spent = read_integer(plain["spent"])
+    parts = read_parts(plain["parts"]) if "parts" in plain else one_part(spent)
+    if parts.most != spent:
+        raise ValueError
+    return parts
+
+
 # --- events -------------------------------------------------------------------------------------
 
 
 def settle(
-    kind: str, content: Mapping[str, Any], standing: Standing | None, account: Account | None
+    kind: str,
+    content: Mapping[str, Any],
+    standing: Standing | None,
+    account: Account | None,
+    time: str = "",
 ) -> dict[str, Any]:
     """Return an event in the form that the ledger stores: checked, complete, numbers as text.
 
@@ -401,6 +583,9 @@ def settle(
     # Events are public. Only known fields are stored, so nothing private can get in.
     check_words(kind, content)
     settled: dict[str, Any] = {name: str(content[name]) for name in ("note",) if name in content}
+    if kind == "period":
+        assert standing is not None  # the event follows the creation
+        return settled | _settle_period(content, standing, time)
     if kind in {"created", "schema"}:
         settled["schema"] = needed(content, "schema", kind)
     # A schema with a version is for new data: both are charged in one row.
@@ -426,6 +611,25 @@ def settle(
     return settled
 
 
+def _settle_period(content: Mapping[str, Any], standing: Standing, time: str) -> dict[str, Any]:
+    """Return what a period may lose, or that there are no periods any more."""
+    per, before = needed(content, "per", "period"), standing.period
+    settled: dict[str, Any] = {
+        "before": None if before is None else f"{before.bits} per {before.per}"
+    }
+    if per is None:
+        return settled | {"bits": None, "name": None, "per": None}
+    if per not in PERIODS:
+        raise OptionError(
+            f"There is no period '{per}'", hint=f"give one of {', '.join(PERIODS)}, or None"
+        )
+    bits = parse_number(needed(content, "bits", "period"), name="the number of bits")
+    cells_within(bits)  # refuses what is out of reach
+    same = before is not None and before.per == per
+    name = before.name if before is not None and same else period_name(per, time)
+    return settled | {"bits": str(bits), "name": name, "per": per}
+
+
 def check_words(kind: str, content: Mapping[str, Any]) -> Mapping[str, Any]:
     """Raise an error for fields that an event of a kind does not have, and return the others."""
     strange = sorted(set(map(str, content)) - MAY_SAY[kind])
@@ -441,11 +645,18 @@ def after_event(
     standing: Standing | None, account: Account, kind: str, settled: Mapping[str, Any], row: int
 ) -> tuple[Standing, Account]:
     """Return the state of a dataset and an account after an event in a row of the ledger."""
-    bits = Fraction(settled["bits"]) if "bits" in settled else Fraction(0)
+    bits = Fraction(settled["bits"]) if settled.get("bits") is not None else Fraction(0)
     if standing is None:
-        standing = Standing(bits, Fraction(0), 1, 1, 1, "", None, row, "", "")
+        standing = Standing(bits, Fraction(0), 1, 1, ONE_PART, "", None, row, "", "")
     elif kind == "migrated":
         return standing, account
+    elif kind == "period":
+        period = None
+        if settled["per"] is not None:
+            period = Period(settled["per"], bits, settled["name"])
+            if standing.period is not None and standing.period.per == period.per:
+                period = replace(standing.period, bits=bits)
+        return replace(standing, period=period), account
     elif kind == "budget":
         return replace(standing, budget=bits), account
     if kind == "allowance":
@@ -458,6 +669,11 @@ def after_event(
         open=multiply(standing.open, charge),
         factor=read_integer(settled["open_factor"]),
         rules=settled["rules"],
+        # The types of other data, or under another schema, are others: all begin at the largest.
+        parts=one_part(standing.spent),
+        period=None
+        if standing.period is None
+        else standing.period.renewed().charged(one_part(charge)),
     )
     if "version" in settled:
         standing = replace(standing, version=settled["version"], rows=settled["rows"])
@@ -466,7 +682,7 @@ def after_event(
         population = terms_of(settled["schema"]).population
         standing = replace(standing, schema=version, schema_row=row, population=population)
     # The account of an event that charges open columns is the one that no allowance sets aside.
-    return standing, replace(account, spent=multiply(account.spent, charge))
+    return standing, account.renewed().charged(one_part(charge))
 
 
 def problem_after(standing: Standing, account: Account, kind: str) -> str | None:
@@ -475,6 +691,8 @@ def problem_after(standing: Standing, account: Account, kind: str) -> str | None
         return "the charges so far exceed the budget"
     if standing.allotted > standing.budget:
         return "the allowances together exceed the budget"
+    if standing.period is not None and not standing.period.balance.holds(1):
+        return f"the charges in {standing.period.words} exceed its part of the budget"
     if kind == "allowance" and not standing.balance_of(account).holds(1):
         return "the analyst has already spent more than the allowance"
     return None
@@ -485,7 +703,7 @@ def check_event(before: Standing | None, standing: Standing, account: Account, k
     problem = problem_after(standing, account, kind)
     if problem is None:
         return
-    if kind in {"budget", "allowance"}:
+    if kind in {"budget", "allowance", "period"}:
         raise OptionError(
             f"The {kind} cannot be set: {problem}", hint="give more bits, or lower the allowances"
         )

@@ -13,10 +13,10 @@ from hartley.agent.ledger.entries import (
     EVENTS,
     FORMAT,
     KINDS,
+    NULL,
     STRANGE,
     Head,
     canonical,
-    multiply,
     question_digest,
     read_integer,
     write_integer,
@@ -24,14 +24,18 @@ from hartley.agent.ledger.entries import (
 from hartley.agent.ledger.reading import charged_row
 from hartley.agent.ledger.state import (
     MAY_SAY,
+    ONE_PART,
     Account,
     Balance,
     Fund,
     after_event,
+    one_part,
     problem_after,
     problem_of_population,
     read_fund,
+    read_parts,
     read_standing,
+    settle,
     settle_population,
 )
 from hartley.agent.ledger.store import FIRST
@@ -47,11 +51,17 @@ if TYPE_CHECKING:
     from hartley.agent.ledger.state import Standing
     from hartley.agent.ledger.store import Transaction
     from hartley.agent.ledger.terms import Terms
+    from hartley.agent.pricing.public_parts import PublicParts
 
-    Reprice: TypeAlias = Callable[..., int | None]
+    Reprice: TypeAlias = Callable[..., int | PublicParts | None]
     """A schema, questions and the version of the rules -> cells; None if it cannot tell.
 
-    Where a row names earlier rows, their questions are the fourth argument.
+    Where a row names earlier rows, their questions are the fourth argument. Cells may depend on the
+    type of the public columns.
+    """
+    LastCell: TypeAlias = Callable[[Any, dict[str, Any], str], tuple[int, bool] | None]
+    """A schema, a question and the version of the rules -> its last cell, and whether it can be
+    NULL; or None.
     """
     OpenFactor: TypeAlias = Callable[[Any, str], int | None]
     """A schema and the version of the rules -> the factor of its open columns, or None."""
@@ -80,7 +90,8 @@ class Past:
             for account in transaction.accounts(dataset):
                 own = transaction.latest(dataset, account, until=head.sequence)
                 if own is not None:
-                    self.accounts[dataset, account] = read_standing(own)[1]
+                    then, its = read_standing(own)
+                    self.accounts[dataset, account] = self.standings[dataset].own(its, then)
         for name in transaction.populations():
             row = transaction.latest("", name, until=head.sequence)
             if row is not None:
@@ -103,6 +114,20 @@ class Past:
         """Return the accounts that were charged for questions by then, by digest."""
         accounts = self._transaction.paid(digests, until=self.head.sequence).accounts
         return {digest: set(by) for digest, by in accounts.items()}
+
+    def question(self, dataset: str, digest: str) -> tuple[Any, dict[str, Any], str]:
+        """Return the schema, the question and the rules of a charge before the head."""
+        paid = self._transaction.paid([digest], until=self.head.sequence).accounts[digest]
+        entry = self._transaction.entry(min(paid.values()))
+        assert entry is not None  # the index was compared with the rows
+        content, schema = entry.told, None
+        for row in self._transaction.schemas(dataset):
+            schema = row.told["schema"] if row.sequence < entry.sequence else schema
+        names = [
+            question_digest(dataset, content["version"], entry.schema, canonical(question))
+            for question in content["questions"]
+        ]
+        return schema, content["questions"][names.index(digest)], entry.rules
 
     def answered(self, digests: Sequence[str]) -> set[str]:
         """Return the questions that were answered by then."""
@@ -155,8 +180,10 @@ class Replay:
         reprice: Reprice | None = None,
         open_factor: OpenFactor | None = None,
         past: Past | None = None,
+        last_cell: LastCell | None = None,
     ) -> None:
         self._reprice, self._open_factor, self._past = reprice, open_factor, past
+        self._last_cell = last_cell
         self.last: Entry | None = None
         self.standings: dict[str, Standing] = {}
         self.accounts: dict[tuple[str, str], Account] = {}
@@ -167,6 +194,8 @@ class Replay:
         self.versions: set[tuple[str, str]] = set()
         self.asked: dict[tuple[str, str], int] = {}
         self.charged: set[str] = set()
+        self.unanswered: dict[str, tuple[Any, dict[str, Any], str]] = {}
+        """The schema, the text and the rules of charged questions without an answer."""
         self.answers: dict[str, tuple[str, int]] = {}
         self.told: dict[str, dict[int, ChargedRow]] = {}
         """Rows that charged for questions about the present version of each dataset."""
@@ -213,6 +242,11 @@ class Replay:
             raise Broken(
                 f"row {entry.sequence} is about a dataset that is missing, or creates one twice"
             )
+        present = self.standings.get(entry.dataset)
+        if present is not None and present.period is not None:
+            if self.last is not None and entry.time < self.last.time:
+                raise Broken(f"row {entry.sequence} is dated before the row before it")
+            self.standings[entry.dataset] = present.at(entry.time)
         if entry.kind in EVENTS:
             standing, account = self._event(entry)
         elif entry.kind == "reserve":
@@ -280,6 +314,13 @@ class Replay:
         cells = after.open * after.spent if joins else read_integer(entry.cells)
         self._charge_population(entry, name, cells)
 
+    def _renew(self, dataset: str) -> None:
+        """New data, or another schema: nothing is told yet, and all types begin at the largest."""
+        self.told.pop(dataset, None)
+        for (name, holder), account in list(self.accounts.items()):
+            if name == dataset:
+                self.accounts[name, holder] = account.renewed()
+
     def _terms(self, dataset: str) -> Terms:
         return terms_of(self.schemas[dataset])
 
@@ -292,6 +333,8 @@ class Replay:
             raise Broken(f"row {entry.sequence} charges the wrong account")
         before = self.standings.get(entry.dataset)
         account = self.accounts.get((entry.dataset, holder), Account())
+        if entry.kind == "period":
+            self._check_period(entry, before)
         standing, account = after_event(before, account, entry.kind, content, entry.sequence)
         cells = write_integer(standing.open // (before.open if before else 1))
         if (entry.cells, entry.account_cells) != (cells, cells) or not _charged_open(content):
@@ -302,13 +345,10 @@ class Replay:
         if problem:
             raise Broken(f"after row {entry.sequence} {problem}")
         if "version" in content:
-            past = self._past is not None and self._past.had(entry.dataset, content["version"])
-            if past or (entry.dataset, content["version"]) in self.versions:
-                raise Broken(f"row {entry.sequence} names a version that was used before")
-            self.versions.add((entry.dataset, content["version"]))
+            self._check_version(entry)
         self._check_member(entry, before, standing)
         if "version" in content or "schema" in content:
-            self.told.pop(entry.dataset, None)  # new data, or another schema: nothing is told yet
+            self._renew(entry.dataset)
         if "schema" in content:
             if before is not None:
                 self._check_schema(entry, before)
@@ -316,6 +356,19 @@ class Replay:
         if "open_factor" in content:
             self._check_factor(entry)
         return standing, account
+
+    @staticmethod
+    def _check_period(entry: Entry, before: Standing | None) -> None:
+        given = {word: value for word, value in entry.told.items() if word in MAY_SAY["period"]}
+        if entry.told != settle("period", given, before, None, entry.time):
+            raise Broken(f"row {entry.sequence} is not in the format that a ledger writes")
+
+    def _check_version(self, entry: Entry) -> None:
+        version = entry.told["version"]
+        past = self._past is not None and self._past.had(entry.dataset, version)
+        if past or (entry.dataset, version) in self.versions:
+            raise Broken(f"row {entry.sequence} names a version that was used before")
+        self.versions.add((entry.dataset, version))
 
     def _check_schema(self, entry: Entry, before: Standing) -> None:
         terms = terms_of(entry.told["schema"])
@@ -380,22 +433,38 @@ class Replay:
         if content["version"] != standing.version:
             raise Broken(f"row {entry.sequence} is about another version of the data")
         cells, account_cells = read_integer(entry.cells), read_integer(entry.account_cells)
-        self._check_price(entry, fresh, cells, account_cells)
-        own, whole = standing.balance_of(account), standing.balance
-        if min(cells, account_cells) < 1 or not (whole.holds(cells) and own.holds(account_cells)):
+        parts = _charged_parts(content, "parts", cells)
+        account_parts = _charged_parts(content, "account_parts", account_cells)
+        self._check_price(entry, fresh, parts, account_parts)
+        after, account = standing.after(parts, entry.rules), account.charged(account_parts)
+        period = after.period
+        if not (
+            min(cells, account_cells) >= 1
+            and after.balance.holds(1)
+            and after.balance_of(account).holds(1)
+            and (period is None or period.balance.holds(1))
+        ):
             raise Broken(f"row {entry.sequence} charges more than the budget had left")
         if standing.population is not None:
-            self._charge_population(entry, standing.population, cells)
+            self.charged_to[standing.population] //= standing.spent
+            self._charge_population(entry, standing.population, after.spent)
         self.told.setdefault(entry.dataset, {})[entry.sequence] = charged_row(entry)
         self.charged.update(digests)
         self.asked.update(dict.fromkeys(((digest, holder) for digest in digests), entry.sequence))
-        return (
-            replace(standing, spent=multiply(standing.spent, cells), rules=entry.rules),
-            replace(account, spent=multiply(account.spent, account_cells)),
-        )
+        self._wait(entry, digests)
+        return after, account
 
-    def _check_price(self, entry: Entry, fresh: list[int], cells: int, account_cells: int) -> None:
-        if not fresh and cells != 1:
+    def _wait(self, entry: Entry, digests: Sequence[str]) -> None:
+        """Keep questions until they are answered, to check the range of their answers."""
+        schema = self.schemas[entry.dataset]
+        for digest, question in zip(digests, entry.told["questions"], strict=True):
+            if digest not in self.answers:
+                self.unanswered[digest] = (schema, question, entry.rules)
+
+    def _check_price(
+        self, entry: Entry, fresh: list[int], parts: PublicParts, account_parts: PublicParts
+    ) -> None:
+        if not fresh and parts.most != 1:
             raise Broken(f"row {entry.sequence} charges for a question already paid")
         account_told = self._earlier(entry, "account_given", entry.account)
         told = self._earlier(entry, "given", None)
@@ -411,14 +480,14 @@ class Replay:
             if new_questions == questions and told == account_told
             else self._price_again(entry, new_questions, told)
             if new_questions
-            else 1
+            else ONE_PART
         )
         if right is None or less is None:
             self.unpriced += 1
             return
         if told is not None:  # what bounds the account's new answers bounds the dataset's too
-            less = min(less, right)
-        if (less, right) != (cells, account_cells):
+            less = less.smaller(right)
+        if (less, right) != (parts, account_parts):
             raise Broken(
                 f"row {entry.sequence} charges a price that differs from that of its questions"
             )
@@ -426,10 +495,11 @@ class Replay:
 
     def _price_again(
         self, entry: Entry, questions: list[dict[str, Any]], told: list[dict[str, Any]] | None
-    ) -> int | None:
+    ) -> PublicParts | None:
         assert self._reprice is not None
         given = () if told is None else (told,)
-        return self._reprice(self.schemas[entry.dataset], questions, entry.rules, *given)
+        cells = self._reprice(self.schemas[entry.dataset], questions, entry.rules, *given)
+        return one_part(cells) if isinstance(cells, int) else cells
 
     def _earlier(self, entry: Entry, word: str, account: str | None) -> list[dict[str, Any]] | None:
         """Return the questions of the earlier rows that a price names; None where it names none.
@@ -478,12 +548,36 @@ class Replay:
                 raise Broken(
                     f"row {entry.sequence} answers a question that was not asked, or one twice"
                 )
-            if not CELL_INDEX.fullmatch(answer):
+            if not CELL_INDEX.fullmatch(answer) or not self._in_range(entry, digest, answer):
                 raise Broken(f"row {entry.sequence} holds an invalid answer")
             self.answers[digest] = answer, entry.sequence
         if not content["answers"]:
             raise Broken(f"row {entry.sequence} has no answer")
         return self.standings[entry.dataset], self.accounts[entry.dataset, holder]
+
+    def _in_range(self, entry: Entry, digest: str, answer: str) -> bool:
+        """Whether an answer is a cell of its question.
+
+        A question's price rests on the range that it names: outside of it, a question that was
+        priced as a constant could have any answer.
+        """
+        asked = self.unanswered.pop(digest, None)
+        if self._last_cell is None:
+            return True
+        if asked is None and self._past is not None:
+            asked = self._past.question(entry.dataset, digest)
+        last = None if asked is None else self._last_cell(*asked)
+        return last is None or (last[1] if answer == NULL else read_integer(answer) <= last[0])
+
+
+def _charged_parts(content: Mapping[str, Any], word: str, cells: int) -> PublicParts:
+    """Return what a row charges every type of the public columns; its cells are the largest."""
+    if word not in content:
+        return one_part(cells)
+    parts = read_parts(content[word])
+    if parts.most != cells or "given" not in content or not parts.cuts:
+        raise ValueError
+    return parts
 
 
 def _charged_open(content: Mapping[str, Any]) -> bool:
@@ -500,9 +594,10 @@ def replay(
     reprice: Reprice | None = None,
     open_factor: OpenFactor | None = None,
     past: Past | None = None,
+    last_cell: LastCell | None = None,
 ) -> tuple[Replay, LedgerReport]:
     """Check rows from the first one, or from a saved head, up to the first invalid one."""
-    state = Replay(reprice, open_factor, past)
+    state = Replay(reprice, open_factor, past, last_cell)
     problem = bad = None
     for entry in entries:
         try:
@@ -528,12 +623,13 @@ def replay(
     return state, report
 
 
-def verify(
+def verify(  # noqa: PLR0913, PLR0917 - what a check rests on
     transaction: Transaction,
     reprice: Reprice | None = None,
     head: Head | None = None,
     open_factor: OpenFactor | None = None,
     since: Head | None = None,
+    last_cell: LastCell | None = None,
 ) -> LedgerReport:
     """Replay every row, or those after a saved head; then compare the indexes and the note."""
     try:
@@ -549,7 +645,7 @@ def verify(
             since=since,
         )
     start = FIRST if since is None else since.sequence + 1
-    state, report = replay(transaction.entries(start), reprice, open_factor, past)
+    state, report = replay(transaction.entries(start), reprice, open_factor, past, last_cell)
     if not report.intact:
         return report
     problem = _beside(transaction, state, report)

@@ -7,11 +7,12 @@ looked at.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd, prod
 from typing import TYPE_CHECKING
 
-from hartley.agent.pricing.price import price
+from hartley.agent.pricing.price import price, price_by_public
+from hartley.agent.pricing.public_parts import PublicParts
 from hartley.agent.pricing.told_counts import cells_in_parts, known_counts
 from hartley.agent.pricing.told_parts import PartPricing
 from hartley.agent.questions.batch import Statistic, columns_named
@@ -23,13 +24,14 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from hartley.agent.pricing.price import Price
-    from hartley.agent.pricing.told import ToldBefore
+    from hartley.agent.pricing.told import ToldBefore, ToldEntry
     from hartley.agent.questions.batch import Question
 
-RULES = "2"
+RULES = "3"
 """The version of the pricing rules, as a ledger keeps it beside every charge.
 
-A charge is priced again by the rules that it was made under. Version 1 knew no earlier rows.
+A charge is priced again by the rules that it was made under. Version 1 knew no earlier rows,
+version 2 one price for all types of the public columns.
 """
 MOST_LISTED_ROWS = 12
 """Rows beyond this many are not named in sentences."""
@@ -74,6 +76,8 @@ class GivenPrice:
     """The rows of the ledger that it was priced from; empty where they did not lower it."""
     columns: tuple[str, ...] = ()
     """The columns that these rows told something about."""
+    parts: PublicParts | None = None
+    """The price for every type of the public columns, where it was asked for."""
 
     @property
     def alone(self) -> int:
@@ -111,11 +115,7 @@ def price_given(questions: Sequence[Question], told: ToldBefore) -> GivenPrice:
     asked = list(dict.fromkeys(questions))
     by_itself = price(asked, told.schema)
     alone = by_itself.cells
-    ratios: dict[Question, tuple[int, int]] = {}
-    for question in asked:
-        steps = told.steps(question)
-        if steps:
-            ratios[question] = min((cells_in_cell(step, question.step), row) for step, row in steps)
+    ratios = _ratios(asked, told)
     # A question whose cell is known is no question any more.
     settled = {row for ratio, row in ratios.values() if ratio == 1}
     unknown = [question for question in asked if question not in ratios or ratios[question][0] > 1]
@@ -131,6 +131,84 @@ def price_given(questions: Sequence[Question], told: ToldBefore) -> GivenPrice:
         return GivenPrice(alone, by_itself)
     given = tuple(sorted(rows | settled))
     return GivenPrice(best, by_itself, given, told.columns(given))
+
+
+def _ratios(asked: Sequence[Question], told: ToldBefore) -> dict[Question, tuple[int, int]]:
+    """Return into how many cells rule S says that a known cell falls, and the row that told it."""
+    ratios: dict[Question, tuple[int, int]] = {}
+    for question in asked:
+        steps = told.steps(question)
+        if steps:
+            ratios[question] = min((cells_in_cell(step, question.step), row) for step, row in steps)
+    return ratios
+
+
+def price_paths(questions: Sequence[Question], told: ToldBefore) -> GivenPrice:
+    """Return what a batch costs after earlier ones, for every type of the public columns.
+
+    A person's public columns are known, so every rule may be used for each type by itself: the
+    smallest number that any rule gives for the type. ``cells`` is the largest of these prices, and
+    never above that of ``price_given``.
+
+    Proved: proofs/Paths.v, promise_paths, for prices and charges by part, one row per person.
+    """
+    priced = price_given(questions, told)
+    asked = list(dict.fromkeys(questions))
+    if not _by_public(asked, told):
+        return replace(priced, parts=PublicParts((), (priced.cells,)))
+    ratios = _ratios(asked, told)
+    rows = {row for ratio, row in ratios.values() if ratio == 1}
+    unknown = [question for question in asked if question not in ratios or ratios[question][0] > 1]
+    parts, used = _cells_by_public(unknown, told)
+    rows |= used
+    rest = [question for question in unknown if question not in ratios]
+    if len(rest) < len(unknown):
+        refined, used = _cells_by_public(rest, told)
+        for question in unknown:
+            if question in ratios:
+                # Nobody of a type that the question is not about is told apart by it.
+                one = PublicParts((), (ratios[question][0],))
+                refined = refined.times(price_by_public([question], told.schema).smaller(one))
+        smallest = parts.smaller(refined)
+        if smallest != parts:
+            parts, rows = smallest, rows | used | {row for _, row in ratios.values()}
+    alone = price_by_public(asked, told.schema)
+    parts = parts.smaller(alone).smaller(PublicParts((), (priced.cells,)))
+    given = () if parts == alone else tuple(sorted(rows | {*priced.rows}))
+    return GivenPrice(parts.most, priced.by_itself, given, told.columns(given), parts)
+
+
+def _by_public(asked: Sequence[Question], told: ToldBefore) -> bool:
+    """Whether a price may depend on public columns: of the questions, or of what was told."""
+    columns = told.schema.columns
+    public = {name for name, column in columns.items() if column.kind == "public"}
+    if not public:
+        return False
+    touched: frozenset[str] = frozenset().union(*map(columns_named, asked))
+    private = frozenset(c for c in touched if columns[c].kind == "private")
+    near = [*told.filters(private, touched - private), *told.sums(private)]
+    return not public.isdisjoint(touched.union(*[entry.known for entry in near]))
+
+
+def _cells_by_public(
+    questions: Sequence[Question], told: ToldBefore
+) -> tuple[PublicParts, set[int]]:
+    """Return the price of some questions by public type, and the rows that it rests on."""
+    if not questions:
+        return PublicParts(), set()
+    alone = price_by_public(questions, told.schema)
+    if told.schema.rows_per_unit > 1:
+        counts = _exact_counts(questions, told)
+        rows = {entry.row for entry in counts}
+        known = known_counts(questions, [entry.question for entry in counts], told.schema)
+        rest = [question for question in questions if question not in known]
+        parts = price_by_public(rest, told.schema) if rest else PublicParts()
+    else:
+        pricing = PartPricing(questions, told)
+        priced = pricing.by_public()
+        parts, rows = priced or alone, pricing.rows
+    parts = parts.smaller(alone)
+    return (parts, rows) if parts != alone else (alone, set())
 
 
 def _cells(questions: Sequence[Question], told: ToldBefore) -> tuple[int, set[int]]:
@@ -150,12 +228,7 @@ def _several_rows(
 ) -> tuple[int, set[int]]:
     """Rule N: what exact counts told before leave of a price, where a person has several rows."""
     schema = told.schema
-    touched: frozenset[str] = frozenset().union(*map(columns_named, questions))
-    counts = [
-        entry
-        for entry in told.filters(touched, touched)
-        if entry.question.statistic is Statistic.COUNT
-    ]
+    counts = _exact_counts(questions, told)
     if not counts:
         return alone, set()
     earlier = [entry.question for entry in counts]
@@ -165,3 +238,12 @@ def _several_rows(
     if rest and (parted := cells_in_parts(rest, earlier, schema)) is not None:
         cells = min(cells, parted)
     return (cells, {entry.row for entry in counts}) if cells < alone else (alone, set())
+
+
+def _exact_counts(questions: Sequence[Question], told: ToldBefore) -> list[ToldEntry]:
+    touched: frozenset[str] = frozenset().union(*map(columns_named, questions))
+    return [
+        entry
+        for entry in told.filters(touched, touched)
+        if entry.question.statistic is Statistic.COUNT
+    ]

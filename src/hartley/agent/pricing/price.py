@@ -14,6 +14,7 @@ from math import comb, prod
 from typing import TYPE_CHECKING
 
 from hartley.agent.pricing.coarse_counts import without_known_counts
+from hartley.agent.pricing.public_parts import PublicParts
 from hartley.agent.pricing.regions import CellGrid
 from hartley.agent.pricing.worst_case import PriceCase, Pricer, contributions
 from hartley.agent.questions.batch import Statistic
@@ -132,6 +133,16 @@ def price(questions: Sequence[Question], schema: Schema) -> Price:
 
 def _price(questions: Sequence[Question], schema: Schema, known: Pricer | None = None) -> Price:
     """Price a batch; a pricer that knows it at other steps saves time."""
+    asked, grids, silent = _steps_of(questions)
+    if known is None or len(known.questions) != len(asked) or known.silent != silent:
+        known = Pricer(asked, schema, silent)
+    case = known.worst(grids)
+    return Price(case.cells, len(asked), case)
+
+
+def _steps_of(
+    questions: Sequence[Question],
+) -> tuple[tuple[Question, ...], list[CellGrid], list[int]]:
     asked = without_known_counts(dict.fromkeys(questions))  # repeats do not branch
     grids = [CellGrid.of(question) for question in asked]
     # An order statistic of one cell still tells whether there are rows.
@@ -140,10 +151,19 @@ def _price(questions: Sequence[Question], schema: Schema, known: Pricer | None =
         for k, (question, grid) in enumerate(zip(asked, grids, strict=True))
         if grid.constant and question.statistic is not Statistic.ORDER
     ]
-    if known is None or len(known.questions) != len(asked) or known.silent != silent:
-        known = Pricer(asked, schema, silent)
-    case = known.worst(grids)
-    return Price(case.cells, len(asked), case)
+    return asked, grids, silent
+
+
+def price_by_public(questions: Sequence[Question], schema: Schema) -> PublicParts:
+    """Return the price of a batch for every type of the public columns, alone.
+
+    The largest price for all of them where there are too many.
+    """
+    asked, grids, silent = _steps_of(questions)
+    pricer = Pricer(asked, schema, silent)
+    most = PublicParts((), (pricer.worst(grids).cells,))
+    parts = pricer.by_public(grids)
+    return most if parts is None else parts.smaller(most)
 
 
 def open_factor(schema: Schema) -> int:

@@ -11,19 +11,21 @@ from bisect import bisect_right
 from dataclasses import replace
 from itertools import product
 from math import isqrt, prod
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from hartley.agent.pricing.atoms import form_atoms
 from hartley.agent.pricing.one_row import NO_WINDOWS, Windows, price_part
+from hartley.agent.pricing.public_parts import PublicParts
 from hartley.agent.pricing.regions import CellGrid
 from hartley.agent.pricing.worst_case import Resolved, independent
 from hartley.agent.questions.batch import Statistic, columns_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
+    from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet
 
     from hartley.agent.pricing.atoms import Asked, Atom, Atoms, Direction, IntRange
     from hartley.agent.pricing.told import ToldBefore
+    from hartley.agent.pricing.worst_case import KnownType
     from hartley.agent.questions.batch import Question
     from hartley.agent.questions.condition import Conjunction
     from hartley.ranges.schema.schema import Schema
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 MOST_RUNS = 32
 """Combinations of runs of classes that one group of questions is priced in."""
 
+T = TypeVar("T")
 _Terms: TypeAlias = "tuple[Conjunction, ...]"
 ALWAYS: _Terms = ((),)
 """The filter that every present record of a type passes."""
@@ -79,17 +82,24 @@ class PartPricing:
 
     def cells(self) -> int | None:
         """Return the price; None where the batch cannot be taken apart with what was told."""
+        return self._fewer(self._largest)
+
+    def by_public(self) -> PublicParts | None:
+        """Return the price for every type of the public columns, or None as ``cells`` does."""
+        return self._fewer(self._of_publics)
+
+    def _fewer(self, compute: Callable[[], T | None]) -> T | None:
         while self._filters or self._sums:
-            largest = self._largest()
-            if largest is not None:
-                return largest
+            priced = compute()
+            if priced is not None:
+                return priced
             # Fewer earlier filters leave larger parts: still a bound. Half of them, so that a cap
             # is not run into again and again.
             dropped = self._filters or self._sums
             del dropped[len(dropped) // 2 :]
         return None
 
-    def _largest(self) -> int | None:
+    def _resolve(self) -> Resolved | None:
         questions = [*self.asked, *self.filters, *self.sums]
         silent = [
             k
@@ -97,9 +107,31 @@ class PartPricing:
             if grid.constant and self.asked[k].statistic is not Statistic.ORDER
         ]
         resolved = Resolved(questions, self.schema, silent)
-        if any(number < len(self.asked) for number in resolved.opaque):
+        return None if any(number < len(self.asked) for number in resolved.opaque) else resolved
+
+    def _of_publics(self) -> PublicParts | None:
+        resolved = self._resolve()
+        publics = None if resolved is None else resolved.public_types()
+        if resolved is None or publics is None:
             return None
-        types = resolved.refine(resolved.start(), ("public", "open"))
+        cuts, listed = publics
+        cells: dict[KnownType, int] = {}
+        for public in listed:
+            if public not in cells:
+                most = self._most(resolved, resolved.refine(public, ("open",)))
+                if most is None:
+                    return None
+                cells[public] = most
+        return PublicParts.of(cuts, tuple([cells[public] for public in listed]))
+
+    def _largest(self) -> int | None:
+        resolved = self._resolve()
+        if resolved is None:
+            return None
+        return self._most(resolved, resolved.refine(resolved.start(), ("public", "open")))
+
+    def _most(self, resolved: Resolved, types: Sequence[KnownType] | None) -> int | None:
+        """Return the price of the type that costs most."""
         if types is None:
             return None
         most = 1

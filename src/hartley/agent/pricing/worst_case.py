@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 from math import comb, inf, prod
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from hartley.agent.pricing.atoms import Asked, classes, direction_of, form_atoms
 from hartley.agent.pricing.one_row import PartPrice, price_part
+from hartley.agent.pricing.public_parts import PublicParts
 from hartley.agent.pricing.regions import apart, product_within
 from hartley.agent.pricing.several_rows import SeveralRowsPricer, TypedRows
 from hartley.agent.questions.batch import Statistic
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from hartley.agent.pricing.atoms import Atoms, CodeClass, Direction, IntRange
+    from hartley.agent.pricing.public_parts import Cuts
     from hartley.agent.pricing.regions import CellGrid
     from hartley.agent.questions.batch import Question
     from hartley.agent.questions.condition import Conjunction, Leaf
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 MOST_STATES = 16_384
 """A batch that distinguishes more types of rows is priced in parts that use fewer columns."""
+MOST_PUBLIC = 2048
+"""Types of public columns that are priced one by one; beyond, all have the largest price."""
 MOST_CODES = 64
 """With several rows per person, an open column with more codes is not examined inside a form."""
 
@@ -164,6 +168,53 @@ class Resolved:
                     return None
             states = refined
         return list(states.values())
+
+    def public_types(self) -> tuple[Cuts, list[KnownType]] | None:
+        """Return every type of the public columns that questions tell apart; None if too many.
+
+        Each used column is cut into runs of codes that all filters treat alike. The types are in
+        the order of ``PublicParts``.
+        """
+        listed, several = [], 1
+        for column in sorted(self._used(("public",))):
+            runs = self._runs(column)
+            several *= len(runs)
+            if several > MOST_PUBLIC:
+                return None
+            listed.append((column, runs))
+        moves = [
+            [(k, t) for k, d in enumerate(self._known_forms) for c, t in d if c == column]
+            for column, _ in listed
+        ]
+        start, types = self.start(), []
+        for chosen in product(*[runs for _, runs in listed]):
+            mask, shifts = start.mask, list(start.shifts)
+            for (_, possible, low, high), moved in zip(chosen, moves, strict=True):
+                mask &= possible
+                for k, times in moved:
+                    ends = (times * low, times * high)
+                    shifts[k] = (shifts[k][0] + min(ends), shifts[k][1] + max(ends))
+            types.append(KnownType(mask, tuple(shifts)))
+        cuts = tuple([(name, tuple([run[0] for run in runs])) for name, runs in listed])
+        return cuts, types
+
+    def _runs(self, column: str) -> list[tuple[int, int, int, int]]:
+        """Cut a column into runs: the first code of each, its terms, and the range of its codes."""
+        described, asking = self.schema.columns[column], self._asking.get(column, {})
+        free, end = self.start().mask & ~sum(asking.values()), described.points
+        edges = {edge for codes, _ in asking for low, high in codes for edge in (low, high + 1)}
+        starts = sorted({0, *(edge for edge in edges if 0 < edge < end)})
+        runs = []
+        for first, after in zip(starts, [*starts[1:], end], strict=True):
+            mask = free
+            for (codes, _), terms in asking.items():
+                if any(low <= first <= high for low, high in codes):
+                    mask |= terms
+            runs.append((first, mask, first, after - 1))
+        if described.nullable:  # a missing value has no code, and no form sums it
+            missing = sum([terms for (_, null), terms in asking.items() if null])
+            runs.append((end, free | missing, 0, 0))
+        return runs
 
     def _used(self, kinds: Iterable[str]) -> list[str]:
         used = dict.fromkeys([*self._asking, *(c for d in self._known_forms for c, _ in d)])
@@ -306,6 +357,36 @@ class Pricer:
         blind = tuple([self._blind(n, grids[n]) for n in self._resolved.opaque])
         return replace(case, factors=case.factors + blind) if blind else case
 
+    def by_public(self, grids: Sequence[CellGrid]) -> PublicParts | None:
+        """Return the price for every type of the public columns; None beyond a cap."""
+        publics = self._resolved.public_types()
+        if publics is None:
+            return None
+        cuts, listed = publics
+        blind = prod([self._blind(n, grids[n]) for n in self._resolved.opaque])
+        cells: dict[KnownType, int] = {}
+        named: dict[object, int] = {}
+        priced: _Priced = {}
+        several = self.schema.rows_per_unit > 1
+        for public in listed:
+            if public in cells:
+                continue
+            types = self._resolved.refine(public, ("open",), apart=several)
+            if types is None:
+                return None
+            if several:
+                cells[public] = self._of_types(types, grids).cells
+                continue
+            cells[public] = 1
+            for known in types:
+                members = independent(self._resolved.asked(known))
+                groups = [self._group(each) for each in members]
+                key = self._name(groups, grids)
+                if key not in named:
+                    named[key] = self._of_type(groups, grids, priced).cells
+                cells[public] = max(cells[public], named[key])
+        return PublicParts.of(cuts, tuple([cells[public] * blind for public in listed]))
+
     # --- one row per person ---------------------------------------------------------------------
 
     def _one_row(self, grids: Sequence[CellGrid]) -> PriceCase:
@@ -323,6 +404,11 @@ class Pricer:
             if cells > most:
                 worst, most = case, cells
         return worst
+
+    @staticmethod
+    def _name(groups: list[_Group], grids: Sequence[CellGrid]) -> object:
+        """Name what a type is asked; types with one name cost the same."""
+        return tuple([(*map(id, g.asked), *[grids[n] for n in g.numbers]) for g in groups])
 
     @staticmethod
     def _distinct(types: list[list[_Group]], grids: Sequence[CellGrid]) -> Iterable[list[_Group]]:

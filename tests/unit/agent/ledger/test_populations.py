@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 from hartley.agent.ledger import open_ledger
 from hartley.agent.ledger.chain import add_row, find
 from hartley.agent.ledger.entries import BEFORE_THE_FIRST
+from hartley.agent.ledger.state import one_part
 from hartley.agent.ledger.verification import replay
 from hartley.errors import OptionError, Refused
 from hartley.exact import floor_power
@@ -381,8 +382,8 @@ def test_verify_finds_a_charge_that_the_population_does_not_hold(town):
         at = find(transaction, "b")
         after = replace(
             at,
-            standing=replace(at.standing, spent=4),
-            account=replace(at.account, spent=4),
+            standing=replace(at.standing, parts=one_part(4)),
+            account=replace(at.account, parts=one_part(4)),
         )
         told = {"fresh": [0], "questions": q(1), "version": at.standing.version}
         add_row(transaction, after, "reserve", told, cells=4, account_cells=4)

@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 from hartley.agent.ledger import Head, open_ledger
 from hartley.agent.ledger.chain import add_row, find
 from hartley.agent.ledger.entries import BEFORE_THE_FIRST, FIELDS, Entry, canonical
+from hartley.agent.ledger.state import one_part
 from hartley.agent.ledger.verification import replay
 from hartley.errors import EngineError
 
@@ -253,8 +254,8 @@ def test_a_charge_that_the_ledger_would_not_make_is_found(place, about, name):
         at = find(transaction, "people", "ann")
         after = replace(
             at,
-            standing=replace(at.standing, spent=at.standing.spent * cells),
-            account=replace(at.account, spent=at.account.spent * account_cells),
+            standing=at.standing.after(one_part(cells), at.standing.rules),
+            account=at.account.charged(one_part(account_cells)),
         )
         told = {"fresh": fresh, "questions": [question], "version": at.standing.version}
         add_row(transaction, after, "reserve", told, cells=cells, account_cells=account_cells)
