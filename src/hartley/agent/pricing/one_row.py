@@ -115,6 +115,20 @@ def outputs_of(
 
     Proved: proofs/Atom.v, atom_outputs.
     """
+    crossed = crossed_in(atom, atoms, grids, windows)
+    if not crossed:
+        return 1
+
+    def points(columns: Iterable[str]) -> int:
+        return prod([windows.codes(column, atoms.size(column, atom.held)) for column in columns])
+
+    return min(atom.points, regions(crossed, points))
+
+
+def crossed_in(
+    atom: Atom, atoms: Atoms, grids: Sequence[CellGrid], windows: Windows
+) -> dict[Vector, int]:
+    """Return how many boundaries cut the records of one atom, by direction."""
     # Parallel directions are added first: their hyperplanes never meet.
     crossed: dict[Vector, int] = {}
     asked, places, ranges = atoms.asked, atoms.places, atom.ranges
@@ -125,13 +139,7 @@ def outputs_of(
             continue
         if amount := crossings(question, ranges[places[k]], grids[k], windows.of(direction)):
             crossed[direction] = crossed.get(direction, 0) + amount
-    if not crossed:
-        return 1
-
-    def points(columns: Iterable[str]) -> int:
-        return prod([windows.codes(column, atoms.size(column, atom.held)) for column in columns])
-
-    return min(atom.points, regions(crossed, points))
+    return crossed
 
 
 def single(
