@@ -49,12 +49,18 @@ class Asked:
     """The private columns of the filter."""
     columns: frozenset[str] = field(init=False, repr=False, compare=False)
     """All private columns that it touches."""
+    hashed: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Collect the columns once, since groups of them are formed often."""
+        """Collect the columns and the hash once, since groups of them are formed often."""
         filtered = frozenset([c for term in self.terms for c, _ in term])
+        hashed = hash((self.statistic, self.terms, self.direction, self.scale, self.shift))
         object.__setattr__(self, "filtered", filtered)
         object.__setattr__(self, "columns", filtered.union([c for c, _ in self.direction]))
+        object.__setattr__(self, "hashed", hashed)
+
+    def __hash__(self) -> int:
+        return self.hashed
 
 
 class Atom(NamedTuple):

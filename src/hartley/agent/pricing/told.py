@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.agent.pricing.regions import CellGrid
 from hartley.agent.questions.batch import Statistic, columns_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Set as AbstractSet
+    from collections.abc import Callable, Iterable, Sequence, Set as AbstractSet
 
     from hartley.agent.questions.batch import Question
     from hartley.ranges.schema.schema import Schema
@@ -101,6 +101,56 @@ class ToldBefore:
     def sums(self, private: frozenset[str]) -> list[ToldEntry]:
         """Return the earlier sums over some columns, the finest of each form and filter."""
         return self._sums.nearest(private, lambda e: (len(e.private - private), 0), MOST_FILTERS)
+
+
+class WatchedTold(ToldBefore):
+    """What was told before, with a note of all that a price looked up in it.
+
+    A price is a function of its questions and of what it looks up here. So it is the same after
+    other rows exactly if these give the same.
+    """
+
+    def __init__(self, told: ToldBefore) -> None:
+        """Watch what is looked up in ``told``, which may not grow meanwhile."""
+        self.schema, self._told = told.schema, told
+        self._seen: list[tuple[str, tuple[Any, ...], object]] = []
+
+    def _look(self, name: str, *of: Any) -> Any:  # noqa: ANN401 - what the method returns
+        result = getattr(self._told, name)(*of)
+        self._seen.append((name, of, _content(result)))
+        return result
+
+    def add(self, question: Question, row: int) -> None:
+        """Refuse it: what is watched stays as it is."""
+        raise NotImplementedError
+
+    def steps(self, question: Question) -> list[tuple[Fraction, int]]:
+        """Look up the steps of a statistic."""
+        steps: list[tuple[Fraction, int]] = self._look("steps", question)
+        return steps
+
+    def filters(self, private: frozenset[str], known: frozenset[str]) -> list[ToldEntry]:
+        """Look up the filters near some columns."""
+        filters: list[ToldEntry] = self._look("filters", private, known)
+        return filters
+
+    def sums(self, private: frozenset[str]) -> list[ToldEntry]:
+        """Look up the sums near some columns."""
+        sums: list[ToldEntry] = self._look("sums", private)
+        return sums
+
+    def columns(self, rows: Iterable[int]) -> tuple[str, ...]:
+        """Name the private columns that some rows told something about."""
+        return self._told.columns(rows)
+
+    def same_as(self, other: ToldBefore) -> bool:
+        """Whether all that was looked up would be the same after other rows."""
+        return all(_content(getattr(other, name)(*of)) == seen for name, of, seen in self._seen)
+
+
+def _content(result: Sequence[Any]) -> list[object]:
+    """Return entries without their places among all questions: only their order matters."""
+    return [(e.question, e.row) if isinstance(e, ToldEntry) else e for e in result]
 
 
 class ToldIndex:

@@ -64,7 +64,7 @@ class PartPricing:
         self.grids = [CellGrid.of(question) for question in questions]
         first: dict[CellGrid, int] = {}
         self._grid_names = [first.setdefault(grid, k) for k, grid in enumerate(self.grids)]
-        self._priced: dict[object, tuple[int, int, int]] = {}
+        self._priced: dict[object, tuple[int, tuple[int, int, int]]] = {}
         self._parted: dict[object, PartedAtoms] = {}
 
     @property
@@ -107,8 +107,6 @@ class PartPricing:
         types = resolved.refine(resolved.start(), ("public", "open"))
         if types is None:
             return None
-        self._priced.clear()  # their keys are ids of what was resolved before
-        self._parted.clear()
         most = 1
         for known in types:
             cells = self._of_type(resolved.asked(known), most)
@@ -117,7 +115,7 @@ class PartPricing:
             most = max(most, cells)
         return most
 
-    def _of_type(self, pairs: Sequence[tuple[int, Asked]], least: int) -> int | None:
+    def _of_type(self, pairs: Sequence[tuple[int, Asked]], least: int = 0) -> int | None:
         """Price a type; the result is exact where it is above ``least``, what others cost."""
         own = [pair for pair in pairs if pair[0] < len(self.asked)]
         end = len(self.asked) + len(self.filters)
@@ -130,8 +128,7 @@ class PartPricing:
         # All parts, and those of the absent record, whom no filter counts: present alone, joined.
         anywhere = nowhere = joined = 1
         groups = independent(own)
-        # The price of a lone group matters only above that of the types before. What was priced
-        # with a smaller ``least`` is exact there too, since it never falls.
+        # The price of a lone group matters only above that of the types before.
         lone = least if len(groups) == 1 and not self.absent else 0
         for group in groups:
             prices = self._group(group, filters, sums, lone)
@@ -160,16 +157,16 @@ class PartPricing:
         numbers = tuple(number for number, _ in group)
         questions = tuple(asked for _, asked in group)
         sums = _usable(sums, questions, near)
-        # Types often differ in what makes no difference to a group. Equal questions are one object
-        # for as long as the batch is priced, so that their ids stand for them.
+        # Types often differ in what makes no difference to a group.
         steps = tuple([self._grid_names[number] for number in numbers])
-        key = (steps, tuple(map(id, questions)), tuple(map(id, near)), sums)
-        if key not in self._priced:
-            priced = self._parts(numbers, questions, near, sums, least)
-            if priced is None:
-                return None
-            self._priced[key] = priced
-        return self._priced[key]
+        key = (steps, questions, tuple(near), sums)
+        above, known = self._priced.get(key, (0, None))
+        # A price is exact where it exceeds what it was priced above, and is known to be no larger.
+        if known is None or (above > least and known[0] <= above):
+            known = self._parts(numbers, questions, near, sums, least)
+            if known is not None:
+                self._priced[key] = (least, known)
+        return known
 
     def _parts(
         self,
@@ -188,7 +185,7 @@ class PartPricing:
         # What was told never raises a price, so nothing is won once a part costs as much.
         largest = price_part(numbers, without, grids, absent=False).cells
         runs = list(_runs((*questions, *filters), everywhere, self.schema))
-        names = (tuple(map(id, questions)), tuple(map(id, filters)), tuple(runs[0]))
+        names = (questions, tuple(filters), tuple(runs[0]))
         parted = self._parted.get(names)
         if parted is None:
             parted = PartedAtoms(questions, filters, self.schema, runs[0])
