@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 MOST_ATOMS = (256, 4)
 """Beyond this many kinds of records, plus 4 for every term of a filter, parts are priced alone."""
 
+
+def most_atoms(terms: int) -> int:
+    """Return how many kinds of records are told apart for a number of terms of filters."""
+    return MOST_ATOMS[0] + MOST_ATOMS[1] * terms  # "Caps" in docs/accountant.md
+
+
 Direction: TypeAlias = tuple[tuple[str, int], ...]
 """A linear form without constant and common factor; its first coefficient is positive."""
 IntRange: TypeAlias = tuple[int, int]
@@ -92,7 +98,10 @@ class Atoms:
 
     def size(self, column: str, held: int) -> int:
         """Return how many codes of a column some classes have."""
-        return sum([size for bit, size in self.sizes[column] if held & bit])
+        sizes = self.sizes[column]
+        if len(sizes) == 1:  # a column that no test cuts
+            return sizes[0][1]
+        return sum([size for bit, size in sizes if held & bit])
 
 
 class CodeClass(NamedTuple):
@@ -301,7 +310,7 @@ def _cut(
     numbers of classes multiply; their product alone is often too large.
     """
     full = (1 << terms) - 1
-    most = MOST_ATOMS[0] + MOST_ATOMS[1] * terms  # "Caps" in docs/accountant.md
+    most = most_atoms(terms)
     asked = {column: sum(asking.values()) for column, asking in leaves.items()}
     several = once = 0
     for mask in asked.values():  # ``several``: terms that ask for more than one column

@@ -120,7 +120,10 @@ def outputs_of(
         return 1
 
     def points(columns: Iterable[str]) -> int:
-        return prod([windows.codes(column, atoms.size(column, atom.held)) for column in columns])
+        sizes = [(column, atoms.size(column, atom.held)) for column in columns]
+        if not windows.lengths:
+            return prod([size for _, size in sizes])
+        return prod([windows.codes(column, size) for column, size in sizes])
 
     return min(atom.points, regions(crossed, points))
 
@@ -131,13 +134,14 @@ def crossed_in(
     """Return how many boundaries cut the records of one atom, by direction."""
     # Parallel directions are added first: their hyperplanes never meet.
     crossed: dict[Vector, int] = {}
-    asked, places, ranges = atoms.asked, atoms.places, atom.ranges
+    asked, places, ranges, narrowed = atoms.asked, atoms.places, atom.ranges, windows.lengths
     for k in atom.alive:
         question = asked[k]
         direction = question.direction
         if not direction:
             continue
-        if amount := crossings(question, ranges[places[k]], grids[k], windows.of(direction)):
+        window = windows.of(direction) if narrowed else None
+        if amount := crossings(question, ranges[places[k]], grids[k], window):
             crossed[direction] = crossed.get(direction, 0) + amount
     return crossed
 

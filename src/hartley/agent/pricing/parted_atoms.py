@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from hartley.agent.pricing.atoms import (
-    MOST_ATOMS,
     Atoms,
     leaves_of,
     merge,
+    most_atoms,
     moved_by,
     multiply,
     segments,
@@ -72,7 +72,7 @@ class PartedAtoms:
         self._questions = len(questions)
         leaves, owners = leaves_of(asked)
         self._full = (1 << len(owners)) - 1
-        self._most = MOST_ATOMS[0] + MOST_ATOMS[1] * len(owners)
+        self._most = most_atoms(len(owners))
         masks = {column: sum(asking.values()) for column, asking in leaves.items()}
         several = once = 0
         for mask in masks.values():

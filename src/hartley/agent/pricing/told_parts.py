@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 MOST_RUNS = 32
 """Combinations of runs of classes that one group of questions is priced in."""
 
+NOT_COUNTED = {0}
+"""The records of a part that no question counts: it has one output."""
 _Terms: TypeAlias = "tuple[Conjunction, ...]"
 ALWAYS: _Terms = ((),)
 """The filter that every present record of a type passes."""
@@ -201,6 +203,9 @@ class PartPricing:
                 return None
             run = _Run(parted.empty(within), _asked_sizes(questions, within, self.schema))
             for alive, states in parts.items():
+                nobody = self.absent and not alive
+                if search.most and not nobody and states.keys() == NOT_COUNTED:
+                    continue
                 there = not self.absent or alive > 0  # the record is there
                 which = (alive & mattering, there)
                 windows = windows_of.get(which)
@@ -208,7 +213,7 @@ class PartPricing:
                     true = {terms for bit, terms in deciding if alive & bit}
                     windows = _windows(sums, true | {ALWAYS} if there else true)
                     windows_of[which] = windows
-                search.look(states, windows, run, nobody=self.absent and not alive)
+                search.look(states, windows, run, nobody=nobody)
                 if search.most >= largest and not self.absent:
                     return largest, largest, largest
         return search.most, search.nowhere, max(search.joined, 1)
