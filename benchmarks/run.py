@@ -28,6 +28,7 @@ import pram
 import price
 import privacy_distortion
 import release_rows
+import sessions
 import volume
 from results import Row, Settings, show, surroundings, write
 
@@ -38,6 +39,7 @@ BENCHMARKS = {
     "partition": partition.run,
     "ask": ask.run,
     "price": price.run,
+    "sessions": sessions.run,
     "ask_peers": ask_peers.run,
     "release_rows": release_rows.run,
     "optimal_quantizer": optimal_quantizer.run,

@@ -6,7 +6,7 @@ the smallest of the points, the product of single prices, and the sum over famil
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
 from math import prod
@@ -56,6 +56,12 @@ class Windows:
     """How far directions can still vary by what was answered before, everybody else fixed."""
 
     lengths: Mapping[Direction, int]
+    key: frozenset[tuple[Direction, int]] = field(init=False, repr=False, compare=False)
+    """What they are looked up by."""
+
+    def __post_init__(self) -> None:
+        """Make the key once."""
+        object.__setattr__(self, "key", frozenset(self.lengths.items()))
 
     def of(self, direction: Direction) -> int | None:
         """Return how far a direction can vary: by its own window, or by those of its columns."""

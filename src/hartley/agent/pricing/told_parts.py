@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 MOST_RUNS = 32
 """Combinations of runs of classes that one group of questions is priced in."""
 
+MANY = 1 << 4096
+"""More records than any part has."""
+_Bounds: TypeAlias = dict[object, int]
 NOT_COUNTED = {0}
 """The records of a part that no question counts: it has one output."""
 _Terms: TypeAlias = "tuple[Conjunction, ...]"
@@ -68,6 +71,7 @@ class PartPricing:
         self._grid_names = [first.setdefault(grid, k) for k, grid in enumerate(self.grids)]
         self._priced: dict[object, tuple[int, tuple[int, int, int]]] = {}
         self._parted: dict[object, PartedAtoms] = {}
+        self._bounds: dict[object, _Bounds] = {}
 
     @property
     def rows(self) -> set[int]:
@@ -192,7 +196,9 @@ class PartPricing:
         if parted is None:
             parted = PartedAtoms(questions, filters, self.schema, runs[0])
             self._parted[names] = parted
-        search = _PartSearch(numbers, grids, least)
+        steps = tuple([self._grid_names[number] for number in numbers])
+        bounds = self._bounds.setdefault((steps, questions), {})
+        search = _PartSearch(numbers, grids, least, bounds)
         deciding = [(1 << k, f.terms) for k, f in enumerate(filters)]
         told_by = {terms for terms, _, _ in sums}
         mattering = sum([bit for bit, terms in deciding if terms in told_by])
@@ -274,24 +280,29 @@ def _usable(
 class _PartSearch:
     """Looks for the part that costs most, and prices no part that cannot be it."""
 
-    def __init__(self, numbers: Sequence[int], grids: Sequence[CellGrid], most: int) -> None:
+    def __init__(
+        self, numbers: Sequence[int], grids: Sequence[CellGrid], most: int, bounds: _Bounds
+    ) -> None:
         self.numbers, self.grids = numbers, grids
         self.most = most
         """The largest price of any part, as far as it is above what it began with."""
         self.nowhere = self.joined = 0
         """The largest price of the part of nobody: of present records, and with an absent one."""
-        self._bounds: dict[object, int] = {}
+        self._bounds = bounds
 
     def look(self, states: PartStates, windows: Windows, run: _Run, *, nobody: bool) -> None:
         """Look at a part of a run; in the part of ``nobody``, a record may be absent."""
-        if not nobody and self._bound(states, windows, run) <= self.most:
+        if not nobody and (
+            self._outputs(states, windows, run) <= self.most
+            or self._price_of_many(states, windows, run) <= self.most
+        ):
             return
-        members = [Atom(bits_of(alive), *state) for alive, state in states.items()]
+        members = tuple([Atom(bits_of(alive), *state) for alive, state in states.items()])
         codes = prod([windows.codes(column, size) for column, size in run.sizes.items()])
         points = min(codes, sum([atom.points for atom in members]))
         if points <= self.most and not nobody:
             return
-        part = replace(run.empty, atoms=tuple(members), points=points)
+        part = replace(run.empty, atoms=members, points=points)
         cells = price_part(self.numbers, part, self.grids, windows, absent=False).cells
         self.most = max(self.most, cells)
         if nobody:
@@ -299,25 +310,40 @@ class _PartSearch:
             joined = price_part(self.numbers, part, self.grids, windows, absent=True).cells
             self.joined = max(self.joined, joined)
 
-    def _bound(self, states: PartStates, windows: Windows, run: _Run) -> int:
-        """Return a bound on the price of a part that is quick to have.
+    # A price only falls where there are fewer records. So what a part would cost with any number
+    # of records in the same ranges is a bound, which many parts, runs and types have in common.
 
-        The outputs of atoms, added up, are one of the bounds that a price is the least of. Here
-        they are counted without the points of an atom, so that many parts and runs share them.
-        """
+    def _outputs(self, states: PartStates, windows: Windows, run: _Run) -> int:
+        """Return the outputs of all atoms, added up: one of the bounds that a price is least of."""
         total = 0
         for alive, (_, ranges, _) in states.items():
             if not alive:
                 total += 1
                 continue
-            key = (alive, ranges, id(windows))
+            key = (alive, ranges, windows.key)
             outputs = self._bounds.get(key)
             if outputs is None:
-                atom = Atom(bits_of(alive), 0, ranges, 0)
+                atom = Atom(bits_of(alive), MANY, ranges, 0)
                 crossed = crossed_in(atom, run.empty, self.grids, windows)
                 outputs = self._bounds[key] = regions(crossed) if crossed else 1
             total += outputs
         return total
+
+    def _price_of_many(self, states: PartStates, windows: Windows, run: _Run) -> int:
+        """Return what a part would cost if its ranges held any number of records."""
+        spans = tuple([(alive, ranges) for alive, (_, ranges, _) in states.items()])
+        key = (spans, windows.key)
+        price = self._bounds.get(key)
+        if price is None:
+            part = replace(
+                run.empty,
+                points=MANY,
+                atoms=tuple([Atom(bits_of(alive), MANY, ranges, 0) for alive, ranges in spans]),
+                sizes=dict.fromkeys(run.empty.sizes, ((0, MANY),)),
+            )
+            price = price_part(self.numbers, part, self.grids, windows, absent=False).cells
+            self._bounds[key] = price
+        return price
 
 
 class _Run(NamedTuple):
