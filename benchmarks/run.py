@@ -22,6 +22,7 @@ import environments
 import import_time
 import mdav
 import membership
+import noiseless
 import optimal_quantizer
 import partition
 import pram
@@ -42,6 +43,7 @@ BENCHMARKS = {
     "sessions": sessions.run,
     "ask_peers": ask_peers.run,
     "release_rows": release_rows.run,
+    "noiseless": noiseless.run,
     "optimal_quantizer": optimal_quantizer.run,
     "volume": volume.run,
     "privacy_distortion": privacy_distortion.run,

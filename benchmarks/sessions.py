@@ -107,7 +107,7 @@ SESSIONS = {
 
 
 def _spent(
-    schema: Schema | Mapping[str, Any] | Path,
+    schema: Mapping[str, Any] | Path,
     data: object,
     questions: Iterable[tuple[str, str, int]],
 ) -> tuple[float, float]:
@@ -115,7 +115,6 @@ def _spent(
     from hartley.agent.agent import Agent
     from hartley.agent.pricing.price import open_factor
     from hartley.exact import bits_at_least
-    from hartley.ranges.schema.schema import Schema
 
     with (
         tempfile.TemporaryDirectory() as folder,
