@@ -65,9 +65,9 @@ def resolved(size: int) -> Job:
     schema = Schema.read(SCHEMA)
     desk = Desk(schema, PUBLIC_ROWS)
     # The last batch is the one whose price is compared.
-    shifts = range(CALLS[size] - 1, -1, -1)
-    batches = iter([questions_of(desk.plan(texts(size, shift), None, 2)) for shift in shifts])
-    price(questions_of(desk.plan(texts(1, size), None, 2)), schema)
+    firsts = [size * call for call in reversed(range(CALLS[size]))]
+    batches = iter([questions_of(desk.plan(texts(size, first), None, 2)) for first in firsts])
+    price(questions_of(desk.plan(texts(1), None, 2)), schema)
     return Job(lambda: price(next(batches), schema), lambda priced: str(priced.cells))
 
 
