@@ -5,8 +5,6 @@ Everything here is a function of the schema and of questions; no answer is ever 
 
 from __future__ import annotations
 
-from dataclasses import replace
-from fractions import Fraction
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +13,7 @@ from hartley.agent.questions.batch import Statistic, columns_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence, Set as AbstractSet
+    from fractions import Fraction
 
     from hartley.agent.questions.batch import Question
     from hartley.ranges.schema.schema import Schema
@@ -44,7 +43,7 @@ class ToldBefore:
     def __init__(self, schema: Schema, questions: Iterable[Question] = ()) -> None:
         """Begin with nothing told, or with some questions as one row each."""
         self.schema = schema
-        self._steps: dict[Question, dict[Fraction, int]] = {}
+        self._steps: dict[tuple[object, ...], dict[Fraction, int]] = {}
         self._filters = ToldIndex()
         self._sums = ToldIndex()
         self._questions = 0
@@ -208,6 +207,7 @@ def _terms(question: Question) -> tuple[tuple[str, int], ...]:
     return question.form.terms if question.form else ()
 
 
-def _statistic(question: Question) -> Question:
+def _statistic(question: Question) -> tuple[object, ...]:
     """Return a question without its step: what it is about."""
-    return replace(question, step=Fraction(1))
+    q = question
+    return (q.statistic, q.where, q.form, q.quantile, q.least, q.most)
