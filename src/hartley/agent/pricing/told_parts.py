@@ -207,7 +207,7 @@ class PartPricing:
             parts = parted.within(within)
             if parts is None:
                 return None
-            run = _Run(parted.empty(within), _asked_sizes(questions, within, self.schema))
+            run = _CodeRun(parted.empty(within), _asked_sizes(questions, within, self.schema))
             for alive, states in parts.items():
                 nobody = self.absent and not alive
                 if search.most and not nobody and states.keys() == NOT_COUNTED:
@@ -290,7 +290,7 @@ class _PartSearch:
         """The largest price of the part of nobody: of present records, and with an absent one."""
         self._bounds = bounds
 
-    def look(self, states: PartStates, windows: Windows, run: _Run, *, nobody: bool) -> None:
+    def look(self, states: PartStates, windows: Windows, run: _CodeRun, *, nobody: bool) -> None:
         """Look at a part of a run; in the part of ``nobody``, a record may be absent."""
         if not nobody and (
             self._outputs(states, windows, run) <= self.most
@@ -313,7 +313,7 @@ class _PartSearch:
     # A price only falls where there are fewer records. So what a part would cost with any number
     # of records in the same ranges is a bound, which many parts, runs and types have in common.
 
-    def _outputs(self, states: PartStates, windows: Windows, run: _Run) -> int:
+    def _outputs(self, states: PartStates, windows: Windows, run: _CodeRun) -> int:
         """Return the outputs of all atoms, added up: one of the bounds that a price is least of."""
         total = 0
         for alive, (_, ranges, _) in states.items():
@@ -329,7 +329,7 @@ class _PartSearch:
             total += outputs
         return total
 
-    def _price_of_many(self, states: PartStates, windows: Windows, run: _Run) -> int:
+    def _price_of_many(self, states: PartStates, windows: Windows, run: _CodeRun) -> int:
         """Return what a part would cost if its ranges held any number of records."""
         spans = tuple([(alive, ranges) for alive, (_, ranges, _) in states.items()])
         key = (spans, windows.key)
@@ -346,7 +346,7 @@ class _PartSearch:
         return price
 
 
-class _Run(NamedTuple):
+class _CodeRun(NamedTuple):
     """Ranges of columns that are looked at alone."""
 
     empty: Atoms
