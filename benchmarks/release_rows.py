@@ -9,6 +9,7 @@ was written is checked afterwards, in a process of its own, against the promise 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -31,13 +32,14 @@ FEWER_REPEATS_FROM = 10**8
 COPY = "plain copy"
 EQUAL, CUTS = "four equal-cell columns", "four cut columns"
 MIXED, QUERY = "line, groups, cells, kept", "query, kept, cuts, cells"
+MEET = "two hypotheses kept open, cells, kept"
 """The policies that are released by."""
 COLUMNS = "height, weight, age, income"
 
 
-def table_path(rows: int) -> Path:
-    """Return where a table is kept."""
-    return FOLDER / f"people-{rows}.parquet"
+def table_path(rows: int, *, stepped: bool = False) -> Path:
+    """Return where a table is kept; that of hypotheses has all its numbers on steps."""
+    return FOLDER / f"{'stepped' if stepped else 'people'}-{rows}.parquet"
 
 
 def out_path(name: str) -> Path:
@@ -57,6 +59,7 @@ def policy(kind: str) -> Any:  # noqa: ANN401 - a policy, imported on use
         CutColumn,
         KeptColumn,
         LineColumn,
+        MeetColumn,
         MergedColumn,
         QuantizedColumn,
     )
@@ -64,6 +67,25 @@ def policy(kind: str) -> Any:  # noqa: ANN401 - a policy, imported on use
 
     ranges = {"height": (100, 250), "weight": (30, 200), "age": (0, 100), "income": (0, 200_000)}
     levels = {"height": 150, "weight": 34, "age": 20, "income": 100}
+    if kind == MEET:
+        # Whether somebody is obese, and whether somebody has reached 65, each on the data's steps.
+        body = {
+            "hypothesis": "weight >= 30*(height/100)**2",
+            "low": "30",
+            "high": "200",
+            "step": "0.1",
+            "reach": "5",
+            "others": {"height": ["100", "250", "0.5"]},
+        }
+        age = {"hypothesis": "age >= 65", "low": "0", "high": "99", "step": "1", "reach": "3"}
+        return PolicyDocument(
+            (
+                KeptColumn("height", Fraction(100), Fraction(250)),
+                MeetColumn.from_fields("meet", "weight", body),
+                MeetColumn.from_fields("meet", "age", age),
+                QuantizedColumn("income", UniformQuantizer(0, 200_000, 100)),
+            )
+        )
     if kind == EQUAL:
         cells = {name: UniformQuantizer(*ranges[name], levels[name]) for name in ranges}
         return PolicyDocument(tuple(QuantizedColumn(*item) for item in cells.items()))
@@ -144,24 +166,28 @@ def check(path: str, out: str, kind: str) -> Job:
     return Job(run)
 
 
-def prepare(rows: int) -> Job:
+def prepare(rows: int, *, stepped: bool = False) -> Job:
     """Write a table, unless it is there."""
     import duckdb
 
     def run() -> None:
         FOLDER.mkdir(parents=True, exist_ok=True)
-        half = table_path(rows).with_suffix(".part")
+        half = table_path(rows, stepped=stepped).with_suffix(".part")
         share = "(hash(i + {}) % 1000000007)::DOUBLE / 1000000007"
+        height, weight = f"100 + 150 * ({share.format(1)})", f"30 + 170 * ({share.format(2)})"
+        if stepped:
+            height = "(200 + (hash(i + 1) % 301)::INTEGER)::DOUBLE / 2"
+            weight = "(300 + (hash(i + 2) % 1701)::INTEGER)::DOUBLE / 10"
         duckdb.execute(f"""
             COPY (
-                SELECT 100 + 150 * ({share.format(1)}) AS height,
-                    30 + 170 * ({share.format(2)}) AS weight,
+                SELECT {height} AS height,
+                    {weight} AS weight,
                     (hash(i + 3) % 100)::INTEGER AS age,
                     (hash(i + 4) % 200000)::BIGINT AS income
                 FROM range({rows}) AS t(i)
             ) TO '{half}' (FORMAT parquet)
         """)
-        half.replace(table_path(rows))
+        half.replace(table_path(rows, stepped=stepped))
 
     return Job(run)
 
@@ -177,23 +203,26 @@ def run(settings: Settings) -> list[Row]:
     sizes = (WARM_ROWS,) if settings.quick else tuple(sorted(settings.rows))
     kinds = (EQUAL,) if settings.quick else (EQUAL, CUTS, MIXED, QUERY)
     rows, peaks = [], {}
-    for size in (WARM_ROWS, *sizes):
-        if not table_path(size).exists():
-            measure(_work("writing the table", "prepare", rows=size))
+    for size, stepped in itertools.product((WARM_ROWS, *sizes), (False, True)):
+        if not table_path(size, stepped=stepped).exists():
+            measure(_work("writing the table", "prepare", rows=size, stepped=stepped))
     for size in sizes:
         settings.log(f"{NAME}: {size:,} rows")
         repeats = min(settings.repeats, 3) if size >= FEWER_REPEATS_FROM else settings.repeats
-        found = _measure(size, kinds, repeats)
-        rows += _compare(size, found)
-        peaks[size] = found
+        measured = _measure(size, kinds, repeats)
+        rows += _compare(size, measured)
+        peaks[size] = measured
+        rows += _compare(size, _measure(size, (MEET,), repeats, stepped=True), " on steps")
     if len(sizes) > 1:
         rows += _compare_memory(sizes, peaks)
     return rows
 
 
-def _measure(size: int, kinds: Sequence[str], repeats: int) -> dict[str, list[Measurement]]:
+def _measure(
+    size: int, kinds: Sequence[str], repeats: int, *, stepped: bool = False
+) -> dict[str, list[Measurement]]:
     """Measure the copy and the releases in turns, and check every file that is released."""
-    path, warm = str(table_path(size)), str(table_path(WARM_ROWS))
+    path, warm = (str(table_path(rows, stepped=stepped)) for rows in (size, WARM_ROWS))
     outs = {name: out_path(name) for name in (COPY, *kinds)}
     works = [_work(COPY, "copy", path=path, out=str(outs[COPY]))]
     works += [
@@ -216,10 +245,10 @@ def _measure(size: int, kinds: Sequence[str], repeats: int) -> dict[str, list[Me
     return rounds.found
 
 
-def _compare(size: int, found: Mapping[str, list[Measurement]]) -> list[Row]:
+def _compare(size: int, found: Mapping[str, list[Measurement]], where: str = "") -> list[Row]:
     """Return the rows on time and memory at one size."""
     rows = []
-    label = f"{size:,} rows"
+    label = f"{size:,} rows{where}"
     aim = MOST_TIMES if size >= LEAST_ROWS else None
     for name in [name for name in found if name != COPY]:
         product = f"release, {name}"

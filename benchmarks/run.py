@@ -22,12 +22,14 @@ import environments
 import import_time
 import mdav
 import membership
+import noiseless
 import optimal_quantizer
 import partition
 import pram
 import price
 import privacy_distortion
 import release_rows
+import sessions
 import volume
 from results import Row, Settings, show, surroundings, write
 
@@ -38,8 +40,10 @@ BENCHMARKS = {
     "partition": partition.run,
     "ask": ask.run,
     "price": price.run,
+    "sessions": sessions.run,
     "ask_peers": ask_peers.run,
     "release_rows": release_rows.run,
+    "noiseless": noiseless.run,
     "optimal_quantizer": optimal_quantizer.run,
     "volume": volume.run,
     "privacy_distortion": privacy_distortion.run,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from hartley.agent.ledger.charging import BatchPrices, RowPrice
 from hartley.agent.pricing.given_price import price_given, price_paths
-from hartley.agent.pricing.told import ToldBefore
+from hartley.agent.pricing.told import ToldBefore, WatchedTold
 from hartley.agent.questions.batch import from_plain
 from hartley.errors import OptionError
 
@@ -81,15 +81,22 @@ class Earlier:
         ``given`` names rows to price from instead; those of other accounts are left out.
         """
         with self._lock:
+            watched = WatchedTold(self.told(account))
+            priced = None
             if given is None:
-                given = price_paths(questions, self.told(account)).rows
+                priced = price_paths(questions, watched)
+                given = priced.rows
             rows = sorted(
                 row
                 for row in set(given)
                 if row in self._rows and account in {None, self._rows[row][0]}
             )
-            # Priced again from these rows alone, as verifying the ledger will.
-            priced = price_paths(questions, self._of(rows))
+            told = self._of(rows)
+            # A price that rests on no row is the one of nothing told. One that would look up the
+            # same in its rows alone stays as it is.
+            if priced is None or (rows and not watched.same_as(told)):
+                # Priced again from these rows alone, as verifying the ledger will.
+                priced = price_paths(questions, told)
             return RowPrice(priced.cells, tuple(rows), priced.parts)
 
     def _of(self, rows: Iterable[int]) -> ToldBefore:

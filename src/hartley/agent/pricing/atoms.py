@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from hartley.agent.questions.batch import Statistic
     from hartley.agent.questions.condition import Conjunction, Leaf
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
 MOST_ATOMS = (256, 4)
 """Beyond this many kinds of records, plus 4 for every term of a filter, parts are priced alone."""
+
+
+def most_atoms(terms: int) -> int:
+    """Return how many kinds of records are told apart for a number of terms of filters."""
+    return MOST_ATOMS[0] + MOST_ATOMS[1] * terms  # "Caps" in docs/accountant.md
+
 
 Direction: TypeAlias = tuple[tuple[str, int], ...]
 """A linear form without constant and common factor; its first coefficient is positive."""
@@ -49,12 +55,18 @@ class Asked:
     """The private columns of the filter."""
     columns: frozenset[str] = field(init=False, repr=False, compare=False)
     """All private columns that it touches."""
+    hashed: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Collect the columns once, since groups of them are formed often."""
+        """Collect the columns and the hash once, since groups of them are formed often."""
         filtered = frozenset([c for term in self.terms for c, _ in term])
+        hashed = hash((self.statistic, self.terms, self.direction, self.scale, self.shift))
         object.__setattr__(self, "filtered", filtered)
         object.__setattr__(self, "columns", filtered.union([c for c, _ in self.direction]))
+        object.__setattr__(self, "hashed", hashed)
+
+    def __hash__(self) -> int:
+        return self.hashed
 
 
 class Atom(NamedTuple):
@@ -86,7 +98,10 @@ class Atoms:
 
     def size(self, column: str, held: int) -> int:
         """Return how many codes of a column some classes have."""
-        return sum([size for bit, size in self.sizes[column] if held & bit])
+        sizes = self.sizes[column]
+        if len(sizes) == 1:  # a column that no test cuts
+            return sizes[0][1]
+        return sum([size for bit, size in sizes if held & bit])
 
 
 class CodeClass(NamedTuple):
@@ -114,6 +129,67 @@ def direction_of(terms: Direction) -> tuple[Direction, int]:
     return tuple((column, times // scale) for column, times in terms), scale
 
 
+class Segment(NamedTuple):
+    """Neighbouring codes of a column that every test treats alike."""
+
+    low: int
+    high: int
+    mask: int
+    """The terms that they leave possible."""
+
+
+def segments(
+    column: Column, leaves: Mapping[Leaf, int], free: int
+) -> tuple[list[Segment], int | None]:
+    """Cut a column at the thresholds of tests; the second is the mask of a missing value, if any.
+
+    ``leaves`` names the terms (as bits) that ask for each leaf, ``free`` those that do not ask.
+    """
+    # A sweep over the thresholds. A term asks for one leaf of the column, and the ranges of a leaf
+    # are disjoint: XOR turns its bit on where a range begins and off behind its end.
+    end = column.points
+    flips = {0: 0, end: 0}
+    missing = free
+    for (codes, null), mask in leaves.items():
+        if null:
+            missing |= mask
+        for low, high in codes:
+            if low < end:
+                after = high + 1 if high < end else end
+                flips[low] = flips.get(low, 0) ^ mask
+                flips[after] = flips.get(after, 0) ^ mask
+    edges = sorted(flips)
+    mask, cut = free, []
+    for start, after in pairwise(edges):
+        mask ^= flips[start]
+        cut.append(Segment(start, after - 1, mask))
+    return cut, missing if column.nullable else None
+
+
+def merge(
+    cut: Sequence[Segment], missing: int | None, within: IntRange | None = None
+) -> list[CodeClass]:
+    """Merge segments that pass the same tests into classes.
+
+    ``within`` leaves out all codes outside a range, and a missing value.
+    """
+    by_mask: dict[int, tuple[int, int, int]] = {}
+    for low, high, mask in cut:
+        if within is not None:
+            if high < within[0] or low > within[1]:
+                continue
+            low, high = max(low, within[0]), min(high, within[1])  # noqa: PLW2901 - cut down
+        old = by_mask.get(mask)
+        size = high - low + 1
+        by_mask[mask] = (low, high, size) if old is None else (old[0], high, old[2] + size)
+    if missing is not None and within is None:
+        # A missing value has no code. The range (0, 0) of a class of its own is never summed: no
+        # question counts a row without the columns of its form (``possible_terms`` sees to it).
+        low, high, size = by_mask.get(missing, (0, 0, 0))
+        by_mask[missing] = (low, high, size + 1)
+    return [CodeClass(mask, *rest) for mask, rest in by_mask.items()]
+
+
 def classes(
     column: Column, leaves: Mapping[Leaf, int], free: int, within: IntRange | None = None
 ) -> list[CodeClass]:
@@ -129,38 +205,10 @@ def classes(
         >>> [(c.mask, c.size) for c in classes(sex, {(((0, 0),), False): 1}, 0)]
         [(1, 1), (0, 2)]
     """
-    # A sweep over the thresholds. A term asks for one leaf of the column, and the ranges of a leaf
-    # are disjoint: XOR turns its bit on where a range begins and off behind its end.
-    end = column.points
-    flips = {0: 0, end: 0}
-    missing = free
-    for (codes, null), mask in leaves.items():
-        if null:
-            missing |= mask
-        for low, high in codes:
-            if low < end:
-                after = min(high + 1, end)
-                flips[low] = flips.get(low, 0) ^ mask
-                flips[after] = flips.get(after, 0) ^ mask
-    by_mask: dict[int, tuple[int, int, int]] = {}
-    mask = free
-    if within is not None:
-        for edge in (within[0], within[1] + 1):
-            flips.setdefault(edge, 0)
-    for start, after in pairwise(sorted(flips)):
-        mask ^= flips[start]
-        if within is None or within[0] <= start <= within[1]:
-            low, _, size = by_mask.get(mask, (start, 0, 0))
-            by_mask[mask] = (low, after - 1, size + after - start)
-    if column.nullable and within is None:
-        # A missing value has no code. The range (0, 0) of a class of its own is never summed: no
-        # question counts a row without the columns of its form (``possible_terms`` sees to it).
-        low, high, size = by_mask.get(missing, (0, 0, 0))
-        by_mask[missing] = (low, high, size + 1)
-    return [CodeClass(mask, *rest) for mask, rest in by_mask.items()]
+    return merge(*segments(column, leaves, free), within)
 
 
-_AtomState: TypeAlias = tuple[int, tuple[IntRange, ...], int]
+AtomState: TypeAlias = tuple[int, tuple[IntRange, ...], int]
 """Points, the range of every direction, and the classes held."""
 
 
@@ -173,39 +221,70 @@ def form_atoms(
     ``within`` leaves out the records whose code of a column lies outside a range. Grows with the
     number of atoms times the classes of a column.
     """
-    leaves, owners = _leaves(asked)
+    leaves, owners = leaves_of(asked)
     parts = _cut(leaves, len(owners), schema, within)
     if parts is None:
         return None
     places = {d: k for k, d in enumerate(dict.fromkeys([a.direction for a in asked]))}
-    moved: dict[str, list[tuple[int, int]]] = {}
-    for direction, place in places.items():
-        for column, times in direction:
-            moved.setdefault(column, []).append((place, times))
+    moved = moved_by(places)
     # A state is a set of records with one fate: which terms of all filters they leave possible.
     full = (1 << len(owners)) - 1
     alone = [column for column in moved if column not in leaves]
-    for column in alone:
-        parts[column] = classes(schema.columns[column], {}, full, within.get(column))
-    states: dict[int, _AtomState] = {full: (1, ((0, 0),) * len(places), 0)}
-    sizes, bit = {}, 1
     # Columns of forms alone never split a state, so they come first and cost least.
-    for column in (*alone, *leaves):
-        sizes[column] = [(bit << k, part.size) for k, part in enumerate(parts[column])]
-        states = _multiply(states, parts[column], moved.get(column, ()), bit)
-        bit <<= len(parts[column])
+    states, sizes, bit = start(full, alone, len(places), moved, schema)
+    for column, own in parts.items():
+        shifted = moved.get(column, ())
+        if shifted:
+            sizes[column] = [(bit << k, part.size) for k, part in enumerate(own)]
+        states = multiply(states, own, shifted, bit)
+        bit <<= len(own)
+    columns = (*parts, *alone)
     return Atoms(
         asked,
-        tuple(parts),
-        prod([schema.columns[column].size for column in parts]),
-        _gather(owners, states),
+        columns,
+        prod([schema.columns[column].size for column in columns]),
+        _gather(owners, states, len(asked)),
         tuple(places),
         sizes,
         tuple([places[question.direction] for question in asked]),
     )
 
 
-def _leaves(asked: Sequence[Asked]) -> tuple[dict[str, dict[Leaf, int]], list[int]]:
+def moved_by(directions: Iterable[Direction]) -> dict[str, list[tuple[int, int]]]:
+    """Return, by column, the places of the directions that it moves, and how many times."""
+    moved: dict[str, list[tuple[int, int]]] = {}
+    for place, direction in enumerate(directions):
+        for column, times in direction:
+            moved.setdefault(column, []).append((place, times))
+    return moved
+
+
+def start(
+    full: int,
+    alone: Iterable[str],
+    directions: int,
+    moved: Mapping[str, Sequence[tuple[int, int]]],
+    schema: Schema,
+) -> tuple[dict[int, AtomState], dict[str, list[tuple[int, int]]], int]:
+    """Return the one state before any test, over the columns that no test names.
+
+    With it come the sizes of these columns, a class each, and the next free bit for a class.
+    """
+    points, bit, sizes = 1, 1, {}
+    spans = [(0, 0)] * directions
+    for column in alone:
+        described = schema.columns[column]
+        points *= described.size
+        sizes[column] = [(bit, described.size)]
+        bit <<= 1
+        for place, times in moved.get(column, ()):
+            low, high = spans[place]
+            end = times * (described.points - 1)
+            spans[place] = (low + end, high) if end < 0 else (low, high + end)
+    return {full: (points, tuple(spans), bit - 1)}, sizes, bit
+
+
+def leaves_of(asked: Sequence[Asked]) -> tuple[dict[str, dict[Leaf, int]], list[int]]:
     """Return, by column and leaf, the terms that ask for it; and whose terms they are."""
     leaves: dict[str, dict[Leaf, int]] = {}
     owners: list[int] = []
@@ -231,7 +310,7 @@ def _cut(
     numbers of classes multiply; their product alone is often too large.
     """
     full = (1 << terms) - 1
-    most = MOST_ATOMS[0] + MOST_ATOMS[1] * terms  # "Caps" in docs/accountant.md
+    most = most_atoms(terms)
     asked = {column: sum(asking.values()) for column, asking in leaves.items()}
     several = once = 0
     for mask in asked.values():  # ``several``: terms that ask for more than one column
@@ -254,14 +333,14 @@ def _cut(
     return classes_of
 
 
-def _multiply(
-    states: dict[int, _AtomState],
+def multiply(
+    states: dict[int, AtomState],
     parts: Sequence[CodeClass],
     moved: Sequence[tuple[int, int]],
     bit: int,
-) -> dict[int, _AtomState]:
+) -> dict[int, AtomState]:
     """Multiply states by the classes of one more column, and merge those with equal fates."""
-    by_fate: dict[int, _AtomState] = {}
+    by_fate: dict[int, AtomState] = {}
     for mask, (points, ranges, held) in states.items():
         for number, (own, least, most, size) in enumerate(parts):
             spans, holds = ranges, held
@@ -275,11 +354,11 @@ def _multiply(
             new = (points * size, spans, holds)
             fate = mask & own
             old = by_fate.get(fate)
-            by_fate[fate] = new if old is None else _union(old, new)
+            by_fate[fate] = new if old is None else union(old, new)
     return by_fate
 
 
-def _union(first: _AtomState, second: _AtomState) -> _AtomState:
+def union(first: AtomState, second: AtomState) -> AtomState:
     """Return the union of two sets of records; they are disjoint, so their points add up."""
     ranges = first[1]
     if ranges != second[1]:
@@ -288,16 +367,29 @@ def _union(first: _AtomState, second: _AtomState) -> _AtomState:
     return first[0] + second[0], ranges, first[2] | second[2]
 
 
-def _gather(owners: Sequence[int], states: dict[int, _AtomState]) -> tuple[Atom, ...]:
+def _gather(owners: Sequence[int], states: dict[int, AtomState], asked: int) -> tuple[Atom, ...]:
     """Turn states of terms into atoms of questions: one term that holds is enough for a filter."""
-    by_questions: dict[tuple[int, ...], _AtomState] = {}
+    if owners == list(range(asked)):
+        # One term each: a term stands for its question.
+        return tuple([Atom(bits_of(mask), *state) for mask, state in states.items()])
+    by_questions: dict[tuple[int, ...], AtomState] = {}
     for mask, state in states.items():
-        remaining = mask
-        alive: dict[int, None] = {}
-        while remaining:
-            lowest = remaining & -remaining
-            alive[owners[lowest.bit_length() - 1]] = None
-            remaining ^= lowest
-        key = tuple(alive)
-        by_questions[key] = _union(by_questions[key], state) if key in by_questions else state
+        key = tuple(dict.fromkeys([owners[place] for place in bits_of(mask)]))
+        by_questions[key] = union(by_questions[key], state) if key in by_questions else state
     return tuple([Atom(alive, *state) for alive, state in by_questions.items()])
+
+
+@lru_cache(maxsize=4096)
+def bits_of(mask: int) -> tuple[int, ...]:
+    """Return the places of the bits that are set.
+
+    Example:
+        >>> bits_of(0b1101)
+        (0, 2, 3)
+    """
+    places = []
+    while mask:
+        lowest = mask & -mask
+        places.append(lowest.bit_length() - 1)
+        mask ^= lowest
+    return tuple(places)

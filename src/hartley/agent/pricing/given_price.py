@@ -94,9 +94,11 @@ def given_words(priced: GivenPrice) -> str:
     """Say which earlier rows lower a price, and from what to what."""
     rows = first_of([str(row) for row in priced.rows], MOST_LISTED_ROWS, rest=" and more")
     before, now = (bits_up(bits_at_least(cells)) for cells in (priced.alone, priced.cells))
+    # Where rows are private, a count of everybody tells something, and about no column.
+    about = listed(priced.columns) if priced.columns else "who is in the table"
     return (
         f"Given what {noun_for(len(priced.rows), 'row')} {rows} of the ledger told about "
-        f"{listed(priced.columns)}: {now} instead of {before}."
+        f"{about}: {now} instead of {before}."
     )
 
 
@@ -120,7 +122,7 @@ def price_given(questions: Sequence[Question], told: ToldBefore) -> GivenPrice:
     settled = {row for ratio, row in ratios.values() if ratio == 1}
     unknown = [question for question in asked if question not in ratios or ratios[question][0] > 1]
     rest = [question for question in unknown if question not in ratios]
-    best, rows = _cells(unknown, told)
+    best, rows = _cells(unknown, told, alone if len(unknown) == len(asked) else None)
     if len(rest) < len(unknown):
         refined = [ratios[question] for question in unknown if question in ratios]
         others, used = _cells(rest, told)
@@ -211,11 +213,14 @@ def _cells_by_public(
     return (parts, rows) if parts != alone else (alone, set())
 
 
-def _cells(questions: Sequence[Question], told: ToldBefore) -> tuple[int, set[int]]:
+def _cells(
+    questions: Sequence[Question], told: ToldBefore, alone: int | None = None
+) -> tuple[int, set[int]]:
     """Return the price of some questions, and the rows that it rests on."""
     if not questions:
         return 1, set()
-    alone = price(questions, told.schema).cells
+    if alone is None:
+        alone = price(questions, told.schema).cells
     if told.schema.rows_per_unit > 1:
         return _several_rows(questions, told, alone)
     pricing = PartPricing(questions, told)

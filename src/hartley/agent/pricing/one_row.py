@@ -6,7 +6,7 @@ the smallest of the points, the product of single prices, and the sum over famil
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
 from math import prod
@@ -59,6 +59,12 @@ class Windows:
     """How far directions can still vary by what was answered before, everybody else fixed."""
 
     lengths: Mapping[Direction, int]
+    key: frozenset[tuple[Direction, int]] = field(init=False, repr=False, compare=False)
+    """What they are looked up by."""
+
+    def __post_init__(self) -> None:
+        """Make the key once."""
+        object.__setattr__(self, "key", frozenset(self.lengths.items()))
 
     def of(self, direction: Direction) -> int | None:
         """Return how far a direction can vary: by its own window, or by those of its columns."""
@@ -118,23 +124,35 @@ def outputs_of(
 
     Proved: proofs/Atom.v, atom_outputs.
     """
+    crossed = crossed_in(atom, atoms, grids, windows)
+    if not crossed:
+        return 1
+
+    def points(columns: Iterable[str]) -> int:
+        sizes = [(column, atoms.size(column, atom.held)) for column in columns]
+        if not windows.lengths:
+            return prod([size for _, size in sizes])
+        return prod([windows.codes(column, size) for column, size in sizes])
+
+    return min(atom.points, regions(crossed, points))
+
+
+def crossed_in(
+    atom: Atom, atoms: Atoms, grids: Sequence[CellGrid], windows: Windows
+) -> dict[Vector, int]:
+    """Return how many boundaries cut the records of one atom, by direction."""
     # Parallel directions are added first: their hyperplanes never meet.
     crossed: dict[Vector, int] = {}
-    asked, places, ranges = atoms.asked, atoms.places, atom.ranges
+    asked, places, ranges, narrowed = atoms.asked, atoms.places, atom.ranges, windows.lengths
     for k in atom.alive:
         question = asked[k]
         direction = question.direction
         if not direction:
             continue
-        if amount := crossings(question, ranges[places[k]], grids[k], windows.of(direction)):
+        window = windows.of(direction) if narrowed else None
+        if amount := crossings(question, ranges[places[k]], grids[k], window):
             crossed[direction] = crossed.get(direction, 0) + amount
-    if not crossed:
-        return 1
-
-    def points(columns: Iterable[str]) -> int:
-        return prod([windows.codes(column, atoms.size(column, atom.held)) for column in columns])
-
-    return min(atom.points, regions(crossed, points))
+    return crossed
 
 
 def single(

@@ -13,17 +13,19 @@ from itertools import product
 from math import isqrt, prod
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
-from hartley.agent.pricing.atoms import form_atoms
-from hartley.agent.pricing.one_row import NO_WINDOWS, Windows, price_part
+from hartley.agent.pricing.atoms import Atom, bits_of, form_atoms
+from hartley.agent.pricing.one_row import NO_WINDOWS, Windows, crossed_in, price_part
+from hartley.agent.pricing.parted_atoms import PartedAtoms
 from hartley.agent.pricing.public_parts import PublicParts
-from hartley.agent.pricing.regions import CellGrid
+from hartley.agent.pricing.regions import CellGrid, regions
 from hartley.agent.pricing.worst_case import Resolved, independent
 from hartley.agent.questions.batch import Statistic, columns_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet
 
-    from hartley.agent.pricing.atoms import Asked, Atom, Atoms, Direction, IntRange
+    from hartley.agent.pricing.atoms import Asked, Atoms, Direction, IntRange
+    from hartley.agent.pricing.parted_atoms import PartStates
     from hartley.agent.pricing.told import ToldBefore
     from hartley.agent.pricing.worst_case import KnownType
     from hartley.agent.questions.batch import Question
@@ -33,6 +35,11 @@ if TYPE_CHECKING:
 MOST_RUNS = 32
 """Combinations of runs of classes that one group of questions is priced in."""
 
+MANY = 1 << 4096
+"""More records than any part has."""
+_Bounds: TypeAlias = dict[object, int]
+NOT_COUNTED = {0}
+"""The records of a part that no question counts: it has one output."""
 T = TypeVar("T")
 _Terms: TypeAlias = "tuple[Conjunction, ...]"
 ALWAYS: _Terms = ((),)
@@ -63,7 +70,11 @@ class PartPricing:
         self._filters = told.filters(private, touched - private)
         self._sums = told.sums(private)
         self.grids = [CellGrid.of(question) for question in questions]
-        self._priced: dict[object, tuple[int, int, int]] = {}
+        first: dict[CellGrid, int] = {}
+        self._grid_names = [first.setdefault(grid, k) for k, grid in enumerate(self.grids)]
+        self._priced: dict[object, tuple[int, tuple[int, int, int]]] = {}
+        self._parted: dict[object, PartedAtoms] = {}
+        self._bounds: dict[object, _Bounds] = {}
 
     @property
     def rows(self) -> set[int]:
@@ -136,13 +147,14 @@ class PartPricing:
             return None
         most = 1
         for known in types:
-            cells = self._of_type(resolved.asked(known))
+            cells = self._of_type(resolved.asked(known), most)
             if cells is None:
                 return None
             most = max(most, cells)
         return most
 
-    def _of_type(self, pairs: Sequence[tuple[int, Asked]]) -> int | None:
+    def _of_type(self, pairs: Sequence[tuple[int, Asked]], least: int = 0) -> int | None:
+        """Price a type; the result is exact where it is above ``least``, what others cost."""
         own = [pair for pair in pairs if pair[0] < len(self.asked)]
         end = len(self.asked) + len(self.filters)
         filters = [asked for number, asked in pairs if len(self.asked) <= number < end]
@@ -153,8 +165,11 @@ class PartPricing:
         ]
         # All parts, and those of the absent record, whom no filter counts: present alone, joined.
         anywhere = nowhere = joined = 1
-        for group in independent(own):
-            prices = self._group(group, filters, sums)
+        groups = independent(own)
+        # The price of a lone group matters only above that of the types before.
+        lone = least if len(groups) == 1 and not self.absent else 0
+        for group in groups:
+            prices = self._group(group, filters, sums, lone)
             if prices is None:
                 return None
             anywhere, nowhere, joined = (
@@ -171,21 +186,25 @@ class PartPricing:
         group: Sequence[tuple[int, Asked]],
         filters: Sequence[Asked],
         sums: Sequence[_Window],
+        least: int,
     ) -> tuple[int, int, int] | None:
         """Price a group in the part that costs most; in the part of nobody; there with absence."""
         columns = frozenset().union(*[asked.columns for _, asked in group])
         near = [f for f in filters if f.columns & columns or (self.absent and f.terms == ALWAYS)]
         near = list({f.terms: f for f in near if self.absent or f.terms != ALWAYS}.values())
-        sums = [window for window in sums if any(c in columns for c, _ in window.direction)]
         numbers = tuple(number for number, _ in group)
         questions = tuple(asked for _, asked in group)
-        key = (numbers, questions, tuple(f.terms for f in near), tuple(sums))
-        if key not in self._priced:
-            priced = self._parts(numbers, questions, near, sums)
-            if priced is None:
-                return None
-            self._priced[key] = priced
-        return self._priced[key]
+        sums = _usable(sums, questions, near)
+        # Types often differ in what makes no difference to a group.
+        steps = tuple([self._grid_names[number] for number in numbers])
+        key = (steps, questions, tuple(near), sums)
+        above, known = self._priced.get(key, (0, None))
+        # A price is exact where it exceeds what it was priced above, and is known to be no larger.
+        if known is None or (above > least and known[0] <= above):
+            known = self._parts(numbers, questions, near, sums, least)
+            if known is not None:
+                self._priced[key] = (least, known)
+        return known
 
     def _parts(
         self,
@@ -193,6 +212,7 @@ class PartPricing:
         questions: tuple[Asked, ...],
         filters: list[Asked],
         sums: Sequence[_Window],
+        least: int,
     ) -> tuple[int, int, int] | None:
         presence = any(f.terms == ALWAYS for f in filters)
         everywhere = _windows(sums, {ALWAYS} if presence or not self.absent else set())
@@ -202,39 +222,39 @@ class PartPricing:
             return None
         # What was told never raises a price, so nothing is won once a part costs as much.
         largest = price_part(numbers, without, grids, absent=False).cells
-        most = [0, 0, 0]
-        for within in _runs((*questions, *filters), everywhere, self.schema):
-            atoms = form_atoms((*questions, *filters), self.schema, within)
-            if atoms is None:
+        runs = list(_runs((*questions, *filters), everywhere, self.schema))
+        names = (questions, tuple(filters), tuple(runs[0]))
+        parted = self._parted.get(names)
+        if parted is None:
+            parted = PartedAtoms(questions, filters, self.schema, runs[0])
+            self._parted[names] = parted
+        steps = tuple([self._grid_names[number] for number in numbers])
+        bounds = self._bounds.setdefault((steps, questions), {})
+        search = _PartSearch(numbers, grids, least, bounds)
+        deciding = [(1 << k, f.terms) for k, f in enumerate(filters)]
+        told_by = {terms for terms, _, _ in sums}
+        mattering = sum([bit for bit, terms in deciding if terms in told_by])
+        windows_of: dict[tuple[int, bool], Windows] = {}
+        for within in runs:
+            parts = parted.within(within)
+            if parts is None:
                 return None
-            for alive, members in self._cut(atoms, len(questions)).items():
-                true = {filters[k].terms for k in alive}
-                if not self.absent or alive:
-                    true.add(ALWAYS)  # the record is there
-                windows = _windows(sums, true)
-                part = _bounded(members, windows, within, self.schema)
-                cells = price_part(numbers, part, grids, windows, absent=False).cells
-                most[0] = max(most[0], cells)
-                if most[0] >= largest and not self.absent:
+            run = _CodeRun(parted.empty(within), _asked_sizes(questions, within, self.schema))
+            for alive, states in parts.items():
+                nobody = self.absent and not alive
+                if search.most and not nobody and states.keys() == NOT_COUNTED:
+                    continue
+                there = not self.absent or alive > 0  # the record is there
+                which = (alive & mattering, there)
+                windows = windows_of.get(which)
+                if windows is None:
+                    true = {terms for bit, terms in deciding if alive & bit}
+                    windows = _windows(sums, true | {ALWAYS} if there else true)
+                    windows_of[which] = windows
+                search.look(states, windows, run, nobody=nobody)
+                if search.most >= largest and not self.absent:
                     return largest, largest, largest
-                if not alive:
-                    most[1] = max(most[1], cells)
-                    joined = price_part(numbers, part, grids, windows, absent=True).cells
-                    most[2] = max(most[2], joined)
-        return most[0], most[1], max(most[2], 1)
-
-    @staticmethod
-    def _cut(atoms: Atoms, asked: int) -> dict[tuple[int, ...], Atoms]:
-        """Cut atoms into parts by the earlier filters that count their records."""
-        parts: dict[tuple[int, ...], list[Atom]] = {}
-        for atom in atoms.atoms:
-            alive = tuple(k - asked for k in atom.alive if k >= asked)
-            own = tuple(k for k in atom.alive if k < asked)
-            parts.setdefault(tuple(sorted(alive)), []).append(atom._replace(alive=own))
-        return {
-            alive: replace(atoms, asked=atoms.asked[:asked], atoms=tuple(members))
-            for alive, members in parts.items()
-        }
+        return search.most, search.nowhere, max(search.joined, 1)
 
     def _window(self, told: Question, asked: Asked) -> _Window | None:
         """Return how far the form of an earlier sum can vary within its cell, where it counts.
@@ -268,17 +288,114 @@ def _ends(asked: Asked, schema: Schema) -> IntRange:
     return sum([low for low, _ in ends]), sum([high for _, high in ends])
 
 
-def _bounded(
-    part: Atoms, windows: Windows, within: Mapping[str, IntRange], schema: Schema
-) -> Atoms:
-    """Return a part with the number of its points, over the columns that are asked about."""
-    columns = frozenset().union(*[asked.columns for asked in part.asked])
-    sizes = {
+def _usable(
+    sums: Sequence[_Window], questions: Sequence[Asked], filters: Sequence[Asked]
+) -> tuple[_Window, ...]:
+    """Return the windows that can narrow some form of some questions in some part.
+
+    Those are windows of a form that is asked about, or of one column; where their filter is an
+    earlier one, or always holds. Of equal filters and forms the shortest window is enough.
+    """
+    columns = {c for asked in questions for c in asked.columns}
+    directions = {asked.direction for asked in questions}
+    decided = {asked.terms for asked in filters} | {ALWAYS}
+    shortest: dict[tuple[_Terms, Direction], int] = {}
+    for terms, direction, length in sums:
+        if terms in decided and (
+            direction in directions or (len(direction) == 1 and direction[0][0] in columns)
+        ):
+            key = (terms, direction)
+            shortest[key] = min(shortest.get(key, length), length)
+    return tuple([_Window(*key, length) for key, length in sorted(shortest.items())])
+
+
+class _PartSearch:
+    """Looks for the part that costs most, and prices no part that cannot be it."""
+
+    def __init__(
+        self, numbers: Sequence[int], grids: Sequence[CellGrid], most: int, bounds: _Bounds
+    ) -> None:
+        self.numbers, self.grids = numbers, grids
+        self.most = most
+        """The largest price of any part, as far as it is above what it began with."""
+        self.nowhere = self.joined = 0
+        """The largest price of the part of nobody: of present records, and with an absent one."""
+        self._bounds = bounds
+
+    def look(self, states: PartStates, windows: Windows, run: _CodeRun, *, nobody: bool) -> None:
+        """Look at a part of a run; in the part of ``nobody``, a record may be absent."""
+        if not nobody and (
+            self._outputs(states, windows, run) <= self.most
+            or self._price_of_many(states, windows, run) <= self.most
+        ):
+            return
+        members = tuple([Atom(bits_of(alive), *state) for alive, state in states.items()])
+        codes = prod([windows.codes(column, size) for column, size in run.sizes.items()])
+        points = min(codes, sum([atom.points for atom in members]))
+        if points <= self.most and not nobody:
+            return
+        part = replace(run.empty, atoms=members, points=points)
+        cells = price_part(self.numbers, part, self.grids, windows, absent=False).cells
+        self.most = max(self.most, cells)
+        if nobody:
+            self.nowhere = max(self.nowhere, cells)
+            joined = price_part(self.numbers, part, self.grids, windows, absent=True).cells
+            self.joined = max(self.joined, joined)
+
+    # A price only falls where there are fewer records. So what a part would cost with any number
+    # of records in the same ranges is a bound, which many parts, runs and types have in common.
+
+    def _outputs(self, states: PartStates, windows: Windows, run: _CodeRun) -> int:
+        """Return the outputs of all atoms, added up: one of the bounds that a price is least of."""
+        total = 0
+        for alive, (_, ranges, _) in states.items():
+            if not alive:
+                total += 1
+                continue
+            key = (alive, ranges, windows.key)
+            outputs = self._bounds.get(key)
+            if outputs is None:
+                atom = Atom(bits_of(alive), MANY, ranges, 0)
+                crossed = crossed_in(atom, run.empty, self.grids, windows)
+                outputs = self._bounds[key] = regions(crossed) if crossed else 1
+            total += outputs
+        return total
+
+    def _price_of_many(self, states: PartStates, windows: Windows, run: _CodeRun) -> int:
+        """Return what a part would cost if its ranges held any number of records."""
+        spans = tuple([(alive, ranges) for alive, (_, ranges, _) in states.items()])
+        key = (spans, windows.key)
+        price = self._bounds.get(key)
+        if price is None:
+            part = replace(
+                run.empty,
+                points=MANY,
+                atoms=tuple([Atom(bits_of(alive), MANY, ranges, 0) for alive, ranges in spans]),
+                sizes=dict.fromkeys(run.empty.sizes, ((0, MANY),)),
+            )
+            price = price_part(self.numbers, part, self.grids, windows, absent=False).cells
+            self._bounds[key] = price
+        return price
+
+
+class _CodeRun(NamedTuple):
+    """Ranges of columns that are looked at alone."""
+
+    empty: Atoms
+    """What columns are cut into, without an atom."""
+    sizes: Mapping[str, int]
+    """How many codes the columns that are asked about have."""
+
+
+def _asked_sizes(
+    questions: Sequence[Asked], within: Mapping[str, IntRange], schema: Schema
+) -> dict[str, int]:
+    """Return how many codes the columns that are asked about have in a run."""
+    columns = frozenset().union(*[asked.columns for asked in questions])
+    return {
         c: within[c][1] - within[c][0] + 1 if c in within else schema.columns[c].size
         for c in columns
     }
-    most = prod([windows.codes(column, size) for column, size in sizes.items()])
-    return replace(part, points=min(most, sum([atom.points for atom in part.atoms])))
 
 
 def _runs(

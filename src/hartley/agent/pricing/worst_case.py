@@ -13,7 +13,7 @@ from itertools import combinations_with_replacement, product
 from math import comb, inf, prod
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from hartley.agent.pricing.atoms import Asked, classes, direction_of, form_atoms
+from hartley.agent.pricing.atoms import Asked, bits_of, classes, direction_of, form_atoms
 from hartley.agent.pricing.one_row import PartPrice, price_part
 from hartley.agent.pricing.public_parts import PublicParts
 from hartley.agent.pricing.regions import apart, product_within
@@ -49,21 +49,91 @@ class KnownType(NamedTuple):
     """The range of the known part of each form over the class."""
 
 
-class _SplitConjunction(NamedTuple):
-    owner: int
-    known: Conjunction
-    private: Conjunction
+class SplitQuestion(NamedTuple):
+    """A question taken apart: what its filter and its form ask of known and of private columns."""
 
-
-class _Measured(NamedTuple):
-    """The form of a question, taken apart."""
-
+    terms: tuple[tuple[Conjunction, Conjunction], ...] | None
+    """The known and the private part of each term; None if there are too many to look into."""
     statistic: Statistic
     direction: Direction
     scale: int
     constant: int
-    known: int | None
-    """The known form that is added to it."""
+    known: Direction
+    """What public and open columns add to the form: it shifts the private part."""
+    asked: dict[tuple[int, IntRange | None], Asked]
+    """What remains of the question, by its possible terms and the known part of its form."""
+
+
+MOST_SPLIT, MOST_SCHEMAS = 8192, 16
+"""Questions of one schema that are kept taken apart, and schemas."""
+
+
+class SplitMemory:
+    """The questions of one schema that were taken apart; prices look at them again and again."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.splits: dict[Question, SplitQuestion] = {}
+        self.alike: dict[Asked, Asked] = {}
+        """Equal parts of questions are the same object."""
+
+    def split(self, question: Question) -> SplitQuestion:
+        """Take a question apart."""
+        known = self.splits.get(question)
+        if known is None:
+            known = self.splits[question] = _split(question, self.schema)
+        return known
+
+
+_MEMORIES: dict[int, SplitMemory] = {}
+
+
+def memory_of(schema: Schema) -> SplitMemory:
+    """Return what is kept about the questions of a schema."""
+    memory = _MEMORIES.get(id(schema))  # a memory holds its schema, so that no other has this id
+    if memory is None or len(memory.splits) + len(memory.alike) > MOST_SPLIT:
+        if len(_MEMORIES) >= MOST_SCHEMAS:
+            _MEMORIES.clear()
+        memory = _MEMORIES[id(schema)] = SplitMemory(schema)
+    return memory
+
+
+def _split(question: Question, schema: Schema) -> SplitQuestion:
+    columns, form = schema.columns, question.form
+    listed = possible_terms(question.where, form, columns)
+    terms: list[tuple[Conjunction, Conjunction]] | None = None
+    if listed is not None and not _wide(question, schema):
+        # A question about nobody has no term here, so no type asks it: its price is 1.
+        terms = []
+        for term in listed:
+            known: list[tuple[str, Leaf]] = []
+            private: list[tuple[str, Leaf]] = []
+            for column, leaf in term:
+                described = columns[column]
+                # A leaf that every value passes tells nothing, and would only make more classes.
+                if leaf[0] != ((0, described.points - 1),) or (described.nullable and not leaf[1]):
+                    (private if described.kind == "private" else known).append((column, leaf))
+            terms.append((tuple(known), tuple(private)))
+    own = tuple(term for term in form.terms if columns[term[0]].kind == "private") if form else ()
+    rest = tuple(term for term in form.terms if columns[term[0]].kind != "private") if form else ()
+    return SplitQuestion(
+        None if terms is None else tuple(terms),
+        question.statistic,
+        *direction_of(own),
+        form.constant if form else 0,
+        rest,
+        {},
+    )
+
+
+def _wide(question: Question, schema: Schema) -> bool:
+    """Whether several rows of a person have too many known parts of the form to list.
+
+    ``refine`` keeps every code of such a column apart, as "Several rows per person" needs it.
+    """
+    columns = [schema.columns[c] for c, _ in question.form.terms] if question.form else []
+    wide = any(c.kind == "open" and c.points > MOST_CODES for c in columns)
+    return wide and schema.rows_per_unit > 1
 
 
 class Resolved:
@@ -76,67 +146,39 @@ class Resolved:
         self.schema = schema
         self.opaque: list[int] = []
         """Questions whose filter has too many parts to look into."""
-        self._terms: list[_SplitConjunction] = []
-        self._forms: list[_Measured] = []
+        self._memory = memory_of(schema)
+        self._splits = [self._memory.split(question) for question in questions]
         self._known_forms: list[Direction] = []
-        for number, question in enumerate(questions):
-            self._forms.append(self._measure(question))
-            if number not in silent:
-                self._take(number, question)
-        self._owned: dict[int, int] = {}
-        self._asked: dict[tuple[int, IntRange | None], Asked] = {}
-        self._alike: dict[Asked, Asked] = {}
+        self._owned: list[tuple[int, int, int, SplitQuestion, int | None]] = []
+        """Of each question: its number, its terms as bits, where they begin, and its known form."""
         self._asking: dict[str, dict[Leaf, int]] = {}
-        for number, term in enumerate(self._terms):
-            self._owned[term.owner] = self._owned.get(term.owner, 0) | 1 << number
-            for column, leaf in term.known:
-                asking = self._asking.setdefault(column, {})
-                asking[leaf] = asking.get(leaf, 0) | 1 << number
+        self._terms = 0
+        for number, split in enumerate(self._splits):
+            known = None
+            if split.known:
+                if split.known not in self._known_forms:
+                    self._known_forms.append(split.known)
+                known = self._known_forms.index(split.known)
+            if number not in silent:
+                self._take(number, split, known)
 
-    def _take(self, number: int, question: Question) -> None:
-        terms = possible_terms(question.where, question.form, self.schema.columns)
-        if terms is None or self._wide(question):
+    def _take(self, number: int, split: SplitQuestion, known: int | None) -> None:
+        if split.terms is None:
             self.opaque.append(number)
             return
-        # A question about nobody has no term here, so no type asks it: its price is 1.
-        for term in terms:
-            known: list[tuple[str, Leaf]] = []
-            private: list[tuple[str, Leaf]] = []
-            for column, leaf in term:
-                described = self.schema.columns[column]
-                # A leaf that every value passes tells nothing, and would only make more classes.
-                if leaf[0] != ((0, described.points - 1),) or (described.nullable and not leaf[1]):
-                    (private if described.kind == "private" else known).append((column, leaf))
-            self._terms.append(_SplitConjunction(number, tuple(known), tuple(private)))
-
-    def _wide(self, question: Question) -> bool:
-        """Whether several rows of a person have too many known parts of the form to list.
-
-        ``refine`` keeps every code of such a column apart, as "Several rows per person" needs it.
-        """
-        columns = [self.schema.columns[c] for c, _ in question.form.terms] if question.form else []
-        wide = any(c.kind == "open" and c.points > MOST_CODES for c in columns)
-        return wide and self.schema.rows_per_unit > 1
-
-    def _measure(self, question: Question) -> _Measured:
-        form = question.form
-        if form is None:
-            return _Measured(question.statistic, (), 1, 0, None)
-        columns = self.schema.columns
-        # What public and open columns add to the form is known: it shifts the private part.
-        private = tuple(term for term in form.terms if columns[term[0]].kind == "private")
-        direction, scale = direction_of(private)
-        known = None
-        if len(private) < len(form.terms):
-            rest = tuple(term for term in form.terms if columns[term[0]].kind != "private")
-            if rest not in self._known_forms:
-                self._known_forms.append(rest)
-            known = self._known_forms.index(rest)
-        return _Measured(question.statistic, direction, scale, form.constant, known)
+        begin = self._terms
+        for tested, _ in split.terms:
+            for column, leaf in tested:
+                asking = self._asking.setdefault(column, {})
+                asking[leaf] = asking.get(leaf, 0) | 1 << self._terms
+            self._terms += 1
+        if split.terms:
+            own = (1 << self._terms) - (1 << begin)
+            self._owned.append((number, own, begin, split, known))
 
     def start(self) -> KnownType:
         """Return the type about which nothing is known yet."""
-        return KnownType((1 << len(self._terms)) - 1, ((0, 0),) * len(self._known_forms))
+        return KnownType((1 << self._terms) - 1, ((0, 0),) * len(self._known_forms))
 
     def refine(
         self, start: KnownType, kinds: Iterable[str], *, apart: bool = False
@@ -229,7 +271,7 @@ class Resolved:
             # One more bit for every code keeps the codes apart. An open column that is summed and
             # not tested still matters: of rows with 1 and 3, a filter over private columns passes
             # none, either or both, which are 4 sums and not the 3 multisets of passing.
-            beyond = len(self._terms)
+            beyond = self._terms
             single: dict[Leaf, int] = {
                 (((code, code),), False): 1 << beyond + code for code in range(described.points)
             }
@@ -240,10 +282,9 @@ class Resolved:
 
     def known_columns(self, number: int) -> frozenset[str]:
         """Return the public and open columns that a question uses."""
-        form = self._forms[number].known
-        summed = () if form is None else self._known_forms[form]
-        tested = (c for term in self._terms if term.owner == number for c, _ in term.known)
-        return frozenset([*tested, *(c for c, _ in summed)])
+        split = self._splits[number]
+        tested = [c for known, _ in split.terms or () for c, _ in known]
+        return frozenset([*tested, *(c for c, _ in split.known)])
 
     def asked(self, known: KnownType) -> list[tuple[int, Asked]]:
         """Return the part of each question that remains for a type, by number, if any.
@@ -251,31 +292,27 @@ class Resolved:
         Equal parts are the same object, for all types and questions.
         """
         questions = []
-        for number, own in self._owned.items():
-            possible = known.mask & own  # the terms of no other question
+        mask, shifts = known.mask, known.shifts
+        for number, own, begin, split, form in self._owned:
+            possible = (mask & own) >> begin  # the terms of no other question
             if possible:
-                form = self._forms[number].known
-                key = possible, None if form is None else known.shifts[form]
-                asked = self._asked.get(key)
+                key = possible, None if form is None else shifts[form]
+                asked = split.asked.get(key)
                 if asked is None:
-                    new = self._remaining(number, *key)
-                    asked = self._asked[key] = self._alike.setdefault(new, new)
+                    asked = split.asked[key] = self._remaining(split, *key)
                 questions.append((number, asked))
         return questions
 
-    def _remaining(self, number: int, terms: int, known: IntRange | None) -> Asked:
+    def _remaining(self, split: SplitQuestion, terms: int, known: IntRange | None) -> Asked:
         """Return the part of a question that remains if only some of its terms are possible."""
-        private: dict[Conjunction, None] = {}
-        while terms:
-            lowest = terms & -terms
-            private[self._terms[lowest.bit_length() - 1].private] = None
-            terms ^= lowest
-        form = self._forms[number]
+        assert split.terms is not None
+        private = dict.fromkeys([split.terms[place][1] for place in bits_of(terms)])
         # A term without private columns holds for every record of the type.
         private_terms = ((),) if () in private else tuple(private)
         low, high = known or (0, 0)
-        shift = (form.constant + low, form.constant + high)
-        return Asked(form.statistic, private_terms, form.direction, form.scale, shift)
+        shift = (split.constant + low, split.constant + high)
+        new = Asked(split.statistic, private_terms, split.direction, split.scale, shift)
+        return self._memory.alike.setdefault(new, new)
 
 
 def _hull(first: Sequence[IntRange], second: Sequence[IntRange]) -> tuple[IntRange, ...]:

@@ -101,6 +101,28 @@ class Question:
     """The largest."""
     step: Fraction = Fraction(1)
 
+    def __hash__(self) -> int:
+        """Hash all fields, once: a question is looked up often, and its tree may be large."""
+        known: int | None = self.__dict__.get("_hash")
+        if known is None:
+            known = hash(
+                (
+                    self.statistic,
+                    self.where,
+                    self.form,
+                    self.quantile,
+                    self.least,
+                    self.most,
+                    self.step,
+                )
+            )
+            object.__setattr__(self, "_hash", known)
+        return known
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the hash out of copies and pickles: hashes of texts differ between processes."""
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+
 
 def columns_named(question: Question) -> frozenset[str]:
     """Name the columns that a question looks at, in its condition or its form."""

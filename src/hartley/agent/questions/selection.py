@@ -111,8 +111,11 @@ class Selection:
 
     def with_steps(self, steps: Sequence[Fraction | int]) -> Selection:
         """Return the same selection with other steps, one per question."""
+        pairs = list(zip(self.questions, steps, strict=True))
+        if all(question.step == step for question, step in pairs):
+            return self
         questions = [
-            replace(question, step=Fraction(step))
-            for question, step in zip(self.questions, steps, strict=True)
+            question if question.step == step else replace(question, step=Fraction(step))
+            for question, step in pairs
         ]
         return replace(self, questions=tuple(questions))

@@ -10,6 +10,7 @@ import numpy as np
 
 from hartley.errors import OptionError, TableError
 from hartley.kernels.components import component_labels
+from hartley.kernels.numbering import number_values
 from hartley.ranges.relations.classes import combine_codes, encode_column
 from hartley.ranges.relations.distribution import Channel
 from hartley.ranges.relations.relation import Relation
@@ -319,6 +320,9 @@ def _encode_array(column: NDArray[Any]) -> tuple[Codes, int]:
         width = int(column.max()) - low + 1
         if width <= DENSE * column.size:
             return column.astype(np.int64) - low, width
+    numbered = number_values(column)
+    if numbered is not None:
+        return numbered[0], int(numbered[1].size)
     distinct, codes = np.unique(column, return_inverse=True)
     return codes.reshape(-1).astype(np.int64, copy=False), int(distinct.size)
 

@@ -1,0 +1,193 @@
+"""The atoms of a batch, sorted by the part that earlier filters leave them in.
+
+A price after what was told looks at the same questions and filters in many runs of codes. Here the
+columns are cut once for all runs, and what runs have in common is multiplied once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from hartley.agent.pricing.atoms import (
+    Atoms,
+    leaves_of,
+    merge,
+    most_atoms,
+    moved_by,
+    multiply,
+    segments,
+    start,
+    union,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from hartley.agent.pricing.atoms import Asked, AtomState, CodeClass, IntRange, Segment
+    from hartley.ranges.schema.schema import Schema
+
+PartStates: TypeAlias = "dict[int, AtomState]"
+"""The records of a part by the questions that count them, as bits."""
+
+WIDEST = 4
+"""States common to all runs are multiplied first, up to this many times the cap on atoms."""
+
+
+class _ColumnCut(NamedTuple):
+    """A column cut by tests, and what a range of its codes leaves of it."""
+
+    cut: Sequence[Segment]
+    missing: int | None
+    several: int
+    """The terms that ask for more than one column."""
+    by_range: dict[IntRange | None, tuple[list[CodeClass], int]]
+
+    def of(self, within: IntRange | None) -> tuple[list[CodeClass], int]:
+        """Return the classes, and how many of them terms over this column alone tell apart."""
+        known = self.by_range.get(within)
+        if known is None:
+            parts = merge(self.cut, self.missing, within)
+            apart = len({part.mask & ~self.several for part in parts})
+            known = self.by_range[within] = (parts, apart)
+        return known
+
+
+class PartedAtoms:
+    """Questions and earlier filters over all records of a type, or over runs of some columns.
+
+    ``within`` gives for every run the atoms of ``form_atoms`` over questions and filters together,
+    each in the part of the filters that count its records. It is None exactly where ``form_atoms``
+    is: the caps are those of that function, in the same order of columns.
+    """
+
+    def __init__(
+        self,
+        questions: tuple[Asked, ...],
+        filters: Sequence[Asked],
+        schema: Schema,
+        varied: Collection[str] = (),
+    ) -> None:
+        """Cut all columns once; ``varied`` names those that runs cut down."""
+        asked = (*questions, *filters)
+        self._questions = len(questions)
+        leaves, owners = leaves_of(asked)
+        self._full = (1 << len(owners)) - 1
+        self._most = most_atoms(len(owners))
+        masks = {column: sum(asking.values()) for column, asking in leaves.items()}
+        several = once = 0
+        for mask in masks.values():
+            several, once = several | once & mask, once | mask
+        self._cuts = {
+            column: _ColumnCut(
+                *segments(schema.columns[column], asking, self._full & ~masks[column]), several, {}
+            )
+            for column, asking in leaves.items()
+        }
+        # The columns of all forms are multiplied, but only forms of questions are measured:
+        # filters count, whatever their form is.
+        self._places = {d: k for k, d in enumerate(dict.fromkeys([q.direction for q in questions]))}
+        self._moved = moved_by(self._places)
+        alone = dict.fromkeys([c for q in asked for c, _ in q.direction if c not in leaves])
+        self._start, self._sizes, bit = start(
+            self._full, alone, len(self._places), self._moved, schema
+        )
+        self._bits: dict[str, int] = {}
+        for column, cut in self._cuts.items():
+            if column in self._moved:
+                self._bits[column] = bit
+                bit <<= len(cut.cut) + 1
+        self._asked = questions
+        self._terms_of = [0] * len(asked)
+        for place, owner in enumerate(owners):
+            self._terms_of[owner] |= 1 << place
+        self._plain = len(owners) == len(asked) and all(self._terms_of)
+        self._order = [c for c in leaves if c not in varied] + [c for c in leaves if c in varied]
+        self._states: dict[tuple[IntRange | None, ...], dict[int, AtomState]] = {}
+        self._masks: dict[tuple[IntRange | None, ...], set[int] | None] = {}
+        self._fates: dict[int, tuple[int, int]] = {}
+
+    def within(self, ranges: Mapping[str, IntRange]) -> dict[int, PartStates] | None:
+        """Return the parts of a run, each by the bits of the filters that hold there.
+
+        None if there are more atoms than allowed.
+        """
+        states = self._multiplied(ranges)
+        if states is None:
+            return None
+        parts: dict[int, PartStates] = {}
+        fates = self._fates
+        for mask, state in states.items():
+            fate = fates.get(mask)
+            if fate is None:
+                fate = fates[mask] = self._fate(mask)
+            alive, filters = fate
+            part = parts.get(filters)
+            if part is None:
+                parts[filters] = {alive: state}
+            else:
+                old = part.get(alive)
+                part[alive] = state if old is None else union(old, state)
+        return parts
+
+    def empty(self, ranges: Mapping[str, IntRange]) -> Atoms:
+        """Return what the columns of a run are cut into, without an atom."""
+        sizes: dict[str, Sequence[tuple[int, int]]] = dict(self._sizes)
+        for column, bit in self._bits.items():
+            parts = self._cuts[column].of(ranges.get(column))[0]
+            sizes[column] = [(bit << k, part.size) for k, part in enumerate(parts)]
+        places = tuple([self._places[question.direction] for question in self._asked])
+        return Atoms(self._asked, (), 1, (), tuple(self._places), sizes, places)
+
+    def _fate(self, mask: int) -> tuple[int, int]:
+        """Return the questions and the filters that count the records of a state, as bits."""
+        alive = mask
+        if not self._plain:
+            alive = 0
+            for number, terms in enumerate(self._terms_of):
+                alive |= bool(mask & terms) << number
+        return alive & ((1 << self._questions) - 1), alive >> self._questions
+
+    # --- products of columns ----------------------------------------------------------------------
+
+    def _multiplied(self, ranges: Mapping[str, IntRange]) -> dict[int, AtomState] | None:
+        least = largest = 1
+        for column, cut in self._cuts.items():
+            parts, apart = cut.of(ranges.get(column))
+            largest *= len(parts)
+            least *= apart
+            if least > self._most:
+                return None
+        if largest > self._most and not self._holds_few(ranges):
+            return None
+        key: tuple[IntRange | None, ...] = ()
+        states = self._start
+        for column in self._order:
+            key = (*key, ranges.get(column))
+            known = self._states.get(key)
+            if known is None:
+                bit = self._bits.get(column, 0)
+                parts = self._cuts[column].of(ranges.get(column))[0]
+                known = multiply(states, parts, self._moved.get(column, ()), bit)
+                self._states[key] = known
+                if len(known) > WIDEST * self._most and self._order != list(self._cuts):
+                    # What a run leaves out would have merged these: in the order of the cap then.
+                    self._order = list(self._cuts)
+                    self._states.clear()
+                    return self._multiplied(ranges)
+            states = known
+        return states
+
+    def _holds_few(self, ranges: Mapping[str, IntRange]) -> bool:
+        """Whether no product of columns, in their order, has more states than allowed."""
+        key: tuple[IntRange | None, ...] = ()
+        masks: set[int] | None = {self._full}
+        for column, cut in self._cuts.items():
+            key = (*key, ranges.get(column))
+            if key not in self._masks:
+                own = [part.mask for part in cut.of(ranges.get(column))[0]]
+                fates = {mask & other for mask in masks or () for other in own}
+                self._masks[key] = fates if len(fates) <= self._most else None
+            masks = self._masks[key]
+            if masks is None:
+                return False
+        return True
