@@ -246,3 +246,48 @@ def best_lines(firsts: Sequence[int], last: int, moves: int) -> tuple[LineTable,
             parts += [None if output is None else output + start for output in part]
         released = tuple(parts)
     return tuple(count_table(listed, released) for listed in sides)
+
+
+def best_table(sides: Sequence[Sequence[bool | None]], moves: int) -> LineTable:
+    """Return one table on one column for one or several hypotheses, counted for the first.
+
+    For one hypothesis that of ``best_line``, the best there is. For several, the column is cut
+    midway between their thresholds where each has one (``best_lines``), or the best table of one
+    of them is shared; the one that leaves most pairs of a record and a hypothesis open is taken.
+    What it leaves open for each is exact; that no other table leaves more pairs open holds for
+    thresholds that lie 4m or more apart.
+
+    Args:
+        sides: for every hypothesis and index whether it holds; None of a value that cannot occur.
+        moves: by how many steps m a value may be moved.
+
+    Example:
+        >>> lines = [[x >= first for x in range(10)] for first in (3, 7)]
+        >>> table = best_table(lines, 1)
+        >>> table.open, count_table(lines[1], table.released).open
+        (4, 4)
+    """
+    if len(sides) == 1:
+        return best_line(sides[0], moves)
+    candidates = [best_line(listed, moves).released for listed in sides]
+    firsts = _thresholds(sides)
+    if firsts:
+        candidates.insert(0, best_lines(firsts, len(sides[0]) - 1, moves)[0].released)
+
+    def pairs(released: Sequence[int | None]) -> int:
+        return sum(count_table(listed, released).open for listed in sides)
+
+    return count_table(sides[0], max(candidates, key=pairs))
+
+
+def _thresholds(sides: Sequence[Sequence[bool | None]]) -> list[int]:
+    """Return where each hypothesis changes; nothing where one changes twice or values lack."""
+    firsts: set[int] = set()
+    for listed in sides:
+        if None in listed:
+            return []
+        changes = [index for index in range(1, len(listed)) if listed[index] != listed[index - 1]]
+        if len(changes) > 1:
+            return []
+        firsts.update(changes)
+    return sorted(firsts)
