@@ -138,7 +138,9 @@ def _read(node: ast.expr, text: str) -> Clause:
     parts = [
         _read_list(operator, sides[place], sides[place + 1], text)
         if isinstance(operator, (ast.In, ast.NotIn))
-        else _compare(operator, *(_expression(s, text) for s in sides[place : place + 2]), text)
+        else _compare(
+            operator, _expression(sides[place], text), _expression(sides[place + 1], text), text
+        )
         for place, operator in enumerate(node.ops)
     ]
     return parts[0] if len(parts) == 1 else ("and", *parts)
