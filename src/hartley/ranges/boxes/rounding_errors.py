@@ -150,7 +150,7 @@ def _running(node: Expression, errors: list[Tree]) -> Tree:  # noqa: PLR0911 - o
         crossed = ("+", ("*", sizes[0], errors[1]), ("*", sizes[1], errors[0]))
         return ("+", ("+", crossed, ("*", errors[0], errors[1])), ("+", own, TINIEST))
     if operation == "/":
-        carried = ("+", errors[0], ("*", ("abs", value), errors[1]))
+        carried: Tree = ("+", errors[0], ("*", ("abs", value), errors[1]))
         return ("+", ("/", ("*", ("const", "2"), carried), sizes[1]), ("+", own, TINIEST))
     if operation == "pow":
         power = node.arguments[1]
