@@ -99,7 +99,7 @@ def _least(slopes: Sequence[int], bent: Sequence[Sequence[int]]) -> Fraction | N
     place = _proved_place(slopes, bent, _proposed(slopes, bent))
     if place is None:
         return None
-    pulls = [sum(h * u for h, u in zip(row, place, strict=True)) for row in bent]
+    pulls = [sum((h * u for h, u in zip(row, place, strict=True)), Fraction(0)) for row in bent]
     return sum(
         ((b + pull / 2) * u for b, pull, u in zip(slopes, pulls, place, strict=True)), Fraction(0)
     )
