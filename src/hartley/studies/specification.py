@@ -383,7 +383,7 @@ class Specification:
     def _check_steps(self, hypothesis: str) -> None:
         """Refuse a hypothesis of which some columns have a step and others have none."""
         bare = [name for name, column in self.columns.items() if column.step is None]
-        needed = {"meet": self.moved, "blur": self.columns}.get(self.policy, ())
+        needed = self.moved if self.policy == "meet" else tuple(self.columns)
         if self.policy == "meet" or (self.policy == "blur" and len(bare) < len(self.columns)):
             missing = [name for name in bare if name in needed]
             if missing:
