@@ -97,7 +97,9 @@ class ContinuousMeetPolicy:
             "ranges": dict(ranges),
             "move": tuple(move),
             "reach": read_reaches(reach, 1),
-            "known_within": None if known_within is None else read_reaches(known_within, 1),
+            "known_within": None
+            if known_within is None
+            else read_reaches(known_within, 1, "known_within"),
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)

@@ -96,7 +96,7 @@ class MeetPolicy:
             "reach": read_reaches(reach, 1 if shared else len(moved)),
             "known_within": None
             if known_within is None
-            else _read_numbers(known_within, len(moved), "known_within"),
+            else read_reaches(known_within, len(moved), "known_within"),
             "norm": norm,
             "rounding": rounding,
         }
@@ -321,12 +321,8 @@ def step_by(name: str, steps: int, low: int | None, high: int | None) -> Tree:
     return tree
 
 
-def read_reaches(given: object, size: int) -> tuple[Fraction, ...]:
-    """Read how far columns may be moved: one number for all, or one for each."""
-    return _read_numbers(given, size, "the reach")
-
-
-def _read_numbers(given: object, size: int, what: str) -> tuple[Fraction, ...]:
+def read_reaches(given: object, size: int, what: str = "the reach") -> tuple[Fraction, ...]:
+    """Read how far columns may be moved, or are known: one number for all, or one for each."""
     listed = list(given) if isinstance(given, (list, tuple)) else [given] * size
     if len(listed) != size:
         raise OptionError(

@@ -336,9 +336,10 @@ class TablePolicy:
     def most(self) -> int:
         """No policy within the reach leaves the hypothesis open for more records; exact.
 
-        The best table of one moved column is known; else every record that is coverable counts.
+        The best table of one moved column is known, where it was not given; else every record that
+        is coverable counts.
         """
-        if len(self.move) == 1 and not self.also:
+        if len(self.move) == 1 and not self.also and not self.released:
             return self.count_open().open
         return sum(
             int(

@@ -173,3 +173,11 @@ def test_several_columns_move_by_a_table_that_a_file_holds(norm):
     )
     assert again == policy
     assert again.count_open() == policy.count_open()
+
+
+def test_a_given_table_is_not_taken_for_the_best_one():
+    """Nothing is moved by it, and nine records could be left open."""
+    ten = {"x": LatticeColumn(0, 10, 1)}
+    still = TablePolicy("3 <= x <= 6", ten, ["x"], 1, released=[list(range(11))])
+    assert (still.count_open().open, still.most) == (0, 8)
+    assert TablePolicy("3 <= x <= 6", ten, ["x"], 1).most == 8
