@@ -86,9 +86,11 @@ _HOMES = {
     "hartley.ranges.boxes.volume": ("Volume", "volume"),
     "hartley.ranges.boxes.zonotope": ("Zonotope",),
     "hartley.policies.quantizers.allocation": ("Allocation", "allocate_bits"),
+    "hartley.policies.hypotheses.best_box": ("BoxTable", "best_box"),
     "hartley.policies.hypotheses.best_line": ("LineTable", "best_line", "best_lines", "rank_line"),
     "hartley.policies.hypotheses.blurring": ("BlurringPolicy", "StretchPolicy", "Threshold"),
     "hartley.policies.hypotheses.comparison": ("ComparedPolicy", "compare_policies"),
+    "hartley.policies.hypotheses.continuous_meet": ("ContinuousMeetPolicy",),
     "hartley.policies.hypotheses.hypothesis": ("Hypothesis",),
     "hartley.policies.hypotheses.lattice": ("LatticeColumn",),
     "hartley.policies.hypotheses.meeting": ("MeetPolicy",),
@@ -372,6 +374,7 @@ if TYPE_CHECKING:
         mutual_information_bound as mutual_information_bound,
     )
     from hartley.policies.gaussian.rule import GaussianRule as GaussianRule
+    from hartley.policies.hypotheses.best_box import BoxTable as BoxTable, best_box as best_box
     from hartley.policies.hypotheses.best_line import (
         LineTable as LineTable,
         best_line as best_line,
@@ -386,6 +389,9 @@ if TYPE_CHECKING:
     from hartley.policies.hypotheses.comparison import (
         ComparedPolicy as ComparedPolicy,
         compare_policies as compare_policies,
+    )
+    from hartley.policies.hypotheses.continuous_meet import (
+        ContinuousMeetPolicy as ContinuousMeetPolicy,
     )
     from hartley.policies.hypotheses.hypothesis import Hypothesis as Hypothesis
     from hartley.policies.hypotheses.lattice import LatticeColumn as LatticeColumn

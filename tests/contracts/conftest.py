@@ -38,6 +38,8 @@ POSTGRES_TYPES = {
     pa.date32(): "date",
     pa.timestamp("us"): "timestamp",
     pa.decimal128(10, 2): "numeric(10, 2)",
+    pa.decimal128(18, 17): "numeric(18, 17)",
+    pa.decimal128(38, 18): "numeric(38, 18)",
 }
 
 SPARK_SOCKETS = "ignore:unclosed <socket:ResourceWarning"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from decimal import Decimal
 from fractions import Fraction
 
 import pyarrow as pa
@@ -174,4 +175,120 @@ def test_a_value_without_an_index_is_refused_on_every_engine(engine, name):
     held = open_table(engine.load(f"unfit_{name.replace(' ', '_')}", table))
     mapped = apply_map(held, document(POLICIES["meet"]).to_map())
     with pytest.raises(ColumnError, match=problem):
+        mapped.counts  # noqa: B018 - counting is what refuses
+
+
+# --- decimals: compared as they are, not by the doubles next to them ------------------------------
+
+WIDE, DEEP = pa.decimal128(38, 18), pa.decimal128(18, 17)
+OFF_BY_LITTLE = {
+    "18 decimals": (WIDE, "76.800000000000000001"),
+    "below": (WIDE, "76.799999999999999999"),
+    "17 decimals": (WIDE, "76.80000000000000004"),
+}
+
+
+def test_a_sum_of_decimals_is_not_the_step_next_to_it(engine):
+    """0.1 + 0.2 is 0.30000000000000004 in doubles; as a decimal of 18 digits it is no 0.3."""
+    fields = {"name": "x", "kind": "meet", "hypothesis": "x >= 0.5"}
+    fields |= {"low": "0", "high": "1", "step": "0.1", "reach": "0.1"}
+    from hartley.policies.kinds import read_column
+
+    policy = PolicyDocument((read_column(fields, 1),))
+    good = pa.array([Decimal("0.3"), Decimal("0.4"), Decimal("0.5"), Decimal(1)], DEEP)
+    mapped = apply_map(open_table(engine.load("deep", pa.table({"x": good}))), policy.to_map())
+    assert mapped.counts.rows == 4
+    assert mapped.expression.to_pyarrow()["x"].to_pylist() == [0.4, 0.5, 0.4, 1.0]
+    off = pa.array([Decimal("0.3"), Decimal("0.30000000000000001")], DEEP)  # the double 0.3 too
+    mapped = apply_map(open_table(engine.load("deep_off", pa.table({"x": off}))), policy.to_map())
+    with pytest.raises(ColumnError, match="1 value of column 'x' is off the declared step"):
+        mapped.counts  # noqa: B018 - counting is what refuses
+
+
+@pytest.mark.parametrize("name", OFF_BY_LITTLE)
+def test_long_decimals_are_compared_exactly(engine, name):
+    kind, text = OFF_BY_LITTLE[name]
+    assert float(text) == 76.8  # doubles do not see the difference
+    rows = [Decimal("76.8"), Decimal(text)]
+    table = pa.table({"kg": pa.array(rows, kind), "cm": pa.array([160, 160], pa.int64())})
+    held = open_table(engine.load(f"decimals_{name.replace(' ', '_')}", table))
+    mapped = apply_map(held, document(POLICIES["meet"]).to_map())
+    with pytest.raises(ColumnError, match="1 value of column 'kg' is off the declared step"):
+        mapped.counts  # noqa: B018 - counting is what refuses
+
+
+def test_long_decimals_on_the_step_are_released_as_doubles_are(engine):
+    rows = [Decimal("76.8"), Decimal(30), Decimal("76.7"), Decimal("199.900000000000000000")]
+    table = pa.table({"kg": pa.array(rows, WIDE), "cm": pa.array([160] * 4, pa.int64())})
+    held = open_table(engine.load("decimals_on", table))
+    mapped = apply_map(held, document(POLICIES["meet"]).to_map())
+    assert mapped.counts.rows == 4
+    assert mapped.expression.to_pyarrow()["kg"].to_pylist() == [72.5, 30.0, 81.0, 199.9]
+
+
+def test_the_largest_decimal_is_outside_the_range_and_no_error_of_the_engine(engine):
+    rows = [Decimal("76.8"), Decimal("9" * 20 + "." + "9" * 18), None]
+    table = pa.table({"kg": pa.array(rows, WIDE), "cm": pa.array([160] * 3, pa.int64())})
+    held = open_table(engine.load("decimals_wide", table))
+    mapped = apply_map(held, document(POLICIES["meet"]).to_map())
+    with pytest.raises(ColumnError, match="1 value of column 'kg' is missing"):
+        mapped.counts  # noqa: B018 - counting is what refuses
+    held = open_table(engine.load("decimals_wider", table.slice(0, 2)))
+    mapped = apply_map(held, document(POLICIES["meet"]).to_map())
+    with pytest.raises(ColumnError, match="1 value of column 'kg' is outside"):
+        mapped.counts  # noqa: B018 - counting is what refuses
+
+
+def test_decimals_do_not_lie_on_a_third(engine):
+    fields = POLICIES["meet"] | {"step": "1/3", "reach": "2"}
+    table = pa.table({"kg": pa.array([Decimal(76)], WIDE), "cm": pa.array([160], pa.int64())})
+    held = open_table(engine.load("decimals_third", table))
+    with pytest.raises(ColumnError, match="do not lie on a step of 1/3"):
+        apply_map(held, document(fields).to_map())
+
+
+# --- other columns without a step, and impossible records -----------------------------------------
+
+
+def test_a_line_over_values_without_a_step_is_computed_alike(engine):
+    fields = POLICIES["meet"] | {"others": {"cm": ["120", "220"]}}
+    heights = [120 + 100 * k / 37 for k in range(38)] + [160.0, 200.0]
+    rows = [
+        (round(30 * (cm / 100) ** 2 * 10) + k, cm)
+        for cm in heights
+        for k in (-87, -86, -1, 0, 1, 85, 86)
+    ]
+    rows = [(kg, cm) for kg, cm in rows if 300 <= kg <= 2000]
+    table = pa.table({"kg": [kg / 10 for kg, _ in rows], "cm": [cm for _, cm in rows]})
+    mapped = apply_map(open_table(engine.load("heights", table)), document(fields).to_map())
+    assert mapped.counts.rows == len(rows)
+    released = mapped.expression.to_pyarrow()["kg"].to_pylist()
+    for (kg, cm), output in zip(rows, released, strict=True):
+        line = (30 * (Fraction(cm) / 100) ** 2 - 30) * 10
+        index, near = kg - 300, line.denominator == 1  # on a value: neither side is certain
+        below, above = index < line, index > line or (index == line and not near)
+        up, down = min(index + 86, 1700), max(index - 86, 0)
+        moved = index
+        if below and up > line:
+            moved = min(index + 43, 1700 - 43)
+        elif above and down < line:
+            moved = max(index - 43, 43)
+        assert output == (300 + moved) / 10
+
+
+def test_impossible_records_are_refused_on_every_engine(engine):
+    fields = {"name": "x", "kind": "meet", "hypothesis": "x >= y", "possible": "x != y + 1"}
+    fields |= {"low": "0", "high": "9", "step": "1", "reach": "2", "others": {"y": ["0", "9", "1"]}}
+    from hartley.policies.kinds import read_column
+
+    policy = PolicyDocument((read_column(fields, 1),))
+    rows = [(x, y) for x in range(10) for y in range(10) if x != y + 1]
+    table = pa.table({"x": [x for x, _ in rows], "y": [y for _, y in rows]})
+    mapped = apply_map(open_table(engine.load("possible", table)), policy.to_map())
+    assert mapped.counts.rows == len(rows)
+    places = policy.columns[0].policy.places
+    assert mapped.expression.to_pyarrow()["x"].to_pylist() == [places[y][x] for x, y in rows]
+    odd = pa.table({"x": [1, 3, 5], "y": [0, 2, 9]})
+    mapped = apply_map(open_table(engine.load("impossible", odd)), policy.to_map())
+    with pytest.raises(ColumnError, match="2 records are impossible"):
         mapped.counts  # noqa: B018 - counting is what refuses

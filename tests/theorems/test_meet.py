@@ -339,3 +339,42 @@ def test_on_a_fine_lattice_meet_leaves_open_what_the_band_of_twice_the_reach_hol
     share, epsilon = CONTINUOUS[rho]
     assert float(found.share) == pytest.approx(share, rel=4e-3)
     assert float(found.epsilon) == pytest.approx(epsilon, rel=6e-3)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_one_table_for_several_hypotheses_is_counted_as_all_policies_are(seed):
+    """Never more pairs than the best of all policies; all of them where thresholds lie apart."""
+    from hartley.policies.hypotheses.best_line import best_table, count_table
+
+    draw = random.Random(seed)  # noqa: S311 - repeatable cases
+    size, moves = 8, 1
+    possible = [draw.random() < 0.85 for _ in range(size)]
+    firsts = sorted(draw.sample(range(1, size), 2))
+    sides = [
+        [x >= first if can_be else None for x, can_be in enumerate(possible)] for first in firsts
+    ]
+    table = best_table(sides, moves)
+    opened = [count_table(row, table.released).open for row in sides]
+    assert table.open == opened[0]
+    assert all(y is None or abs(y - x) <= moves for x, y in enumerate(table.released))
+    places = [x for x in range(size) if possible[x]]
+    policies = all_policies(size, moves)[:, places]
+    held = [judged_any(policies, [row[x] for x in places], size) for row in sides]
+    pairs = (held[0].sum(axis=1) + held[1].sum(axis=1)).max()
+    assert sum(opened) <= pairs
+    if all(possible) and firsts[1] - firsts[0] >= 4 * moves:
+        assert sum(opened) == pairs
+    # A hypothesis that some policy leaves open beside the others is left open at all.
+    both = (held[0].any(axis=1) & held[1].any(axis=1)).any()
+    if both and firsts[1] - firsts[0] >= 3:
+        assert all(opened)
+
+
+def judged_any(policies, sides, size):
+    """Return which records are open, for every policy, by the definition."""
+    sides, opened = np.asarray(sides, bool), np.zeros(policies.shape, bool)
+    for y in range(size):
+        here = policies == y
+        both = here[:, sides].any(axis=1) & here[:, ~sides].any(axis=1)
+        opened |= here & both[:, None]
+    return opened

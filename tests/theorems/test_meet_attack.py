@@ -9,8 +9,12 @@ import pyarrow as pa
 import pytest
 
 from hartley import certify, release
+from hartley.adversaries.policy import PolicyInversion
+from hartley.engines.maps.preimages import release_rows
 from hartley.guarantees.verify import verify
 from hartley.policies.document import PolicyDocument
+from hartley.policies.hypotheses.hypothesis import Hypothesis
+from hartley.policies.kinds import read_column
 
 POLICY = """
 format = 1
@@ -140,3 +144,54 @@ def test_a_second_version_with_another_reach_decides_what_each_leaves_open():
         seen = tuple(int(policy.release({"x": x})["x"]) for policy in (one, two))
         both.setdefault(seen, []).append(x)
     assert both[4, 3] == [5]  # {3, 5} and {1, 5} together: the reason why one version is released
+
+
+# --- tables, several hypotheses and columns, impossible records, other columns without a step -----
+
+SMALL = {"name": "x", "kind": "meet", "low": "0", "high": "12", "step": "1", "reach": "2"}
+FORMS = {
+    "possible": SMALL
+    | {"hypothesis": "x >= h", "possible": "x != h and x not in (3, 7)"}
+    | {"others": {"h": ["2", "9", "1"]}},
+    "several": SMALL
+    | {"hypothesis": ["x >= h", "x >= 10", "x < h/2"], "others": {"h": ["2", "9", "1"]}},
+    "table": SMALL | {"hypothesis": "h <= x <= h + 2", "others": {"h": ["2", "9", "1"]}},
+    "no step": SMALL | {"hypothesis": "x >= h**2/8 + 1/3", "others": {"h": ["2", "9"]}},
+}
+
+
+def texts(fields):
+    given = fields["hypothesis"]
+    return given if isinstance(given, list) else [given]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_attack_on_every_form_of_meet_finds_what_the_definition_says(form):
+    fields = FORMS[form]
+    policy = PolicyDocument((read_column(fields, 1), read_column({"name": "h", "kind": "keep"}, 2)))
+    heights = [Fraction(h) for h in range(2, 10)]
+    if form == "no step":  # some at which the line is a value, and some others
+        heights = [Fraction(float(h)) for h in (2, 2.1, 4, 7 / 3, 5.5, math.sqrt(61.3), 8, 9)]
+    can_be = Hypothesis.parse(fields.get("possible", "x >= 0"))
+    records = [{"x": Fraction(x), "h": h} for h in heights for x in range(13)]
+    records = [record for record in records if can_be.holds(record)]
+    table = pa.table({name: [float(r[name]) for r in records] for name in ("x", "h")})
+    released = release_rows(table, policy.to_map(), policy.ranges).to_pydict()
+    finding = PolicyInversion().attack(policy, released)
+    assert finding.keeps_promise
+    outputs = list(zip(released["x"], released["h"], strict=True))
+    assert len(finding.hypotheses) == len(texts(fields))
+    for text, hypothesis in zip(texts(fields), finding.hypotheses, strict=True):
+        sides = {}
+        for record, output in zip(records, outputs, strict=True):
+            sides.setdefault(output, set()).add(Hypothesis.parse(text).holds(record))
+        opened = sum(len(sides[output]) == 2 for output in outputs)
+        assert (hypothesis.text, hypothesis.open) == (text, opened)
+        assert hypothesis.decided == len(records) - opened
+        assert hypothesis.broken == 0
+        assert 0 < hypothesis.promised <= opened
+        if form != "no step":
+            assert hypothesis.promised == opened
+    counts = [one.counts for one in policy.columns[0].all_left_open()]
+    if form != "no step":
+        assert [one.open for one in counts] == [h.open for h in finding.hypotheses]

@@ -107,7 +107,8 @@ def try_inputs(part: PolicyPart, observed: ObservedRecords) -> PossibleInputs:
     for i, side in enumerate(sides):
         flags |= {f"hold{i}": side.can_hold, f"fail{i}": side.can_fail, f"near{i}": side.near}
     places = {f"place{i}": lists.places[name] for i, name in enumerate(part.unknown)}
-    notes = {"fibre": lists.fibre, **places, **flags}
+    # An input that cannot occur belongs to no fibre, so that no record comes from it.
+    notes = {"fibre": np.where(lists.possible, lists.fibre, -1), **places, **flags}
     records: dict[str, Any] = {"record": np.arange(observed.size), "fibre": which}
     records |= {f"y{i}": array for i, array in enumerate(observed.outputs)}
     windows = [i for i, name in enumerate(part.unknown) if name in observed.windows]
@@ -249,6 +250,8 @@ class _ListedInputs:
     """Whether a value stands for all that are not listed."""
     fibres: int
     exact: Mapping[str, ExactColumn]
+    possible: NDArray[np.bool_]
+    """Whether it can occur, by what the policies say."""
 
 
 def _listed_inputs(part: PolicyPart, observed: ObservedRecords) -> _ListedInputs:
@@ -274,7 +277,10 @@ def _listed_inputs(part: PolicyPart, observed: ObservedRecords) -> _ListedInputs
             exact[name] = ExactColumn(sources[name], _number_at(domain, place))
         elif isinstance(domain, CategoryList) and not domain.complete:
             rest |= place == len(domain.values)
-    return _ListedInputs(fibre, places, sources, rest, len(first), exact)
+    possible = np.ones(len(fibre), bool)
+    for condition in part.conditions:
+        possible &= truth_at(condition, exact)[0]
+    return _ListedInputs(fibre, places, sources, rest, len(first), exact, possible)
 
 
 def _column(domain: Declared, place: NDArray[np.int64]) -> Any:  # noqa: ANN401 - numpy or Arrow
@@ -338,9 +344,14 @@ class _Sides:
 
 
 def _hidden(part: PolicyPart, side: HiddenSide, lists: _ListedInputs) -> _Sides:
-    can_hold, can_fail = truth_at(side.clause, lists.exact)
+    can_hold, can_fail = (flags & lists.possible for flags in truth_at(side.clause, lists.exact))
     within = beyond_reach(side)
-    near = _is_moved(part, lists) if within is None else ~nonnegative_at(within, lists.exact)[1]
+    if side.opens is not None:
+        near = np.asarray(side.opens(_indices(part, lists)), bool)
+    elif within is None:
+        near = _is_moved(part, lists)
+    else:
+        near = ~nonnegative_at(within, lists.exact)[1]
     holds, fails = (
         np.any(flags.reshape(lists.fibres, -1), axis=1) for flags in (can_hold, can_fail)
     )
@@ -353,6 +364,17 @@ def beyond_reach(side: HiddenSide) -> Expression | None:
     if side.distance is None or side.reach is None:
         return None
     return Expression("const", (side.reach,)) - abs(side.distance)
+
+
+def _indices(part: PolicyPart, lists: _ListedInputs) -> dict[str, NDArray[np.int64]]:
+    """Return the places of all inputs on the steps that the policies declare."""
+    steps = {
+        name: side for policy in part.policies for name, side in (policy.lattice or {}).items()
+    }
+    return {
+        name: np.rint((lists.exact[name].doubles - float(side.low)) / float(side.step)).astype(int)
+        for name, side in steps.items()
+    }
 
 
 def _is_moved(part: PolicyPart, lists: _ListedInputs) -> NDArray[np.bool_]:

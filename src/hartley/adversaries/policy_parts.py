@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hartley.engines.maps.rules import Rule
     from hartley.policies.column import ColumnPolicy, Declared, Draws, HiddenSide
     from hartley.policies.document import PolicyDocument
+    from hartley.ranges.boxes.signs import Clause
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,13 @@ class PolicyPart:
     @property
     def hidden(self) -> tuple[HiddenSide, ...]:
         """The hypotheses that they hide."""
-        sides = (policy.hidden_side() for policy in self.policies)
-        return tuple(side for side in sides if side is not None)
+        return tuple(side for policy in self.policies for side in policy.hidden_sides())
+
+    @property
+    def conditions(self) -> tuple[Clause, ...]:
+        """What every possible record fulfils, as far as the policies say."""
+        clauses = (policy.possible_if() for policy in self.policies)
+        return tuple(clause for clause in clauses if clause is not None)
 
     @property
     def draws(self) -> Draws | None:

@@ -12,6 +12,7 @@ from hartley.exact import bits_at_least, floor_power, parse_number
 from hartley.guarantees.consequences import (
     estimation_error,
     indistinguishability,
+    maximin_of_cells,
     of_cells,
     of_noiseless_privacy,
 )
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 OTHERS = "everybody else's data stays fixed while one person's varies over its whole range"
 MOST_PEOPLE_CUT = 10_000
 """Up to so many people the volumes of the cells are computed."""
+MOST_CELLS_MEASURED = 1_000
+"""Cells of a nonlinear query are measured one by one, a tenth of a second each."""
 MOST_CELLS_CUT = 100_000
 """Up to so many cells their volumes are compared."""
 MOST_VARIABLES = 6
@@ -221,7 +224,10 @@ def of_query(box: Box, query: Expression, quantizer: Quantizer) -> tuple[Consequ
     edges = list(quantizer.edges)
     # What lies outside the cells is clamped into the first and the last one.
     edges[0], edges[-1] = min(edges[0], ends[0]), max(edges[-1], ends[1])
-    return of_cells(CutBox(box, query, tuple(edges)))
+    cut = CutBox(box, query, tuple(edges))
+    # Of a linear query the smallest cell is known beforehand; of another, all have to be measured.
+    measured = query.linear() is not None or quantizer.levels <= MOST_CELLS_MEASURED
+    return of_cells(cut) if measured else (maximin_of_cells(cut),)
 
 
 def _covers_exactly(quantizer: Quantizer, reached: Interval) -> bool:

@@ -18,7 +18,7 @@ from hartley.guarantees.answers import (
 from hartley.guarantees.categories import promise_leakage
 from hartley.guarantees.documents import promise_document
 from hartley.guarantees.exhaustive import queries_of, verify_exhaustively
-from hartley.guarantees.hypotheses import plain_box, promise_line
+from hartley.guarantees.hypotheses import plain_box, promise_line, promise_lines
 from hartley.guarantees.open_records import promise_open
 from hartley.guarantees.records import promise_records
 from hartley.guarantees.vectors import promise_vector
@@ -27,6 +27,7 @@ from hartley.policies.categories.merging import CategoryMerging
 from hartley.policies.column import Output
 from hartley.policies.document import PolicyDocument
 from hartley.policies.hypotheses.blurring import LinePolicy
+from hartley.policies.hypotheses.continuous_meet import ContinuousMeetPolicy
 from hartley.policies.hypotheses.meet_column import MeetColumn
 from hartley.policies.hypotheses.meeting import MeetPolicy
 from hartley.policies.hypotheses.table_policy import TablePolicy
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from hartley.ranges.relations.relation import Relation
 
     Query = Expression | str | Callable[..., Any]
-    Hiding = LinePolicy | MeetPolicy | TablePolicy
+    Hiding = LinePolicy | MeetPolicy | TablePolicy | ContinuousMeetPolicy
     Policy = (
         PolicyDocument | Quantizer | VectorQuantizer | Allocation | CategoryMerging | Hiding | Pram
     )
@@ -136,9 +137,15 @@ def _promise_hypothesis(policy: LinePolicy, given: _Given) -> Promise:
 
 @_promise.register(MeetPolicy)
 @_promise.register(TablePolicy)
-def _promise_meeting(policy: MeetPolicy | TablePolicy, given: _Given) -> Promise:
+@_promise.register(ContinuousMeetPolicy)
+def _promise_meeting(
+    policy: MeetPolicy | TablePolicy | ContinuousMeetPolicy, given: _Given
+) -> Promise:
     _ = given
-    return promise_open(MeetColumn(policy).leaves_open())
+    column = MeetColumn(policy)
+    if len(column.all_left_open()) > 1:
+        return promise_lines(PolicyDocument((column,)))
+    return promise_open(column.leaves_open())
 
 
 @_promise.register(Quantizer)

@@ -126,6 +126,18 @@ def indistinguishability(telling: int) -> Consequence:
     )
 
 
+def maximin_of_cells(cut: CutBox) -> Consequence:
+    """Return how much the cells of a query tell about all its data, whatever their volumes are."""
+    agreed = maximin_information(cut)
+    return Consequence(
+        "maximin information",
+        agreed,
+        f"The answer tells {bits_up(agreed)} about all the data together: in which of "
+        f"{len(cut.outputs):,} cells it lies.",
+        f"{A}, Theorem IV.2",
+    )
+
+
 def of_cells(cut: CutBox) -> tuple[Consequence, ...]:
     """Return what the cells of a quantized query tell about all its data together.
 
@@ -136,16 +148,10 @@ def of_cells(cut: CutBox) -> tuple[Consequence, ...]:
         >>> [round(consequence.value, 6) for consequence in of_cells(cut)]
         [2.0, 3.0, 1.414214]
     """
-    agreed, leaked = maximin_information(cut), nonstochastic_leakage(cut)
+    leaked = nonstochastic_leakage(cut)
     error, source = _reconstruction(cut)
     return (
-        Consequence(
-            "maximin information",
-            agreed,
-            f"The answer tells {bits_up(agreed)} about all the data together: in which of "
-            f"{len(cut.outputs):,} cells it lies.",
-            f"{A}, Theorem IV.2",
-        ),
+        maximin_of_cells(cut),
         Consequence(
             "leakage",
             leaked,

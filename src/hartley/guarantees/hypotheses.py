@@ -143,18 +143,18 @@ def promise_lines(document: PolicyDocument) -> Promise:
 
     Of several lines the weakest promise counts.
     """
-    lines = document.lines | document.stepped
+    names = list(document.lines)
     promises = [
         _with_rest(document, promise_line(line), {name}, set(line.hypothesis.line.names))
         for name, line in document.lines.items()
     ]
-    for column in document.stepped.values():
-        opened = column.leaves_open()
-        assert opened is not None  # of a column on a step
-        moved = set(opened.move)
-        promises.append(
-            _with_rest(document, promise_open(opened), moved, set(opened.columns) - moved)
-        )
+    for name, column in document.stepped.items():
+        every = column.all_left_open()
+        for opened in every:
+            moved = set(opened.move)
+            read = {*opened.columns, *opened.ranges} - moved
+            promises.append(_with_rest(document, promise_open(opened), moved, read))
+            names.append(name if len(every) == 1 else f"{name}, {printable(opened.hypothesis)}")
     weakest = min(promises, key=lambda promise: (promise.sound, promise.value))
     rest = _rest(document)
     if len(promises) == 1:
@@ -165,7 +165,7 @@ def promise_lines(document: PolicyDocument) -> Promise:
             name=f"{consequence.name} of {name}",
             sentence=f"Of {name}: {consequence.sentence}",
         )
-        for promise, name in zip(promises, lines, strict=True)
+        for promise, name in zip(promises, names, strict=True)
         for consequence in promise.consequences
     ]
     claims = [promise.claim for promise in promises]

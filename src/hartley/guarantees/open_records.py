@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError, printable
 from hartley.guarantees.promise import UNRELATED, Consequence, D, Promise
+from hartley.policies.hypotheses.open_records import OpenShare
 from hartley.wording import digits_down, exactly, exactly_or_up, listed, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hartley.policies.hypotheses.open_records import OpenHypothesis
+    from hartley.policies.hypotheses.open_records import OpenHypothesis, OpenRecords
 
 
 def promise_open(opened: OpenHypothesis) -> Promise:
@@ -20,18 +21,21 @@ def promise_open(opened: OpenHypothesis) -> Promise:
     .. math:: \log_2 \frac{N}{N - R}
 
     with R of N possible records open: an output of theirs has possible records on either side.
-    Farokhi 2021, Theorem 4, corrected and counted in records. Exact.
+    Farokhi 2021, Theorem 4, corrected and counted in records. Exact; beside columns without a step
+    a share of all that records could be, from below.
     """
     counts, hypothesis = opened.counts, printable(opened.hypothesis)
-    if not counts.open:
+    if not counts.share:
         raise OptionError(
             f"No possible record leaves open whether {hypothesis}: on every fibre one side is out "
             "of reach",
             hint="allow values to be moved further, or check the ranges and units of the columns",
         )
+    if isinstance(counts, OpenShare):
+        return _promise_share(opened, counts)
     return Promise(
         kind="hypothesis privacy",
-        claim=_claim(opened),
+        claim=_claim(opened, _counted(counts)),
         value=counts.bits,
         unit="bits",
         theorem=f"{D}, Theorem 4",
@@ -39,13 +43,47 @@ def promise_open(opened: OpenHypothesis) -> Promise:
         sound=True,
         certainty="exact",
         assumptions=tuple(_assumptions(opened)),
-        consequences=(_success(opened), _by_outputs(opened)),
-        parameters=_parameters(opened),
+        consequences=(_success(counts), _by_outputs(counts)),
+        parameters=_parameters(opened)
+        | {
+            "records": counts.records,
+            "open": counts.open,
+            "outputs": counts.outputs,
+            "pairs": counts.pairs,
+        },
     )
 
 
-def _claim(opened: OpenHypothesis) -> str:
-    counts, names = opened.counts, _moved(opened)
+def _promise_share(opened: OpenHypothesis, counts: OpenShare) -> Promise:
+    """Certify a share of all that records could be, where some columns have no step."""
+    share = digits_down(100 * counts.share, 4)
+    ranges = {
+        printable(name): [str(side.low), str(side.high)] for name, side in opened.ranges.items()
+    }
+    return Promise(
+        kind="hypothesis privacy",
+        claim=_claim(opened, f"At least {share} % of all that records could be is"),
+        value=counts.bits,
+        unit="bits",
+        theorem=f"{D}, Theorem 4",
+        rule="corrected",
+        sound=True,
+        certainty="bound",
+        assumptions=tuple(_assumptions(opened)),
+        consequences=(),
+        parameters=_parameters(opened) | {"ranges": ranges, "open_share": share},
+    )
+
+
+def _counted(counts: OpenRecords) -> str:
+    return (
+        f"{counts.open:,} of the {counts.records:,} possible records "
+        f"({digits_down(100 * counts.share, 4)} %) {verb_for(counts.open, 'is')}"
+    )
+
+
+def _claim(opened: OpenHypothesis, how_many: str) -> str:
+    names = _moved(opened)
     errors = listed(
         f"{printable(name)} by at most {exactly_or_up(error)}"
         for name, error in zip(opened.move, opened.errors, strict=True)
@@ -65,8 +103,7 @@ def _claim(opened: OpenHypothesis) -> str:
         + " first; this counts the records on the steps."
     )
     return (
-        f"{counts.open:,} of the {counts.records:,} possible records "
-        f"({digits_down(100 * counts.share, 4)} %) {verb_for(counts.open, 'is')} left open: "
+        f"{how_many} left open: "
         "somebody who knows the policy, the steps and ranges, every other column and every other "
         f"record{known} finds a possible record on each side of {printable(opened.hypothesis)}. "
         f"Possible, not equally likely. Elsewhere the release decides. {printable(opened.how)} "
@@ -81,7 +118,18 @@ def _moved(opened: OpenHypothesis) -> str:
 def _assumptions(opened: OpenHypothesis) -> Iterator[str]:
     names = _moved(opened)
     lattices = [column.sentence(printable(name)) for name, column in opened.columns.items()]
-    yield f"every combination of values on the declared steps is possible: {listed(lattices)}"
+    lattices += [
+        f"{printable(name)} from {exactly(side.low)} to {exactly(side.high)}, any number between"
+        for name, side in opened.ranges.items()
+    ]
+    which = (
+        "every combination of values on the declared steps"
+        if opened.possible is None
+        else f"every combination of values on the declared steps with {printable(opened.possible)}"
+    )
+    yield f"{which} is possible: {listed(lattices)}"
+    if opened.possible is not None:
+        yield "no other record occurs (a release refuses a table that has one)"
     if opened.rounding is None:
         unfit = "missing, outside its range or off its step"
     else:
@@ -106,8 +154,8 @@ def _assumptions(opened: OpenHypothesis) -> Iterator[str]:
     yield UNRELATED
 
 
-def _success(opened: OpenHypothesis) -> Consequence:
-    success = opened.counts.success
+def _success(counts: OpenRecords) -> Consequence:
+    success = counts.success
     return Consequence(
         "success of a test",
         float(digits_down(success, 12)),
@@ -117,8 +165,8 @@ def _success(opened: OpenHypothesis) -> Consequence:
     )
 
 
-def _by_outputs(opened: OpenHypothesis) -> Consequence:
-    priv = opened.counts.priv
+def _by_outputs(counts: OpenRecords) -> Consequence:
+    priv = counts.priv
     return Consequence(
         "Priv by outputs",
         priv,
@@ -130,14 +178,10 @@ def _by_outputs(opened: OpenHypothesis) -> Consequence:
 
 
 def _parameters(opened: OpenHypothesis) -> dict[str, Any]:
-    counts = opened.counts
+    condition = {} if opened.possible is None else {"possible": printable(opened.possible)}
     return {
         "hypothesis": printable(opened.hypothesis),
         "columns": {printable(name): column.texts() for name, column in opened.columns.items()},
         "move": [printable(name) for name in opened.move],
         "error": [str(error) for error in opened.errors],
-        "records": counts.records,
-        "open": counts.open,
-        "outputs": counts.outputs,
-        "pairs": counts.pairs,
-    }
+    } | condition

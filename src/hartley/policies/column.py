@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,7 +13,7 @@ from hartley.exact import parse_number, parse_step
 from hartley.ranges.boxes.box import Interval
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from hartley.chart import Groups, Ruler
     from hartley.engines.maps.rules import Rule
@@ -62,6 +62,9 @@ class HiddenSide:
     reach: Fraction | None = None
     """Records that are no further than this from zero are to be left open, where both sides occur
     for the other columns. Without a distance, all that are moved are."""
+    opens: Callable[[Mapping[str, Any]], Any] | None = field(default=None, compare=False)
+    """Tell of arrays of indices on the declared steps which records are to be left open, where that
+    is neither those near a line nor those that are moved."""
 
 
 @dataclass(frozen=True)
@@ -206,6 +209,11 @@ class ColumnPolicy:
         """Return which hypothesis it leaves open on data with a step; None where it counts none."""
         return None
 
+    def all_left_open(self) -> tuple[OpenHypothesis, ...]:
+        """Return all hypotheses that it leaves open on data with a step; none where it has none."""
+        opened = self.leaves_open()
+        return () if opened is None else (opened,)
+
     # --- words and pictures -----------------------------------------------------------------
 
     def sentence(self) -> str:
@@ -237,6 +245,15 @@ class ColumnPolicy:
 
     def hidden_side(self) -> HiddenSide | None:
         """Return the hypothesis that it hides; None where it hides none."""
+        return None
+
+    def hidden_sides(self) -> tuple[HiddenSide, ...]:
+        """Return all hypotheses that it hides; none where it hides none."""
+        side = self.hidden_side()
+        return () if side is None else (side,)
+
+    def possible_if(self) -> Clause | None:
+        """Return the condition that every possible record fulfils; None where all are possible."""
         return None
 
     def rises_between(self) -> tuple[Expression, ...] | None:

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 from hartley.errors import ColumnError
 from hartley.exact import parse_step
 from hartley.ranges.boxes.box import Interval
-from hartley.studies.specification_fields import as_written, read_number, refuse_unknown
+from hartley.studies.specification_fields import (
+    as_written,
+    read_number,
+    read_weights,
+    refuse_unknown,
+)
 from hartley.wording import exactly
 
 if TYPE_CHECKING:
@@ -195,3 +200,20 @@ def _read_other(name: str, other: object) -> str | None:
         f"The field 'other' of column '{name}' is not a label",
         hint='write for example other = "other"',
     )
+
+
+def policies_for(
+    content: Mapping[str, Any], columns: Mapping[str, DeclaredColumn]
+) -> tuple[str, str, str]:
+    """Return the policies against a hypothesis, the default first: `meet` for data with a step."""
+    has_step = content.get("objective") == "hypothesis" and any(
+        column.step is not None for column in columns.values()
+    )
+    return ("meet", "stretch", "blur") if has_step else ("stretch", "blur", "meet")
+
+
+def weigh(weights: object, columns: Mapping[str, DeclaredColumn]) -> dict[str, Fraction]:
+    """Read weights; "range" measures every error as a part of its column's range."""
+    if weights != "range":
+        return read_weights(weights)
+    return {name: 1 / c.range.length for name, c in columns.items() if c.range is not None}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.guarantees.certify import certify
 from hartley.policies.document import PolicyDocument
+from hartley.policies.hypotheses.open_records import OpenRecords
 from hartley.policies.quantizers.calibration import levels_for_error
 from hartley.ranges.boxes.cut_box import volumes_reported
 from hartley.studies.drafting import draft
@@ -62,7 +63,13 @@ class Design:
         """The design in one sentence."""
         wanted, columns = self.specification, self.document.columns
         if wanted.objective == "hypothesis":
-            return _line_headline(wanted, self.certificate, self._furthest)
+            moved = {
+                name: column.error_of(name)
+                for column in columns
+                if not column.is_kept
+                for name in column.columns
+            }
+            return _line_headline(wanted, self.certificate, moved, self._furthest)
         if wanted.parts:
             return headline_together(wanted, self.certificate)
         bits = bits_up(self.certificate.value)
@@ -90,7 +97,7 @@ class Design:
         """What a reader should know, in plain words."""
         wanted = self.specification
         found = [column.sentence() for column in self.document.columns]
-        found += _of_objective(wanted, self.certificate)
+        found += _of_objective(wanted, self.document, self.certificate)
         if wanted.objective == "hypothesis" and not wanted.lattice:
             found.append(NO_STEP)
         told = ("estimation error", "reconstruction error", "success of a test")
@@ -220,14 +227,15 @@ def _record(wanted: Specification) -> dict[str, Any]:
     plain = {
         "objective": wanted.objective,
         "query": wanted.query,
-        "hypothesis": wanted.hypothesis,
+        "hypothesis": [wanted.hypothesis, *wanted.also] if wanted.also else wanted.hypothesis,
+        "possible": wanted.possible,
         "people": wanted.people,
         "error": wanted.error,
         "bits": wanted.bits,
         "sensitivity": wanted.sensitivity,
     }
     found: dict[str, Any] = {
-        name: value if isinstance(value, (str, int)) else _written(value)
+        name: value if isinstance(value, (str, int, list)) else _written(value)
         for name, value in plain.items()
         if value is not None
     }
@@ -255,13 +263,15 @@ def _written(number: Fraction) -> str:
 
 def _what(wanted: Specification) -> str:
     if wanted.hypothesis is not None:
-        return f"{listed(wanted.columns)} that hides whether {wanted.hypothesis}"
+        return f"{listed(wanted.columns)} that hides whether {_hypotheses(wanted)}"
     if wanted.parts:
         return queries_text(wanted)
     return wanted.query or f"records of {listed(wanted.columns)}"
 
 
-def _of_objective(wanted: Specification, certificate: Certificate) -> list[str]:
+def _of_objective(
+    wanted: Specification, document: PolicyDocument, certificate: Certificate
+) -> list[str]:
     """Say in which sense nothing better exists."""
     if wanted.parts:
         return sentences_together(wanted, certificate)
@@ -273,8 +283,13 @@ def _of_objective(wanted: Specification, certificate: Certificate) -> list[str]:
     if wanted.objective in ("bits", "indistinguishability") and wanted.bits is not None:
         return _of_budget(wanted, wanted.bits, certificate)
     if wanted.policy == "meet" and wanted.objective == "hypothesis":
-        return _most_open(wanted)
+        return _most_open(wanted, document)
     return []
+
+
+def _hypotheses(wanted: Specification) -> str:
+    assert wanted.hypothesis is not None  # the objective needs it
+    return listed([wanted.hypothesis, *wanted.also], joint="or")
 
 
 def _of_budget(wanted: Specification, bits: Fraction, certificate: Certificate) -> list[str]:
@@ -294,11 +309,23 @@ def _of_budget(wanted: Specification, bits: Fraction, certificate: Certificate) 
     ]
 
 
-def _most_open(wanted: Specification) -> list[str]:
+def _most_open(wanted: Specification, document: PolicyDocument) -> list[str]:
     """Say that nothing within the error leaves more open, where that is so: reach by reach."""
-    if wanted.move_norm != "sup" or wanted.rounding is not None:
-        return []
     assert wanted.error is not None  # the objective needs it
+    opened = [one for column in document.columns for one in column.all_left_open()]
+    if any(one.most is None for one in opened):
+        return []
+    for one in opened:
+        if one.most is not None and isinstance(one.counts, OpenRecords):
+            if one.counts.open == one.most:
+                continue
+            sentence = (
+                f"No release of values on the declared steps that moves {listed(wanted.moved)} by "
+                f"at most {exactly(wanted.error)} leaves more than {one.most:,} records open; "
+                f"whether one leaves more open than the {one.counts.open:,} of this one is not "
+                "known."
+            )
+            return [sentence]
     to = "" if wanted.known_within is None else " to somebody who knows so much"
     values = " of values on the declared steps" if _half_steps_help(wanted, wanted.error) else ""
     moved = f"that moves {listed(wanted.moved)} by at most {exactly(wanted.error)}"
@@ -340,15 +367,29 @@ def _fewest(wanted: Specification, error: Fraction) -> str:
     )
 
 
-def _line_headline(wanted: Specification, certificate: Certificate, furthest: Fraction) -> str:
-    threshold = wanted.threshold
-    names = wanted.moved if threshold is None else (threshold.column,)
-    share = _open_share(certificate)
-    return (
-        f"{listed(names)} {verb_for(len(names), 'is')} moved by up to {exactly(furthest)}, so that "
-        f"{digits_down(100 * share, 4)} % of all possible records leave open whether "
-        f"{wanted.hypothesis}."
+def _line_headline(
+    wanted: Specification,
+    certificate: Certificate,
+    moved: Mapping[str, Fraction | None],
+    furthest: Fraction,
+) -> str:
+    names = [name for name, error in moved.items() if error] or list(moved)
+    share = digits_down(100 * _open_share(certificate), 4)
+    if wanted.also:
+        every = listed([str(wanted.hypothesis), *wanted.also])
+        leave = f"at least {share} % of all possible records leave open each of {every}"
+        return _moved_so(names, furthest, leave)
+    least = "at least " if wanted.lattice and wanted.unstepped else ""
+    return _moved_so(
+        names,
+        furthest,
+        f"{least}{share} % of all possible records leave open whether {wanted.hypothesis}",
     )
+
+
+def _moved_so(names: list[str], furthest: Fraction, result: str) -> str:
+    moved = f"{listed(names)} {verb_for(len(names), 'is')} moved by up to {exactly(furthest)}"
+    return f"{moved}, so that {result}."
 
 
 def _open_share(certificate: Certificate) -> float | Fraction:

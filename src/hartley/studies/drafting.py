@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from hartley.errors import OptionError
 from hartley.exact import floor_power
 from hartley.policies.categories.merging import CategoryMerging
-from hartley.policies.hypotheses.meet_column import hiding_policy
+from hartley.policies.hypotheses.hiding_policy import hiding_policy
 from hartley.policies.kinds import (
     CutColumn,
     KeptColumn,
@@ -227,13 +227,15 @@ def _meeting(wanted: Specification) -> MeetColumn:
     assert wanted.hypothesis is not None  # the objective needs it
     return MeetColumn(
         hiding_policy(
-            wanted.hypothesis,
+            [wanted.hypothesis, *wanted.also],
             wanted.lattice,
             wanted.moved,
             wanted.error,
             known_within=wanted.known_within and list(wanted.known_within),
             norm=wanted.move_norm,
             rounding=wanted.rounding,
+            ranges=wanted.unstepped,
+            possible=wanted.possible,
         )
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,31 +14,32 @@ from hartley.guarantees.answers import raised, reach_bounds
 from hartley.policies.hypotheses.blurring import Threshold
 from hartley.policies.hypotheses.hypothesis import Hypothesis
 from hartley.policies.hypotheses.lattice import LatticeColumn
-from hartley.policies.quantizers.calibration import levels_for_error
 from hartley.policies.quantizers.elementary_functions import outside
 from hartley.policies.quantizers.query import Aggregate, parse_query
 from hartley.ranges.boxes.box import Box, Interval
 from hartley.ranges.boxes.enclosure import check_defined, range_bounds
 from hartley.ranges.boxes.expression import Expression, variables
 from hartley.ranges.polynomials.exact_range import known_range
-from hartley.studies.declared import DeclaredColumn
+from hartley.studies.declared import DeclaredColumn, policies_for, weigh
 from hartley.studies.query_list import is_query_list, read_query_weights, split_queries
 from hartley.studies.specification_fields import (
     read_bits,
     read_choice,
     read_error,
+    read_hypotheses,
     read_known_within,
     read_move,
     read_objective,
     read_people,
     read_sensitivity,
     read_text,
-    read_weights,
+    readable,
 )
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
+    from fractions import Fraction
 
     from hartley.policies.quantizers.grid_levels import Norm
     from hartley.ranges.polynomials.exact_range import KnownRange
@@ -70,6 +70,11 @@ class Specification:
     sensitivity: Fraction | None = None
     """How far one person's data can move the query, where it is less than the query's range."""
     hypothesis: str | None = None
+    """What is to stay open about a record, or the first of several such."""
+    also: tuple[str, ...] = ()
+    """More hypotheses that the same release is to leave open."""
+    possible: str | None = None
+    """A condition that every possible record fulfils."""
     policy: Literal["stretch", "blur", "meet"] = "stretch"
     move: tuple[str, ...] = ()
     """The columns that may be moved to hide a hypothesis, where it does not say which."""
@@ -117,6 +122,7 @@ class Specification:
                 hint='leave it out, or write query = ["mean(height)", "mean(weight)"]',
             )
         columns = _read_columns(content.get("columns"))
+        hypotheses = read_hypotheses(content)
         found = cls(
             objective=objective,
             columns=columns,
@@ -125,8 +131,10 @@ class Specification:
             bits=read_bits(content["bits"]) if "bits" in content else None,
             people=read_people(content["people"]) if "people" in content else None,
             sensitivity=read_sensitivity(content.get("sensitivity")),
-            hypothesis=read_text(content, "hypothesis"),
-            policy=read_choice(content, "policy", _policies(content, columns)),
+            hypothesis=hypotheses[0] if hypotheses else None,
+            also=hypotheses[1:],
+            possible=read_text(content, "possible"),
+            policy=read_choice(content, "policy", policies_for(content, columns)),
             move=read_move(content),
             known_within=read_known_within(content.get("known_within")),
             move_norm=read_choice(content, "norm", ("sup", "l1", "l2")),
@@ -134,7 +142,7 @@ class Specification:
             if "round" in content
             else None,
             rule=read_choice(content, "rule", ("corrected", "printed")),
-            weights=_weigh(content.get("weights"), columns),
+            weights=weigh(content.get("weights"), columns),
             name=read_text(content, "name"),
             title=read_text(content, "title"),
         )
@@ -188,8 +196,10 @@ class Specification:
         if self.policy != "meet":
             return Threshold.parse(self.hypothesis)
         try:
-            threshold = Threshold.parse(self.hypothesis)
+            threshold = None if self.also else Threshold.parse(self.hypothesis)
         except OptionError:
+            return None
+        if threshold is None:
             return None
         return threshold if (threshold.column,) == self.moved else None
 
@@ -216,6 +226,15 @@ class Specification:
             if column.range is not None and column.step is not None
         }
 
+    @property
+    def unstepped(self) -> dict[str, Interval]:
+        """The ranges of all columns of numbers that have no step."""
+        return {
+            name: column.range
+            for name, column in self.columns.items()
+            if column.range is not None and column.step is None
+        }
+
     @cached_property
     def box(self) -> Box:
         """The declared ranges of all columns of numbers."""
@@ -231,7 +250,7 @@ class Specification:
         reached = self.known_range.outer
         if self.range_is_exact:
             return reached
-        return _readable(reached.low, reached.high, self.error)
+        return readable(reached.low, reached.high, self.error)
 
     @property
     def range_is_exact(self) -> bool:
@@ -343,7 +362,9 @@ class Specification:
         self._check_steps(hypothesis)
         if self.policy == "meet":
             # Everything else is checked where the policy is made.
-            self._check_used(Hypothesis.parse(hypothesis).names, "hypothesis", hypothesis)
+            texts = (hypothesis, *self.also, *([self.possible] if self.possible else []))
+            names = tuple(name for text in texts for name in Hypothesis.parse(text).names)
+            self._check_used(names, "hypothesis", hypothesis)
             return
         found = Threshold.parse(hypothesis)
         names = (found.column, *found.line.names)
@@ -362,12 +383,14 @@ class Specification:
     def _check_steps(self, hypothesis: str) -> None:
         """Refuse a hypothesis of which some columns have a step and others have none."""
         bare = [name for name, column in self.columns.items() if column.step is None]
+        needed = self.moved if self.policy == "meet" else tuple(self.columns)
         if self.policy == "meet" or (self.policy == "blur" and len(bare) < len(self.columns)):
-            if bare:
+            missing = [name for name in bare if name in needed]
+            if missing:
                 raise ColumnError(
-                    f"Column '{bare[0]}' has no step, but on which side of '{hypothesis}' a record "
-                    "lies is decided exactly",
-                    hint=f"write step = ... in [columns.{bare[0]}], the step that values are "
+                    f"Column '{missing[0]}' has no step, but on which side of '{hypothesis}' a "
+                    "record lies is decided exactly",
+                    hint=f"write step = ... in [columns.{missing[0]}], the step that values are "
                     "recorded in",
                 )
         elif self.policy == "stretch" and len(bare) < len(self.columns):
@@ -376,9 +399,10 @@ class Specification:
                 hint='use policy = "meet" or "blur", or leave out the steps',
             )
         extra = [self.move, self.known_within, self.rounding, self.move_norm != "sup"]
-        if self.policy != "meet" and any(extra):
+        if self.policy != "meet" and any([*extra, self.also, self.possible]):
             raise InputError(
-                f"The policy {self.policy} has no use for move, known_within, norm or round",
+                f"The policy {self.policy} has no use for move, known_within, norm, round, "
+                "possible or several hypotheses",
                 hint='use policy = "meet", which takes a step for every column',
             )
 
@@ -422,36 +446,3 @@ def _read_columns(columns: object) -> dict[str, DeclaredColumn]:
             "The design declares no columns", hint="write [columns.height] and range = [100, 250]"
         )
     return {name: DeclaredColumn.read(name, fields) for name, fields in columns.items()}
-
-
-def _policies(
-    content: Mapping[str, Any], columns: Mapping[str, DeclaredColumn]
-) -> tuple[str, str, str]:
-    """Return the policies against a hypothesis, the default first: `meet` for data with a step."""
-    has_step = content.get("objective") == "hypothesis" and any(
-        column.step is not None for column in columns.values()
-    )
-    return ("meet", "stretch", "blur") if has_step else ("stretch", "blur", "meet")
-
-
-def _weigh(weights: object, columns: Mapping[str, DeclaredColumn]) -> dict[str, Fraction]:
-    """Read weights; "range" measures every error as a part of its column's range."""
-    if weights != "range":
-        return read_weights(weights)
-    return {name: 1 / c.range.length for name, c in columns.items() if c.range is not None}
-
-
-def _readable(low: Fraction, high: Fraction, error: Fraction | None) -> Interval:
-    """Round a range that is too wide already outward, to ends that a file can show.
-
-    Never so far that the error would take another cell; then the ends stay as they are.
-    """
-    digits = 10 ** max(0, 9 - len(str(int(high - low))))
-    rounded = Interval(
-        Fraction((low * digits).__floor__(), digits), Fraction((high * digits).__ceil__(), digits)
-    )
-    if error is not None:
-        needed = levels_for_error(high - low, error)
-        if levels_for_error(rounded.length, error) > needed:
-            return Interval(low, high)
-    return rounded

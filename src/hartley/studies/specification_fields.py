@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 from decimal import Decimal
-from fractions import Fraction  # noqa: TC003 - the examples use it
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from hartley.errors import InputError, OptionError
 from hartley.exact import parse_number
+from hartley.policies.quantizers.calibration import levels_for_error
+from hartley.ranges.boxes.box import Interval
 from hartley.wording import exactly, listed
 
 if TYPE_CHECKING:
@@ -28,12 +30,12 @@ MAY_HAVE = {
     "leakage": ("people", "name"),
     "bits": ("query", "people", "name", "norm", "sensitivity", "weights", "rule"),
     "indistinguishability": ("people", "name", "rule"),
-    "hypothesis": ("policy", "move", "known_within", "norm", "round"),
+    "hypothesis": ("policy", "move", "known_within", "norm", "round", "possible"),
 }
 """For every objective the fields that it may have besides."""
 FIELDS = (
     *("title", "objective", "query", "name", "error", "bits", "people", "sensitivity"),
-    *("hypothesis", "policy", "move", "known_within", "norm", "round"),
+    *("hypothesis", "policy", "move", "known_within", "norm", "round", "possible"),
     *("rule", "weights", "columns"),
 )
 MOST_BITS = 1000
@@ -120,6 +122,18 @@ def read_text(content: Mapping[str, Any], name: str) -> str | None:
     if not isinstance(text, str) or not text.strip():
         raise InputError(f"The field '{name}' is not text", hint=f'write {name} = "..."')
     return text.strip()
+
+
+def read_hypotheses(content: Mapping[str, Any]) -> tuple[str, ...]:
+    """Read one hypothesis or a list of several; none where it is left out."""
+    texts = content.get("hypothesis", [])
+    several = texts if isinstance(texts, list) else [texts]
+    if not all(isinstance(text, str) and text.strip() for text in several):
+        raise InputError(
+            "The field 'hypothesis' is not text",
+            hint='write hypothesis = "weight >= 100", or a list of several',
+        )
+    return tuple(text.strip() for text in several)
 
 
 def read_choice(content: Mapping[str, Any], name: str, choices: tuple[str, ...]) -> Any:  # noqa: ANN401 - one of the choices
@@ -226,3 +240,19 @@ def read_weights(weights: object) -> dict[str, Fraction]:
                 hint="leave out a column that does not matter",
             )
     return found
+
+
+def readable(low: Fraction, high: Fraction, error: Fraction | None) -> Interval:
+    """Round a range that is too wide already outward, to ends that a file can show.
+
+    Never so far that the error would take another cell; then the ends stay as they are.
+    """
+    digits = 10 ** max(0, 9 - len(str(int(high - low))))
+    rounded = Interval(
+        Fraction((low * digits).__floor__(), digits), Fraction((high * digits).__ceil__(), digits)
+    )
+    if error is not None:
+        needed = levels_for_error(high - low, error)
+        if levels_for_error(rounded.length, error) > needed:
+            return Interval(low, high)
+    return rounded

@@ -166,7 +166,7 @@ BARE = {"weight": {"range": [30, 200], "step": 1}, "height": {"range": [120, 220
     ("change", "problem"),
     [
         ({"policy": "stretch"}, "hides nothing of values that lie on a step"),
-        ({"columns": BARE}, "'height' has no step"),
+        ({"columns": BARE, "move": ["height"]}, "'height' has no step"),
         ({"columns": BARE, "policy": "blur"}, "'height' has no step"),
         ({"policy": "blur", "known_within": 2}, "no use for"),
         ({"policy": "blur", "move": ["weight"]}, "no use for"),
@@ -177,7 +177,7 @@ BARE = {"weight": {"range": [30, 200], "step": 1}, "height": {"range": [120, 220
         ({"hypothesis": "weight >= 100"}, "'height' is declared"),
         ({"error": "0.5"}, "below one step"),
         ({"known_within": "0.5"}, "less than a step"),
-        ({"hypothesis": "weight == height", "move": ["weight", "height"]}, "not monotone"),
+        ({"hypothesis": "weight == height", "move": ["weight", "height"]}, "too many records"),
         ({"hypothesis": "weight == height", "move": "weight", "known_within": 3}, "not monotone"),
         ({"norm": "l5"}, "norm 'l5' is unknown"),
         ({"round": "up"}, "round 'up' is unknown"),
@@ -194,3 +194,67 @@ def test_a_mistake_is_one_sentence_with_a_hint(change, problem):
 def test_a_curve_is_about_values_without_a_step():
     with pytest.raises(InputError, match="without a step"):
         tradeoff(OBESE)
+
+
+def test_other_columns_may_have_no_step():
+    found = design(OBESE | {"columns": BARE})
+    assert found.headline == (
+        "weight is moved by up to 5, so that at least 11.69 % of all possible records leave open "
+        "whether weight >= 30 * (height/100)**2."
+    )
+    assert 'others = {height = ["120", "220"]}' in found.document.to_toml()
+    assert found.certificate.certainty == "bound"
+    assert not any("leaves more records open" in sentence for sentence in found.sentences)
+
+
+def test_several_hypotheses_are_hidden_by_one_release():
+    ages = {"age": {"range": [0, 100], "step": 1}}
+    wanted = {"objective": "hypothesis", "hypothesis": ["age >= 18", "age >= 65"], "error": 3}
+    found = design(wanted | {"columns": ages})
+    assert found.headline == (
+        "age is moved by up to 3, so that at least 11.88 % of all possible records leave open "
+        "each of age >= 18 and age >= 65."
+    )
+    lines = found.certificate.parameters["lines"]
+    assert [(line["hypothesis"], line["open"]) for line in lines] == [
+        ("age >= 18", 12),
+        ("age >= 65", 12),
+    ]
+    assert found.document.design["hypothesis"] == ["age >= 18", "age >= 65"]
+
+
+def test_what_is_impossible_is_said_in_the_design():
+    ages = {"age": {"range": [0, 20], "step": 1}}
+    wanted = {"objective": "hypothesis", "hypothesis": "age >= 10", "error": 2, "columns": ages}
+    found = design(wanted | {"possible": "age not in (9, 10)"})
+    assert found.certificate.parameters["possible"] == "age not in (9, 10)"
+    # 8 and 11 meet at 9 or 10, 7 and 11 at 9, 8 and 12 at 10; nothing further apart does.
+    assert found.certificate.parameters["open"] == 4
+    with pytest.raises(InputError, match="No possible record leaves open"):
+        design(wanted | {"possible": "age not in (8, 9, 10, 11)"})
+
+
+def test_several_columns_without_a_direction_take_a_table():
+    wanted = {
+        "objective": "hypothesis",
+        "hypothesis": "x == y",
+        "move": ["x", "y"],
+        "error": 1,
+        "columns": {"x": {"range": [0, 9], "step": 1}, "y": {"range": [0, 9], "step": 1}},
+    }
+    found = design(wanted)
+    opened = found.certificate.parameters["open"]
+    assert 60 <= opened <= 70
+    assert any(
+        f"leaves more than 70 records open; whether one leaves more open than the {opened}" in text
+        for text in found.sentences
+    )
+    again = type(found.document).from_toml(found.document.to_toml())
+    assert again == found.document
+
+
+def test_a_norm_names_the_columns_that_are_moved():
+    wanted = SUM | {"hypothesis": "2*x + y >= 10", "move": ["x", "y"], "norm": "l1", "error": 2}
+    found = design(wanted)
+    assert found.headline.startswith("x is moved by up to 2, so that")
+    assert "moving x by up to 2; every other" in found.sentences[0]

@@ -434,3 +434,18 @@ def test_a_release_and_its_certificate_are_written_together(people, tmp_path):
     with pytest.raises(OptionError, match="the policy is not in a file"):
         release(people, heights, out, certificate=certificate)
     assert list(tmp_path.iterdir()) == [policy]
+
+
+def test_a_csv_file_with_a_header_alone_has_no_rows(tmp_path):
+    """Its columns look like text, which is not what is wrong with it."""
+    from hartley.errors import TableError
+
+    (tmp_path / "people.csv").write_text("kg,cm\n")
+    policy = tmp_path / "policy.toml"
+    policy.write_text(
+        'format = 1\n[[columns]]\nname = "kg"\nkind = "quantizer"\nlow = "0"\nhigh = "10"\n'
+        "levels = 2\n"
+    )
+    with pytest.raises(TableError, match="has no rows") as caught:
+        release(tmp_path / "people.csv", policy, tmp_path / "out.csv")
+    assert caught.value.hint

@@ -231,6 +231,15 @@ class Dialect:
             column = column.cast("string")
         return column.cast("float64")
 
+    def has_decimals(self, column: Any, digits: int) -> Any:
+        """Return where a decimal has no more than so many digits after the point, exactly."""
+        dtype = column.type()
+        if dtype.scale is not None and dtype.scale <= digits:
+            return column.notnull()
+        # What does not fit after rounding up at the end of its type is no short decimal.
+        narrow = column.try_cast(f"decimal(38, {digits})").try_cast(dtype)
+        return narrow.notnull() & (column == narrow)
+
     def divide(self, dividend: Any, divisor: Any) -> Any:
         """Return the quotient of two doubles, rounded once."""
         return dividend / divisor

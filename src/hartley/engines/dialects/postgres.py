@@ -64,6 +64,11 @@ class PostgreSQL(Dialect):
         """Return where a decimal is NaN: PostgreSQL's have one, which is equal to itself."""
         return value.cast("string") == "NaN"
 
+    def has_decimals(self, column: Any, digits: int) -> Any:
+        """Return where a decimal is short; there is no TRY_CAST, and rounding never overflows."""
+        shortened = builtin("round", ("decimal", "int32"), "decimal")
+        return column.notnull() & (column == shortened(column, digits))
+
     def hashes(self, parts: Sequence[str], seed: int) -> str:
         """Return a hash of 64 bits; that of a whole number folds 64 bits into 32, of text none."""
         text = " || '|' || ".join(f"CAST({part} AS TEXT)" for part in parts)

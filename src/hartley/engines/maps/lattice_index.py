@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 UNFIT = ("missing", "below", "above", "between")
 """Why a value has no index."""
+EXACT_DIGITS = 15
+"""Decimals of up to so many digits have a double each, so that doubles compare them exactly."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +80,57 @@ class LatticeSide:
         end = start + (self.last + 1) * self.step
         return UniformCells(self.column, start, end, self.last + 1)
 
+    @property
+    def decimals(self) -> int | None:
+        """How many decimals the values have at most; None where some have no end."""
+        _, _, divisor = self.integers()
+        digits, rest = 0, divisor
+        for prime in (2, 5):
+            times = 0
+            while rest % prime == 0:
+                rest, times = rest // prime, times + 1
+            digits = max(digits, times)
+        return digits if rest == 1 else None
+
     def value_tree(self) -> Tree:
         """Return the value as a formula of the index: one quotient, rounded once."""
         first, step, divisor = self.integers()
         scaled = ("*", ("const", str(step)), ("var", self.column))
         return ("/", ("+", ("const", str(first)), scaled), ("const", str(divisor)))
+
+    def is_exact(self, table: Table) -> Any:
+        """Return where a long decimal has no more digits than the step; None of other columns.
+
+        The double next to 0.300000000000000001 is that of 0.3, so that a comparison of doubles
+        alone would take the one for the other.
+        """
+        column = table.expression[self.column]
+        dtype = column.type()
+        if not dtype.is_decimal() or self.rounding is not None:
+            return None
+        if (dtype.precision or math.inf) <= EXACT_DIGITS:
+            return None
+        if self.decimals is None:
+            raise ColumnError(
+                f"Column '{self.column}' holds decimals, which do not lie on a step of "
+                f"{exactly(self.step)}",
+                hint="declare a step with an end of its decimals, or convert the column to doubles",
+            )
+        return table.dialect.has_decimals(column, self.decimals)
+
+
+@dataclass(frozen=True)
+class RealSide:
+    """A column read as the double that it holds, between declared ends."""
+
+    column: str
+    low: Fraction
+    high: Fraction
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The range, as doubles."""
+        return float(self.low), float(self.high)
 
 
 @dataclass(frozen=True)
@@ -91,7 +139,8 @@ class IndexFormula(ProgramRule):
 
     In ``tree``, ("var", name) is the index of a column, a whole number. As long as no part of it
     exceeds 2^53 all of it is exact, and equal indices give equal doubles. A table in which a value
-    of one of the columns is missing, outside its range or off its step is refused.
+    of one of the columns is missing, outside its range or off its step is refused, and so is one
+    with a record that is declared impossible.
 
     Example:
         >>> side = LatticeSide("x", Fraction(0), Fraction(1, 2), 20)
@@ -102,10 +151,16 @@ class IndexFormula(ProgramRule):
     column: str
     tree: Tree
     sides: tuple[LatticeSide, ...]
-    """Every column that the formula reads, and the released column itself."""
+    """Every column that the formula reads as indices, and the released column itself."""
+    reals: tuple[RealSide, ...] = ()
+    """The columns that it reads as they are."""
+    possible: Tree | None = None
+    """Which records are possible: 1 of those, 0 of others. All are if left out."""
 
     def __post_init__(self) -> None:
         check_tree(self.tree, column=self.column)
+        if self.possible is not None:
+            check_tree(self.possible, column=self.column)
 
     @property
     def own(self) -> LatticeSide:
@@ -123,23 +178,37 @@ class IndexFormula(ProgramRule):
         return self.own.high
 
     def inputs(self, table: Table, i: int) -> dict[str, Any]:
-        """Return the columns that are read as indices, as doubles."""
-        check_numbers(table, (side.column for side in self.sides))
-        return {f"l{i}_{j}": as_doubles(table, side.column) for j, side in enumerate(self.sides)}
+        """Return the columns that are read, as doubles, and which long decimals are short."""
+        lattices = [side.column for side in self.sides]
+        check_numbers(table, [*lattices, *(side.column for side in self.reals)])
+        read = {f"l{i}_{j}": as_doubles(table, side.column) for j, side in enumerate(self.sides)}
+        read |= {f"x{i}_{j}": as_doubles(table, side.column) for j, side in enumerate(self.reals)}
+        exact = {f"e{i}_{j}": side.is_exact(table) for j, side in enumerate(self.sides)}
+        return read | {name: holds for name, holds in exact.items() if holds is not None}
 
     def steps(self, table: Table, i: int) -> Steps:
         """Find the index of every column, then compute the formula over them."""
-        indices = {}
+        read = {side.column: f"x{i}_{j}" for j, side in enumerate(self.reals)}
         for j, side in enumerate(self.sides):
-            indices[side.column] = f"k{i}_{j}"
+            read[side.column] = f"k{i}_{j}"
             columns = f"l{i}_{j}", f"k{i}_{j}"
             whole = is_whole(table, side.column)
             yield from index_steps(table.dialect, side, columns, whole=whole)
-        yield from formula_steps(table.dialect, self.tree, indices, prefix=f"r{i}")
+            rows = yield {}
+            if f"e{i}_{j}" in rows.columns:
+                yield {f"k{i}_{j}": null_unless(rows[f"e{i}_{j}"], rows[f"k{i}_{j}"])}
+        if self.possible is not None:
+            yield from formula_steps(table.dialect, self.possible, read, prefix=f"p{i}")
+        yield from formula_steps(table.dialect, self.tree, read, prefix=f"r{i}")
 
     def counted(self, table: Table, rows: Any, i: int) -> dict[str, Any]:
-        """Count, for every column that is read as indices, the values that have none."""
+        """Count, for every column that is read, the values that do not fit, and odd records."""
         conditions: dict[str, Any] = {}
+        if self.possible is not None:
+            conditions[f"impossible{i}"] = (rows[f"p{i}"] < number(0.5)).sum()
+        for j, real in enumerate(self.reals):
+            unfit = outside(rows[f"x{i}_{j}"], real.ends, whole=is_whole(table, real.column))
+            conditions |= {f"real_{what}{i}_{j}": holds.sum() for what, holds in unfit.items()}
         for j, side in enumerate(self.sides):
             value, index = rows[f"l{i}_{j}"], rows[f"k{i}_{j}"]
             unfit = outside(value, side.ends, whole=is_whole(table, side.column))
@@ -155,17 +224,32 @@ class IndexFormula(ProgramRule):
             steps = "declare the step that they are recorded in"
             if side == self.own:
                 steps += ', or write round = "nearest" in the policy'
-            for rows, what, hint in (
-                (missing, "missing", "fill or drop them first: which are missing is not hidden"),
-                (below + above, "outside the declared range", "declare a range that holds all"),
-                (between, f"off the declared step of {exactly(side.step)}", steps),
-            ):
-                if rows:
-                    raise ColumnError(
-                        f"{counted(rows, 'value')} of column '{side.column}' "
-                        f"{verb_for(rows, 'is')} {what}",
-                        hint=hint,
-                    )
+            _refuse_values(side.column, missing, below + above)
+            _refuse(side.column, between, f"off the declared step of {exactly(side.step)}", steps)
+        for j, real in enumerate(self.reals):
+            missing, below, above = (int(row[f"real_{w}{i}_{j}"] or 0) for w in UNFIT[:3])
+            _refuse_values(real.column, missing, below + above)
+        impossible = int(row.get(f"impossible{i}") or 0)
+        if impossible:
+            raise ColumnError(
+                f"{counted(impossible, 'record')} {verb_for(impossible, 'is')} impossible by the "
+                f"policy of column '{self.column}'",
+                hint="correct the records, or the condition in the field 'possible'",
+            )
+
+
+def _refuse_values(column: str, missing: int, outside: int) -> None:
+    _refuse(column, missing, "missing", "fill or drop them first: which are missing is not hidden")
+    _refuse(column, outside, "outside the declared range", "declare a range that holds all")
+
+
+def _refuse(column: str, rows: int, what: str, hint: str) -> None:
+    """Raise an error for values of a column that do not fit, if there are any."""
+    if rows:
+        raise ColumnError(
+            f"{counted(rows, 'value')} of column '{column}' {verb_for(rows, 'is')} {what}",
+            hint=hint,
+        )
 
 
 def index_steps(

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.engines.maps.formula import names_of, number
 from hartley.engines.maps.rules import Formula, Lookup, Quantized, range_of
+from hartley.engines.tables.failures import run
 from hartley.engines.tables.table import Kind
-from hartley.errors import ColumnError, OptionError
+from hartley.errors import ColumnError, OptionError, TableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -192,10 +193,17 @@ def check_numbers(table: Table, names: Iterable[str]) -> None:
     table.require(listed)
     for name in listed:
         if not table.kind(name).numeric and table.kind(name) is not Kind.EMPTY:
+            refuse_no_rows(table)  # a CSV file with a header alone has columns of text
             raise ColumnError(
                 f"Column '{name}' of {table.name} holds {table.kind(name)} values, not numbers",
                 hint="convert it to numbers first, or merge or keep its values",
             )
+
+
+def refuse_no_rows(table: Table) -> None:
+    """Raise an error for a table without rows."""
+    if not run(table, table.expression.limit(1).count().to_pyarrow).as_py():
+        raise TableError(f"{table.name} has no rows", hint="pass a table with at least one row")
 
 
 def trees_of(rules: Sequence[Rule]) -> list[Tree]:

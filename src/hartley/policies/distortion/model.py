@@ -434,4 +434,5 @@ class PrivacyDistortion:
             scores=answer.scores,
             objective=self.objective,
             wanted_gap=wanted_gap(tolerance, self._solver.scale),
+            sees=self.sees,
         )

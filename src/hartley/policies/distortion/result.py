@@ -57,6 +57,9 @@ class TradeoffResult:
     """What risk means."""
     wanted_gap: float = math.inf
     """The gap that the tolerance asked for, in the same unit."""
+    sees: Literal["key", "both"] = "key"
+    """What the rule draws from. For "both" a row of the matrix is a pair of a confidential value
+    and a key value, as ``PrivacyDistortion.inputs`` lists them."""
 
     @property
     def reached(self) -> bool:

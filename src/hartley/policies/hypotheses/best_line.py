@@ -246,3 +246,69 @@ def best_lines(firsts: Sequence[int], last: int, moves: int) -> tuple[LineTable,
             parts += [None if output is None else output + start for output in part]
         released = tuple(parts)
     return tuple(count_table(listed, released) for listed in sides)
+
+
+def best_table(sides: Sequence[Sequence[bool | None]], moves: int) -> LineTable:
+    """Return one table on one column for one or several hypotheses, counted for the first.
+
+    For one hypothesis that of ``best_line``, the best there is. For several, the column is cut
+    midway between places where different ones change, with the best line in each part
+    (``best_lines`` for thresholds), or the best table of one of them is shared. Of these tables
+    the one is taken that leaves most hypotheses open at all, then most pairs of a record and a
+    hypothesis. What it leaves open for each is exact; that no other table leaves more pairs open
+    holds for thresholds that lie 4m or more apart.
+
+    Args:
+        sides: for every hypothesis and index whether it holds; None of a value that cannot occur.
+        moves: by how many steps m a value may be moved.
+
+    Example:
+        >>> lines = [[x >= first for x in range(10)] for first in (3, 7)]
+        >>> table = best_table(lines, 1)
+        >>> table.open, count_table(lines[1], table.released).open
+        (4, 4)
+    """
+    if len(sides) == 1:
+        return best_line(sides[0], moves)
+    candidates = [_cut_lines(sides, moves), *(best_line(row, moves).released for row in sides)]
+    firsts = _thresholds(sides)
+    if firsts:
+        candidates.insert(0, best_lines(firsts, len(sides[0]) - 1, moves)[0].released)
+
+    def worth(released: Sequence[int | None]) -> tuple[int, int]:
+        opened = [count_table(row, released).open for row in sides]
+        return sum(map(bool, opened)), sum(opened)
+
+    return count_table(sides[0], max(candidates, key=worth))
+
+
+def _changes(row: Sequence[bool | None]) -> list[int]:
+    """Return where a hypothesis has another truth value than at the possible value before."""
+    possible = [index for index, side in enumerate(row) if side is not None]
+    return [index for before, index in pairwise(possible) if row[index] != row[before]]
+
+
+def _cut_lines(sides: Sequence[Sequence[bool | None]], moves: int) -> tuple[int | None, ...]:
+    """Return what is released if every stretch of a column hides the hypothesis that changes there.
+
+    Stretches end midway between neighbouring changes of different hypotheses.
+    """
+    changes = sorted((index, owner) for owner, row in enumerate(sides) for index in _changes(row))
+    cuts, owners = [0], [changes[0][1] if changes else 0]
+    for (before, owner), (index, other) in pairwise(changes):
+        if other != owner and (before + index) // 2 > cuts[-1]:
+            cuts.append((before + index) // 2)
+            owners.append(other)
+    released: list[int | None] = []
+    for (start, end), owner in zip(pairwise([*cuts, len(sides[0])]), owners, strict=True):
+        part = best_line(sides[owner][start:end], moves).released
+        released += [None if output is None else output + start for output in part]
+    return tuple(released)
+
+
+def _thresholds(sides: Sequence[Sequence[bool | None]]) -> list[int]:
+    """Return where each hypothesis changes; nothing where one changes twice or values lack."""
+    changes = [_changes(row) for row in sides]
+    if any(None in row for row in sides) or any(len(places) > 1 for places in changes):
+        return []
+    return sorted({index for places in changes for index in places})

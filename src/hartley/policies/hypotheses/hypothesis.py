@@ -25,14 +25,15 @@ class Hypothesis:
     """What somebody would like to find out about a record: true or false of every one.
 
     Comparisons (``<``, ``<=``, ``==``, ``!=``, ``>=``, ``>``, also chained) of expressions over
-    columns, joined by ``and``, ``or`` and ``not``.
+    columns, and lists of what one may be (``in``, ``not in``), joined by ``and``, ``or`` and
+    ``not``.
 
     Example:
         >>> from fractions import Fraction
         >>> obese = Hypothesis.parse("weight >= 30 * (height/100)**2")
         >>> obese.names, obese.holds({"weight": Fraction(120), "height": Fraction(200)})
         (('weight', 'height'), True)
-        >>> Hypothesis.parse("5 <= x <= 8 or x == 11").holds({"x": Fraction(9)})
+        >>> Hypothesis.parse("5 <= x <= 8 or x in (11, 13)").holds({"x": Fraction(9)})
         False
     """
 
@@ -103,7 +104,15 @@ def _operations(clause: Clause) -> int:
     """Count the operations, comparisons and words of a clause."""
     if clause[0] in (">=", ">"):
         return 1 + sum(1 for node in clause[1].nodes() if node.parts)
+    if clause[0] == "and" and all(part[0] == ">=" and _is_plain(part[1]) for part in clause[1:]):
+        return 1  # one value of a list
     return 1 + sum(_operations(part) for part in clause[1:])
+
+
+def _is_plain(expression: Expression) -> bool:
+    """Tell whether an expression is a column less a number, or the other way round."""
+    kinds = {part.operation for part in expression.parts}
+    return expression.operation == "-" and kinds == {"var", "const"}
 
 
 def _holds(clause: Clause, record: Mapping[str, Fraction]) -> bool:
@@ -125,15 +134,41 @@ def _read(node: ast.expr, text: str) -> Clause:
         return ("not", _read(node.operand, text))
     if not isinstance(node, ast.Compare):
         raise _unreadable(text)
-    sides = [
-        parse_expression(ast.get_source_segment(text, side) or "")
-        for side in (node.left, *node.comparators)
-    ]
+    sides = [node.left, *node.comparators]
     parts = [
-        _compare(operator, sides[place], sides[place + 1], text)
+        _read_list(operator, sides[place], sides[place + 1], text)
+        if isinstance(operator, (ast.In, ast.NotIn))
+        else _compare(
+            operator, _expression(sides[place], text), _expression(sides[place + 1], text), text
+        )
         for place, operator in enumerate(node.ops)
     ]
     return parts[0] if len(parts) == 1 else ("and", *parts)
+
+
+def _expression(node: ast.expr, text: str) -> Expression:
+    """Read one side of a comparison."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.BinOp) and isinstance(part.op, (ast.Mod, ast.FloorDiv)):
+            sign = "%" if isinstance(part.op, ast.Mod) else "//"
+            raise OptionError(
+                f"The hypothesis '{one_line(text)}' uses {sign}, for which there is no rule",
+                hint="list the values that are meant: x in (0, 2, 4)",
+            )
+    return parse_expression(ast.get_source_segment(text, node) or "")
+
+
+def _read_list(sign: ast.cmpop, left: ast.expr, right: ast.expr, text: str) -> Clause:
+    """Read that an expression is one of a list, or none of it."""
+    if not isinstance(right, (ast.Tuple, ast.List, ast.Set)) or not right.elts:
+        raise OptionError(
+            f"The hypothesis '{one_line(text)}' has no list after 'in'",
+            hint="write the values in brackets: x in (1, 2, 5)",
+        )
+    value = _expression(left, text)
+    clauses = [_compare(ast.Eq(), value, _expression(item, text), text) for item in right.elts]
+    one_of = clauses[0] if len(clauses) == 1 else ("or", *clauses)
+    return one_of if isinstance(sign, ast.In) else ("not", one_of)
 
 
 def _compare(sign: ast.cmpop, left: Expression, right: Expression, text: str) -> Clause:

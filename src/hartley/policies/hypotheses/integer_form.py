@@ -179,10 +179,15 @@ def _sides(clause: Clause, columns: Mapping[str, LatticeColumn]) -> tuple[Tree, 
     trees, peaks = zip(*(_sides(part, columns) for part in parts), strict=True)
     if word == "not":
         return ("-", ONE, trees[0]), peaks[0]
-    joined = trees[0]
-    for tree in trees[1:]:
-        joined = ("min" if word == "and" else "max", joined, tree)
-    return joined, max(peaks)
+    return _joined("min" if word == "and" else "max", trees), max(peaks)
+
+
+def _joined(operation: str, trees: tuple[Tree, ...]) -> Tree:
+    """Join trees by halves, so that a long list is not nested deeply."""
+    if len(trees) == 1:
+        return trees[0]
+    middle = (len(trees) + 1) // 2
+    return (operation, _joined(operation, trees[:middle]), _joined(operation, trees[middle:]))
 
 
 def _ratio(expression: Expression, columns: Mapping[str, LatticeColumn]) -> Ratio:
@@ -195,7 +200,8 @@ def _ratio(expression: Expression, columns: Mapping[str, LatticeColumn]) -> Rati
     if operation not in _OPERATIONS:
         raise OptionError(
             f"The hypothesis uses {operation}, whose values are not rational",
-            hint="leave out exp, log and sqrt; square both sides, for example, instead of a root",
+            hint="leave out exp, log and sqrt: compare the column with a number, x >= 7.39 instead "
+            "of log(x) >= 2, or square both sides instead of a root",
         )
     operands = [_ratio(part, columns) for part in expression.parts]
     exponent = arguments[1:] if operation == "pow" else ()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hartley.engines.maps.lattice_index import LatticeSide
 from hartley.errors import OptionError
 from hartley.exact import parse_number
+from hartley.ranges.boxes.box import Interval
 from hartley.ranges.boxes.stepped_range import SteppedRange
 from hartley.wording import exact_text, exactly
 
@@ -91,18 +92,41 @@ class LatticeColumn(SteppedRange):
 
 def read_lattices(value: object, moved: Mapping[str, object]) -> dict[str, LatticeColumn]:
     """Read the columns that are not moved: low, high and step of each."""
+    lattices, ranges = read_others(value, moved)
+    for name in ranges:
+        raise OptionError(
+            f"The other column '{name}' is not given by low, high and step",
+            hint='write for example others = {height = ["120", "220", "1"]}',
+        )
+    return lattices
+
+
+def read_others(
+    value: object, moved: Mapping[str, object]
+) -> tuple[dict[str, LatticeColumn], dict[str, Interval]]:
+    """Read the columns that are not moved: low, high and step of each, or low and high alone."""
     if not isinstance(value, dict):
         raise OptionError(
             "The field 'others' is not a table",
             hint='write for example others = {height = ["120", "220", "1"]}',
         )
-    lattices = {}
+    lattices, ranges = {}, {}
     for name, numbers in value.items():
-        if not isinstance(numbers, list) or len(numbers) != 3 or name in moved:
+        if not isinstance(numbers, list) or len(numbers) not in (2, 3) or name in moved:
             raise OptionError(
                 f"The other column '{name}' is not given by low, high and step",
-                hint='write for example others = {height = ["120", "220", "1"]}',
+                hint='write for example others = {height = ["120", "220", "1"]}, or low and high '
+                "alone of values without a step",
             )
         texts = [str(part) if isinstance(part, Decimal) else part for part in numbers]
-        lattices[name] = LatticeColumn(*(parse_number(text, name=f"'{name}'") for text in texts))
-    return lattices
+        exact = [parse_number(text, name=f"'{name}'") for text in texts]
+        if len(exact) == 3:
+            lattices[name] = LatticeColumn(*exact)
+            continue
+        ranges[name] = Interval(exact[0], exact[1])
+        if not ranges[name].length:
+            raise OptionError(
+                f"The range of the other column '{name}' is a single number",
+                hint="write that number in the hypothesis instead of the column",
+            )
+    return lattices, ranges

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from fractions import Fraction  # noqa: TC003 - the example uses it
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from hartley.engines.maps.lattice_index import IndexFormula
@@ -18,6 +18,7 @@ from hartley.policies.hypotheses.lattice import LatticeColumn, read_lattices
 from hartley.policies.hypotheses.open_records import OpenHypothesis, count_bands, first_above
 from hartley.ranges.boxes.box import Box, Interval
 from hartley.ranges.boxes.expression import parse_expression, variables
+from hartley.ranges.boxes.rounding_errors import running_error
 from hartley.wording import exact_text, exactly
 
 if TYPE_CHECKING:
@@ -127,9 +128,12 @@ class LineColumn(ColumnPolicy):
         return cls.read(cast("Literal['stretch', 'blur']", kind), name, **fields)
 
     def check_ranges(self, ranges: Mapping[str, tuple[Fraction, Fraction]]) -> None:
-        """Refuse a line over columns without ranges: nothing would be known about its band."""
+        """Refuse a line over columns without ranges: nothing would be known about its band.
+
+        With a step, the ranges of these columns are part of this one.
+        """
         for name in self.expression.names:
-            if name not in ranges:
+            if name not in ranges and self.step is None:
                 raise InputError(
                     f"The line of column '{self.name}' depends on '{name}', which has no "
                     "declared range",
@@ -157,7 +161,11 @@ class LineColumn(ColumnPolicy):
             return self._stepped_rule()
         x, g = ("var", self.name), self.expression.to_tree()
         r, low, high = (("const", str(number)) for number in (self.reach, *self.range))
-        tree = _blur(x, g, r) if self.kind == "blur" else _stretch(x, g, r, low, high)
+        if self.kind == "blur":
+            (own,) = variables(self.name)
+            tree = _blur(x, g, r, running_error(own - self.expression))
+        else:
+            tree = _stretch(x, g, r, low, high)
         return Formula(self.name, tree, *self.range)
 
     def to_rules(self) -> tuple[Formula | IndexFormula]:
@@ -277,6 +285,11 @@ def _stretch(x: Tree, g: Tree, r: Tree, low: Tree, high: Tree) -> Tree:
     return ("if", inside, ("if", crossed, ("min", b, moved), x), x)
 
 
-def _blur(x: Tree, g: Tree, r: Tree) -> Tree:
-    """Return the formula that releases the line for everything close to it."""
-    return ("if", ("and", ("<=", ("-", g, r), x), ("<=", x, ("+", g, r))), g, x)
+def _blur(x: Tree, g: Tree, r: Tree, error: Tree) -> Tree:
+    """Return the formula that releases the line for everything close to it.
+
+    A value at the end of the band counts as in it, whatever rounding makes of the difference.
+    """
+    # The reach and the sum are rounded themselves; few values lie so near.
+    slack = ("+", error, ("*", r, ("const", str(Fraction(1, 2**51)))))
+    return ("if", ("<=", ("abs", ("-", x, g)), ("+", r, slack)), g, x)

@@ -93,10 +93,10 @@ class MeetPolicy:
             "hypothesis": read,
             "columns": dict(columns),
             "move": moved,
-            "reach": _numbers(reach, 1 if shared else len(moved), "the reach"),
+            "reach": read_reaches(reach, 1 if shared else len(moved)),
             "known_within": None
             if known_within is None
-            else _numbers(known_within, len(moved), "known_within"),
+            else read_reaches(known_within, len(moved), "known_within"),
             "norm": norm,
             "rounding": rounding,
         }
@@ -212,7 +212,7 @@ class MeetPolicy:
     def errors(self) -> tuple[Fraction, ...]:
         """The furthest that a value of every moved column is moved, exactly."""
         return tuple(
-            (max(_halves(distance)) + self.rounded_by) * self.columns[name].step
+            (max(halves(distance)) + self.rounded_by) * self.columns[name].step
             for distance, name in zip(self.distances, self.move, strict=True)
         )
 
@@ -247,21 +247,12 @@ class MeetPolicy:
 
     def _shifted(self, name: str, sign: int) -> Tree:
         """Return the index of a partner: D steps up or down, within the range."""
-        return _step_by(name, sign * self._distance(name), 0, self.columns[name].last)
+        return step_by(name, sign * self._distance(name), 0, self.columns[name].last)
 
     def _meeting_places(self, name: str) -> tuple[Tree, Tree]:
         """Return where a record goes for which the hypothesis fails, and one for which it holds."""
-        last, distance = self.columns[name].last, self._distance(name)
-        if last < distance:  # all values of a short side are released as its middle
-            middle: Tree = ("const", str(last // 2))
-            return middle, middle
-        ahead, back = _halves(distance)
-        if self.signs[name] > 0:
-            return (
-                _step_by(name, ahead, None, last - back),
-                _step_by(name, -back, ahead, None),
-            )
-        return _step_by(name, -ahead, back, None), _step_by(name, back, None, last - ahead)
+        last, rising = self.columns[name].last, self.signs[name] > 0
+        return meeting_places(name, last, self._distance(name), rising=rising)
 
     @property
     def peak(self) -> int:
@@ -288,16 +279,38 @@ class MeetPolicy:
         }
 
 
-def _halves(distance: int) -> tuple[int, int]:
+def halves(distance: int) -> tuple[int, int]:
     """Return how far the two partners go towards each other: p and q."""
     return distance - distance // 2, distance // 2
 
 
-def _step_by(name: str, steps: int, low: int | None, high: int | None) -> Tree:
+def meeting_places(name: str, last: int, distance: int, *, rising: bool) -> tuple[Tree, Tree]:
+    """Return where a record goes for which a hypothesis fails, and one for which it holds.
+
+    Args:
+        name: the moved column.
+        last: its last index U.
+        distance: how many steps D the two lie apart.
+        rising: whether the hypothesis becomes true as the column grows.
+
+    Example:
+        >>> meeting_places("x", 10, 2, rising=True)[0]
+        ('min', ('+', ('var', 'x'), ('const', '1')), ('const', '9'))
+    """
+    if last < distance:  # all values of a short side are released as its middle
+        middle: Tree = ("const", str(last // 2))
+        return middle, middle
+    ahead, back = halves(distance)
+    if rising:
+        return step_by(name, ahead, None, last - back), step_by(name, -back, ahead, None)
+    return step_by(name, -ahead, back, None), step_by(name, back, None, last - ahead)
+
+
+def step_by(name: str, steps: int, low: int | None, high: int | None) -> Tree:
     """Return an index moved by some steps, within ends; an end that cannot be passed is left out.
 
     Example:
-        >>> _step_by("x", 2, 0, 10)
+        >>> step_by("x", 2, 0, 10)
         ('min', ('+', ('var', 'x'), ('const', '2')), ('const', '10'))
     """
     tree: Tree = ("+", ("var", name), ("const", str(steps))) if steps else ("var", name)
@@ -308,8 +321,8 @@ def _step_by(name: str, steps: int, low: int | None, high: int | None) -> Tree:
     return tree
 
 
-def _numbers(given: object, size: int, what: str) -> tuple[Fraction, ...]:
-    """Read one number for all columns, or one for each."""
+def read_reaches(given: object, size: int, what: str = "the reach") -> tuple[Fraction, ...]:
+    """Read how far columns may be moved, or are known: one number for all, or one for each."""
     listed = list(given) if isinstance(given, (list, tuple)) else [given] * size
     if len(listed) != size:
         raise OptionError(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hartley.policies.hypotheses.integer_form import IntegerForm
     from hartley.policies.hypotheses.lattice import LatticeColumn
     from hartley.policies.hypotheses.meeting import MeetPolicy
+    from hartley.ranges.boxes.box import Interval
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,28 @@ class OpenRecords:
 
 
 @dataclass(frozen=True)
+class OpenShare:
+    r"""At least which share of all that records could be a release leaves open.
+
+    .. math:: PrivX \ge \log_2 \frac{1}{1 - share}
+
+    For records that cannot be counted, since some of their values have no step. A bound.
+
+    Example:
+        >>> round(OpenShare(Fraction(4, 11)).bits, 6)
+        0.652077
+    """
+
+    share: Fraction
+
+    @property
+    def bits(self) -> float:
+        """PrivX in bits, never above the truth; infinite where nothing is decided."""
+        decided = 1 - self.share
+        return bits_at_most(decided.denominator, decided.numerator) if decided else math.inf
+
+
+@dataclass(frozen=True)
 class OpenHypothesis:
     """A hypothesis that a column of a policy leaves open on data with a step, and how far."""
 
@@ -96,7 +119,7 @@ class OpenHypothesis:
     move: tuple[str, ...]
     errors: tuple[Fraction, ...]
     """The furthest that a value of every moved column is moved."""
-    counts: OpenRecords
+    counts: OpenRecords | OpenShare
     how: str
     """What is released near the line, in a sentence."""
     apart: tuple[Fraction, ...] | None = None
@@ -106,6 +129,12 @@ class OpenHypothesis:
     """To within what somebody may know the moved values; None where that is not allowed for."""
     rounding: str | None = None
     """How values between the steps are read; None where they are refused."""
+    ranges: Mapping[str, Interval] = field(default_factory=dict, hash=False)
+    """The columns that it names without a step."""
+    possible: str | None = None
+    """The condition that every possible record fulfils; None where all are possible."""
+    most: int | None = None
+    """No policy within the same reach leaves it open for more records; None where not known."""
 
 
 def count_outputs_open(holds: NDArray[Any], outputs: NDArray[Any]) -> OpenRecords:
@@ -290,7 +319,9 @@ def ball(
     return allowed
 
 
-def coverable(holds: NDArray[Any], moves: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def coverable(
+    holds: NDArray[Any], moves: NDArray[np.bool_], possible: NDArray[Any] | None = None
+) -> NDArray[np.bool_]:
     """Return the records that some policy within the moves could leave open: an upper bound.
 
     A record is coverable if some record within reach of it has records of both sides within
@@ -299,6 +330,7 @@ def coverable(holds: NDArray[Any], moves: NDArray[np.bool_]) -> NDArray[np.bool_
     Args:
         holds: whether the hypothesis holds, an axis a moved column.
         moves: which moves are allowed, from ``ball``.
+        possible: which records can occur; all if left out.
 
     Example:
         >>> coverable(np.arange(11) >= 5, ball("sup", [1], [Fraction(1)], Fraction(1))).sum()
@@ -307,8 +339,9 @@ def coverable(holds: NDArray[Any], moves: NDArray[np.bool_]) -> NDArray[np.bool_
     from scipy.ndimage import binary_dilation
 
     sides = np.asarray(holds, bool)
-    near = [binary_dilation(side, moves) for side in (sides, ~sides)]
-    return np.asarray(binary_dilation(near[0] & near[1], moves))
+    can_be = np.ones(sides.shape, bool) if possible is None else np.asarray(possible, bool)
+    near = [binary_dilation(side & can_be, moves) for side in (sides, ~sides)]
+    return np.asarray(binary_dilation(near[0] & near[1], moves) & can_be)
 
 
 def most_pairs(holds: NDArray[Any], moves: NDArray[np.bool_]) -> int:

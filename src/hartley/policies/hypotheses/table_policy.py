@@ -1,4 +1,4 @@
-"""Any hypothesis on one moved column: a table of released values for every fibre."""
+"""Any hypotheses about moved columns: a table of released values for every fibre."""
 
 from __future__ import annotations
 
@@ -10,44 +10,59 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from hartley.errors import OptionError
-from hartley.exact import parse_number
-from hartley.policies.hypotheses.best_line import best_line
+from hartley.policies.hypotheses.best_box import best_box
+from hartley.policies.hypotheses.best_line import best_table, count_table
 from hartley.policies.hypotheses.hypothesis import Hypothesis
 from hartley.policies.hypotheses.integer_form import IntegerForm, as_integers, evaluate
+from hartley.policies.hypotheses.meeting import read_reaches
 from hartley.policies.hypotheses.monotone import open_grid
-from hartley.policies.hypotheses.open_records import OpenRecords
+from hartley.policies.hypotheses.open_records import OpenRecords, ball, coverable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from fractions import Fraction
 
+    from numpy.typing import NDArray
+
     from hartley.engines.maps.formula import Tree
     from hartley.policies.hypotheses.best_line import LineTable
     from hartley.policies.hypotheses.lattice import LatticeColumn
+    from hartley.policies.hypotheses.meeting import Norm
 
 MOST_TABLE_RECORDS = 2**16
 """So many records are written down in tables."""
 MOST_RUNS = 2000
 """So many stretches of values that move alike are sent to an engine."""
+MOST_BOX_RECORDS = 4096
+"""So many records of a fibre with several moved columns."""
+MOST_WINDOW = 225
+"""So many of them within reach of one."""
 MOST_REACH = 64
 """The search grows with the cube of the reach, in steps."""
 
 
 @dataclass(frozen=True)
 class TablePolicy:
-    """Release values by the best table for every fibre, whatever the hypothesis about them is.
+    """Release values by the best table for every fibre, whatever the hypotheses about them are.
 
-    Fibres, which the columns that are not moved fix, are independent of each other. For each the
-    table of ``best_line`` leaves the most records open that any policy within the reach does which
-    releases values on the same steps.
-    Farokhi 2021, Theorem 4, replaced for data with a step. Exact; grows with the number of
-    records and with the cube of the reach in steps.
+    Fibres, which the columns that are not moved fix, are independent of each other. For one moved
+    column and one hypothesis the table of ``best_line`` leaves the most records open that any
+    policy within the reach does which releases values on the same steps; several hypotheses share
+    one table (``best_table``). For several moved columns ``best_box`` proposes a table, which is
+    counted exactly; ``most`` bounds what any policy could do.
+    Farokhi 2021, Theorem 4, replaced for data with a step. What is open is exact. Grows with the
+    number of records, and with the cube of the reach in steps or with an integer program.
 
     Args:
-        hypothesis: what is to stay open, or its text.
-        columns: the lattice of every column that it names.
-        move: the column that is moved, alone in a list.
-        reach: the furthest that a value may be moved.
+        hypothesis: what is to stay open, or its text, or a list of several.
+        columns: the lattice of every column that hypotheses and ``possible`` name.
+        move: the columns that are moved.
+        reach: the furthest that a value may be moved: one number for all, or one a column.
+        possible: a condition that every possible record fulfils; all are possible if left out.
+        norm: how a single reach for several columns is measured, "l1" or "l2"; a reach a column
+            ("sup") if left out.
+        released: tables that were found before: for every fibre the released places of its
+            records, the last moved column running fastest.
 
     Example:
         >>> from hartley.policies.hypotheses.lattice import LatticeColumn
@@ -60,56 +75,82 @@ class TablePolicy:
     columns: Mapping[str, LatticeColumn] = field(hash=False)
     move: tuple[str, ...]
     reach: tuple[Fraction, ...]
+    also: tuple[Hypothesis, ...] = ()
+    """More hypotheses that the same table leaves open."""
+    possible: Hypothesis | None = None
+    norm: Norm = "sup"
+    released: tuple[tuple[int, ...], ...] = ()
+    """The tables, where they were given."""
 
     known_within: ClassVar[None] = None
-    norm: ClassVar[str] = "sup"
     rounding: ClassVar[None] = None
     apart: ClassVar[None] = None
     """The two sides of an output lie at any distance within reach of it."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is one choice of the user's
         self,
-        hypothesis: Hypothesis | str,
+        hypothesis: Hypothesis | str | Sequence[Hypothesis | str],
         columns: Mapping[str, LatticeColumn],
         move: Sequence[str],
         reach: object,
+        *,
+        possible: Hypothesis | str | None = None,
+        norm: Norm = "sup",
+        released: Sequence[Sequence[int]] = (),
     ) -> None:
-        read = Hypothesis.parse(hypothesis) if isinstance(hypothesis, str) else hypothesis
+        several = [hypothesis] if isinstance(hypothesis, (Hypothesis, str)) else list(hypothesis)
+        read = [Hypothesis.parse(text) if isinstance(text, str) else text for text in several]
+        moved = tuple(move)
+        if not read or len({text.text for text in read}) < len(read):
+            raise OptionError(
+                "The hypotheses are not a list of different ones",
+                hint='write for example hypothesis = ["age >= 18", "age >= 65"]',
+            )
         fields: dict[str, Any] = {
-            "hypothesis": read,
+            "hypothesis": read[0],
             "columns": dict(columns),
-            "move": tuple(move),
-            "reach": (parse_number(reach, name="the reach"),),
+            "move": moved,
+            "reach": read_reaches(reach, 1 if norm != "sup" else len(moved)),
+            "also": tuple(read[1:]),
+            "possible": Hypothesis.parse(possible) if isinstance(possible, str) else possible,
+            "norm": norm,
+            "released": tuple(tuple(table) for table in released),
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
         self._check()
+        if len(moved) > 1 and not self.released:  # found once, and part of the policy from now on
+            object.__setattr__(self, "released", self.places)
 
     def _check(self) -> None:
-        if len(self.move) != 1 or self.move[0] not in self.hypothesis.names:
+        named = {name for text in self.hypotheses for name in text.names}
+        idle = [name for name in self.move if name not in named]
+        if not self.move or len(set(self.move)) < len(self.move) or idle:
             raise OptionError(
-                "A hypothesis that is not monotone is hidden by moving one column that it names",
+                "The columns to move are not different ones that a hypothesis names",
                 hint='write for example move = ["weight"]',
             )
-        if set(self.columns) != set(self.hypothesis.names):
+        if set(self.columns) != set(self.names):
             raise OptionError(
                 "The declared columns are not those that the hypothesis names",
-                hint=f"declare low, high and step of {', '.join(self.hypothesis.names)}",
+                hint=f"declare low, high and step of {', '.join(self.names)}",
             )
         records = math.prod(column.last + 1 for column in self.columns.values())
-        if records > MOST_TABLE_RECORDS or self._moves > MOST_REACH:
+        if records > MOST_TABLE_RECORDS or max(self.moves) > MOST_REACH:
             raise OptionError(
-                "The hypothesis is not monotone, and the best tables for it are too large to be "
-                "looked for",
+                "The hypothesis takes tables (it is not monotone, one of several, or some records "
+                "are impossible), which are too large to be looked for",
                 hint=f"declare coarser steps: up to {MOST_TABLE_RECORDS:,} records, and a reach of "
                 f"up to {MOST_REACH} steps",
             )
-        if self._moves < 1:
-            raise OptionError(
-                "The reach is below one step: nothing can be hidden",
-                hint="allow values to be moved by a step or more",
-            )
-        runs = sum(len(_runs(table)) for table in self.tables)
+        self._check_moves()
+        if self.released:
+            self._check_released()
+        runs = sum(
+            len(_runs(self._shifts(places, axis)))
+            for places in set(self.places)
+            for axis in range(len(self.move))
+        )
         if runs > MOST_RUNS:
             raise OptionError(
                 f"The best tables for the hypothesis have {runs:,} different parts, too many to "
@@ -117,82 +158,294 @@ class TablePolicy:
                 hint=f"declare coarser steps: up to {MOST_RUNS:,} are executed",
             )
 
+    def _check_moves(self) -> None:
+        if len(self.move) > 1 and self.also:
+            raise OptionError(
+                "Several hypotheses are hidden together by moving one column",
+                hint="move one column, or write a policy for each, with columns of its own",
+            )
+        window = math.prod(2 * most + 1 for most in self.moves)
+        if len(self.move) > 1 and (
+            math.prod(self.shape) > MOST_BOX_RECORDS or window > MOST_WINDOW
+        ):
+            raise OptionError(
+                "The hypothesis is not monotone, and there are too many records to look for a "
+                f"table that moves {', '.join(self.move)} together",
+                hint=f"declare coarser steps: up to {MOST_BOX_RECORDS:,} combinations of them, and "
+                f"{MOST_WINDOW:,} within reach of one; or move one column alone",
+            )
+        if not any(self.moves):
+            raise OptionError(
+                "The reach is below one step: nothing can be hidden",
+                hint="allow values to be moved by a step or more",
+            )
+        if not self._is_possible.any():
+            raise OptionError(
+                f"No record on the declared steps fulfils '{self.possible}'",
+                hint="check the condition, the ranges and the steps",
+            )
+
+    def _check_released(self) -> None:
+        """Refuse tables of another size, and those that move a value too far."""
+        fibres, size = self._is_possible.shape
+        tables = np.array(self.released) if {*map(len, self.released)} == {size} else None
+        if tables is None or len(tables) != fibres or tables.min() < 0 or tables.max() >= size:
+            raise OptionError(
+                "The field 'released' does not hold a place for every record",
+                hint=f"give {fibres:,} lists of {size:,} whole numbers from 0 to {size - 1:,}",
+            )
+        allowed = self._allowed_moves
+        offsets = [
+            to - here + most
+            for to, here, most in zip(
+                np.unravel_index(tables, self.shape),
+                np.unravel_index(np.arange(size), self.shape),
+                self.moves,
+                strict=True,
+            )
+        ]
+        inside = np.logical_and.reduce(
+            [(o >= 0) & (o <= 2 * most) for o, most in zip(offsets, self.moves, strict=True)]
+        )
+        if not inside.all() or not allowed[tuple(offsets)].all():
+            raise OptionError(
+                "A table of the field 'released' moves a value further than the reach",
+                hint="let hartley design write the policy again",
+            )
+
+    # --- what there is ------------------------------------------------------------------------
+
     @property
-    def _moves(self) -> int:
-        return math.floor(self.reach[0] / self.columns[self.move[0]].step)
+    def hypotheses(self) -> tuple[Hypothesis, ...]:
+        """All that is to stay open."""
+        return (self.hypothesis, *self.also)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that hypotheses and the condition name, in the order of their appearance."""
+        texts = [*self.hypotheses, *([] if self.possible is None else [self.possible])]
+        return tuple(dict.fromkeys(name for text in texts for name in text.names))
+
+    @property
+    def moves(self) -> tuple[int, ...]:
+        """By how many steps every column may be moved."""
+        reaches = self.reach * len(self.move) if len(self.reach) == 1 else self.reach
+        return tuple(
+            math.floor(reach / self.columns[name].step)
+            for reach, name in zip(reaches, self.move, strict=True)
+        )
 
     @property
     def errors(self) -> tuple[Fraction, ...]:
-        """The furthest that a value of the moved column may be moved."""
-        return (self._moves * self.columns[self.move[0]].step,)
+        """The furthest that a value of every moved column may be moved."""
+        return tuple(
+            moves * self.columns[name].step
+            for moves, name in zip(self.moves, self.move, strict=True)
+        )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many values every moved column has."""
+        return tuple(self.columns[name].last + 1 for name in self.move)
 
     @property
     def _others(self) -> list[str]:
-        return [name for name in self.columns if name not in self.move]
+        # In the order of the text, since a file does not keep that of a table.
+        return [name for name in self.names if name not in self.move]
+
+    def _at_all(self, condition: Hypothesis) -> NDArray[np.bool_]:
+        """Return where a condition holds: a row a fibre, a column a record of it."""
+        names = [*self._others, *self.move]
+        shape = tuple(self.columns[name].last + 1 for name in names)
+        sides = IntegerForm.of(condition, self.columns).at(open_grid(self.columns, names))
+        flat = np.broadcast_to(sides, shape).reshape(-1, math.prod(self.shape))
+        return np.asarray(flat.astype(bool))
+
+    @cached_property
+    def _sides(self) -> tuple[NDArray[np.bool_], ...]:
+        """Where every hypothesis holds."""
+        return tuple(map(self._at_all, self.hypotheses))
+
+    @cached_property
+    def _is_possible(self) -> NDArray[np.bool_]:
+        """Which records are possible."""
+        if self.possible is None:
+            size = math.prod(column.last + 1 for column in self.columns.values())
+            return np.ones((size // math.prod(self.shape), math.prod(self.shape)), bool)
+        return self._at_all(self.possible)
+
+    # --- tables -------------------------------------------------------------------------------
 
     @cached_property
     def tables(self) -> tuple[LineTable, ...]:
-        """The best table of every fibre, the last of the other columns running fastest."""
-        names = [*self._others, *self.move]
-        grid = open_grid(self.columns, names)
-        shape = tuple(self.columns[name].last + 1 for name in names)
-        sides = IntegerForm.of(self.hypothesis, self.columns).at(grid)
-        fibres = np.broadcast_to(sides, shape).reshape(-1, shape[-1]).astype(bool)
+        """The table of every fibre, the last of the other columns running fastest.
+
+        Counted for the first hypothesis.
+        """
+        if self.released:
+            return tuple(
+                count_table(self._marked(fibre)[0], self._without_impossible(fibre, table))
+                for fibre, table in enumerate(self.released)
+            )
         known: dict[bytes, LineTable] = {}
+        tables = []
+        for fibre, possible in enumerate(self._is_possible):
+            key = b"".join([possible.tobytes(), *(sides[fibre].tobytes() for sides in self._sides)])
+            if key not in known:
+                known[key] = self._table(fibre)
+            tables.append(known[key])
+        return tuple(tables)
+
+    def _marked(self, fibre: int) -> list[list[bool | None]]:
+        """Return for every hypothesis where it holds on a fibre; None of impossible records."""
+        possible = self._is_possible[fibre].tolist()
+        return [
+            [side if can_be else None for side, can_be in zip(row.tolist(), possible, strict=True)]
+            for row in (sides[fibre] for sides in self._sides)
+        ]
+
+    def _without_impossible(self, fibre: int, table: Sequence[int]) -> list[int | None]:
+        possible = self._is_possible[fibre].tolist()
+        return [out if can_be else None for out, can_be in zip(table, possible, strict=True)]
+
+    def _table(self, fibre: int) -> LineTable:
+        marked = self._marked(fibre)
+        if len(self.move) == 1:
+            return best_table(marked, self.moves[0])
+        moves = self._allowed_moves
+        sides, possible = (
+            array[fibre].reshape(self.shape) for array in (self._sides[0], self._is_possible)
+        )
+        released = best_box(sides, moves, possible).released
+        return count_table(marked[0], self._without_impossible(fibre, released))
+
+    @cached_property
+    def _allowed_moves(self) -> NDArray[np.bool_]:
+        steps = [self.columns[name].step for name in self.move]
+        return ball(self.norm, self.moves, steps, self.reach[0])
+
+    @cached_property
+    def places(self) -> tuple[tuple[int, ...], ...]:
+        """For every fibre the released place of every record; an impossible one stays."""
         return tuple(
-            known[key]
-            if (key := fibre.tobytes()) in known
-            else known.setdefault(key, best_line(fibre.tolist(), self._moves))
-            for fibre in fibres
+            tuple(here if place is None else place for here, place in enumerate(table.released))
+            for table in self.tables
         )
 
-    def count_open(self) -> OpenRecords:
-        """Count the records that are left open, over all of the lattice."""
-        size = self.columns[self.move[0]].last + 1
-        return OpenRecords(
-            records=len(self.tables) * size,
-            open=sum(table.open for table in self.tables),
-            pairs=sum(table.pairs for table in self.tables),
-            outputs=sum(table.outputs for table in self.tables),
+    @property
+    def most(self) -> int:
+        """No policy within the reach leaves the hypothesis open for more records; exact.
+
+        The best table of one moved column is known, where it was not given; else every record that
+        is coverable counts.
+        """
+        if len(self.move) == 1 and not self.also and not self.released:
+            return self.count_open().open
+        return sum(
+            int(
+                coverable(
+                    sides.reshape(self.shape), self._allowed_moves, possible.reshape(self.shape)
+                ).sum()
+            )
+            for sides, possible in zip(self._sides[0], self._is_possible, strict=True)
         )
+
+    def count_open(self, which: int = 0) -> OpenRecords:
+        """Count the records that leave a hypothesis open, over all possible ones.
+
+        Args:
+            which: which of several hypotheses, the first being 0.
+        """
+        tables = self.tables
+        if which:
+            tables = tuple(
+                count_table(self._marked(fibre)[which], table.released)
+                for fibre, table in enumerate(tables)
+            )
+        return OpenRecords(
+            records=int(self._is_possible.sum()),
+            open=sum(table.open for table in tables),
+            pairs=sum(table.pairs for table in tables),
+            outputs=sum(table.outputs for table in tables),
+        )
+
+    def open_at(self, indices: Mapping[str, Any], which: int = 0) -> NDArray[np.bool_]:
+        """Tell of arrays of indices which records leave a hypothesis open."""
+        opened = np.zeros(self._is_possible.shape, bool)
+        for fibre, table in enumerate(self.tables):
+            tally: dict[int, set[bool]] = {}
+            marked = self._marked(fibre)[which]
+            for side, output in zip(marked, table.released, strict=True):
+                if side is not None and output is not None:
+                    tally.setdefault(output, set()).add(side)
+            opened[fibre] = [
+                output is not None and len(tally.get(output, ())) == 2 for output in table.released
+            ]
+        fibres, own = (self._numbered(names, indices) for names in (self._others, list(self.move)))
+        return np.asarray(opened[fibres, own])
+
+    def _numbered(self, names: Sequence[str], indices: Mapping[str, Any]) -> Any:  # noqa: ANN401 - arrays
+        number: Any = 0
+        for name in names:
+            number = number * (self.columns[name].last + 1) + np.asarray(indices[name])
+        return number
 
     # --- what is released ---------------------------------------------------------------------
 
     @cached_property
     def trees(self) -> dict[str, Tree]:
-        """The index that is released, as a formula over indices: nested choices."""
-        (name,) = self.move
-        fibre: Tree = ("const", "0")
-        for other in self._others:
-            size = ("const", str(self.columns[other].last + 1))
-            fibre = ("+", ("*", fibre, size), ("var", other))
-        leaves = [_chosen(("var", name), _runs(table)) for table in self.tables]
-        starts = [
-            (place, leaf)
-            for place, leaf in enumerate(leaves)
-            if place == 0 or leaf != leaves[place - 1]
-        ]
-        return {name: ("+", ("var", name), _chosen(fibre, starts))}
+        """The indices that are released, as formulas over indices: nested choices."""
+        fibre, own = (self._place_tree(names) for names in (self._others, list(self.move)))
+        trees: dict[str, Tree] = {}
+        for axis, name in enumerate(self.move):
+            leaves = [_chosen(own, _runs(self._shifts(places, axis))) for places in self.places]
+            starts = [
+                (place, leaf)
+                for place, leaf in enumerate(leaves)
+                if place == 0 or leaf != leaves[place - 1]
+            ]
+            trees[name] = ("+", ("var", name), _chosen(fibre, starts))
+        return trees
+
+    def _place_tree(self, names: Sequence[str]) -> Tree:
+        """Return the number of a combination of indices, the last column running fastest."""
+        tree: Tree = ("const", "0")
+        for place, name in enumerate(names):
+            size = ("const", str(self.columns[name].last + 1))
+            tree = ("+", ("*", tree, size), ("var", name)) if place else ("var", name)
+        return tree
+
+    def _shifts(self, places: Sequence[int], axis: int) -> list[int]:
+        """Return by how many steps a column of every record of a fibre is moved."""
+        here = np.unravel_index(np.arange(len(places)), self.shape)[axis]
+        there = np.unravel_index(np.array(places), self.shape)[axis]
+        return [int(shift) for shift in there - here]
+
+    @cached_property
+    def possible_form(self) -> IntegerForm | None:
+        """The condition in whole numbers that every possible record fulfils."""
+        return None if self.possible is None else IntegerForm.of(self.possible, self.columns)
 
     @property
     def peak(self) -> int:
         """No integer on the way to a release is larger in size."""
-        return len(self.tables) + 2 * max(column.last + 1 for column in self.columns.values())
+        condition = 0 if self.possible_form is None else self.possible_form.peak
+        sizes = [column.last + 1 for column in self.columns.values()]
+        return max(condition, len(self.tables) + 2 * max(*sizes, math.prod(self.shape)))
 
     def release_indices(self, indices: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the released indices of the moved column, of arrays of indices."""
+        """Return the released indices of the moved columns, of arrays of indices."""
         integers = as_integers(indices, self.peak)
         return {name: evaluate(tree, integers) for name, tree in self.trees.items()}
 
 
-def _runs(table: LineTable) -> list[tuple[int, Tree]]:
-    """Return where values begin to move by another number of steps, and by how many."""
+def _runs(shifts: Sequence[int]) -> list[tuple[int, Tree]]:
+    """Return where records begin to move by another number of steps, and by how many."""
     runs: list[tuple[int, Tree]] = []
-    for index, output in enumerate(table.released):
-        assert output is not None  # every value is possible
-        shift: Tree = ("const", str(output - index))
-        if not runs or runs[-1][1] != shift:
-            runs.append((index, shift))
+    for place, shift in enumerate(shifts):
+        tree: Tree = ("const", str(shift))
+        if not runs or runs[-1][1] != tree:
+            runs.append((place, tree))
     return runs
 
 

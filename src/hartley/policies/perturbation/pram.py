@@ -148,6 +148,13 @@ class Pram(ColumnPolicy):
             >>> Pram.of_result(model.solve(distortion=0.25)).matrix.texts()[0]
             ['0.75', '0.25']
         """
+        if result.sees == "both":
+            raise OptionError(
+                "The rule draws from pairs of a confidential and a key value, and a rule of PRAM "
+                "from the values of its columns alone",
+                hint='solve with sees="key"; or draw from the matrix yourself, whose rows are the '
+                "pairs in model.inputs (model.curve(reconstruct=True) has E[X|Q] after such rules)",
+            )
         keys = result.values if values is None else values
         same = list(keys) == list(result.values)
         rule = without_dust(result.matrix)

@@ -92,7 +92,7 @@ def quadratic_extremes(
         -1 1/4
     """
     names = polynomial.names
-    unit, scale = _whole_unit(polynomial, sides)
+    unit, scale = whole_unit(polynomial, sides)
     offset, linear, curved = unit
     values = []
     for size in range(len(names) + 1):
@@ -116,7 +116,7 @@ def quadratic_extremes(
     return min(values) / scale, max(values) / scale
 
 
-def _whole_unit(
+def whole_unit(
     polynomial: Polynomial, sides: Mapping[str, Interval]
 ) -> tuple[tuple[int, list[int], list[list[int]]], int]:
     """Return whole c, b and H with c + b u + u H u / 2 the polynomial times a number.

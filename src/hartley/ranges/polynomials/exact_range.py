@@ -11,6 +11,7 @@ from hartley.ranges.boxes.box import Box, Interval
 from hartley.ranges.boxes.enclosure import check_defined, range_bounds
 from hartley.ranges.boxes.exact_intervals import natural_range
 from hartley.ranges.boxes.expression import Expression, total
+from hartley.ranges.polynomials.convex_extremes import convex_extremes
 from hartley.ranges.polynomials.critical_values import (
     MOST_SIDES,
     Bracket,
@@ -71,8 +72,9 @@ class KnownRange:
 def known_range(expression: Expression, box: Box) -> KnownRange:
     """Return the range of a query over a box, exactly where one of these rules applies.
 
-    Polynomials of degree two in up to eight variables (see ``quadratic_extremes``); polynomials of
-    one variable (``curve_extremes``); sums of parts that share no variable, whose ranges add; a
+    Polynomials of degree two in up to eight variables (see ``quadratic_extremes``), and convex or
+    concave ones, such as a variance, in up to 16 (``convex_extremes``); polynomials of one
+    variable (``curve_extremes``); sums of parts that share no variable, whose ranges add; a
     variable of degree one, which is extreme at an end; a slope whose sign is certain, which puts
     the variable at a corner; a function of such a part, and whatever holds no variable twice.
     Everything else is enclosed from both sides by branch and bound. Exact or a bound, as it says.
@@ -157,7 +159,8 @@ def _component_ends(part: Polynomial, sides: Sides) -> KnownRange | None:
         if lowest is None or highest is None:
             return None
         return KnownRange(lowest.low, highest.high)
-    return _by_ends(part, sides)
+    ends = convex_extremes(part, sides) if part.degree <= 2 else None
+    return _by_ends(part, sides) if ends is None else KnownRange(*map(Bracket.exactly, ends))
 
 
 def _by_ends(part: Polynomial, sides: Sides) -> KnownRange | None:

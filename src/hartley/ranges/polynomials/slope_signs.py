@@ -36,15 +36,30 @@ def slope_signs(expression: Expression, sides: Sides) -> dict[str, int]:
         >>> slope_signs(parse_expression("x*exp(y) - x**2/y"), unit)
         {'x': 1, 'y': 1}
     """
-    values, nodes = natural_ranges(expression, sides), expression.nodes()
     signs = {}
+    for name, ends in slope_ranges(expression, sides).items():
+        signs[name] = 0 if ends is None else 1 if ends[0] >= 0 else -1 if ends[1] <= 0 else 0
+    return signs
+
+
+def slope_ranges(expression: Expression, sides: Sides) -> dict[str, Ends | None]:
+    """Return bounds on the slope of a query along every variable; None where there are none.
+
+    Example:
+        >>> from hartley.ranges.boxes.box import Interval
+        >>> from hartley.ranges.boxes.expression import parse_expression
+        >>> low, high = slope_ranges(parse_expression("x**2"), {"x": Interval(1, 3)})["x"]
+        >>> print(low, high)
+        2 6
+    """
+    values, nodes = natural_ranges(expression, sides), expression.nodes()
+    ranges = {}
     for name in expression.names:
         slopes: dict[int, Ends | None] = {}
         for node in nodes:
             slopes[id(node)] = _slope(node, [slopes[id(part)] for part in node.parts], name, values)
-        ends = slopes[id(expression)]
-        signs[name] = 0 if ends is None else 1 if ends[0] >= 0 else -1 if ends[1] <= 0 else 0
-    return signs
+        ranges[name] = slopes[id(expression)]
+    return ranges
 
 
 def _slope(

@@ -21,6 +21,10 @@ from hartley.policies.hypotheses.hypothesis import Hypothesis
         ("x == 1 or x >= 4 and not x > 4", {1, 4}),
         ("not (x <= 2)", {3, 4, 5}),
         ("0.5*x >= 1 + 1/4", {3, 4, 5}),
+        ("x in (1, 4)", {1, 4}),
+        ("x not in [1, 4, 9]", {0, 2, 3, 5}),
+        ("2*x in {4, 4 + 2} or x in (0,)", {0, 2, 3}),
+        ("0 < x in (0, 2, 5)", {2, 5}),
     ],
 )
 def test_a_hypothesis_holds_where_its_text_says(text, true_at):
@@ -45,7 +49,8 @@ def test_the_column_that_stands_alone_is_the_one_to_move(text, column):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", "x >=", "x in (1, 2)", "x >= 'a'", "f(x) >= 1", "x is 3", "(" * 500 + "x"]
+    "text",
+    ["", "x", "x >=", "x in 1", "x in ()", "x >= 'a'", "f(x) >= 1", "x is 3", "(" * 500 + "x"],
 )
 def test_what_compares_nothing_is_refused(text):
     with pytest.raises(OptionError):
@@ -55,3 +60,25 @@ def test_what_compares_nothing_is_refused(text):
 def test_a_hypothesis_without_a_column_is_refused():
     with pytest.raises(OptionError, match="names no column"):
         Hypothesis.parse("1 >= 2")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("x % 2 == 0", "uses %"),
+        ("x >= y // 3", "uses //"),
+        ("x in y", "no list after 'in'"),
+        ("x in ('a', 'b')", "'a'"),
+    ],
+)
+def test_a_message_names_what_has_no_rule(text, problem):
+    with pytest.raises(OptionError, match=problem) as caught:
+        Hypothesis.parse(text)
+    assert caught.value.hint
+
+
+def test_long_lists_are_read_and_longer_ones_are_refused():
+    values = ", ".join(str(number) for number in range(90))
+    assert Hypothesis.parse(f"x in ({values})").holds({"x": Fraction(89)})
+    with pytest.raises(OptionError, match="more than 100 operations"):
+        Hypothesis.parse(f"x in ({values}, {values})")

@@ -6,7 +6,8 @@ import pytest
 
 from hartley.engines.maps.column_map import apply_map
 from hartley.engines.tables.sources import open_table
-from hartley.errors import OptionError
+from hartley.errors import HartleyError, OptionError
+from hartley.guarantees.certify import certify
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import KeptColumn, LineColumn
 
@@ -78,3 +79,37 @@ def test_a_line_that_makes_no_sense_is_refused(fields, words):
     line = {"line": "height", "reach": "5", "low": "30", "high": "200"} | fields
     with pytest.raises(OptionError, match=words):
         LineColumn.read("stretch", "weight", **line)
+
+
+def test_blurring_on_a_step_needs_no_range_of_the_columns_that_are_kept():
+    text = """
+format = 1
+
+[[columns]]
+name = "kg"
+kind = "blur"
+line = "cm/2"
+reach = "4"
+low = "30"
+high = "200"
+step = "1"
+others = {cm = ["120", "220", "1"]}
+
+[[columns]]
+name = "cm"
+kind = "keep"
+"""
+    policy = PolicyDocument.from_toml(text)
+    assert certify(policy).claim.startswith("859 of the 17,271 possible records")  # 51 * 9 + 50 * 8
+    with pytest.raises(HartleyError, match="which has no declared range"):
+        PolicyDocument.from_toml(text.replace('step = "1"\n', "").replace("others", "# others"))
+
+
+def test_a_value_at_the_end_of_the_band_is_in_it_whatever_doubles_make_of_it():
+    column = LineColumn.read("blur", "w", line="30*(h/100)**2", reach="4.3", low=30, high=200)
+    assert 30 * (170 / 100) ** 2 + 4.3 < 91  # in doubles; 86.7 + 4.3 is 91
+    table = open_table({"w": [91.0, 91.0001, 82.4, 82.3999], "h": [170.0] * 4})
+    released = apply_map(table, column.to_rules(), ranges={"h": (120, 220)})
+    values = released.expression.to_pyarrow().to_pydict()["w"]
+    line = 30 * (170 / 100) ** 2
+    assert values == [line, 91.0001, line, 82.3999]

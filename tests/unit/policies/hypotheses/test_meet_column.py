@@ -32,6 +32,9 @@ SUM = {
 }
 
 
+ONE = {"high": "10", "others": {"y": ["0", "12", "1"]}}
+
+
 @pytest.mark.parametrize(
     "fields",
     [
@@ -40,6 +43,10 @@ SUM = {
         SUM,
         SUM | {"reach": "2", "norm": "l1"},
         SUM | {"known_within": ["1", "3"]},
+        FIELDS | {"others": {"cm": ["120", "220"]}},
+        SUM | {"hypothesis": ["x >= 3", "x + y >= 9"], "move": ["x"], "reach": "2"} | ONE,
+        SUM | {"possible": "x + y <= 15 and x != 4", "move": ["x"], "reach": "2"} | ONE,
+        SUM | {"hypothesis": "x == y", "released": [[*range(143)]]},
     ],
 )
 def test_a_file_says_what_the_column_says(fields):
@@ -84,7 +91,7 @@ REFUSED = [
     ({"move": "kg"}, "not a list"),
     ({"move": ["kg", "cm"], "low": ["1"]}, "1 numbers for 2 columns"),
     ({"others": ["cm"]}, "not a table"),
-    ({"others": {"cm": ["120", "220"]}}, "low, high and step"),
+    ({"others": {"cm": ["120"]}}, "low, high and step"),
     ({"others": {"kg": ["30", "200", "1"], "cm": ["120", "220", "1"]}}, "low, high and step"),
     ({"step": "0"}, "not a positive number"),
     ({"step": "1000"}, "no whole step"),
@@ -92,7 +99,21 @@ REFUSED = [
     ({"norm": "l9"}, "'norm' is unknown"),
     ({"round": "up"}, "'round' is unknown"),
     ({"hypothesis": "kg**9 >= 30*cm"}, "53 binary digits"),
+    ({"hypothesis": []}, "'hypothesis' is not text"),
+    ({"hypothesis": ["kg >= cm", 3]}, "'hypothesis' is not text"),
+    ({"hypothesis": ["kg >= cm", "kg >= 2*cm"], "known_within": "3"}, "'known_within' is for one"),
+    ({"possible": 3}, "'possible' is not text"),
+    ({"possible": "kg >= 40", "round": "down"}, "'round' is for one"),
+    ({"released": 3}, "'released' is not a list"),
+    ({"released": [["a"]]}, "lists of whole numbers"),
+    ({"released": [[-1]]}, "lists of whole numbers"),
 ]
+
+
+def test_tables_for_several_columns_are_part_of_the_file():
+    with pytest.raises(InputError, match="which the policy does not hold") as caught:
+        read_column(SUM | {"hypothesis": "x == y"}, 1)
+    assert "hartley design" in caught.value.hint
 
 
 @pytest.mark.parametrize(("change", "problem"), REFUSED)

@@ -113,3 +113,15 @@ def test_the_sentences_say_both_distortions_and_both_risks():
     words = reconstruct(Pram([[1], [1]], [0, 4], released=["x"]), [1, 1])
     assert words.sentences[0].endswith("the mean squared distortion is 4.")
     assert words.to_dict()["distortion_before"] is None
+
+
+def test_a_rule_that_sees_both_sides_is_no_rule_of_one_column():
+    joint = [[0.3, 0.1], [0.1, 0.5]]
+    model = PrivacyDistortion(joint, "squared", sees="both")
+    result = model.solve(risk=0.01)
+    assert (result.sees, result.matrix.shape[0]) == ("both", len(model.inputs))
+    with pytest.raises(OptionError, match="draws from pairs") as caught:
+        reconstruct(result, joint)
+    assert "model.inputs" in caught.value.hint
+    alone = PrivacyDistortion(joint, "squared").solve(risk=0.01)
+    assert reconstruct(alone, joint).distortion <= reconstruct(alone, joint).before
