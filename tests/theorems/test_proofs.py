@@ -23,7 +23,9 @@ import pytest
 import z3
 
 from hartley.agent.pricing import one_row, regions, told_parts
+from hartley.agent.pricing.coarse_counts import vectors_of_counts
 from hartley.agent.pricing.given_price import cells_in_cell, price_given
+from hartley.agent.pricing.parted_atoms import PartedAtoms
 from hartley.agent.pricing.price import price
 from hartley.agent.pricing.several_rows import choices
 from hartley.agent.pricing.told import ToldBefore
@@ -214,12 +216,17 @@ def window_where_the_filter_is_open(monkeypatch):
     windows = told_parts._windows
     everywhere = lambda sums, _: windows(sums, {window.terms for window in sums})  # noqa: E731
     monkeypatch.setattr(told_parts, "_windows", everywhere)
+    monkeypatch.setattr(told_parts, "_usable", lambda sums, *_: tuple(sums))
 
 
 def the_first_part_alone(monkeypatch):
-    cut = PartPricing._cut
-    first = lambda atoms, asked: dict([next(iter(cut(atoms, asked).items()))])  # noqa: E731
-    monkeypatch.setattr(PartPricing, "_cut", staticmethod(first))
+    within = PartedAtoms.within
+
+    def first(parted, ranges):
+        parts = within(parted, ranges)
+        return parts and dict([next(iter(parts.items()))])
+
+    monkeypatch.setattr(PartedAtoms, "within", first)
 
 
 def a_missing_value_is_told(monkeypatch):
@@ -312,6 +319,18 @@ def test_rule_s_is_that_of_the_proof(oracle):
     for (told, asked), cells in zip(steps, oracle.ask_oracle(lines), strict=True):
         whole = 1 + -(-(ceil(told) - 1) // asked)  # proofs/Grid.v, rule_S_whole
         assert cells_in_cell(told, asked) == min(cells, whole)
+
+
+@pytest.mark.long
+def test_coarse_counts_are_those_of_the_proof(oracle):
+    rng = random.Random(3_000)
+    cases = [
+        (rows, [rng.randint(1, rows) for _ in range(rng.randint(1, 5))])
+        for rows in (rng.randint(1, 12) for _ in range(3_000))
+    ]
+    lines = (" ".join(map(str, ["coarse", rows, *steps])) for rows, steps in cases)
+    ours = [vectors_of_counts([(step, rows) for step in steps], rows) for rows, steps in cases]
+    assert oracle.ask_oracle(lines) == ours
 
 
 @pytest.mark.long

@@ -103,6 +103,8 @@ def vectors_of_counts(counts: Iterable[tuple[int, int]], rows: int) -> int:
     counts for one of the filters only. A bound that is attained. Linear in the rows times the
     counts.
 
+    Proved: proofs/Several.v, coarse_counts.
+
     Args:
         counts: of each count its step, a whole number, and how many of the rows it may count.
         rows: the rows that all of them share.

@@ -58,7 +58,7 @@ class TypedAtom:
 
 
 def choices(points: int, amount: int) -> int:
-    """Return how many multisets of records there are."""
+    """Return how many multisets of records there are. Proved: proofs/Several.v, several_points."""
     return comb(points + amount - 1, amount)
 
 
