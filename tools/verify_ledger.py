@@ -301,9 +301,8 @@ class Dataset:
         for word, allowed in (("given", self.reserves), ("account_given", own)):
             named = content.get(word, [])
             right = all(type(at) is int and at in allowed for at in named)
-            require(
-                right and named == sorted({*named}), "is priced from a row that it must not use"
-            )
+            right &= named == sorted({*named})
+            require(right, "is priced from a row that it must not use")
         for key in keys:
             self.paid.setdefault(key, set()).add(row.account)
         self.reserves[row.sequence] = row.account
@@ -435,8 +434,9 @@ def report(ledger: Ledger) -> str:
     """Return one sentence, and a table of what was charged of every budget."""
 
     def bits_up(product: int) -> str:
-        tries = (Fraction(n, 100) for n in itertools.count(100 * (product.bit_length() - 1)))
-        return f"{float(next(bits for bits in tries if within(product, bits))):,.2f}"
+        tries = itertools.count(100 * (product.bit_length() - 1))
+        hundredths = next(each for each in tries if within(product, Fraction(each, 100)))
+        return f"{hundredths // 100:,}.{hundredths % 100:02}"
 
     lines = [("", "rows", "bits charged", "of budget", "largest row")]
     for name, each in ledger.datasets.items():

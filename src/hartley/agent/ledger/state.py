@@ -645,7 +645,8 @@ def after_event(
     standing: Standing | None, account: Account, kind: str, settled: Mapping[str, Any], row: int
 ) -> tuple[Standing, Account]:
     """Return the state of a dataset and an account after an event in a row of the ledger."""
-    bits = Fraction(settled["bits"]) if settled.get("bits") is not None else Fraction(0)
+    ends = kind == "period" and settled["per"] is None
+    bits = Fraction(settled["bits"]) if "bits" in settled and not ends else Fraction(0)
     if standing is None:
         standing = Standing(bits, Fraction(0), 1, 1, ONE_PART, "", None, row, "", "")
     elif kind == "migrated":
