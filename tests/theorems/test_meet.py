@@ -378,3 +378,22 @@ def judged_any(policies, sides, size):
         both = here[:, sides].any(axis=1) & here[:, ~sides].any(axis=1)
         opened |= here & both[:, None]
     return opened
+
+
+@pytest.mark.parametrize(
+    ("size", "moves", "firsts", "pairs"),
+    [
+        (10, 1, (3, 7), 8),
+        (10, 1, (4, 6), 6),
+        (10, 1, (4, 5), 6),
+        (9, 1, (3, 6), 7),
+        (9, 2, (4, 5), 14),
+        (8, 2, (3, 5), 12),
+    ],
+)
+def test_one_table_leaves_as_many_pairs_open_as_any_policy(size, moves, firsts, pairs):
+    from hartley.policies.hypotheses.best_line import best_table, count_table
+
+    sides = [[x >= first for x in range(size)] for first in firsts]
+    table = best_table(sides, moves)
+    assert sum(count_table(row, table.released).open for row in sides) == pairs

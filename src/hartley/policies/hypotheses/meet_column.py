@@ -126,8 +126,8 @@ class MeetColumn(ColumnPolicy):
             fields["round"] = policy.rounding
         if self._possible is not None:
             fields["possible"] = self._possible.text
-        if isinstance(policy, TablePolicy) and len(policy.move) > 1:
-            fields["released"] = [list(places) for places in policy.places]
+        if isinstance(policy, TablePolicy) and policy.released:
+            fields["released"] = [list(places) for places in policy.released]
         return fields | ({"others": others} if others else {})
 
     @property

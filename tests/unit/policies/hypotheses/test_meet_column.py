@@ -47,6 +47,7 @@ ONE = {"high": "10", "others": {"y": ["0", "12", "1"]}}
         SUM | {"hypothesis": ["x >= 3", "x + y >= 9"], "move": ["x"], "reach": "2"} | ONE,
         SUM | {"possible": "x + y <= 15 and x != 4", "move": ["x"], "reach": "2"} | ONE,
         SUM | {"hypothesis": "x == y", "released": [[*range(143)]]},
+        SUM | {"move": ["x"], "reach": "1", "released": [[*range(11)]] * 13} | ONE,
     ],
 )
 def test_a_file_says_what_the_column_says(fields):
