@@ -230,7 +230,9 @@ class PartPricing:
             self._parted[names] = parted
         steps = tuple([self._grid_names[number] for number in numbers])
         bounds = self._bounds.setdefault((steps, questions), {})
-        search = _PartSearch(numbers, grids, least, bounds)
+        # A part that costs as much as the group alone ends the search, so it must be looked for:
+        # a cap that a later run passes does not matter then.
+        search = _PartSearch(numbers, grids, min(least, largest - 1), bounds)
         deciding = [(1 << k, f.terms) for k, f in enumerate(filters)]
         told_by = {terms for terms, _, _ in sums}
         mattering = sum([bit for bit, terms in deciding if terms in told_by])

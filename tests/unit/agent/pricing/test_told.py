@@ -93,6 +93,20 @@ def test_the_index_finds_what_a_search_through_all_questions_finds(seed, rows):
         assert [entry.question for entry in told.sums(private)] == plain.sums(private)
 
 
+def test_a_finer_sum_takes_a_place_of_its_own():
+    form = Form((("a", 1),), 0, Fraction(1))
+    sums = [
+        Question(Statistic.SUM, Leaf("b", ((0, low),)), form, None, 0, 9 * ROWS, Fraction(step))
+        for low, step in [*((low, 9) for low in range(MOST_FILTERS)), (40, 9), (0, 5), (20, 40)]
+    ]
+    schema = schema_of("public")
+    chosen = [entry.question for entry in ToldBefore(schema, sums).sums(frozenset("a"))]
+    assert chosen == PlainTold(schema, sums).sums(frozenset("a"))
+    assert sums[0] not in chosen
+    assert sums[MOST_FILTERS + 1] not in chosen
+    assert chosen[-1] == sums[MOST_FILTERS]
+
+
 def rows_of(told, rows, questions):
     for row in rows:
         told.add(questions[row - 1], row)
