@@ -1,1 +1,1 @@
-"""The agent as a service: HTTP, accounts and a console."""
+"""The agent as a service: accounts, HTTP, web console."""
