@@ -119,6 +119,13 @@ def _reply_http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     replies = {
         404: not_found("route"),
+        413: ServiceError(
+            413,
+            "body",
+            "The body is too large",
+            hint="send fewer questions at once",
+            headers={"Connection": "close"},
+        ),
         405: ServiceError(
             405,
             "method",

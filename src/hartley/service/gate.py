@@ -7,6 +7,8 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Any
 
+from starlette.exceptions import HTTPException
+
 from hartley.service.envelope import ServiceError, as_service_error
 from hartley.service.logs import LOGGER
 
@@ -89,13 +91,8 @@ class Gate:
             message = await receive()
             taken += len(message.get("body", b""))
             if max(taken, announced) > self._limit:
-                raise ServiceError(
-                    413,
-                    "body",
-                    f"The body has more than {self._limit:,} bytes",
-                    hint="send fewer questions at once",
-                    headers={"Connection": "close"},
-                )
+                # The framework passes this one on, and turns any other into a body it cannot read.
+                raise HTTPException(413)
             return message
 
         return limited

@@ -64,7 +64,8 @@ def _write_nothing(service: Service) -> None:
 
 
 def _check_copy(opened: OpenVersion) -> None:
-    opened.agent.check_copy()
+    held = opened.agent._ready()  # noqa: SLF001 - the copy is the agent's own
+    held.coded.check_unchanged()
 
 
 def _check_cover(service: Service, dataset: str) -> None:
