@@ -232,7 +232,8 @@ class RemoteAgent:
         ]
         if cap is not None:
             lines.append(
-                f"At most {exactly(Fraction(cap))} a day; spent today: {bits_up(budget['spent_today_bits'])}."
+                f"At most {exactly(Fraction(cap))} bits a day; "
+                f"spent today: {bits_up(budget['spent_today_bits'])}."
             )
         return "\n".join(lines)
 
@@ -331,19 +332,23 @@ encryption; hint: use https://, or insecure=True in a network that you trust
         certificates=certificates,
         insecure=insecure,
     )
-    names: list[str] = connection.get("datasets")["datasets"]
-    if dataset is None and len(names) != 1:
+    try:
+        return RemoteAgent(connection, _chosen(dataset, connection.get("datasets")["datasets"]))
+    except BaseException:
         connection.close()
-        raise InputError(
-            f"The account sees {counted(len(names), 'dataset')}",
-            hint=f"choose one with dataset=: {listed(names, joint='or')}"
-            if names
-            else "ask an owner of the service to grant one",
-        )
-    if dataset is not None and dataset not in names:
-        connection.close()
-        raise InputError(
-            f"The account sees no dataset '{dataset}'",
-            hint=f"it sees {listed(names)}" if names else "ask an owner of the service to grant it",
-        )
-    return RemoteAgent(connection, dataset or names[0])
+        raise
+
+
+def _chosen(dataset: str | None, names: list[str]) -> str:
+    """Return the dataset to connect to: the one named, or the only one that the account sees."""
+    if dataset is None and len(names) == 1:
+        return names[0]
+    if dataset is not None and dataset in names:
+        return dataset
+    problem = (
+        f"The account sees {counted(len(names), 'dataset')}"
+        if dataset is None
+        else f"The account sees no dataset '{dataset}'"
+    )
+    hint = f"choose one of {listed(names)} with dataset=" if names else "ask an owner to grant one"
+    raise InputError(problem, hint=hint)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.ledger.ledger import open_ledger
@@ -19,6 +20,7 @@ from hartley.service.metrics import Metrics
 from hartley.service.own_rows import RowIds, own_balance, own_charge, own_charges
 from hartley.service.rates import Rates
 from hartley.service.reopening import reopened
+from hartley.service.shown import shown_answer, shown_text
 from hartley.wording import bits_down, bits_up
 
 if TYPE_CHECKING:
@@ -170,7 +172,7 @@ class Service:
                 content["explanation"] = quote.explanation.split("\nGiven what ")[0]
             if curve:
                 content["curves"] = [
-                    price_curve(wish, opened.agent, most=most, analyst=account).to_dict()
+                    shown_text(price_curve(wish, opened.agent, most=most, analyst=account))
                     for wish in wishes
                 ]
             return content
@@ -184,9 +186,8 @@ class Service:
         refusal = None
         if quote.refusal is not None:
             refusal = own_refusal(quote.due or 0.0, own).problem
-        return quote.to_dict() | {
-            "remaining_bits": own.remaining,
-            "refusal": refusal,
+        quote = replace(quote, remaining=own.remaining, refusal=refusal)
+        return shown_text(quote) | {
             "given": [self.ids.name(row) for row in quote.given],
         }
 
@@ -219,7 +220,7 @@ class Service:
                 vacuous=vacuous,
             )
             refusal = None if planned.refusal is None else own_refusal(planned.bits, own).problem
-            return planned.to_dict() | {"remaining_bits": own.remaining, "refusal": refusal}
+            return shown_text(replace(planned, remaining=own.remaining, refusal=refusal))
 
         return await self._in_time(lambda: hosted.run(work))
 
@@ -368,7 +369,7 @@ class Service:
     def _answered(
         self, hosted: HostedDataset, account: str, reply: Answer | BatchAnswer, *, batch: bool
     ) -> dict[str, Any]:
-        answers = [answer.to_dict() for answer in reply]  # type: ignore[union-attr]
+        answers = [shown_answer(answer) for answer in reply]  # type: ignore[union-attr]
         if hosted.shares_population:
             # What a population has left depends on others; the own allowance does not.
             own = own_balance(hosted.own(account))
@@ -448,9 +449,7 @@ class Service:
         account = identity.account
 
         def work(opened: OpenVersion) -> dict[str, Any]:
-            charge = (
-                None if number is None else own_charge(self.ledger, name, account, number)
-            )
+            charge = None if number is None else own_charge(self.ledger, name, account, number)
             if charge is None:
                 raise not_found("answer")
             content = self._charge_content(opened, charge)
