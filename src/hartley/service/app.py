@@ -15,8 +15,9 @@ from hartley.errors import HartleyError
 from hartley.service.administration import Administration
 from hartley.service.api import administration, datasets, operations
 from hartley.service.api.models import ErrorEnvelope
-from hartley.service.envelope import ServiceError, as_service_error, not_found
+from hartley.service.envelope import ServiceError, as_service_error, not_found, too_large
 from hartley.service.gate import Gate
+from hartley.service.kept_replies import KeptReplies
 from hartley.service.logs import LOGGER
 from hartley.service.service import Service
 
@@ -69,10 +70,11 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     )
     app.state.service = service
     app.state.administration = Administration(service)
+    app.state.kept = KeptReplies(service)
     app.add_middleware(
         Gate,  # type: ignore[arg-type]
-        body_limit=settings.body_limit,
-        metrics=service.metrics,
+        service=service,
+        kept=app.state.kept,
         tls=settings.tls is not None,
     )
     app.add_exception_handler(HartleyError, _reply)
@@ -94,6 +96,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         saving.cancel()
         with suppress(asyncio.CancelledError):
             await saving
+        app.state.kept.close()
         await asyncio.to_thread(service.close)
 
 
@@ -119,13 +122,7 @@ def _reply_http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     replies = {
         404: not_found("route"),
-        413: ServiceError(
-            413,
-            "body",
-            "The body is too large",
-            hint="send fewer questions at once",
-            headers={"Connection": "close"},
-        ),
+        413: too_large(),
         405: ServiceError(
             405,
             "method",

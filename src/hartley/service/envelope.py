@@ -143,3 +143,14 @@ def too_many(what: str, seconds: int) -> ServiceError:
         hint=f"wait {seconds} s; repeats of paid questions are not limited",
         retry_after=seconds,
     )
+
+
+def too_large() -> ServiceError:
+    """Return the reply for a body beyond the limit."""
+    return ServiceError(
+        413,
+        "body",
+        "The body is too large",
+        hint="send fewer questions at once",
+        headers={"Connection": "close"},
+    )
