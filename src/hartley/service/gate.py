@@ -50,6 +50,7 @@ class Gate:
         self, app: Application, *, service: Service, kept: KeptReplies, tls: bool = False
     ) -> None:
         self._app, self._kept = app, kept
+        self._keeps = service.settings.keep_replies
         self._limit, self._metrics = service.settings.body_limit, service.metrics
         self._headers = SECURITY_HEADERS + ((ONLY_TLS,) if tls else ())
 
@@ -82,7 +83,7 @@ class Gate:
         """Answer a question with a kept reply if there is one, otherwise with the application."""
         authorization = headers.get(b"authorization", b"")
         scheme, _, token = authorization.partition(b" ")
-        if scheme.lower() != b"bearer" or b"idempotency-key" in headers:
+        if not self._keeps or scheme.lower() != b"bearer" or b"idempotency-key" in headers:
             await self._app(scope, receive, reply)
             return False
         body, messages = b"", []
