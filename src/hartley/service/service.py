@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from hartley.agent.answers.answer import BatchAnswer
 from hartley.agent.ledger.ledger import open_ledger
 from hartley.agent.planning import plan
 from hartley.agent.price_curve import price_curve
@@ -13,18 +15,18 @@ from hartley.agent.quotes import Wish
 from hartley.errors import NotPermitted, OptionError, Pending, Refused
 from hartley.service.accounts import TokenScope, open_accounts
 from hartley.service.envelope import ServiceError, forbidden, not_found, pending
-from hartley.service.hosted_dataset import HostedDataset
+from hartley.service.hosted_dataset import HostedDataset, desk_of
 from hartley.service.lanes import Lanes
 from hartley.service.metrics import Metrics
 from hartley.service.own_rows import RowIds, own_balance, own_charge, own_charges
+from hartley.service.paid_answers import reopened
 from hartley.service.rates import Rates
-from hartley.service.reopening import reopened
 from hartley.wording import bits_down, bits_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hartley.agent.answers.answer import Answer, BatchAnswer, Quote
+    from hartley.agent.answers.answer import Answer, Quote
     from hartley.agent.ledger.store import Transaction
     from hartley.service.accounts import Identity
     from hartley.service.hosted_dataset import OpenVersion
@@ -297,13 +299,15 @@ class Service:
 
         def repeat(opened: OpenVersion) -> dict[str, Any] | None:
             if not hosted.is_known_repeat(account, wishes):
-                hosted.own(account)
-            return ask(opened) if hosted.is_repeat(opened, account, wishes) else None
+                hosted.own(account)  # has an allowance from now on
+            answers = hosted.repeat(opened, account, wishes)
+            return None if answers is None else _content(answers, batch=batch)
 
         def ask(opened: OpenVersion) -> dict[str, Any]:
             reply = opened.agent.ask(
                 list(wishes), analyst=account, vacuous=vacuous, given=rows, check=check
             )
+            assert isinstance(reply, BatchAnswer)
             return self._answered(hosted, account, reply, batch=batch)
 
         outcome = "repeat"
@@ -368,16 +372,18 @@ class Service:
             self.metrics.count("uncovered_allowances", dataset=hosted.name)
         return refusal
 
+    @staticmethod
     def _answered(
-        self, hosted: HostedDataset, account: str, reply: Answer | BatchAnswer, *, batch: bool
+        hosted: HostedDataset, account: str, reply: BatchAnswer, *, batch: bool
     ) -> dict[str, Any]:
-        answers = [answer.to_dict() for answer in reply]  # type: ignore[union-attr]
+        answers = reply.answers
         if hosted.shares_population:
             # What a population has left depends on others; the own allowance does not.
             own = own_balance(hosted.own(account))
-            for content in answers:
-                content |= {"spent_bits": own.spent, "remaining_bits": own.remaining}
-        return {"bits": answers[0]["bits"], "answers": answers} if batch else answers[0]
+            answers = tuple(
+                replace(answer, spent=own.spent, remaining=own.remaining) for answer in answers
+            )
+        return _content(answers, batch=batch)
 
     # --- what was asked ---
 
@@ -459,9 +465,8 @@ class Service:
             content = self._charge_content(opened, charge)
             if not (content["present"] and charge.answered):
                 return content | {"answers": None}
-            reply = reopened(opened.agent, self.ledger, account, charge)
-            answered = self._answered(hosted, account, reply, batch=True)
-            return content | {"answers": answered["answers"]}
+            answers = reopened(desk_of(opened.agent), self.ledger, account, charge)
+            return content | {"answers": [answer.to_dict() for answer in answers]}
 
         return await self.lanes.quick(lambda: hosted.run(work))
 
@@ -508,6 +513,11 @@ def own_refusal(bits: float, own: OwnBalance) -> Refused:
         problem = "The owner has not set enough bits aside for the allowances of this dataset"
         hint = "ask the owner of the service to look at the budget"
     return Refused(problem, hint=hint, requested=bits, remaining=own.remaining)
+
+
+def _content(answers: Sequence[Answer], *, batch: bool) -> dict[str, Any]:
+    contents = [answer.to_dict() for answer in answers]
+    return {"bits": contents[0]["bits"], "answers": contents} if batch else contents[0]
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - a value of any column
