@@ -201,4 +201,3 @@ def _key(analyst: str, wishes: Sequence[Wish]) -> object:
 def desk_of(agent: Agent) -> Desk:
     """Return the desk of an open agent, which prices questions."""
     return agent._ready().desk  # noqa: SLF001 - prices are the agent's own
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.agent.answers.answer import Answer, certificate_of
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from hartley.agent.quotes import Desk
     from hartley.guarantees.certificate import Certificate
     from hartley.service.own_rows import OwnCharge
+
+ANY_STEP = Fraction(1)
+"""Stands for the step where only the rest of a question is compared."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +89,7 @@ class PaidQuestions:
         )
 
 
-def reopened(
-    desk: Desk, ledger: Ledger, analyst: str, charge: OwnCharge
-) -> tuple[Answer, ...]:
+def reopened(desk: Desk, ledger: Ledger, analyst: str, charge: OwnCharge) -> tuple[Answer, ...]:
     """Return the answers of a row again, in the cells that it paid for; no wish is needed.
 
     What the row repeated from earlier rows is shown in the finest cells that the account knows.
@@ -99,10 +101,10 @@ def reopened(
 
     selections = [read(text) for text in texts_of(charge.note, read)]
     paid = [from_plain(question) for question in charge.questions]
-    steps = {replace(question, step=1): question.step for question in paid}
+    steps = {replace(question, step=ANY_STEP): question.step for question in paid}
     plans = [
         known.with_steps(
-            [steps.get(replace(asked, step=1), asked.step) for asked in known.questions]
+            [steps.get(replace(asked, step=ANY_STEP), asked.step) for asked in known.questions]
         )
         for known in desk.known_plans(selections, ledger, analyst)
     ]

@@ -21,6 +21,7 @@ from hartley.service.metrics import Metrics
 from hartley.service.own_rows import RowIds, own_balance, own_charge, own_charges
 from hartley.service.paid_answers import reopened
 from hartley.service.rates import Rates
+from hartley.service.shown import shown_answer, shown_text
 from hartley.wording import bits_down, bits_up
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ class Service:
                 content["explanation"] = quote.explanation.split("\nGiven what ")[0]
             if curve:
                 content["curves"] = [
-                    price_curve(wish, opened.agent, most=most, analyst=account).to_dict()
+                    shown_text(price_curve(wish, opened.agent, most=most, analyst=account))
                     for wish in wishes
                 ]
             return content
@@ -186,9 +187,8 @@ class Service:
         refusal = None
         if quote.refusal is not None:
             refusal = own_refusal(quote.due or 0.0, own).problem
-        return quote.to_dict() | {
-            "remaining_bits": own.remaining,
-            "refusal": refusal,
+        quote = replace(quote, remaining=own.remaining, refusal=refusal)
+        return shown_text(quote) | {
             "given": [self.ids.name(row) for row in quote.given],
         }
 
@@ -221,7 +221,7 @@ class Service:
                 vacuous=vacuous,
             )
             refusal = None if planned.refusal is None else own_refusal(planned.bits, own).problem
-            return planned.to_dict() | {"remaining_bits": own.remaining, "refusal": refusal}
+            return shown_text(replace(planned, remaining=own.remaining, refusal=refusal))
 
         return await self._in_time(lambda: hosted.run(work))
 
@@ -453,20 +453,22 @@ class Service:
     async def answer(self, identity: Identity, name: str, row: str) -> dict[str, Any]:
         """Return what the account paid for in one row, with its answers and certificate, free."""
         hosted = self.dataset(identity, name)
+        if not identity.scope.includes(TokenScope.REPEAT):
+            raise forbidden(
+                "This token may see prices, but no answers", "use a token with the scope 'repeat'"
+            )
         number = self.ids.number(row)
         account = identity.account
 
         def work(opened: OpenVersion) -> dict[str, Any]:
-            charge = (
-                None if number is None else own_charge(self.ledger, name, account, number)
-            )
+            charge = None if number is None else own_charge(self.ledger, name, account, number)
             if charge is None:
                 raise not_found("answer")
             content = self._charge_content(opened, charge)
             if not (content["present"] and charge.answered):
                 return content | {"answers": None}
             answers = reopened(desk_of(opened.agent), self.ledger, account, charge)
-            return content | {"answers": [answer.to_dict() for answer in answers]}
+            return content | {"answers": [shown_answer(answer) for answer in answers]}
 
         return await self.lanes.quick(lambda: hosted.run(work))
 
@@ -516,7 +518,7 @@ def own_refusal(bits: float, own: OwnBalance) -> Refused:
 
 
 def _content(answers: Sequence[Answer], *, batch: bool) -> dict[str, Any]:
-    contents = [answer.to_dict() for answer in answers]
+    contents = [shown_answer(answer) for answer in answers]
     return {"bits": contents[0]["bits"], "answers": contents} if batch else contents[0]
 
 
