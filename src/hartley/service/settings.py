@@ -110,7 +110,8 @@ def read_settings(path: str | Path) -> ServiceSettings:
 
     Example:
         >>> import tempfile
-        >>> text = '[service]\\nledger = "ledger.db"\\n[datasets.people]\\nschema = "people.toml"\\n'
+        >>> text = 'service.ledger = "ledger.db"; datasets.people.schema = "people.toml"'
+        >>> text = text.replace("; ", chr(10))
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     _ = Path(folder, "config.toml").write_text(text)
         ...     settings = read_settings(Path(folder, "config.toml"))
