@@ -14,6 +14,8 @@ from hartley.wording import bits_down, bits_up
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from rich.table import Table
+
 
 @dataclass(frozen=True)
 class RemoteEstimate:
@@ -82,6 +84,22 @@ class RemoteReading:
             for keys, row in zip(self.groups, self.rows, strict=True)
             for label, estimate in zip(self.labels, row, strict=True)
         ]
+
+    def __rich__(self) -> Table:
+        from rich import box
+        from rich.markup import escape
+        from rich.table import Table
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for name in self.keys:
+            table.add_column(escape(name), no_wrap=True)
+        for name in () if len(self.labels) == 1 and not self.keys else ("",):
+            table.add_column(name)
+        for name in ("value", "certainly within", "error"):
+            table.add_column(name, justify="right", no_wrap=True)
+        for cells in self.lines():
+            table.add_row(*map(escape, cells))
+        return table
 
     def __str__(self) -> str:
         return "\n".join("  ".join(cell for cell in line if cell) for line in self.lines())

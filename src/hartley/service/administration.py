@@ -8,7 +8,6 @@ import secrets
 import threading
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from hartley.errors import InputError, OptionError
 from hartley.exact import bits_at_least, parse_number
 from hartley.ranges.schema.schema import Schema
 from hartley.service.accounts import Role
-from hartley.service.coverage import require_covered, uncovered
+from hartley.service.coverage import require_covered, set_allowance, uncovered
 from hartley.service.envelope import forbidden, not_found
 from hartley.service.metrics import is_alive
 
@@ -183,20 +182,16 @@ class Administration:
         self.require(identity, Role.OWNER)
         self._service.dataset(identity, dataset)
         self._known(name)
-        wanted = parse_number(bits, name="the allowance")
-
-        def check() -> None:  # while nobody else writes
-            known = self._ledger.state(dataset).allowances.get(name)
-            more = wanted - (Fraction(0) if known is None else known.bits)
-            if more > 0:
-                require_covered(self._ledger, dataset, more_bits=more)
-
         with self._changing:
-            content = {"analyst": name, "bits": str(wanted)}
-            self._ledger.record(dataset, "allowance", content, check=check)
-            self._accounts.note(identity.account, "set allowance", name, f"{dataset} {wanted}")
-        balance = self._ledger.state(dataset).allowances[name]
-        return {"dataset": dataset, "account": name, "allowance_bits": str(balance.bits)}
+            wanted = set_allowance(
+                self._ledger,
+                self._accounts,
+                dataset=dataset,
+                account=name,
+                bits=bits,
+                by=identity.account,
+            )
+        return {"dataset": dataset, "account": name, "allowance_bits": str(wanted)}
 
     def set_budget(self, identity: Identity, dataset: str, bits: object) -> dict[str, Any]:
         """Change the budget of a dataset; returns the new promise."""
