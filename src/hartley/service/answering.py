@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskRequest:
     """A request to answer questions."""
 
     identity: Identity
@@ -51,7 +51,7 @@ class Asked:
         return hashlib.sha256(about.encode()).hexdigest()
 
 
-async def answer(resources: Resources, asked: Asked) -> dict[str, Any]:
+async def answer(resources: Resources, asked: AskRequest) -> dict[str, Any]:
     """Answer questions for an account, and count what became of them."""
     hosted, outcomes = asked.hosted, ["repeat"]
     try:
@@ -78,7 +78,7 @@ async def answer(resources: Resources, asked: Asked) -> dict[str, Any]:
     return content
 
 
-async def _repeated(resources: Resources, asked: Asked) -> dict[str, Any] | None:
+async def _repeated(resources: Resources, asked: AskRequest) -> dict[str, Any] | None:
     """Return what the account has paid for; None if something of it is new or pending."""
     hosted, account = asked.hosted, asked.account
 
@@ -94,7 +94,7 @@ async def _repeated(resources: Resources, asked: Asked) -> dict[str, Any] | None
     return await resources.lanes.quick(lambda: hosted.run(work, check=False))
 
 
-async def _new(resources: Resources, asked: Asked) -> dict[str, Any]:
+async def _new(resources: Resources, asked: AskRequest) -> dict[str, Any]:
     """Ask the agent, in a lane of the engine."""
     hosted = asked.hosted
     if not asked.identity.scope.includes(TokenScope.ASK):
@@ -156,7 +156,7 @@ def charge_check(accounts: Accounts, identity: Identity) -> Callable[[Transactio
     return checked
 
 
-async def _refusal(resources: Resources, asked: Asked, error: Refused) -> Refused:
+async def _refusal(resources: Resources, asked: AskRequest, error: Refused) -> Refused:
     """Return a refusal for lack of bits with the own balance alone; others stay as they are."""
     if error.requested is None:
         return error

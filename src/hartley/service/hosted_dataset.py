@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from hartley.agent.agent import Agent
 from hartley.agent.data import lasting_place
 from hartley.agent.ledger.chain import find
-from hartley.errors import HartleyError
+from hartley.errors import HartleyError, OptionError
 from hartley.files import parse_toml
 from hartley.ranges.schema.schema import Schema
 from hartley.service.envelope import busy
@@ -48,6 +48,17 @@ def place_of_copy(settings: ServiceSettings, dataset: DatasetSettings) -> str:
     """Return where the coded copy of a dataset is: as set, or next to the ledger file."""
     place = dataset.place or lasting_place(None, settings.ledger, dataset.name)
     return str(place or settings.folder / f"{dataset.name}.duckdb")
+
+
+def read_schema(dataset: DatasetSettings) -> Schema:
+    """Read the schema of a dataset, which must be of the table that its section names."""
+    schema = Schema.read(dataset.schema)
+    if schema.name != dataset.name:
+        raise OptionError(
+            f"The schema of [datasets.{dataset.name}] is of the table '{schema.name}'",
+            hint=f"name the section [datasets.{schema.name}]",
+        )
+    return schema
 
 
 class HostedDataset:

@@ -10,7 +10,7 @@ from hartley.agent.planning import plan
 from hartley.agent.price_curve import price_curve
 from hartley.errors import OptionError
 from hartley.service.accounts import TokenScope
-from hartley.service.answering import Asked, answer, own_refusal
+from hartley.service.answering import AskRequest, answer, own_refusal
 from hartley.service.envelope import ServiceError, forbidden, not_found
 from hartley.service.hosted_dataset import HostedDataset, desk_of
 from hartley.service.own_rows import RowIds, own_balance, own_charge, own_charges
@@ -256,7 +256,7 @@ class Service:
             )
         self.resources.check_batch(wishes)
         rows = None if given is None else [n for row in given if (n := self.ids.number(row))]
-        asked = Asked(identity, hosted, tuple(wishes), batch, vacuous, rows)
+        asked = AskRequest(identity, hosted, tuple(wishes), batch, vacuous, rows)
         if key is None:
             return await answer(self.resources, asked)
         digest, account = asked.digest, identity.account
