@@ -50,6 +50,7 @@ class Gate:
         self, app: Application, *, service: Service, kept: KeptReplies, tls: bool = False
     ) -> None:
         self._app, self._kept = app, kept
+        self._keeps = service.settings.keep_replies
         self._limit, self._metrics = service.settings.body_limit, service.metrics
         self._headers = SECURITY_HEADERS + ((ONLY_TLS,) if tls else ())
 
@@ -82,10 +83,11 @@ class Gate:
         """Answer a question with a kept reply if there is one, otherwise with the application."""
         authorization = headers.get(b"authorization", b"")
         scheme, _, token = authorization.partition(b" ")
-        if scheme.lower() != b"bearer" or b"idempotency-key" in headers:
+        if not self._keeps or scheme.lower() != b"bearer" or b"idempotency-key" in headers:
             await self._app(scope, receive, reply)
             return False
-        body, messages = b"", []
+        body = b""
+        messages: list[Message] = []
         while not messages or messages[-1].get("more_body"):
             messages.append(await receive())
             body += messages[-1].get("body", b"")
@@ -106,7 +108,8 @@ class Gate:
         await self._app(scope, replay, reply)
         repeat = scope["state"].get("repeat")
         if repeat is not None and reply.status == 200:
-            await self._kept.keep(key, *repeat, stamp, b"".join(reply.captured))
+            identity, dataset = repeat
+            await self._kept.keep(key, identity, dataset, stamp, b"".join(reply.captured))
         return False
 
     @staticmethod

@@ -47,7 +47,7 @@ async def current_identity(
 async def identity_of(
     request: Request, bearer: HTTPAuthorizationCredentials | None
 ) -> Identity | None:
-    """Return the identity of a token, or of the user that a trusted proxy names; None if neither."""
+    """Return who a token, or else a trusted proxy, stands for; None if neither does."""
     service = service_of(request)
     if bearer is not None:
         return await service.authenticate(bearer.credentials)
@@ -74,6 +74,15 @@ def is_local(request: Request) -> bool:
         return False
 
 
+# A dependency that is not a coroutine would run in a thread, at several times the cost.
+async def _service(request: Request) -> Service:
+    return service_of(request)
+
+
+async def _administration(request: Request) -> Administration:
+    return administration_of(request)
+
+
 Caller = Annotated[Identity, Depends(current_identity)]
-Host = Annotated[Service, Depends(service_of)]
-Acts = Annotated[Administration, Depends(administration_of)]
+Host = Annotated[Service, Depends(_service)]
+Acts = Annotated[Administration, Depends(_administration)]
