@@ -116,6 +116,19 @@ def test_the_schema_is_the_public_one(people, hosted, beside):
     assert hosted.agent.schema.name == people.schema.name
 
 
+def test_a_key_gives_the_same_reply_again_and_only_to_the_same_request(people):
+    path = ("datasets", "people", "ask")
+    body = {"question": "SELECT COUNT(*) FROM people WHERE age = 61", "bits": 1, "vacuous": True}
+    replies = [people._connection.post(*path, body=body, key="one key") for _ in range(2)]
+    assert replies[0] == replies[1]
+    assert replies[0]["bits"] == 1.0  # also in the second reply: it is the one that was lost
+    spent = people.spent
+    with pytest.raises(InputError, match="another request"):
+        people._connection.post(*path, body=body | {"bits": 2}, key="one key")
+    assert people._connection.post(*path, body=body, key="another key")["bits"] == 0.0
+    assert people.spent == spent
+
+
 # --- errors are those of the agent ---
 
 
