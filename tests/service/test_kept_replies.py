@@ -29,9 +29,12 @@ def repeat(api, text=AVERAGE, **wish):
 
 def test_a_repeat_is_kept_and_has_the_same_bytes(live, kept):
     api = live.api("ana")
-    replies = [api.ask(bits=2).content for _ in range(4)]
-    assert kept == [False, False, True, True]
-    assert replies[1] == replies[2] == replies[3]
+    assert api.ask(bits=2).json()["bits"] == 2
+    replies = [api.ask(bits=2).content]
+    while not any(kept):  # a reply is kept after it was sent, so one more may be too early
+        replies.append(api.ask(bits=2).content)
+        assert len(replies) < 20
+    assert len(set(replies)) == 1
 
 
 def test_the_balance_is_right_after_every_own_charge(live):
@@ -47,7 +50,7 @@ def test_the_balance_is_right_after_every_own_charge(live):
 
 def test_charges_of_others_leave_a_reply_as_it_is(live, kept):
     api = live.api("ana")
-    for _ in range(3):
+    while not any(kept):
         repeat(api)
     live.api("ben").ask(COUNT, bits=1)
     del kept[:]
@@ -66,9 +69,8 @@ def test_a_finer_answer_that_was_paid_for_later_is_given(live):
 def test_tokens_grants_and_accounts_are_looked_at_every_time(live, kept, wait_until):
     issued = live.place.issue("ana")
     api, owner = live.api(token=issued.text), live.api("owner")
-    for _ in range(3):
+    while not any(kept):
         repeat(api)
-    assert kept[-1]
     owner.delete("/v1/accounts/ana/datasets/people")
     wait_until(lambda: api.ask(bits=2).status_code == 404, 1)
     owner.put("/v1/accounts/ana/datasets/people")
