@@ -228,6 +228,7 @@ REPLIES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(REPLIES)
 @settings(max_examples=60)
 def test_no_reply_breaks_the_client(reply):
