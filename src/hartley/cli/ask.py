@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from hartley.cli.options import Csv, Html, Names, Null, open_tables
+from hartley.cli.options import (
+    Certificates,
+    Csv,
+    DatasetName,
+    Html,
+    Names,
+    Null,
+    TokenFile,
+    Url,
+    open_tables,
+)
 from hartley.cli.output import Format, console, print_json, say, wants_json
 from hartley.cli.refusals import telling_refusals
 from hartley.errors import OptionError
@@ -16,6 +26,8 @@ if TYPE_CHECKING:
     from hartley.agent.price_curve import PriceCurve
     from hartley.agent.quotes import Wish
     from hartley.engines.tables.table import Table
+
+T = TypeVar("T")
 
 Questions = Annotated[
     list[str] | None,
@@ -45,10 +57,20 @@ PublicRows = Annotated[
 SchemaFile = Annotated[
     Path, typer.Option("--schema", metavar="FILE", help="The public schema of the table, in TOML.")
 ]
-LedgerAddress = Annotated[
-    str,
+LocalSchema = Annotated[
+    Path | None,
     typer.Option(
-        "--ledger", metavar="FILE|URL", help="The ledger of charges: a file or postgresql://..."
+        "--schema",
+        metavar="FILE",
+        help="The public schema of the table, in TOML; needed without --url.",
+    ),
+]
+LedgerAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--ledger",
+        metavar="FILE|URL",
+        help="The ledger of charges: a file or postgresql://...; needed without --url.",
     ),
 ]
 Source = Annotated[
@@ -108,10 +130,10 @@ Analyst = Annotated[
 
 
 def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
-    schema: SchemaFile,
-    ledger: LedgerAddress,
     question: Questions = None,
     file: QuestionFile = None,
+    schema: LocalSchema = None,
+    ledger: LedgerAddress = None,
     table: Source = None,
     budget: Budget = None,
     place: Place = None,
@@ -126,6 +148,10 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     vacuous: Vacuous = False,
     null: Null = None,
     names: Names = None,
+    url: Url = None,
+    token_file: TokenFile = None,
+    dataset: DatasetName = None,
+    certificates: Certificates = None,
     json: Format = None,
 ) -> None:
     """Answer a question about a private table truthfully, if the budget covers its price.
@@ -133,10 +159,24 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley ask "SELECT AVG(age) FROM people" --table people.parquet
     --schema people.toml --ledger ledger.db --budget 16 --error 0.5[/dim]
     """
-    from hartley.agent.asking import ask
+    from hartley.cli.remote import ask_service, connected, refuse_local, refuse_remote
 
-    data = None if table is None else open_tables([table], null, names)
     asked = _asked(question, file)
+    if url is not None:
+        local = {"--schema": schema, "--ledger": ledger, "--table": table, "--budget": budget}
+        others = {"--place": place, "--analyst": analyst, "--update": update}
+        refuse_local(local | others | {"--null": null, "--names": names})
+        wishes = {"error": error, "bits": bits, "vacuous": vacuous}
+        remote = connected(url, token_file, dataset, certificates)
+        ask_service(remote, asked, wishes, json)
+        return
+    refuse_remote(
+        {"--token-file": token_file, "--dataset": dataset, "--certificates": certificates}
+    )
+    from hartley.agent.asking import ask  # not needed to ask a service
+
+    schema, ledger = needed(schema, "--schema"), needed(ledger, "--ledger")
+    data = None if table is None else open_tables([table], null, names)
     with telling_refusals(json):
         reply: Any = ask(
             asked,
@@ -164,9 +204,9 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
 
 def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
-    schema: SchemaFile,
     question: Questions = None,
     file: QuestionFile = None,
+    schema: LocalSchema = None,
     ledger: Annotated[
         str | None,
         typer.Option("--ledger", metavar="FILE|URL", help="Also show what would be due now."),
@@ -196,6 +236,10 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     csv: Csv = None,
     null: Null = None,
     names: Names = None,
+    url: Url = None,
+    token_file: TokenFile = None,
+    dataset: DatasetName = None,
+    certificates: Certificates = None,
     json: Format = None,
 ) -> None:
     """Show what questions would cost, from the public schema alone; nothing is spent.
@@ -203,8 +247,23 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley price "SELECT AVG(age) FROM people" --schema people.toml
     --rows 5000 --error 0.5[/dim]
     """
-    from hartley.agent.asking import price
+    from hartley.cli.remote import connected, price_at_service, refuse_local, refuse_remote
 
+    if url is not None:
+        local = {"--schema": schema, "--ledger": ledger, "--table": table, "--rows": rows}
+        others = {"--analyst": analyst, "--html": html, "--csv": csv}
+        refuse_local(local | others | {"--null": null, "--names": names})
+        wishes = {"error": error, "bits": bits, "vacuous": vacuous}
+        asked = _asked(question, file)
+        remote = connected(url, token_file, dataset, certificates)
+        price_at_service(remote, asked, wishes, json, explain=explain, curve=curve)
+        return
+    refuse_remote(
+        {"--token-file": token_file, "--dataset": dataset, "--certificates": certificates}
+    )
+    from hartley.agent.asking import price  # not needed to ask a service
+
+    schema = needed(schema, "--schema")
     if table is not None and rows is None and ledger is None:
         rows = _count_rows(open_tables([table], null, names))
     asked = _asked(question, file)
@@ -235,6 +294,15 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     if explain:
         out.print()
         out.print(quote.explanation, markup=False)
+
+
+def needed(value: T | None, option: str) -> T:
+    """Return an option that is needed where no service is asked."""
+    if value is None:
+        raise OptionError(
+            f"The option {option} is missing", hint="give it, or ask a service with --url"
+        )
+    return value
 
 
 def _asked(questions: list[str] | None, file: Path | None) -> list[str | Wish]:

@@ -101,6 +101,14 @@ COMMANDS = {
         "ask:ask_command",
         "Answer a question about a private table truthfully, if the budget covers its price.",
     ),
+    "serve": CommandEntry(
+        "serve:serve_command",
+        "Run the agent as a service: HTTP for many analysts, with accounts and a web console.",
+    ),
+    "demo": CommandEntry(
+        "demo:demo_command",
+        "Start a service with invented people, and print its address and tokens to try it.",
+    ),
     "schema": CommandEntry(
         "schema:schema_app",
         "Write and check public schemas: columns, their ranges and steps, and whose data it is.",
@@ -109,6 +117,10 @@ COMMANDS = {
         "ledger:ledger_app",
         "Check, show, export, back up and restore the ledger of charges and answers, and set "
         "budgets: of a dataset, for every year, and of datasets about the same people.",
+    ),
+    "account": CommandEntry(
+        "account:account_app",
+        "Add, list and revoke the accounts of a service, and issue their tokens.",
     ),
     "attack": CommandEntry(
         "attack:attack_app",

@@ -356,7 +356,12 @@ def _check_period(before: Period | None, after: Period | None) -> None:
     )
 
 
-def charge(transaction: Transaction, batch: Batch, prices: BatchPrices) -> Reservation:
+def charge(
+    transaction: Transaction,
+    batch: Batch,
+    prices: BatchPrices,
+    check: Callable[[Transaction, int], None] | None = None,
+) -> Reservation:
     """Append the row that charges for the unpaid questions of a batch."""
     # Planned again inside the transaction that writes: before the lock was taken, others may have
     # spent what was left, or paid for the same questions.
@@ -364,6 +369,8 @@ def charge(transaction: Transaction, batch: Batch, prices: BatchPrices) -> Reser
     if not charge_plan.unpaid:
         return charge_plan.reservation(batch)
     terms = check_charge(charge_plan, prices, batch.rules)
+    if check is not None:
+        check(transaction, terms.account_cells)
     place = charge_plan.place
     content: dict[str, Any] = {
         "fresh": [charge_plan.unpaid.index(at) for at in charge_plan.fresh],

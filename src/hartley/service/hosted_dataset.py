@@ -1,0 +1,216 @@
+"""One dataset in one worker: an agent over the present version, opened again when it changes."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from hartley.agent.agent import Agent
+from hartley.agent.data import lasting_place
+from hartley.agent.ledger.chain import find
+from hartley.errors import HartleyError, OptionError, Pending
+from hartley.files import parse_toml
+from hartley.ranges.schema.schema import Schema
+from hartley.service.envelope import busy
+from hartley.service.own_rows import own_place
+from hartley.service.paid_answers import PaidQuestions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from hartley.agent.answers.answer import Answer
+    from hartley.agent.ledger.chain import RowPlace
+    from hartley.agent.ledger.ledger import Ledger
+    from hartley.agent.quotes import Desk, Wish
+    from hartley.service.settings import DatasetSettings, ServiceSettings
+
+T = TypeVar("T")
+MOST_REMEMBERED = 10_000
+"""Questions that are known to be repeats, in each version."""
+
+
+@dataclass
+class OpenVersion:
+    """An agent over one version, closed after its last user when another version replaces it."""
+
+    agent: Agent
+    version: str
+    schema_version: str
+    repeats: dict[object, tuple[PaidQuestions, int]] = field(default_factory=dict)
+    """Questions that accounts have paid for, each with what the account had spent by then."""
+    users: int = 0
+    retired: bool = False
+
+
+def place_of_copy(settings: ServiceSettings, dataset: DatasetSettings) -> str:
+    """Return where the coded copy of a dataset is: as set, or next to the ledger file."""
+    place = dataset.place or lasting_place(None, settings.ledger, dataset.name)
+    return str(place or settings.folder / f"{dataset.name}.duckdb")
+
+
+def read_schema(dataset: DatasetSettings) -> Schema:
+    """Read the schema of a dataset, which must be of the table that its section names."""
+    schema = Schema.read(dataset.schema)
+    if schema.name != dataset.name:
+        raise OptionError(
+            f"The schema of [datasets.{dataset.name}] is of the table '{schema.name}'",
+            hint=f"name the section [datasets.{schema.name}]",
+        )
+    return schema
+
+
+class HostedDataset:
+    """A dataset of the service, used by many threads."""
+
+    def __init__(self, dataset: DatasetSettings, settings: ServiceSettings, ledger: Ledger) -> None:
+        self.name, self._dataset, self.ledger = dataset.name, dataset, ledger
+        self.place = place_of_copy(settings, dataset)
+        self._lock, self._opening = threading.Lock(), threading.Lock()
+        self._open: OpenVersion | None = None
+
+    # --- the present version ---
+
+    @property
+    def near(self) -> str | None:
+        """The address of a database that keeps the coded copy itself; None for a file."""
+        data = self._dataset.data
+        return data if data is not None and "://" in data else None
+
+    def open(self) -> None:
+        """Open the present version, unless it is open already."""
+        with self._using():
+            pass
+
+    def close(self) -> None:
+        """Close the agent."""
+        with self._lock:
+            opened, self._open = self._open, None
+        if opened is not None:
+            self._retire(opened)
+
+    @contextmanager
+    def _using(self, replacing: OpenVersion | None = None) -> Iterator[OpenVersion]:
+        """Use the open version, or the one that replaces a version that is not the present one."""
+        with self._lock:
+            opened = self._open
+            if opened is not None and opened is not replacing:
+                opened.users += 1
+            else:
+                opened = None
+        if opened is None:
+            opened = self._reopened(replacing)
+        try:
+            yield opened
+        finally:
+            with self._lock:
+                opened.users -= 1
+                last = opened.retired and not opened.users
+            if last:
+                opened.agent.close()
+
+    def _reopened(self, old: OpenVersion | None) -> OpenVersion:
+        """Open the version that the ledger records now, and count the caller as its user."""
+        with self._opening:
+            with self._lock:
+                if self._open is not None and self._open is not old:  # another thread was quicker
+                    self._open.users += 1
+                    return self._open
+            state = self.ledger.state(self.name)
+            schema = Schema.read(parse_toml(str(state.schema), what="recorded schema"))
+            agent = Agent(self.near, schema, ledger=self.ledger, place=self.place)
+            fresh = OpenVersion(agent, state.version, state.schema_version, users=1)
+            with self._lock:
+                self._open = fresh
+        if old is not None:
+            self._retire(old)
+        return fresh
+
+    def _retire(self, opened: OpenVersion) -> None:
+        with self._lock:
+            unused = not opened.retired and not opened.users
+            opened.retired = True
+        if unused:
+            opened.agent.close()
+
+    def run(self, work: Callable[[OpenVersion], T], *, check: bool = True) -> T:
+        """Run work with the present version; if it was replaced meanwhile, once more.
+
+        Nothing is charged for a version that is not the present one, so a second attempt is safe.
+        ``check`` False leaves out the look at the ledger before it, for work that looks itself.
+        """
+        old = None
+        for _ in range(2):
+            with self._using(replacing=old) as opened:
+                try:
+                    if not check or self._is_present(opened):
+                        return work(opened)
+                except Pending:
+                    raise  # charged for this version: a second attempt would charge for the next
+                except HartleyError:
+                    if self._is_present(opened):
+                        raise
+                old = opened
+        raise busy("The dataset is being replaced", "ask again; nothing was charged")
+
+    def _is_present(self, opened: OpenVersion) -> bool:
+        standing = self.ledger.store.read(lambda t: find(t, self.name)).standing
+        return (standing.version, standing.schema) == (opened.version, opened.schema_version)
+
+    # --- what is asked ---
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the present version."""
+        return self.run(lambda opened: opened.agent.schema)
+
+    @property
+    def shares_population(self) -> bool:
+        """Whether datasets about the same people share a budget with this one."""
+        with self._lock:
+            opened = self._open
+        return opened is None or opened.agent.schema.population is not None
+
+    def own(self, analyst: str) -> RowPlace:
+        """Return how the account of an analyst stands."""
+        return own_place(self.ledger, self.name, analyst)
+
+    def is_known_repeat(self, analyst: str, wishes: Sequence[Wish]) -> bool:
+        """Tell whether questions were found to be a repeat in the version that is open."""
+        with self._lock:
+            opened = self._open
+        return opened is not None and _key(analyst, wishes) in opened.repeats
+
+    def repeat(
+        self, opened: OpenVersion, analyst: str, wishes: Sequence[Wish]
+    ) -> tuple[Answer, ...] | None:
+        """Return recorded answers if the account has paid for all of them; None otherwise."""
+        key = _key(analyst, wishes)
+        known = opened.repeats.get(key)
+        if known is not None:
+            questions, spent = known
+            planned = questions.look_up(self.ledger)
+            # What the account was charged for since may have told it the same in finer cells.
+            if planned is not None and planned.place.account.spent == spent:
+                return questions.answers(planned)
+        desk = desk_of(opened.agent)
+        plans = desk.known_plans(desk.plan(list(wishes), None, None), self.ledger, analyst)
+        versions = (opened.version, opened.schema_version)
+        questions = PaidQuestions.of(desk, plans, analyst, versions)
+        planned = questions.look_up(self.ledger)
+        if planned is None:
+            return None
+        if len(opened.repeats) >= MOST_REMEMBERED:
+            opened.repeats.clear()
+        opened.repeats[key] = (questions, planned.place.account.spent)
+        return questions.answers(planned)
+
+
+def _key(analyst: str, wishes: Sequence[Wish]) -> object:
+    return analyst, *((wish.text, repr(wish.error), repr(wish.bits)) for wish in wishes)
+
+
+def desk_of(agent: Agent) -> Desk:
+    """Return the desk of an open agent, which prices questions."""
+    return agent._ready().desk  # noqa: SLF001 - prices are the agent's own

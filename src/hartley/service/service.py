@@ -1,0 +1,374 @@
+"""The Service class: what an account can do with the datasets, whatever page or route asks."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from hartley.agent.planning import plan
+from hartley.agent.price_curve import price_curve
+from hartley.errors import OptionError
+from hartley.service.accounts import TokenScope
+from hartley.service.answering import AskRequest, answer, own_refusal
+from hartley.service.envelope import ServiceError, forbidden, not_found
+from hartley.service.hosted_dataset import HostedDataset, desk_of
+from hartley.service.own_rows import RowIds, own_balance, own_charge, own_charges
+from hartley.service.paid_answers import reopened
+from hartley.service.resources import Resources
+from hartley.service.shown import shown_answer, shown_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hartley.agent.answers.answer import Quote
+    from hartley.agent.quotes import Wish
+    from hartley.service.accounts import Identity
+    from hartley.service.hosted_dataset import OpenVersion
+    from hartley.service.own_rows import OwnBalance, OwnCharge
+    from hartley.service.settings import ServiceSettings
+
+
+class Service:
+    """The datasets of one worker, and everything that an account may do with them.
+
+    Every method takes the identity of the account and checks what it may do. Replies are plain
+    values, ready for JSON, and show of the ledger only what is the account's own.
+    """
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        self.settings = settings
+        self.resources = resources = Resources(settings)
+        self.ledger, self.accounts = resources.ledger, resources.accounts
+        self.lanes, self.metrics = resources.lanes, resources.metrics
+        self.checked: dict[str, tuple[float, str | None]] = {}
+        """When parts were checked last, and what was wrong with them."""
+        self.ids = RowIds(self.ledger.secret().key)
+        self.hosted = {
+            name: HostedDataset(dataset, settings, self.ledger)
+            for name, dataset in settings.datasets.items()
+        }
+
+    def open(self) -> None:
+        """Open every coded copy, so that the first question does not wait for it."""
+        for hosted in self.hosted.values():
+            hosted.open()
+
+    def close(self) -> None:
+        """Finish what was charged, and close everything."""
+        self.lanes.close()
+        for hosted in self.hosted.values():
+            hosted.close()
+        self.resources.close()
+
+    # --- who asks ---
+
+    async def authenticate(self, token: str) -> Identity | None:
+        """Return who a token stands for; None if it is not valid."""
+        return await self._looked_up(lambda: self.accounts.authenticate(token))
+
+    async def identity_of(self, account: str) -> Identity | None:
+        """Return the identity of an account that a trusted proxy names; None if it is not valid."""
+        return await self._looked_up(lambda: self.accounts.identity_of(account))
+
+    async def _looked_up(self, work: Callable[[], Identity | None]) -> Identity | None:
+        # A file answers in microseconds, less than a change of threads takes; a server may not.
+        return work() if self.ledger.path is not None else await self.lanes.quick(work)
+
+    # --- what there is ---
+
+    def dataset(self, identity: Identity, name: str) -> HostedDataset:
+        """Return a dataset; one that is not granted looks like one that does not exist."""
+        hosted = self.hosted.get(name)
+        if not identity.sees(name) or hosted is None:
+            raise not_found()
+        return hosted
+
+    def visible(self, identity: Identity) -> list[str]:
+        """Name the datasets that an account sees."""
+        return [name for name in self.hosted if identity.sees(name)]
+
+    async def describe(self, identity: Identity, name: str) -> dict[str, Any]:
+        """Return what is public of a dataset."""
+        hosted = self.dataset(identity, name)
+
+        def work(opened: OpenVersion) -> dict[str, Any]:
+            schema = opened.agent.schema
+            state = self.ledger.state(name)
+            return {
+                "name": name,
+                "version": opened.version,
+                "schema_version": opened.schema_version,
+                "rules": state.rule_version,
+                "rows": state.rows,
+                "record_bits": schema.record_bits,
+                "default_bits": str(schema.default_bits),
+                "description": schema.describe(),
+            }
+
+        return await self.lanes.quick(lambda: hosted.run(work))
+
+    async def schema_text(self, identity: Identity, name: str) -> str:
+        """Return the schema as TOML."""
+        hosted = self.dataset(identity, name)
+        return (await self.lanes.quick(lambda: hosted.schema)).to_toml()
+
+    async def dummy_rows(
+        self, identity: Identity, name: str, rows: int, seed: int
+    ) -> dict[str, list[Any]]:
+        """Return invented rows by column: text for dates, plain values otherwise."""
+        hosted = self.dataset(identity, name)
+        most = self.settings.limits.rows
+        if not 1 <= rows <= most:
+            raise OptionError(
+                f"The number of rows is not from 1 to {most:,}", hint="ask for fewer rows"
+            )
+
+        def work() -> dict[str, list[Any]]:
+            table = hosted.schema.dummy_data(rows, seed)
+            return {
+                column: [_plain(value) for value in values]
+                for column, values in table.to_pydict().items()
+            }
+
+        return await self.lanes.quick(work)
+
+    # --- prices ---
+
+    async def price(  # noqa: PLR0913 - what a price rests on, each by name
+        self,
+        identity: Identity,
+        name: str,
+        wishes: Sequence[Wish],
+        *,
+        curve: bool = False,
+        most: object = 16,
+        explain: bool = False,
+        vacuous: bool = False,
+    ) -> dict[str, Any]:
+        """Return what questions would cost the account now; nothing is spent."""
+        hosted = self.dataset(identity, name)
+        self.resources.count(identity, "prices", wishes)
+        account = identity.account
+
+        def work(opened: OpenVersion) -> dict[str, Any]:
+            own = own_balance(hosted.own(account))
+            quote = opened.agent.price(list(wishes), analyst=account, vacuous=vacuous)
+            content = self._quoted(quote, own)
+            if explain:
+                # Its last line names rows of the ledger by their numbers, which count all rows.
+                content["explanation"] = quote.explanation.split("\nGiven what ")[0]
+            if curve:
+                content["curves"] = [
+                    shown_text(price_curve(wish, opened.agent, most=most, analyst=account))
+                    for wish in wishes
+                ]
+            return content
+
+        content = await self._in_time(lambda: hosted.run(work))
+        self.metrics.count("questions", dataset=name, outcome="priced")
+        return content
+
+    def _quoted(self, quote: Quote, own: OwnBalance) -> dict[str, Any]:
+        """Return a quote with the own balance alone, and rows by names that count nothing."""
+        refusal = None
+        if quote.refusal is not None:
+            refusal = own_refusal(quote.due or 0.0, own).problem
+        quote = replace(quote, remaining=own.remaining, refusal=refusal)
+        return shown_text(quote) | {
+            "given": [self.ids.name(row) for row in quote.given],
+        }
+
+    async def plan(  # noqa: PLR0913 - what a plan rests on, each by name
+        self,
+        identity: Identity,
+        name: str,
+        wishes: Sequence[Wish],
+        *,
+        budget: object = None,
+        weights: Sequence[object] | None = None,
+        absolute: bool = False,
+        vacuous: bool = False,
+    ) -> dict[str, Any]:
+        """Return what a workload costs as a batch and one by one, and how to share a budget."""
+        hosted = self.dataset(identity, name)
+        self.resources.count(identity, "prices", wishes)
+        account = identity.account
+
+        def work(opened: OpenVersion) -> dict[str, Any]:
+            own = own_balance(hosted.own(account))
+            planned = plan(
+                list(wishes),
+                opened.agent,
+                budget=budget,
+                ledger=self.ledger,
+                analyst=account,
+                weights=weights,
+                absolute=absolute,
+                vacuous=vacuous,
+            )
+            refusal = None if planned.refusal is None else own_refusal(planned.bits, own).problem
+            return shown_text(replace(planned, remaining=own.remaining, refusal=refusal))
+
+        return await self._in_time(lambda: hosted.run(work))
+
+    async def _in_time(self, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Compute prices in a lane: some take seconds, and repeats do not wait for them."""
+        try:
+            return await self.lanes.engine(work)
+        except ServiceError as error:
+            if error.code != "pending":
+                raise
+            raise ServiceError(
+                503,
+                "busy",
+                "The price takes too long to compute",
+                hint="ask fewer questions at once; nothing was charged",
+                retry_after=1,
+            ) from None
+
+    # --- questions ---
+
+    async def ask(  # noqa: PLR0913 - what an answer rests on, each by name
+        self,
+        identity: Identity,
+        name: str,
+        wishes: Sequence[Wish],
+        *,
+        batch: bool = False,
+        vacuous: bool = False,
+        given: Sequence[str] | None = None,
+        key: str | None = None,
+    ) -> dict[str, Any]:
+        """Answer questions: a repeat at once and for free, new ones in a lane of the engine.
+
+        Args:
+            identity: who asks.
+            name: the dataset.
+            wishes: the questions.
+            batch: whether to reply with a list of answers, also for one question.
+            vacuous: whether to pay for answers that say no more than the schema.
+            given: the rows of a price, which is then not exceeded.
+            key: an idempotency key: the same key and questions give the same reply for 24 hours.
+        """
+        hosted = self.dataset(identity, name)
+        if not identity.scope.includes(TokenScope.REPEAT):
+            raise forbidden(
+                "This token may see prices, but ask nothing", "use a token with the scope 'ask'"
+            )
+        self.resources.check_batch(wishes)
+        rows = None if given is None else [n for row in given if (n := self.ids.number(row))]
+        asked = AskRequest(identity, hosted, tuple(wishes), batch, vacuous, rows)
+        if key is None:
+            return await answer(self.resources, asked)
+        digest, account = asked.digest, identity.account
+        kept = await self.lanes.quick(lambda: self.accounts.idempotent(account, key, digest))
+        if kept is None:
+            fresh = await answer(self.resources, asked)
+            if not fresh["bits"]:
+                return fresh  # it was free, and is free again: nothing to keep
+            reply = json.dumps(fresh)
+            kept = await self.lanes.quick(
+                lambda: self.accounts.keep_reply(account, key, digest, reply)
+            )
+        content: dict[str, Any] = json.loads(kept)
+        return content
+
+    # --- what was asked ---
+
+    async def budget(self, identity: Identity, name: str) -> dict[str, Any]:
+        """Return the own allowance, what was spent of it, and the promise of the dataset."""
+        hosted = self.dataset(identity, name)
+
+        def work(opened: OpenVersion) -> dict[str, Any]:
+            own = own_balance(hosted.own(identity.account))
+            account = self.accounts.get(identity.account)
+            schema = opened.agent.schema
+            return own.to_dict() | {
+                "dataset": name,
+                "record_bits": schema.record_bits,
+                "daily_cap_bits": None if account.daily_cap is None else str(account.daily_cap),
+                "spent_today_bits": self.accounts.spent_today(identity.account),
+            }
+
+        return await self.lanes.quick(lambda: hosted.run(work))
+
+    async def history(
+        self,
+        identity: Identity,
+        name: str,
+        *,
+        after: str | None = None,
+        limit: int = 50,
+        newest: bool = False,
+    ) -> dict[str, Any]:
+        """Return a page of what the account paid for, and where the next page starts."""
+        hosted = self.dataset(identity, name)
+        start = self._row(after)
+        most = self.settings.limits.rows
+        if not 1 <= limit <= most:
+            raise OptionError(f"The limit is not from 1 to {most:,}", hint="ask for fewer rows")
+
+        def work(opened: OpenVersion) -> dict[str, Any]:
+            charges = own_charges(
+                self.ledger, name, identity.account, after=start, limit=limit + 1, newest=newest
+            )
+            page = charges[:limit]
+            return {
+                "rows": [self._charge_content(opened, charge) for charge in page],
+                "next": self.ids.name(page[-1].sequence) if len(charges) > limit else None,
+            }
+
+        return await self.lanes.quick(lambda: hosted.run(work))
+
+    def _row(self, name: str | None) -> int | None:
+        if name is None:
+            return None
+        row = self.ids.number(name)
+        if row is None:
+            raise OptionError("There is no such row", hint="use the field next of a page")
+        return row
+
+    def _charge_content(self, opened: OpenVersion, charge: OwnCharge) -> dict[str, Any]:
+        return {
+            "id": self.ids.name(charge.sequence),
+            "time": charge.time,
+            "question": charge.note,
+            "bits": charge.bits,
+            "answered": charge.answered,
+            "present": (charge.version, charge.schema) == (opened.version, opened.schema_version),
+        }
+
+    async def answer(self, identity: Identity, name: str, row: str) -> dict[str, Any]:
+        """Return what the account paid for in one row, with its answers and certificate, free."""
+        hosted = self.dataset(identity, name)
+        if not identity.scope.includes(TokenScope.REPEAT):
+            raise forbidden(
+                "This token may see prices, but no answers", "use a token with the scope 'repeat'"
+            )
+        number = self.ids.number(row)
+        account = identity.account
+
+        def work(opened: OpenVersion) -> dict[str, Any]:
+            charge = None if number is None else own_charge(self.ledger, name, account, number)
+            if charge is None:
+                raise not_found("answer")
+            content = self._charge_content(opened, charge)
+            if not (content["present"] and charge.answered):
+                return content | {"answers": None}
+            answers = reopened(desk_of(opened.agent), self.ledger, account, charge)
+            return content | {"answers": [shown_answer(answer) for answer in answers]}
+
+        return await self.lanes.quick(lambda: hosted.run(work))
+
+    async def certificate(self, identity: Identity, name: str, row: str) -> dict[str, Any]:
+        """Return the certificate of one row; absent for a version that was replaced."""
+        content = await self.answer(identity, name, row)
+        if not content["answers"]:
+            raise not_found("certificate")
+        certificate: dict[str, Any] = content["answers"][0]["certificate"]
+        return certificate
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - a value of any column
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)

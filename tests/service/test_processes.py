@@ -1,0 +1,219 @@
+"""Real worker processes: the same cells as an agent, kills, new versions, the end, and the logs."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hartley.agent.agent import Agent
+from hartley.agent.ledger import open_ledger
+from hartley.agent.repricing import verify_prices
+
+ROOT = Path(__file__).parents[2]
+QUESTIONS = [
+    ("SELECT AVG(age) FROM people", {"bits": 2}),
+    ("SELECT COUNT(*) FROM people WHERE ill = 'yes'", {"bits": 1}),
+    ("SELECT region, COUNT(*) FROM people WHERE age > 30 GROUP BY region", {"bits": 1}),
+    ("SELECT MEDIAN(age) FROM people", {"error": "10"}),
+]
+GOOD = {200, 429, 503}
+
+
+def threshold(n):
+    return QUESTIONS[1][0].replace("ill = 'yes'", f"age > {n}")
+
+
+@pytest.mark.slow
+def test_the_life_of_a_service(a_place, serve, wait_until, tmp_path):
+    """One service for all of it, since every start of a process takes seconds."""
+    place = a_place()
+    live = serve(place)
+    _same_cells_as_an_agent(live, place, tmp_path)
+    _a_worker_is_killed_under_load(live, place, wait_until)
+    _a_revoked_token_is_refused_by_every_worker(live, place, wait_until)
+    _a_new_version_under_load(live, place)
+    assert live.stop() == 0
+    with open_ledger(place.settings.ledger) as ledger:
+        assert verify_prices(ledger).holds
+        assert ledger.state("people").balance.holds(1)
+    _search_for_secrets(live, place)
+
+
+def _same_cells_as_an_agent(live, place, folder):
+    with (
+        open_ledger(folder / "own.db") as ledger,
+        Agent(
+            str(place.folder / "people.parquet"),
+            place.folder / "people.toml",
+            ledger=ledger,
+            budget=40,
+            place=str(folder / "own.duckdb"),
+        ) as agent,
+    ):
+        agent.allow("ana", 10)
+        for text, wish in QUESTIONS:
+            reply = live.api("ana").ask(text, **wish).json()
+            expected = agent.ask(text, analyst="ana", **wish).to_dict()
+            assert set(reply) - set(expected) == {"table"}
+            for name in expected.keys() - {"question_id"}:  # of the version, which is random
+                assert reply[name] == json.loads(json.dumps(expected[name]))
+
+
+def _a_worker_is_killed_under_load(live, place, wait_until):
+    """Everything that was shown stays, and nothing is charged twice."""
+    place.allow("ben", 20)
+    ben, shown = live.api("ben"), {}
+
+    def ask(number):
+        try:
+            reply = ben.ask(threshold(number), bits="0.1", vacuous=True)
+        except Exception:  # noqa: BLE001 - the connection of a worker that was killed
+            return
+        assert reply.status_code in GOOD, reply.text
+        if reply.status_code == 200:
+            shown[number] = reply.json()["rows"]
+
+    first = live.workers()
+    assert len(first) == 2
+    with ThreadPoolExecutor(6) as pool:
+        running = [pool.submit(ask, number % 20) for number in range(120)]
+        os.kill(first[0], signal.SIGKILL)
+        for each in running:
+            each.result()
+    live.wait_for_workers(3)
+    wait_until(lambda: len(live.workers()) == 2 and first[0] not in live.workers())
+    live.close()
+    live.clients.clear()
+    assert shown
+    for number, rows in shown.items():
+        again = live.api("ben").ask(threshold(number), bits="0.1", vacuous=True).json()
+        assert (again["bits"], again["rows"]) == (0, rows)
+
+
+def _a_revoked_token_is_refused_by_every_worker(live, place, wait_until):
+    issued = place.issue("ana")
+    clients = [type(live.api("ana"))(live.url, issued.text) for _ in range(8)]
+    try:
+        assert {client.get("/v1/me").status_code for client in clients} == {200}
+        assert live.api("owner").delete(f"/v1/tokens/{issued.token_id}").status_code == 200
+        wait_until(lambda: {client.get("/v1/me").status_code for client in clients} == {401}, 1.0)
+    finally:
+        for client in clients:
+            client.close()
+
+
+def _a_new_version_under_load(live, place):
+    """Workers open it and go on; no reply mixes two versions."""
+    table = pa.table({"region": ["north"] * 8, "age": list(range(8)), "ill": ["yes"] * 8})
+    pq.write_table(table, place.folder / "second.parquet")
+    ana, owner = live.api("ana"), live.api("owner")
+
+    def count(_):
+        reply = ana.ask("SELECT COUNT(*) FROM people WHERE ill = 'yes'", error=0)
+        assert reply.status_code in GOOD, reply.text
+        return reply.json()["rows"][0]["COUNT(*)"]["value"] if reply.status_code == 200 else None
+
+    with ThreadPoolExecutor(4) as pool:
+        counts = [pool.submit(count, n) for n in range(60)]
+        added = owner.post("/v1/datasets/people/versions", json={"data": "second.parquet"})
+        counts += [pool.submit(count, n) for n in range(60)]
+        values = [each.result() for each in counts]
+    assert added.status_code == 201
+    assert set(values) <= {15, 8, None}
+    assert [count(n) for n in range(6)] == [8] * 6
+    text = live.api().get("/metrics").text  # of both workers together
+    lines = [line for line in text.splitlines() if "questions_total{" in line]
+    assert sum(float(line.split(" ")[1]) for line in lines) >= len(values)
+
+
+def _search_for_secrets(live, place):
+    log = live.lines() + live.out.read_text()
+    for line in live.lines().splitlines():
+        assert json.loads(line)["level"]
+    for token in place.tokens.values():
+        assert token not in log
+        assert token.rpartition("_")[2] not in log
+    assert "SELECT" not in log
+    assert '"route": "/v1/datasets/{name}/ask"' in log
+
+
+@pytest.mark.slow
+def test_the_first_start_with_a_table(tmp_path, wait_until):
+    import httpx
+
+    ages = pa.table({"age": [1, 2, 3]})
+    pq.write_table(ages, tmp_path / "t.parquet")
+    (tmp_path / "t.toml").write_text(
+        '[table]\nname = "t"\n[columns.age]\nkind = "private"\nrange = [0, 9]\nstep = 1\n'
+    )
+    words = [sys.executable, "-m", "hartley.cli", "serve", str(tmp_path / "t.parquet")]
+    words += ["--schema", str(tmp_path / "t.toml"), "--budget", "8"]
+    out = tmp_path / "out.txt"
+    with out.open("wb") as file:
+        process = subprocess.Popen(
+            [*words, "--listen", "127.0.0.1:0", "--workers", "1"],
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        )
+    try:
+        wait_until(lambda: process.poll() is not None or "startup complete" in out.read_text())
+        text = out.read_text()
+        url = text.split(" at ")[1].split("/\n")[0]
+        path = tmp_path / "owner.token"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        token = path.read_text().strip()
+        assert token not in text  # a pipe ends in a log
+        headers = {"Authorization": f"Bearer {token}"}
+        with httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=30) as api:
+            assert api.get("/v1/me").json()["role"] == "owner"
+            body = {"dataset": "t", "account": "owner", "bits": 5}
+            assert api.put("/v1/allowances", json=body).status_code == 200
+            question = {"question": "SELECT MAX(age) FROM t", "error": 0}
+            reply = api.post("/v1/datasets/t/ask", json=question)
+            assert reply.json()["rows"][0]["MAX(age)"]["value"] == 3
+        for command in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                assert token.encode() not in command.read_bytes()
+            except OSError:
+                continue
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are set on Linux")
+def test_a_disk_that_is_full_loses_nothing(a_place, serve, wait_until):
+    """A limit on the size of files stands for a full disk; it is lifted without a restart."""
+    import resource
+
+    place = a_place()
+    live = serve(place, workers=1)
+    ana = live.api("ana")
+    before = ana.ask("SELECT AVG(age) FROM people", bits=2).json()
+    assert before["spent_bits"] == 2
+    (worker,) = live.workers()
+    _, hard = resource.prlimit(worker, resource.RLIMIT_FSIZE)
+    resource.prlimit(worker, resource.RLIMIT_FSIZE, (4096, hard))
+    refused = ana.ask("SELECT MAX(age) FROM people", bits=1)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "unavailable")
+    assert str(place.folder) not in refused.text
+    assert live.api().get("/readyz").status_code == 503
+    assert ana.ask("SELECT AVG(age) FROM people", bits=2).json()["rows"] == before["rows"]
+    resource.prlimit(worker, resource.RLIMIT_FSIZE, (hard, hard))
+    again = ana.ask("SELECT MAX(age) FROM people", bits=1)
+    assert again.json()["spent_bits"] == 3
+    wait_until(lambda: live.api().get("/readyz").status_code == 200, 10)
+    assert live.stop() == 0
+    with open_ledger(place.settings.ledger) as ledger:
+        assert verify_prices(ledger).holds
