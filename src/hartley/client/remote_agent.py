@@ -15,15 +15,16 @@ from hartley.client.remote_results import (
     RemoteCurve,
     RemotePlan,
     RemoteQuote,
+    reading_reply,
 )
 from hartley.client.service_connection import ServiceConnection
-from hartley.errors import EngineError, InputError
+from hartley.errors import InputError
 from hartley.files import parse_toml
 from hartley.wording import bits_down, bits_up, counted, exactly, listed
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 PAGE = 200
 """Rows of the history in one request."""
@@ -43,17 +44,20 @@ class RemoteSchema:
     @property
     def rows(self) -> int | None:
         """The public number of rows; None if it is private."""
-        rows: int | None = self._about["rows"]
-        return rows
+        with reading_reply():
+            rows: int | None = self._about["rows"]
+            return rows
 
     @property
     def record_bits(self) -> float:
         """The size of a record in bits."""
-        return float(self._about["record_bits"])
+        with reading_reply():
+            return float(self._about["record_bits"])
 
     def describe(self) -> str:
         """Return the schema in words."""
-        return str(self._about["description"])
+        with reading_reply():
+            return str(self._about["description"])
 
     __str__ = describe
 
@@ -66,15 +70,17 @@ class RemoteSchema:
         import pyarrow as pa
 
         reply = self._connection.get("datasets", self.name, "dummy", rows=n, seed=seed)
-        columns: dict[str, list[Any]] = reply["columns"]
-        declared = parse_toml(self.to_toml(), what="schema")["columns"]
-        for name, fields in declared.items():
-            ends = fields.get("range") or fields.get("values") or [None]
-            if name in columns and isinstance(ends[0], dt.date):
-                columns[name] = [
-                    None if text is None else dt.date.fromisoformat(text) for text in columns[name]
-                ]
-        return pa.table(columns)
+        declared = parse_toml(self.to_toml(), what="schema")
+        with reading_reply():
+            columns: dict[str, list[Any]] = reply["columns"]
+            for name, fields in declared["columns"].items():
+                ends = fields.get("range") or fields.get("values") or [None]
+                if name in columns and isinstance(ends[0], dt.date):
+                    columns[name] = [
+                        None if text is None else dt.date.fromisoformat(text)
+                        for text in columns[name]
+                    ]
+            return pa.table(columns)
 
 
 class RemoteAgent:
@@ -108,7 +114,9 @@ class RemoteAgent:
             vacuous: whether to accept answers that say no more than the schema.
         """
         body = _asked(question, error, bits, vacuous=vacuous)
-        return RemoteQuote(self._post("price", body))
+        reply = self._post("price", body)
+        with reading_reply():
+            return RemoteQuote(reply)
 
     def ask(
         self,
@@ -136,16 +144,17 @@ class RemoteAgent:
             body["given"] = list(given)
         # One key for all attempts of this call: a reply that was lost on the way is not paid twice.
         reply = self._post("ask", body, key=str(uuid.uuid4()))
-        if "question" in body:
-            return _read(RemoteAnswer.read, reply)
-        return RemoteBatch(tuple(_read(RemoteAnswer.read, each) for each in reply["answers"]))
+        with reading_reply():
+            return RemoteAnswer.read(reply) if "question" in body else _batch(reply)
 
     def curve(
         self, question: object, *, error: object = None, bits: object = None, most: object = 16
     ) -> RemoteCurve:
         """Return the prices of a question at which some error becomes smaller, up to some bits."""
         body = _asked(question, error, bits) | {"curve": True, "most": _number(most)}
-        return RemoteCurve(self._post("price", body)["curves"][0])
+        reply = self._post("price", body)
+        with reading_reply():
+            return RemoteCurve(reply["curves"][0])
 
     def plan(
         self,
@@ -170,12 +179,16 @@ class RemoteAgent:
             body["budget"] = _number(budget)
         if weights is not None:
             body["weights"] = [_number(weight) for weight in weights]
-        return RemotePlan(self._post("plan", body))
+        reply = self._post("plan", body)
+        with reading_reply():
+            return RemotePlan(reply)
 
     def explain(self, question: object, *, error: object = None, bits: object = None) -> str:
         """Explain a price: its atoms and factors."""
         body = _asked(question, error, bits, vacuous=True) | {"explain": True}
-        return RemoteQuote(self._post("price", body)).explanation
+        reply = self._post("price", body)
+        with reading_reply():
+            return RemoteQuote(reply).explanation
 
     def _post(self, verb: str, body: dict[str, Any], key: str | None = None) -> Any:  # noqa: ANN401 - nested plain values
         text = body.get("question")
@@ -191,8 +204,11 @@ class RemoteAgent:
         while True:
             path = ("datasets", self.dataset, "history")
             page = self._connection.get(*path, after=after, limit=PAGE)
-            charges += map(RemoteCharge.read, page["rows"])
-            after = page["next"]
+            with reading_reply():
+                charges += map(RemoteCharge.read, page["rows"])
+                if page["next"] is not None and not page["rows"]:
+                    raise ValueError  # pages without rows would never end
+                after = page["next"]
             if after is None:
                 return charges
 
@@ -200,41 +216,52 @@ class RemoteAgent:
         """Return the answers of a row of the history again, for free; None if there are none."""
         row = charge.row if isinstance(charge, RemoteCharge) else charge
         reply = self._connection.get("datasets", self.dataset, "answers", row)
-        if reply["answers"] is None:
-            return None
-        return RemoteBatch(tuple(_read(RemoteAnswer.read, each) for each in reply["answers"]))
+        with reading_reply():
+            return None if reply["answers"] is None else _batch(reply)
 
     def _budget(self) -> dict[str, Any]:
-        budget: dict[str, Any] = self._connection.get("datasets", self.dataset, "budget")
-        return budget
+        """Return the own balance: allowance and cap exactly, the rest in bits."""
+        budget = self._connection.get("datasets", self.dataset, "budget")
+        with reading_reply():
+            exact = {"allowance_bits", "daily_cap_bits"}
+            return {
+                name: None if value is None else Fraction(value) if name in exact else float(value)
+                for name, value in budget.items()
+                if name != "dataset"
+            }
+
+    def _of_budget(self, name: str) -> float:
+        budget = self._budget()
+        with reading_reply():
+            return float(budget[name])
 
     @property
     def spent(self) -> float:
         """What the account has spent of its allowance, in bits."""
-        return float(self._budget()["spent_bits"])
+        return self._of_budget("spent_bits")
 
     @property
     def remaining(self) -> float:
         """What is left of the account's allowance, in bits."""
-        return float(self._budget()["remaining_bits"])
+        return self._of_budget("remaining_bits")
 
     def summary(self) -> str:
         """Return a few lines about what the account may spend, has spent and asked."""
         budget, charges = self._budget(), self.history()
-        allowed, cap = budget["allowance_bits"], budget["daily_cap_bits"]
-        lines = [
-            (
-                f"Dataset {self.dataset}: the account may spend {exactly(Fraction(allowed))} of "
-                f"the {bits_down(float(budget['record_bits']))} of a record."
-            ),
-            f"Spent {bits_up(budget['spent_bits'])}; {bits_down(budget['remaining_bits'])} left.",
-            f"Paid for: {counted(len(charges), 'batch')}.",
-        ]
-        if cap is not None:
-            lines.append(
-                f"At most {exactly(Fraction(cap))} bits a day; "
-                f"spent today: {bits_up(budget['spent_today_bits'])}."
-            )
+        with reading_reply():
+            allowed, cap = budget["allowance_bits"], budget["daily_cap_bits"]
+            size, spent = bits_down(budget["record_bits"]), bits_up(budget["spent_bits"])
+            lines = [
+                (
+                    f"Dataset {self.dataset}: the account may spend {exactly(allowed)} of the "
+                    f"{size} of a record."
+                ),
+                f"Spent {spent}; {bits_down(budget['remaining_bits'])} left.",
+                f"Paid for: {counted(len(charges), 'batch')}.",
+            ]
+            if cap is not None:
+                today = bits_up(budget["spent_today_bits"])
+                lines.append(f"At most {exactly(cap)} bits a day; spent today: {today}.")
         return "\n".join(lines)
 
     def close(self) -> None:
@@ -278,19 +305,13 @@ def _wish(question: Any) -> str | dict[str, Any]:  # noqa: ANN401 - a text, or a
     return {"question": str(text), **wishes} if wishes else str(text)
 
 
+def _batch(reply: Any) -> RemoteBatch:  # noqa: ANN401 - nested plain values
+    return RemoteBatch(tuple(map(RemoteAnswer.read, reply["answers"])))
+
+
 def _number(value: object) -> int | str:
     """Return a number for JSON without rounding it: whole numbers, others as text."""
     return value if isinstance(value, int) and not isinstance(value, bool) else str(value)
-
-
-def _read(read: Callable[[Any], RemoteAnswer], content: Any) -> RemoteAnswer:  # noqa: ANN401 - nested plain values
-    try:
-        return read(content)
-    except (KeyError, TypeError, ValueError):
-        raise EngineError(
-            "The reply of the service is not in the form that this version of Hartley reads",
-            hint="use the version of Hartley that the service runs; to ask again is free",
-        ) from None
 
 
 def connect(  # noqa: PLR0913 - what a connection is made of, each by name
@@ -333,7 +354,10 @@ encryption; hint: use https://, or insecure=True in a network that you trust
         insecure=insecure,
     )
     try:
-        return RemoteAgent(connection, _chosen(dataset, connection.get("datasets")["datasets"]))
+        reply = connection.get("datasets")
+        with reading_reply():
+            names = [str(name) for name in reply["datasets"]]
+        return RemoteAgent(connection, _chosen(dataset, names))
     except BaseException:
         connection.close()
         raise

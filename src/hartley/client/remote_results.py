@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import html
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rich.table import Table
+
+
+UNREADABLE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
+"""What a reply of another form raises where it is read."""
+
+
+@contextmanager
+def reading_reply() -> Iterator[None]:
+    """Turn what a reply of another form raises into one sentence."""
+    try:
+        yield
+    except UNREADABLE:
+        raise EngineError(
+            "The reply of the service is not in the form that this version of Hartley reads",
+            hint="use the version of Hartley that the service runs; to ask again is free",
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -288,6 +305,13 @@ class RemoteResult:
     """A reply that is read as text or as plain values."""
 
     content: Mapping[str, Any] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        # Every field is read once, so that a reply of another form is an error here and not later.
+        str(self.content["text"])
+        for name, value in vars(type(self)).items():
+            if isinstance(value, property):
+                getattr(self, name)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, ready for JSON."""

@@ -104,7 +104,7 @@ def test_the_account_is_seen_and_nothing_of_others(people, hosted):
     assert seen_again.reading == answer.reading
     assert people.answers(charges[-1].row)[0].reading == answer.reading
     summary = people.summary()
-    assert "may spend 14 of the" in summary
+    assert "the account may spend 14 of the" in summary
     assert f"Paid for: {len(charges)} batch" in summary
 
 

@@ -6,15 +6,18 @@ import ssl
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from hartley.client import service_connection
 from hartley.client.remote_agent import RemoteAgent, connect
 from hartley.client.service_connection import ServiceConnection
 from hartley.errors import (
     EngineError,
+    HartleyError,
     InputError,
     NotPermitted,
     OptionError,
@@ -205,6 +208,64 @@ def test_a_reply_of_another_version_is_worded(server, connection):
         RemoteAgent(connection, "people").ask(["SELECT 1"])
 
 
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3)
+NAMES = st.sampled_from(
+    [
+        "answers",
+        "bits",
+        "cells",
+        "curves",
+        "datasets",
+        "next",
+        "points",
+        "questions",
+        "rows",
+        "text",
+    ]
+)
+REPLIES = st.recursive(
+    PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4)
+)
+
+
+@pytest.mark.slow
+@given(REPLIES)
+@settings(max_examples=60)
+def test_no_reply_breaks_the_client(reply):
+    """Whatever a service replies, the client returns a result or raises one of our errors."""
+
+    class Replies:
+        host = "example.org"
+
+        def get(self, *_, **__):
+            return reply
+
+        post = get
+
+    agent = RemoteAgent(Replies(), "people")
+    for use in (
+        lambda: str(agent.ask("SELECT 1")),
+        lambda: str(agent.ask(["SELECT 1"])),
+        lambda: str(agent.price("SELECT 1")),
+        lambda: str(agent.curve("SELECT 1")),
+        lambda: str(agent.plan(["SELECT 1"])),
+        lambda: agent.explain("SELECT 1"),
+        lambda: agent.answers("row"),
+        lambda: agent.spent + agent.remaining,
+        agent.summary if not (isinstance(reply, dict) and reply.get("next")) else str,
+        lambda: (agent.schema.rows, agent.schema.record_bits, agent.schema.describe()),
+        lambda: agent.schema.dummy_data(2),
+    ):
+        with suppress(HartleyError):
+            use()
+
+
+def test_a_history_whose_pages_never_end_is_refused(server, connection):
+    server.replies = [(200, {"rows": [], "next": "a"})] * 2
+    with pytest.raises(EngineError, match="form that this version"):
+        RemoteAgent(connection, "people").history()
+
+
 @pytest.mark.parametrize(
     ("url", "problem"),
     [
@@ -229,9 +290,9 @@ def test_a_token_is_one_word(token):
 
 
 def test_settings_are_checked(tmp_path):
-    for settings in ({"attempts": 0}, {"timeout": 0}):
+    for bad in ({"attempts": 0}, {"timeout": 0}):
         with pytest.raises(OptionError):
-            ServiceConnection("http://127.0.0.1:1", TOKEN, **settings)
+            ServiceConnection("http://127.0.0.1:1", TOKEN, **bad)
     with pytest.raises(InputError, match="certificates"):
         ServiceConnection("https://a", TOKEN, certificates=tmp_path / "none.pem")
 

@@ -151,6 +151,7 @@ def test_what_was_revoked_meanwhile_is_not_charged(accounts, spend, what):
     assert accounts.ledger.history("people") == []
 
 
+@pytest.mark.slow
 @given(
     st.fractions(0, 12, max_denominator=10),
     st.lists(st.integers(1, 40), min_size=1, max_size=12),
