@@ -9,7 +9,8 @@
     │   ├── OptionError       a step, a base, a hypothesis or another argument that makes no sense
     │   └── CertificateError  a certificate that is none, or that does not hold for a policy
     ├── Refused               a question that the agent does not answer, and why; exits with 2 too
-    │   └── Stale             about data or a schema that somebody replaced meanwhile
+    │   ├── Stale             about data or a schema that somebody replaced meanwhile
+    │   └── NotPermitted      by an account or a token that may not do this
     ├── Pending               an answer that is paid for and not there yet
     ├── UndefinedMeasure      a number that the theory does not define for this range
     └── EngineError           the engine or an optional package failed or is absent
@@ -130,6 +131,10 @@ class Stale(Refused):
 
     Nothing was charged; what holds the dataset has to be opened again.
     """
+
+
+class NotPermitted(Refused):
+    """A question or an act that the account or its token may not do, whatever the budget is."""
 
 
 class Pending(HartleyError):  # noqa: N818 - reads as what it says: the answer is pending

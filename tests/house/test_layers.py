@@ -32,6 +32,9 @@ MAY_IMPORT = {
     "studies": BELOW_GUARANTEES | {"chart", "guarantees", "adversaries", "datasets"},
     "papers": BELOW_GUARANTEES | {"chart", "guarantees", "adversaries", "datasets", "agent"},
     "reports": ROOTS | {"chart", "studies", "adversaries", "papers"},
+    "service": BELOW_GUARANTEES
+    | {"chart", "guarantees", "adversaries", "datasets", "agent", "studies", "reports"},
+    "client": ROOTS,
 }
 CLAIMS = {f"hartley.guarantees.{name}" for name in ("promise", "certificate", "accountant")}
 """Guarantees as data. They import the roots and ranges, and the agent no other guarantees."""
@@ -44,7 +47,10 @@ OWNERS = {
     "duckdb": {"engines"},
     "sqlglot": {"engines", "agent"},
     "matplotlib": {"reports"},
-    "jinja2": {"reports"},
+    "jinja2": {"reports", "service"},
+    "fastapi": {"service"},
+    "starlette": {"service"},
+    "uvicorn": {"service"},
     "typer": {"cli"},
 }
 MODULES = sorted(

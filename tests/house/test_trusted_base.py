@@ -21,7 +21,10 @@ MOST_MODULES, MOST_LINES, MOST_STATEMENT_LINES = 88, 21_900, 14_700
 
 A third of the lines are docstrings, comments and blank lines, which help to read the rest.
 """
-OUTSIDE = {"policies", "measures", "adversaries", "studies", "papers", "reports", "datasets", "cli"}
+OUTSIDE = {
+    *("policies", "measures", "adversaries", "studies", "papers", "reports", "datasets"),
+    *("service", "client", "cli"),
+}
 """Rooms that no answer rests on."""
 CLAIMS = ("promise", "certificate", "accountant")
 """The modules of guarantees that are data; the others compute promises again from policies."""

@@ -23,13 +23,14 @@ from hartley.ranges.schema.schema import Schema
 from hartley.wording import bits_down, bits_up, counted, exactly
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Literal
 
     from hartley.agent.answers.answer import Quote
     from hartley.agent.ledger.charging import Reservation
     from hartley.agent.ledger.ledger import Charge, Ledger, State
     from hartley.agent.ledger.reading import Overview
+    from hartley.agent.ledger.store import Transaction
     from hartley.agent.questions.batch import Question
     from hartley.agent.questions.selection import Selection
 
@@ -135,6 +136,7 @@ class Agent:
         analyst: str | None = None,
         vacuous: bool = False,
         given: Sequence[int] | None = None,
+        check: Callable[[Transaction, int], None] | None = None,
     ) -> Answer | BatchAnswer:
         """Answer a question, or a batch of them, if the budget covers its price.
 
@@ -149,6 +151,7 @@ class Agent:
             analyst: the analyst who asks.
             vacuous: whether to pay even for an answer that certainly says no more than the schema.
             given: the rows of a quote, which is then not exceeded.
+            check: one more condition of a charge, see ``Ledger.reserve``; never for a repeat.
 
         Returns:
             an ``Answer``, or a ``BatchAnswer`` for a list.
@@ -169,6 +172,7 @@ class Agent:
             version=held.coded.version,
             schema=held.schema_version,
             rules=RULES,
+            check=check,
         )
         if paid.sequence is not None:
             self._note_head()

@@ -296,7 +296,12 @@ def check_charge(charge_plan: ChargePlan, prices: BatchPrices) -> ChargeTerms:
     )
 
 
-def charge(transaction: Transaction, batch: Batch, prices: BatchPrices) -> Reservation:
+def charge(
+    transaction: Transaction,
+    batch: Batch,
+    prices: BatchPrices,
+    check: Callable[[Transaction, int], None] | None = None,
+) -> Reservation:
     """Append the row that charges for the unpaid questions of a batch."""
     # Planned again inside the transaction that writes: before the lock was taken, others may have
     # spent what was left, or paid for the same questions.
@@ -305,6 +310,8 @@ def charge(transaction: Transaction, batch: Batch, prices: BatchPrices) -> Reser
         return charge_plan.reservation(batch)
     terms = check_charge(charge_plan, prices)
     cells, account_cells = terms.cells, terms.account_cells
+    if check is not None:
+        check(transaction, account_cells)
     place = charge_plan.place
     after = replace(
         place,

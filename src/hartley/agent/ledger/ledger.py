@@ -92,6 +92,11 @@ class Ledger:
         return self._store.path
 
     @property
+    def store(self) -> LedgerStore:
+        """The database of the ledger, for tables that a service keeps beside it."""
+        return self._store
+
+    @property
     def only_reads(self) -> bool:
         """Whether nothing can be recorded or charged from here."""
         return not self._store.may_append()
@@ -167,6 +172,7 @@ class Ledger:
         version: str | None = None,
         schema: str | None = None,
         rules: str | None = None,
+        check: Callable[[Transaction, int], None] | None = None,
     ) -> Reservation:
         """Charge for the questions that were not paid for; durable when this returns.
 
@@ -180,6 +186,8 @@ class Ledger:
             version: the version of the data; an error is raised if it is not the present one.
             schema: the version of the schema, checked in the same way.
             rules: the version of the pricing rules, if it has changed.
+            check: called with the charge to the account, in cells, inside the transaction that
+                writes it; if it raises an error, nothing is charged. Not called for repeats.
 
         Raises Refused if the price exceeds the budget or the allowance; then nothing is recorded.
         Questions that were paid for are free: for the owner's budget if anybody paid, for an
@@ -194,7 +202,7 @@ class Ledger:
         check_charge(planned, prices)  # computes prices and refuses before the ledger is locked
         # One transaction at a time, which plans and checks again, so that under any concurrency the
         # product of charges never exceeds 2^B. It is on disk before the caller may read any data.
-        return self._store.write(lambda t: charge(t, batch, prices))
+        return self._store.write(lambda t: charge(t, batch, prices, check))
 
     def commit(self, reservation: Reservation, answers: Sequence[str | None]) -> Entry | None:
         """Record the answers of a reservation: cell indices as text, None for NULL.

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CANNOT_WRITE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
+BESIDE = "hartley_service_"
+"""How tables begin that a service keeps beside the ledger; they are in no backup of it."""
 BUSY_SECONDS = 30.0
 """How long one attempt waits for other writing processes."""
 APPLICATION = 0x48415254
@@ -276,6 +278,9 @@ class SqliteLedgerStore(LedgerStore):
             copy.execute("PRAGMA journal_mode = DELETE")  # one complete file
             copy.execute("PRAGMA secure_delete = ON")  # overwrite dropped data
             copy.execute(f"DROP TABLE IF EXISTS {TABLE}")
+            beside = "SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB ?"
+            for (name,) in copy.execute(beside, (f"{BESIDE}*",)).fetchall():
+                copy.execute(f"DROP TABLE {name}")  # a name that GLOB has matched
 
     def holds_table(self, transaction: Transaction, name: str) -> bool:
         """Tell whether there is a table of this name."""

@@ -155,6 +155,17 @@ class Transaction:
             (dataset, after),
         )
 
+    def reserved_by(  # noqa: PLR0913 - what a page is, each by name
+        self, dataset: str, account: str, start: int, *, limit: int, newest: bool = False
+    ) -> list[Entry]:
+        """Return a page of the rows that charge one account, after a row in the chosen order."""
+        after = "< ? ORDER BY e.sequence DESC" if newest else "> ? ORDER BY e.sequence"
+        return self._linked(
+            "WHERE e.dataset = ? AND e.account = ? AND e.kind = 'reserve' "
+            f"AND e.sequence {after} LIMIT {limit:d}",
+            (dataset, account, start),
+        )
+
     def entries(self, start: int = FIRST, *, dataset: str | None = None) -> Iterator[Entry]:
         """Yield rows in order, a page at a time, including invalid ones before the first."""
         chosen = "sequence >= ?" if dataset is None else "dataset = ? AND sequence >= ?"

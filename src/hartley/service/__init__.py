@@ -1,0 +1,1 @@
+"""The agent as a service: accounts, HTTP, web console."""

@@ -1,0 +1,497 @@
+"""The Accounts class: accounts, tokens, sessions, audit log and kept replies of a service."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Self
+
+from hartley.agent.ledger.entries import check_name
+from hartley.agent.ledger.ledger import Ledger, open_ledger
+from hartley.errors import HartleyError, InputError, OptionError, Refused
+from hartley.exact import bits_at_least, floor_power, parse_number
+from hartley.service.accounts.daily_caps import DailyCharges, check_cap
+from hartley.service.accounts.identity import (
+    AuditRow,
+    BrowserSession,
+    Identity,
+    IssuedToken,
+    Role,
+    ServiceAccount,
+    TokenRecord,
+    TokenScope,
+    check_account_name,
+    check_label,
+    csrf_of,
+    new_token,
+    read_role,
+    time_text,
+    token_id_of,
+    verifier_of,
+    widest_scope,
+)
+from hartley.service.accounts.memory import IdentityMemory
+from hartley.service.accounts.rows import (
+    account_of,
+    active_account,
+    append_act,
+    check_key,
+    checked_token,
+    find_account,
+    insert_account,
+    insert_session,
+    insert_token,
+    kept_reply,
+    named_account,
+    permitted_account,
+    read_accounts,
+    read_tokens,
+    resumed_session,
+)
+from hartley.service.accounts.tables import change, prepare
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable
+
+    from hartley.agent.ledger.store import Transaction
+
+NOTED_EVERY = timedelta(minutes=1)
+"""How often the last use of a token is written."""
+REPLIES_KEPT = timedelta(hours=24)
+FIRST_OWNER = "owner"
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Accounts:
+    """The accounts of a service, in the database of its ledger; for many threads and processes.
+
+    Allowances are not here but in the ledger, where a charge is checked against them.
+
+    Args:
+        ledger: the open ledger.
+        create: whether to create the tables of accounts if they do not exist.
+        clock: returns the present time, with a time zone.
+        steady: returns seconds that never go back, by which memory ages.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> accounts = open_accounts(folder.name + "/ledger.db")
+        >>> _ = accounts.add("ana", "analyst", by="owner")
+        >>> token = accounts.issue_token("ana", scopes="ask", by="owner")
+        >>> identity = accounts.authenticate(token.text)
+        >>> identity.account, identity.role.value, identity.scope.value
+        ('ana', 'analyst', 'ask')
+        >>> accounts.revoke_token(token.token_id, by="owner")
+        >>> accounts.authenticate(token.text) is None
+        True
+        >>> accounts.close(); folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        *,
+        create: bool = True,
+        clock: Callable[[], datetime] = _utc_now,
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.ledger, self.owns_ledger = ledger, False
+        self._store, self._clock = ledger.store, clock
+        self._memory = IdentityMemory(self._store, steady)
+        self._daily = DailyCharges()
+        self._noted: dict[str, datetime] = {}
+        """When the last use of each token was written from here."""
+        prepare(self._store, create=create)
+
+    def close(self) -> None:
+        """Close the ledger, if it was opened for the accounts."""
+        if self.owns_ledger:
+            self.ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- accounts ---
+
+    def add(self, name: str, role: Role | str, *, by: str) -> ServiceAccount:
+        """Add an account; it has no token, no grant and no allowance yet.
+
+        A name is never used twice, since the rows of the ledger name accounts.
+        """
+        check_account_name(name)
+        chosen = read_role(role)
+        if name == FIRST_OWNER and chosen is not Role.OWNER:
+            raise OptionError(
+                f"The name '{FIRST_OWNER}' is of the service's first owner",
+                hint="choose another name",
+            )
+
+        def work(transaction: Transaction) -> ServiceAccount:
+            if find_account(transaction, name) is not None:
+                raise InputError(
+                    f"There is an account '{name}' already",
+                    hint="choose another name; that of a revoked account stays taken",
+                )
+            insert_account(transaction, name, chosen, self._now())
+            append_act(transaction, self._now(), by, "add account", name, chosen.value)
+            return account_of(transaction, name)
+
+        return self._store.write(work, again=False)
+
+    def get(self, name: str) -> ServiceAccount:
+        """Return an account; raise an error if there is none of this name."""
+        return self._store.read(lambda t: account_of(t, name))
+
+    def revoke_account(self, name: str, *, by: str) -> None:
+        """Revoke an account with all its tokens and sessions, for good."""
+
+        def work(transaction: Transaction) -> None:
+            account = active_account(transaction, name)
+            owners = read_accounts(transaction, "WHERE role = 'owner' AND revoked IS NULL")
+            if owners == [account]:
+                raise Refused(
+                    f"The account '{name}' is the last owner of the service",
+                    hint="add another owner first",
+                )
+            transaction.run(
+                "UPDATE hartley_service_accounts SET revoked = ? WHERE name = ?",
+                (self._now(), name),
+            )
+            transaction.run("DELETE FROM hartley_service_sessions WHERE account = ?", (name,))
+            append_act(transaction, self._now(), by, "revoke account", name)
+
+        self._write(work)
+
+    def grant(self, name: str, dataset: str, *, by: str) -> None:
+        """Let an account see a dataset; without effect if it does already."""
+        check_name(dataset, what="dataset")
+
+        def work(transaction: Transaction) -> None:
+            if dataset not in active_account(transaction, name).datasets:
+                transaction.run(
+                    "INSERT INTO hartley_service_grants (account, dataset) VALUES (?, ?)",
+                    (name, dataset),
+                )
+                append_act(transaction, self._now(), by, "grant", name, dataset)
+
+        self._write(work)
+
+    def withdraw(self, name: str, dataset: str, *, by: str) -> None:
+        """Withdraw a grant; without effect if there is none."""
+
+        def work(transaction: Transaction) -> None:
+            if dataset in account_of(transaction, name).datasets:
+                transaction.run(
+                    "DELETE FROM hartley_service_grants WHERE account = ? AND dataset = ?",
+                    (name, dataset),
+                )
+                append_act(transaction, self._now(), by, "withdraw", name, dataset)
+
+        self._write(work)
+
+    def set_daily_cap(self, name: str, bits: object, *, by: str) -> None:
+        """Set the most that an account may spend on one UTC day, in bits; None removes the cap."""
+        cap = None if bits is None else str(parse_number(bits, name="the daily cap"))
+        if cap is not None:
+            floor_power(cap, what="daily cap")  # refuses what is negative or out of reach
+
+        def work(transaction: Transaction) -> None:
+            active_account(transaction, name)
+            transaction.run(
+                "UPDATE hartley_service_accounts SET daily_cap = ? WHERE name = ?", (cap, name)
+            )
+            append_act(transaction, self._now(), by, "set daily cap", name, cap or "none")
+
+        self._write(work)
+
+    # --- tokens ---
+
+    def issue_token(
+        self,
+        name: str,
+        *,
+        scopes: TokenScope | str | Iterable[TokenScope | str],
+        expires: datetime | timedelta | None = None,
+        label: str | None = None,
+        by: str,
+    ) -> IssuedToken:
+        """Issue a token of 256 random bits; its text is in the result and kept nowhere.
+
+        Args:
+            name: the account.
+            scopes: what it may do; of several the widest, since each includes those before it.
+            expires: when, or after how long, it stops being valid; None for never.
+            label: for its owner to recognise it by.
+            by: who issues it, for the audit log.
+        """
+        scope = widest_scope(scopes)
+        until = None if expires is None else self._expiry(expires)
+        issued, verifier = new_token()
+        record = self._record(issued, name, scope, check_label(label), until)
+
+        def work(transaction: Transaction) -> None:
+            active_account(transaction, name)
+            insert_token(transaction, record, verifier)
+            detail = f"{record.token_id} {scope.value}"
+            append_act(transaction, self._now(), by, "issue token", name, detail)
+
+        self._store.write(work, again=False)
+        return issued
+
+    def revoke_token(self, token_id: str, *, by: str) -> None:
+        """Revoke a token; every worker refuses it within a second, and its sessions end."""
+
+        def work(transaction: Transaction) -> None:
+            records = read_tokens(transaction, "WHERE id = ?", (token_id,))
+            if not records:
+                raise InputError(
+                    "There is no token of this id", hint="list the tokens of the account"
+                )
+            if records[0].revoked is None:
+                transaction.run(
+                    "UPDATE hartley_service_tokens SET revoked = ? WHERE id = ?",
+                    (self._now(), token_id),
+                )
+                transaction.run("DELETE FROM hartley_service_sessions WHERE token = ?", (token_id,))
+                account = records[0].account
+                append_act(transaction, self._now(), by, "revoke token", account, token_id)
+
+        self._write(work)
+
+    def tokens(self, name: str) -> list[TokenRecord]:
+        """Return what is kept of the tokens of an account, oldest first."""
+
+        def work(transaction: Transaction) -> list[TokenRecord]:
+            account_of(transaction, name)
+            return read_tokens(transaction, "WHERE account = ?", (name,))
+
+        return self._store.read(work)
+
+    def first_owner(self) -> IssuedToken | None:
+        """Create the account ``owner`` with a token if the service never had an owner.
+
+        Of several processes that start at once, one gets the token and the others None.
+        """
+        issued, verifier = new_token()
+        record = self._record(issued, FIRST_OWNER, TokenScope.ASK, "first start", None)
+
+        def work(transaction: Transaction) -> bool:
+            if read_accounts(transaction, "WHERE role = 'owner'"):
+                return False
+            insert_account(transaction, FIRST_OWNER, Role.OWNER, self._now())
+            insert_token(transaction, record, verifier)
+            detail = record.token_id
+            append_act(transaction, self._now(), "service", "first owner", FIRST_OWNER, detail)
+            return True
+
+        return issued if self._store.write(work, again=False) else None
+
+    def _record(
+        self,
+        issued: IssuedToken,
+        name: str,
+        scope: TokenScope,
+        label: str | None,
+        expires: str | None,
+    ) -> TokenRecord:
+        now = self._now()
+        return TokenRecord(issued.token_id, name, scope, label, now, expires, None, None)
+
+    # --- who asks ---
+
+    def authenticate(self, text: str) -> Identity | None:
+        """Return who a token stands for; None for every token that is not valid now.
+
+        A text that is no token, an unknown, expired or revoked token and one of a revoked account
+        take the same steps, so that the time says nothing about which it is.
+        """
+        verifier, token_id = verifier_of(text), token_id_of(text)
+        known = self._memory.get(verifier, lambda t: checked_token(t, token_id, verifier))
+        if known is None or self._is_over(known.expires):
+            return None
+        self._note_use(token_id)
+        return known.identity
+
+    def identity_of(self, name: str) -> Identity | None:
+        """Return the identity of an account that a trusted reverse proxy names; None if not valid.
+
+        It has the widest scope and no token.
+        """
+        known = self._memory.get(f"account {name}", lambda t: named_account(t, name))
+        return None if known is None else known.identity
+
+    def begin_session(self, identity: Identity, *, lifetime: timedelta) -> str:
+        """Begin a session of a browser; return the secret text for its cookie."""
+        text, until = secrets.token_hex(32), self._expiry(lifetime)
+
+        def work(transaction: Transaction) -> None:
+            active_account(transaction, identity.account)
+            transaction.run(
+                "DELETE FROM hartley_service_sessions WHERE expires <= ?", (self._now(),)
+            )
+            insert_session(transaction, identity, verifier_of(text), until)
+
+        self._store.write(work, again=False)
+        return text
+
+    def session(self, text: str) -> BrowserSession | None:
+        """Return the session of a cookie; None once it, its token or its account has ended."""
+        verifier = verifier_of(text)
+        known = self._memory.get(f"session {verifier}", lambda t: resumed_session(t, verifier))
+        if known is None or self._is_over(known.expires):
+            return None
+        return BrowserSession(known.identity, csrf_of(text))
+
+    def end_session(self, text: str) -> None:
+        """End a session; without effect if there is none."""
+
+        def work(transaction: Transaction) -> None:
+            transaction.run(
+                "DELETE FROM hartley_service_sessions WHERE verifier = ?", (verifier_of(text),)
+            )
+            change(transaction)
+
+        self._write(work)
+
+    def _note_use(self, token_id: str) -> None:
+        """Write when a token was used, at most once a minute."""
+        moment = self._clock()
+        last = self._noted.get(token_id)
+        if last is not None and moment - last < NOTED_EVERY:
+            return
+        self._noted[token_id] = moment  # before writing, so that a failing disk is tried rarely
+
+        def work(transaction: Transaction) -> None:
+            transaction.run(
+                "UPDATE hartley_service_tokens SET last_used = ? "
+                "WHERE id = ? AND (last_used IS NULL OR last_used <= ?)",
+                (self._now(), token_id, self._now(-NOTED_EVERY)),
+            )
+
+        with suppress(HartleyError):  # read-only or full: whoever has the token may still read
+            self._store.write(work)
+
+    # --- spending ---
+
+    def charge_check(self, identity: Identity) -> Callable[[Transaction, int], None]:
+        """Return the check that ``Agent.ask`` makes inside the transaction of a charge.
+
+        It raises NotPermitted if the token may only repeat, or if token or account were revoked
+        meanwhile, and Refused if the charge exceeds what is left of the daily cap.
+        """
+
+        def check(transaction: Transaction, cells: int) -> None:
+            account = permitted_account(transaction, identity)
+            if account.daily_cap is not None:
+                day = self._now()[:10]
+                check_cap(account.daily_cap, self._daily.of(transaction, account.name, day), cells)
+
+        return check
+
+    def spent_today(self, name: str) -> float:
+        """Return what an account has spent on the present UTC day in all datasets, in bits."""
+        day = self._now()[:10]
+        return bits_at_least(self._store.read(lambda t: self._daily.of(t, name, day)))
+
+    # --- audit log and replies ---
+
+    def note(self, by: str, act: str, subject: str, detail: str = "") -> None:
+        """Add a row to the audit log for an act outside of this class, such as an allowance."""
+        self._store.write(
+            lambda t: append_act(t, self._now(), by, act, subject, detail), again=False
+        )
+
+    def audit(self, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
+        """Return rows of the audit log after one, in order."""
+        statement = (
+            "SELECT sequence, time, who, act, subject, detail FROM hartley_service_audit "
+            "WHERE sequence > ? ORDER BY sequence LIMIT ?"
+        )
+        rows = self._store.read(lambda t: t.run(statement, (after, max(0, limit))))
+        return [AuditRow(*row) for row in rows]
+
+    def idempotent(self, account: str, key: str, digest: str) -> str | None:
+        """Return the reply that was kept for a key; None if there is none of the last 24 hours.
+
+        Args:
+            account: the account that sent the key; the keys of others are separate.
+            key: the client's key.
+            digest: a digest of the request; an error is raised if the key was sent with another.
+        """
+        check_key(key)
+        since = self._now(-REPLIES_KEPT)
+        return self._store.read(lambda t: kept_reply(t, account, key, digest, since))
+
+    def keep_reply(self, account: str, key: str, digest: str, reply: str) -> str:
+        """Keep a reply for 24 hours; return the one that is kept, which may be an earlier one."""
+        check_key(key)
+
+        def work(transaction: Transaction) -> str:
+            since = self._now(-REPLIES_KEPT)
+            transaction.run("DELETE FROM hartley_service_replies WHERE time <= ?", (since,))
+            earlier = kept_reply(transaction, account, key, digest, since)
+            if earlier is not None:
+                return earlier
+            transaction.run(
+                "INSERT INTO hartley_service_replies (account, key, digest, reply, time) "
+                "VALUES (?, ?, ?, ?, ?)",
+                (account, key, digest, reply, self._now()),
+            )
+            return reply
+
+        return self._store.write(work)
+
+    # --- time ---
+
+    def _now(self, shift: timedelta = timedelta()) -> str:
+        return time_text(self._clock() + shift)
+
+    def _expiry(self, expires: datetime | timedelta) -> str:
+        moment = self._clock() + expires if isinstance(expires, timedelta) else expires
+        if moment.tzinfo is None:
+            raise OptionError("The expiry has no time zone", hint="give it one, such as UTC")
+        if moment <= self._clock():
+            raise OptionError("The expiry is not in the future", hint="give a later time")
+        return time_text(moment)
+
+    def _is_over(self, expires: str | None) -> bool:
+        return expires is not None and expires <= self._now()
+
+    def _write(self, work: Callable[[Transaction], None]) -> None:
+        """Make a change that can be repeated, and forget at once what it may have ended."""
+        self._store.write(work, again=False)
+        self._memory.forget()
+
+    # The last method, since its name hides the type in what follows.
+    def list(self) -> list[ServiceAccount]:
+        """Return every account by name, revoked ones too."""
+        return self._store.read(read_accounts)
+
+
+def open_accounts(address: Ledger | str | os.PathLike[str], *, create: bool = True) -> Accounts:
+    """Open the accounts in the database of a ledger.
+
+    Args:
+        address: an address as of ``open_ledger``, or an open ledger, whose connections are shared.
+        create: whether to create the ledger and the accounts if they do not exist.
+    """
+    if isinstance(address, Ledger):
+        return Accounts(address, create=create)
+    ledger = open_ledger(address, create=create)
+    try:
+        accounts = Accounts(ledger, create=create)
+    except BaseException:
+        ledger.close()
+        raise
+    accounts.owns_ledger = True
+    return accounts

@@ -1,0 +1,395 @@
+"""What owners and auditors do: accounts, tokens, allowances, versions, the ledger and its checks."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import threading
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hartley.agent.agent import Agent
+from hartley.agent.pricing.price import open_factor
+from hartley.agent.repricing import verify_prices
+from hartley.errors import InputError, OptionError
+from hartley.exact import bits_at_least, parse_number
+from hartley.ranges.schema.schema import Schema
+from hartley.service.accounts import Role
+from hartley.service.coverage import require_covered, uncovered
+from hartley.service.envelope import forbidden, not_found
+
+if TYPE_CHECKING:
+    from hartley.service.accounts import Identity, ServiceAccount, TokenRecord
+    from hartley.service.service import Service
+
+LONGEST_TOKEN_DAYS = 3660
+
+
+class Administration:
+    """The acts of owners, each a row in the audit log, and what auditors may read."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._accounts, self._ledger = service.accounts, service.ledger
+        self._changing = threading.Lock()
+        self._jobs: dict[str, dict[str, Any]] = {}
+
+    @staticmethod
+    def require(identity: Identity, *roles: Role) -> None:
+        """Raise an error if an account has none of some roles."""
+        if identity.role not in roles:
+            words = " or ".join(role.value for role in roles)
+            raise forbidden(f"Only an {words} may do this", "use a token of such an account")
+
+    # --- accounts and tokens ---
+
+    def accounts(self, identity: Identity) -> list[dict[str, Any]]:
+        """List the accounts."""
+        self.require(identity, Role.OWNER)
+        return [account_content(account) for account in self._accounts.list()]
+
+    def account(self, identity: Identity, name: str) -> dict[str, Any]:
+        """Return one account with its tokens."""
+        self.require(identity, Role.OWNER)
+        account = self._known(name)
+        tokens = [token_content(token) for token in self._accounts.tokens(name)]
+        return account_content(account) | {
+            "spent_today_bits": self._accounts.spent_today(name),
+            "tokens": tokens,
+        }
+
+    def add_account(self, identity: Identity, name: str, role: str) -> dict[str, Any]:
+        """Add an account, which sees no dataset yet."""
+        self.require(identity, Role.OWNER)
+        return account_content(self._accounts.add(name, role, by=identity.account))
+
+    def revoke_account(self, identity: Identity, name: str) -> None:
+        """Revoke an account with its tokens and sessions."""
+        self.require(identity, Role.OWNER)
+        self._known(name)
+        self._accounts.revoke_account(name, by=identity.account)
+
+    def grant(self, identity: Identity, name: str, dataset: str) -> None:
+        """Let an account see a dataset, with an allowance of 0 bits unless it has one."""
+        self.require(identity, Role.OWNER)
+        hosted = self._service.dataset(identity, dataset)
+        self._known(name)
+        self._accounts.grant(name, dataset, by=identity.account)
+        hosted.own(name)
+
+    def withdraw(self, identity: Identity, name: str, dataset: str) -> None:
+        """Withdraw a dataset from an account; what it spent stays spent."""
+        self.require(identity, Role.OWNER)
+        self._known(name)
+        self._accounts.withdraw(name, dataset, by=identity.account)
+
+    def set_daily_cap(self, identity: Identity, name: str, bits: object) -> None:
+        """Set the bits that an account may spend in a day, in all datasets; None for no cap."""
+        self.require(identity, Role.OWNER)
+        self._known(name)
+        self._accounts.set_daily_cap(name, bits, by=identity.account)
+
+    def issue_token(
+        self,
+        identity: Identity,
+        name: str,
+        *,
+        scope: str,
+        days: float | None = None,
+        label: str | None = None,
+    ) -> dict[str, Any]:
+        """Issue a token; its text is in this reply and nowhere else."""
+        self.require(identity, Role.OWNER)
+        self._known(name)
+        if days is not None and not 0 < days <= LONGEST_TOKEN_DAYS:
+            raise OptionError(
+                f"The token does not expire after 0 to {LONGEST_TOKEN_DAYS:,} days",
+                hint="leave the days out for a token that does not expire",
+            )
+        issued = self._accounts.issue_token(
+            name,
+            scopes=scope,
+            expires=None if days is None else timedelta(days=days),
+            label=label,
+            by=identity.account,
+        )
+        return {"token_id": issued.token_id, "token": issued.text}
+
+    def revoke_token(self, identity: Identity, token_id: str) -> None:
+        """Revoke a token."""
+        self.require(identity, Role.OWNER)
+        try:
+            self._accounts.revoke_token(token_id, by=identity.account)
+        except InputError:
+            raise not_found("token") from None
+
+    def audit(self, identity: Identity, *, after: int, limit: int) -> dict[str, Any]:
+        """Return a page of the audit log."""
+        self.require(identity, Role.OWNER, Role.AUDITOR)
+        most = self._service.settings.limits.rows
+        if not 1 <= limit <= most or not 0 <= after < 2**62:
+            raise OptionError(f"The limit is not from 1 to {most:,}", hint="ask for fewer rows")
+        rows = self._accounts.audit(after=after, limit=limit)
+        fields = ("sequence", "time", "who", "act", "subject", "detail")
+        return {
+            "rows": [{name: getattr(row, name) for name in fields} for row in rows],
+            "next": rows[-1].sequence if len(rows) == limit else None,
+        }
+
+    def _known(self, name: str) -> ServiceAccount:
+        try:
+            return self._accounts.get(name)
+        except InputError:
+            raise not_found("account") from None
+
+    # --- budgets ---
+
+    def totals(self, identity: Identity, dataset: str) -> dict[str, Any]:
+        """Return the budget of a dataset, all charges, and the allowance of every account."""
+        self.require(identity, Role.OWNER)
+        self._service.dataset(identity, dataset)
+        overview = self._ledger.overview(dataset)
+        state = overview.state
+        return {
+            "dataset": dataset,
+            "budget_bits": str(state.budget),
+            "spent_bits": state.balance.spent_bits,
+            "remaining_bits": state.remaining,
+            "open_bits": bits_at_least(state.open_factor),
+            "free_bits": str(state.free.bits),
+            "batches": overview.batches,
+            "questions": overview.questions,
+            "broken": overview.broken,
+            "uncovered": uncovered(self._ledger, dataset),
+            "allowances": {
+                account: {
+                    "allowance_bits": str(balance.bits),
+                    "spent_bits": balance.spent_bits,
+                    "remaining_bits": balance.remaining,
+                }
+                for account, balance in state.allowances.items()
+            },
+        }
+
+    def set_allowance(
+        self, identity: Identity, dataset: str, name: str, bits: object
+    ) -> dict[str, Any]:
+        """Set the part of the budget that one account may spend."""
+        self.require(identity, Role.OWNER)
+        self._service.dataset(identity, dataset)
+        self._known(name)
+        wanted = parse_number(bits, name="the allowance")
+
+        def check() -> None:  # while nobody else writes
+            known = self._ledger.state(dataset).allowances.get(name)
+            more = wanted - (Fraction(0) if known is None else known.bits)
+            if more > 0:
+                require_covered(self._ledger, dataset, more_bits=more)
+
+        with self._changing:
+            content = {"analyst": name, "bits": str(wanted)}
+            self._ledger.record(dataset, "allowance", content, check=check)
+            self._accounts.note(identity.account, "set allowance", name, f"{dataset} {wanted}")
+        balance = self._ledger.state(dataset).allowances[name]
+        return {"dataset": dataset, "account": name, "allowance_bits": str(balance.bits)}
+
+    def set_budget(self, identity: Identity, dataset: str, bits: object) -> dict[str, Any]:
+        """Change the budget of a dataset; returns the new promise."""
+        self.require(identity, Role.OWNER)
+        self._service.dataset(identity, dataset)
+        wanted = parse_number(bits, name="the budget")
+        with self._changing:
+            before = self._ledger.state(dataset).budget
+            if wanted < before:
+                require_covered(self._ledger, dataset, more_bits=before - wanted)
+            entry = self._ledger.record(dataset, "budget", {"bits": str(wanted)})
+            self._accounts.note(identity.account, "set budget", dataset, str(wanted))
+        return {
+            "dataset": dataset,
+            "budget_bits": str(wanted),
+            "promise": str(entry.told["promise"]),
+        }
+
+    # --- versions ---
+
+    def versions(self, identity: Identity, dataset: str) -> dict[str, Any]:
+        """Name the versions of a dataset, the present one last."""
+        self.require(identity, Role.OWNER)
+        self._service.dataset(identity, dataset)
+        return {"dataset": dataset, "versions": self._ledger.versions().get(dataset, [])}
+
+    def add_version(
+        self,
+        identity: Identity,
+        dataset: str,
+        *,
+        data: str | None = None,
+        schema: str | None = None,
+        erasure: bool = False,
+    ) -> dict[str, Any]:
+        """Replace the table of a dataset by a new version; earlier charges stay.
+
+        Args:
+            identity: the owner.
+            dataset: the dataset.
+            data: the name of a file next to the configured one; by default that one itself.
+            schema: the name of a changed schema next to the configured one.
+            erasure: whether the reason is that a person was removed.
+        """
+        self.require(identity, Role.OWNER)
+        hosted = self._service.dataset(identity, dataset)
+        settings = self._service.settings.datasets[dataset]
+        table = _beside(settings.data, data, "data")
+        changed = None if schema is None else Schema.read(_beside(settings.schema, schema, "schema"))
+        if changed is not None and erasure:
+            raise OptionError(
+                "A version is either an erasure or has a changed schema",
+                hint="record two versions, one after the other",
+            )
+        with self._changing:
+            present = hosted.schema
+            factor = open_factor(changed or present)
+            require_covered(self._ledger, dataset, more_charges=factor)
+            with Agent(hosted.near, present, ledger=self._ledger, place=hosted.place) as agent:
+                if changed is None:
+                    agent.update(table, erasure=erasure)
+                else:
+                    agent.change_schema(changed, table)
+            kind = "erasure" if erasure else "version" if changed is None else "schema"
+            state = self._ledger.state(dataset)
+            self._accounts.note(identity.account, f"add {kind}", dataset, state.version)
+        return {
+            "dataset": dataset,
+            "version": state.version,
+            "schema_version": state.schema_version,
+            "rows": state.rows,
+        }
+
+    # --- the ledger ---
+
+    def head(self, identity: Identity) -> dict[str, Any]:
+        """Return the end of the chain, to be kept elsewhere."""
+        self.require(identity, Role.OWNER, Role.AUDITOR)
+        head = self._ledger.head()
+        if head is None:
+            raise not_found("row of the ledger")
+        content: dict[str, Any] = json.loads(head.to_json())
+        return content
+
+    def begin_verification(self, identity: Identity) -> dict[str, Any]:
+        """Begin to replay the whole ledger; it takes as long as the ledger is."""
+        self.require(identity, Role.OWNER, Role.AUDITOR)
+        job = secrets.token_hex(8)
+        self._accounts.note(identity.account, "verify ledger", job)
+        self._save(job, {"job": job, "status": "running", "begun": _now(), "process": os.getpid()})
+        threading.Thread(target=self._verify, args=(job,), name=f"verify-{job}", daemon=True).start()
+        return {"job": job, "status": "running"}
+
+    def _verify(self, job: str) -> None:
+        content = {"job": job, "begun": self._load(job).get("begun"), "process": os.getpid()}
+        try:
+            report = verify_prices(self._ledger)
+        except Exception as error:  # noqa: BLE001 - reported with the job
+            self._save(job, content | {"status": "failed", "problem": type(error).__name__})
+            return
+        head = None if report.head is None else json.loads(report.head.to_json())
+        self._save(
+            job,
+            content
+            | {
+                "status": "done",
+                "ended": _now(),
+                "holds": report.holds,
+                "rows": report.rows,
+                "charges_priced_again": report.repriced,
+                "charges_not_priced_again": report.unpriced,
+                "first_bad_row": report.first_bad,
+                "sentence": report.sentence,
+                "head": head,
+            },
+        )
+
+    def verification(self, identity: Identity, job: str) -> dict[str, Any]:
+        """Return how far a verification is, or what it found."""
+        self.require(identity, Role.OWNER, Role.AUDITOR)
+        content = self._load(job)
+        if not content:
+            raise not_found("verification")
+        if content["status"] == "running" and not _is_alive(content["process"]):
+            content |= {"status": "failed", "problem": "the worker was stopped"}
+        return {name: value for name, value in content.items() if name != "process"}
+
+    def _save(self, job: str, content: dict[str, Any]) -> None:
+        self._jobs[job] = content
+        folder = self._service.settings.runtime
+        if folder is not None:  # another worker may be asked how far it is
+            beside = folder / f"verify.{job}.new"
+            beside.write_text(json.dumps(content))
+            beside.replace(folder / f"verify.{job}")
+
+    def _load(self, job: str) -> dict[str, Any]:
+        folder = self._service.settings.runtime
+        if folder is not None and job.isalnum():
+            with suppress(OSError, ValueError):
+                content: dict[str, Any] = json.loads((folder / f"verify.{job}").read_text())
+                return content
+        return dict(self._jobs.get(job, {}))
+
+
+def account_content(account: ServiceAccount) -> dict[str, Any]:
+    """Return an account as plain values, ready for JSON."""
+    return {
+        "name": account.name,
+        "role": account.role.value,
+        "created": account.created,
+        "revoked": account.revoked,
+        "datasets": sorted(account.datasets),
+        "daily_cap_bits": None if account.daily_cap is None else str(account.daily_cap),
+    }
+
+
+def token_content(token: TokenRecord) -> dict[str, Any]:
+    """Return what is kept of a token as plain values, ready for JSON."""
+    return {
+        "token_id": token.token_id,
+        "account": token.account,
+        "scope": token.scope.value,
+        "label": token.label,
+        "created": token.created,
+        "expires": token.expires,
+        "revoked": token.revoked,
+        "last_used": token.last_used,
+    }
+
+
+def _beside(configured: str | Path | None, name: str | None, what: str) -> str:
+    """Return a file in the folder of the configured one: a stolen token reads no other folder."""
+    if configured is None:
+        raise OptionError(
+            f"The configuration of the dataset has no key {what}",
+            hint=f"add {what} = ... to its section and start the service again",
+        )
+    if name is None:
+        return str(configured)
+    if "://" in str(configured) or name in {"", ".", ".."} or Path(name).name != name:
+        raise OptionError(
+            f"The field {what} is not the name of a file",
+            hint=f"put the file next to the configured {what}, and give its name alone",
+        )
+    return str(Path(configured).with_name(name))
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return False
+    return True
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,141 @@
+"""The routes of datasets: what there is, prices, questions, and what was asked."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Query, Response
+
+from hartley.service.api.access import Caller, Host
+from hartley.service.api.models import AskBody, PlanBody, PriceBody
+
+router = APIRouter(prefix="/v1")
+Name = Annotated[str, Path(max_length=100, description="The dataset.", examples=["people"])]
+Key = Annotated[
+    str | None,
+    Header(alias="Idempotency-Key", max_length=200, description="Kept for 24 hours."),
+]
+
+
+@router.get("/me", tags=["accounts"])
+async def me(caller: Caller, host: Host) -> dict[str, Any]:
+    """Return the account, the role and the scope of the token, and the datasets that it sees."""
+    return {
+        "account": caller.account,
+        "role": caller.role.value,
+        "scope": caller.scope.value,
+        "datasets": host.visible(caller),
+    }
+
+
+@router.get("/datasets", tags=["datasets"])
+async def list_datasets(caller: Caller, host: Host) -> dict[str, Any]:
+    """Name the datasets that the account sees."""
+    return {"datasets": host.visible(caller)}
+
+
+@router.get("/datasets/{name}", tags=["datasets"])
+async def describe_dataset(caller: Caller, host: Host, name: Name) -> dict[str, Any]:
+    """Describe a dataset: its version, public number of rows, size of a record, columns in words."""
+    return await host.describe(caller, name)
+
+
+@router.get("/datasets/{name}/schema", tags=["datasets"], response_class=Response)
+async def schema(caller: Caller, host: Host, name: Name) -> Response:
+    """Return the public schema as TOML."""
+    return Response(await host.schema_text(caller, name), media_type="application/toml")
+
+
+@router.get("/datasets/{name}/dummy", tags=["datasets"])
+async def dummy(
+    caller: Caller,
+    host: Host,
+    name: Name,
+    rows: Annotated[int, Query(description="How many invented rows.")] = 100,
+    seed: Annotated[int, Query(ge=0, lt=2**32)] = 0,
+) -> dict[str, Any]:
+    """Return invented rows over the schema's domain, to write questions on."""
+    return {"columns": await host.dummy_rows(caller, name, rows, seed)}
+
+
+@router.post("/datasets/{name}/price", tags=["questions"])
+async def price(caller: Caller, host: Host, name: Name, body: PriceBody) -> dict[str, Any]:
+    """Return what questions would cost now and the largest errors of answers; nothing is spent."""
+    return await host.price(
+        caller,
+        name,
+        body.wishes,
+        curve=body.curve,
+        most=body.most,
+        explain=body.explain,
+        vacuous=body.vacuous,
+    )
+
+
+@router.post("/datasets/{name}/plan", tags=["questions"])
+async def plan(caller: Caller, host: Host, name: Name, body: PlanBody) -> dict[str, Any]:
+    """Plan a workload: its price as one batch and one by one, and how to share a budget."""
+    return await host.plan(
+        caller,
+        name,
+        body.wishes,
+        budget=body.budget,
+        weights=body.weights,
+        absolute=body.absolute,
+        vacuous=body.vacuous,
+    )
+
+
+@router.post("/datasets/{name}/ask", tags=["questions"])
+async def ask(
+    caller: Caller, host: Host, name: Name, body: AskBody, key: Key = None
+) -> dict[str, Any]:
+    """Answer a question or a batch, if the own allowance covers its price; repeats are free.
+
+    A list of questions is replied to with a list of answers. With a token of the scope `repeat`,
+    only what the account has paid for is answered.
+    """
+    return await host.ask(
+        caller,
+        name,
+        body.wishes,
+        batch=body.batch,
+        vacuous=body.vacuous,
+        given=body.given,
+        key=key,
+    )
+
+
+@router.get("/datasets/{name}/budget", tags=["questions"])
+async def budget(caller: Caller, host: Host, name: Name) -> dict[str, Any]:
+    """Return the own allowance, what was spent of it, and the daily cap."""
+    return await host.budget(caller, name)
+
+
+@router.get("/datasets/{name}/history", tags=["questions"])
+async def history(
+    caller: Caller,
+    host: Host,
+    name: Name,
+    after: Annotated[str | None, Query(max_length=16, description="The field next.")] = None,
+    limit: Annotated[int, Query(description="Rows of a page.")] = 50,
+    newest: Annotated[bool, Query(description="Newest first.")] = False,  # noqa: FBT002 - a query parameter
+) -> dict[str, Any]:
+    """Return what the account paid for, in pages; the rows of others do not exist here."""
+    return await host.history(caller, name, after=after, limit=limit, newest=newest)
+
+
+@router.get("/datasets/{name}/answers/{row}", tags=["questions"])
+async def answer(
+    caller: Caller, host: Host, name: Name, row: Annotated[str, Path(max_length=16)]
+) -> dict[str, Any]:
+    """Return the answers of a row of the history again, for free, with their certificate."""
+    return await host.answer(caller, name, row)
+
+
+@router.get("/datasets/{name}/answers/{row}/certificate", tags=["questions"])
+async def certificate(
+    caller: Caller, host: Host, name: Name, row: Annotated[str, Path(max_length=16)]
+) -> dict[str, Any]:
+    """Return the certificate of a row of the history: what is promised of its answers."""
+    return await host.certificate(caller, name, row)

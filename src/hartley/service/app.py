@@ -1,0 +1,151 @@
+"""The application: routes, one envelope for all errors, and what starts and ends with a worker."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from hartley.errors import HartleyError
+from hartley.service.administration import Administration
+from hartley.service.api import administration, datasets, operations
+from hartley.service.api.models import ErrorEnvelope
+from hartley.service.envelope import ServiceError, as_service_error, not_found
+from hartley.service.gate import Gate
+from hartley.service.logs import LOGGER
+from hartley.service.service import Service
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from starlette.requests import Request
+
+    from hartley.service.settings import ServiceSettings
+
+SAVE_SECONDS = 1.0
+DESCRIPTION = """
+Questions about private tables, answered truthfully within a budget of bits.
+
+Every request carries `Authorization: Bearer TOKEN`. Every error has the same envelope; its `code`
+is for programs, `message` and `hint` are for people, and `place` is where in the question the
+problem lies. Asking the same question again is always free.
+"""
+ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorEnvelope, "description": words}
+    for status, words in {
+        400: "the body cannot be read",
+        401: "the token is missing or not valid",
+        403: "the role or scope of the token does not allow this",
+        404: "absent, or not for this account",
+        409: "the allowance or the daily cap is too small",
+        413: "the body is too large",
+        422: "the question or a field is not valid",
+        429: "too many requests in a minute",
+        500: "the service failed",
+        503: "busy, pending (paid for; ask the same again) or unavailable",
+    }.items()
+}
+
+
+def create_app(settings: ServiceSettings) -> FastAPI:
+    """Return the application of one worker, with everything it needs opened.
+
+    The ledger and the coded copies must exist: ``hartley.service.server.prepare`` makes them.
+    """
+    service = Service(settings)
+    app = FastAPI(
+        title="Hartley",
+        version="1",
+        description=DESCRIPTION,
+        docs_url=None,  # the pages would load scripts from elsewhere
+        redoc_url=None,
+        lifespan=_lifespan,
+        responses=ERRORS,
+    )
+    app.state.service = service
+    app.state.administration = Administration(service)
+    app.add_middleware(
+        Gate,  # type: ignore[arg-type]
+        body_limit=settings.body_limit,
+        metrics=service.metrics,
+        tls=settings.tls is not None,
+    )
+    app.add_exception_handler(HartleyError, _reply)
+    app.add_exception_handler(HTTPException, _reply_http)
+    app.add_exception_handler(RequestValidationError, _reply_invalid)
+    for part in (datasets, administration, operations):
+        app.include_router(part.router)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    service: Service = app.state.service
+    await asyncio.to_thread(service.open)
+    saving = asyncio.create_task(_save_metrics(service))
+    try:
+        yield
+    finally:
+        saving.cancel()
+        with suppress(asyncio.CancelledError):
+            await saving
+        await asyncio.to_thread(service.close)
+
+
+async def _save_metrics(service: Service) -> None:
+    while True:
+        await asyncio.sleep(SAVE_SECONDS)
+        service.metrics.gauge("engine_admitted", service.lanes.admitted)
+        await asyncio.to_thread(service.metrics.save)
+
+
+# --- errors -------------------------------------------------------------------------------------
+
+
+def _reply(request: Request, error: Exception) -> JSONResponse:
+    reply = as_service_error(error)
+    request_id = request.scope["state"]["request_id"]
+    if reply.status >= 500 and not isinstance(error, ServiceError):
+        LOGGER.warning("failed", exc_info=error, extra={"request_id": request_id})
+    return JSONResponse(reply.body(request_id), reply.status, headers=reply.headers)
+
+
+def _reply_http(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    replies = {
+        404: not_found("route"),
+        413: ServiceError(
+            413,
+            "body",
+            "The body is too large",
+            hint="send fewer questions at once",
+            headers={"Connection": "close"},
+        ),
+        405: ServiceError(
+            405,
+            "method",
+            "The route does not have this method",
+            hint="see /openapi.json",
+            headers=error.headers,
+        ),
+    }
+    unreadable = ServiceError(
+        400, "invalid", "The body cannot be read", hint="send JSON, as in /openapi.json"
+    )
+    return _reply(request, replies.get(error.status_code, unreadable))
+
+
+def _reply_invalid(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0] if error.errors() else {}
+    where = ".".join(str(part) for part in first.get("loc", ()) if part != "body")
+    what = str(first.get("msg", "")).removesuffix(".")
+    problem = f"The field '{where}' is not valid: {what}" if where else f"The body is not valid: {what}"
+    return _reply(
+        request, ServiceError(422, "invalid", problem, hint="see the fields in /openapi.json")
+    )

@@ -1,0 +1,189 @@
+"""One dataset in one worker: an agent over the present version, opened again when it changes."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from hartley.agent.agent import Agent
+from hartley.agent.data import lasting_place
+from hartley.agent.ledger.chain import find
+from hartley.agent.questions.batch import to_plain
+from hartley.agent.quotes import questions_of
+from hartley.errors import HartleyError
+from hartley.files import parse_toml
+from hartley.ranges.schema.schema import Schema
+from hartley.service.envelope import busy
+from hartley.service.own_rows import own_place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from hartley.agent.ledger.chain import RowPlace
+    from hartley.agent.ledger.ledger import Ledger
+    from hartley.agent.quotes import Desk, Wish
+    from hartley.service.settings import DatasetSettings, ServiceSettings
+
+T = TypeVar("T")
+MOST_REMEMBERED = 10_000
+"""Questions that are known to be repeats, in each version."""
+
+
+@dataclass
+class OpenVersion:
+    """An agent over one version, closed after its last user when another version replaces it."""
+
+    agent: Agent
+    version: str
+    schema_version: str
+    repeats: dict[object, None] = field(default_factory=dict)
+    """Questions of accounts that are paid for and answered."""
+    users: int = 0
+    retired: bool = False
+
+
+def place_of_copy(settings: ServiceSettings, dataset: DatasetSettings) -> str:
+    """Return where the coded copy of a dataset is: as set, or next to the ledger file."""
+    place = dataset.place or lasting_place(None, settings.ledger, dataset.name)
+    return str(place or settings.folder / f"{dataset.name}.duckdb")
+
+
+class HostedDataset:
+    """A dataset of the service, used by many threads."""
+
+    def __init__(self, dataset: DatasetSettings, settings: ServiceSettings, ledger: Ledger) -> None:
+        self.name, self._dataset, self.ledger = dataset.name, dataset, ledger
+        self.place = place_of_copy(settings, dataset)
+        self._lock, self._opening = threading.Lock(), threading.Lock()
+        self._open: OpenVersion | None = None
+
+    # --- the present version ---
+
+    @property
+    def near(self) -> str | None:
+        """The address of a database that keeps the coded copy itself; None for a file."""
+        data = self._dataset.data
+        return data if data is not None and "://" in data else None
+
+    def open(self) -> None:
+        """Open the present version, unless it is open already."""
+        with self._using():
+            pass
+
+    def close(self) -> None:
+        """Close the agent."""
+        with self._lock:
+            opened, self._open = self._open, None
+        if opened is not None:
+            self._retire(opened)
+
+    @contextmanager
+    def _using(self, replacing: OpenVersion | None = None) -> Iterator[OpenVersion]:
+        """Use the open version, or the one that replaces a version that is not the present one."""
+        with self._lock:
+            opened = self._open
+            if opened is not None and opened is not replacing:
+                opened.users += 1
+            else:
+                opened = None
+        if opened is None:
+            opened = self._reopened(replacing)
+        try:
+            yield opened
+        finally:
+            with self._lock:
+                opened.users -= 1
+                last = opened.retired and not opened.users
+            if last:
+                opened.agent.close()
+
+    def _reopened(self, old: OpenVersion | None) -> OpenVersion:
+        """Open the version that the ledger records now, and count the caller as its user."""
+        with self._opening:
+            with self._lock:
+                if self._open is not None and self._open is not old:  # another thread was quicker
+                    self._open.users += 1
+                    return self._open
+            state = self.ledger.state(self.name)
+            schema = Schema.read(parse_toml(str(state.schema), what="recorded schema"))
+            agent = Agent(self.near, schema, ledger=self.ledger, place=self.place)
+            fresh = OpenVersion(agent, state.version, state.schema_version, users=1)
+            with self._lock:
+                self._open = fresh
+        if old is not None:
+            self._retire(old)
+        return fresh
+
+    def _retire(self, opened: OpenVersion) -> None:
+        with self._lock:
+            unused = not opened.retired and not opened.users
+            opened.retired = True
+        if unused:
+            opened.agent.close()
+
+    def run(self, work: Callable[[OpenVersion], T], *, check: bool = True) -> T:
+        """Run work with the present version; if it was replaced meanwhile, once more.
+
+        Nothing is charged for a version that is not the present one, so a second attempt is safe.
+        ``check`` False leaves out the look at the ledger before it, for work that looks itself.
+        """
+        old = None
+        for _ in range(2):
+            with self._using(replacing=old) as opened:
+                try:
+                    if not check or self._is_present(opened):
+                        return work(opened)
+                except HartleyError:
+                    if self._is_present(opened):
+                        raise
+                old = opened
+        raise busy("The dataset is being replaced", "ask again; nothing was charged")
+
+    def _is_present(self, opened: OpenVersion) -> bool:
+        standing = self.ledger.store.read(lambda t: find(t, self.name)).standing
+        return (standing.version, standing.schema) == (opened.version, opened.schema_version)
+
+    # --- what is asked ---
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the present version."""
+        return self.run(lambda opened: opened.agent.schema)
+
+    @property
+    def shares_population(self) -> bool:
+        """Whether datasets about the same people share a budget with this one."""
+        with self._lock:
+            opened = self._open
+        return opened is None or opened.agent.schema.population is not None
+
+    def own(self, analyst: str) -> RowPlace:
+        """Return how the account of an analyst stands."""
+        return own_place(self.ledger, self.name, analyst)
+
+    def is_repeat(
+        self, opened: OpenVersion, analyst: str, wishes: Sequence[Wish]
+    ) -> bool:
+        """Tell whether questions are paid for by the account and answered, so that they are free."""
+        key = (analyst, *((wish.text, repr(wish.error), repr(wish.bits)) for wish in wishes))
+        if key in opened.repeats:
+            return True
+        desk = desk_of(opened.agent)
+        plans = desk.known_plans(desk.plan(list(wishes), None, None), self.ledger, analyst)
+        questions = [to_plain(question) for question in questions_of(plans)]
+        if self.ledger.unpaid(self.name, analyst, questions):
+            return False
+        if None in self.ledger.answers(self.name, questions):
+            return False  # paid for and pending: the engine has work to do
+        if len(opened.repeats) >= MOST_REMEMBERED:
+            opened.repeats.clear()
+        opened.repeats[key] = None
+        return True
+
+
+def desk_of(agent: Agent) -> Desk:
+    """Return the desk of an open agent, which prices questions."""
+    return agent._ready().desk  # noqa: SLF001 - prices are the agent's own
+

@@ -1,0 +1,391 @@
+"""The settings of a service: CONFIG.toml, read completely before anything starts."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hartley.errors import HartleyError, OptionError
+from hartley.exact import parse_number
+from hartley.files import parse_toml, read_text_file
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+"""Of a dataset or an account: it stands in addresses and in the ledger."""
+HEADER = re.compile(r"[A-Za-z0-9-]{1,64}")
+SIZE = re.compile(r"([1-9][0-9]{0,6})\s*(KiB|MiB)")
+UNITS = {"KiB": 1 << 10, "MiB": 1 << 20}
+LARGEST_BODY = 64 << 20
+
+
+@dataclass(frozen=True)
+class Listen:
+    """The address that the service listens on."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True)
+class Tls:
+    """The files of a certificate."""
+
+    certificate: Path
+    key: Path
+
+
+@dataclass(frozen=True)
+class TrustedProxy:
+    """A reverse proxy that has identified the user, and the header in which it names them."""
+
+    addresses: tuple[str, ...]
+    user_header: str
+
+
+@dataclass(frozen=True)
+class DatasetSettings:
+    """One dataset of the service."""
+
+    name: str
+    schema: Path
+    budget: str | None = None
+    """In bits; read when the dataset is created, afterwards the ledger's counts."""
+    data: str | None = None
+    """The table; needed until its coded copy exists."""
+    analysts: tuple[str, ...] = ()
+    """Accounts that may use the dataset, each with an allowance of 0 bits until the owner sets
+    one."""
+    place: str | None = None
+    """The place of the coded copy; next to the ledger file by default."""
+
+
+@dataclass(frozen=True)
+class LimitSettings:
+    """Limits on what one account may do."""
+
+    prices_per_minute: int = 600
+    asks_per_minute: int = 60
+    """New questions; a repeat does not count."""
+    bits_per_day: Mapping[str, str] = field(default_factory=dict)
+    """By account; 0 leaves prices and repeats."""
+    questions_per_batch: int = 100
+    rows: int = 10_000
+    """Rows of one reply: invented rows, pages of the history and of the audit log."""
+
+
+@dataclass(frozen=True)
+class ServiceSettings:
+    """Everything that CONFIG.toml says."""
+
+    ledger: str
+    datasets: Mapping[str, DatasetSettings]
+    listen: Listen = Listen("127.0.0.1", 8080)
+    workers: int = 2
+    body_limit: int = 64 << 10
+    engine_lanes: int = 4
+    queue: int = 64
+    question_seconds: float = 30.0
+    tls: Tls | None = None
+    proxy: TrustedProxy | None = None
+    limits: LimitSettings = LimitSettings()
+    folder: Path = Path()
+    """The folder of CONFIG.toml, which relative paths start from."""
+    runtime: Path | None = None
+    """A private folder that the workers of one service share; None for a single process."""
+
+
+def read_settings(path: str | Path) -> ServiceSettings:
+    """Read CONFIG.toml; the first mistake is an error that names its key.
+
+    Example:
+        >>> import tempfile
+        >>> text = '[service]\\nledger = "ledger.db"\\n[datasets.people]\\nschema = "people.toml"\\n'
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "config.toml").write_text(text)
+        ...     settings = read_settings(Path(folder, "config.toml"))
+        >>> str(settings.listen), settings.workers, list(settings.datasets)
+        ('127.0.0.1:8080', 2, ['people'])
+    """
+    settings, mistakes = settings_and_mistakes(path)
+    if mistakes:
+        raise mistakes[0]
+    assert settings is not None
+    return settings
+
+
+def settings_and_mistakes(
+    path: str | Path,
+) -> tuple[ServiceSettings | None, list[HartleyError]]:
+    """Read CONFIG.toml and return every mistake in it; the settings are None if there is one."""
+    try:
+        text = read_text_file(path, what="configuration")
+        content = parse_toml(text, what=f"configuration {Path(path).name}")
+    except HartleyError as error:
+        return None, [error]
+    reader = _Reader(content, Path(path).absolute().parent)
+    settings = reader.read()
+    return (None if reader.mistakes else settings), reader.mistakes
+
+
+class _Reader:
+    """Reads the sections one by one and collects what is wrong."""
+
+    def __init__(self, content: Mapping[str, Any], folder: Path) -> None:
+        self.content, self.folder = content, folder
+        self.mistakes: list[HartleyError] = []
+
+    def wrong(self, problem: str, hint: str) -> None:
+        self.mistakes.append(OptionError(problem, hint=hint))
+
+    def read(self) -> ServiceSettings | None:
+        self.known(self.content, ("service", "datasets", "limits"), "the configuration")
+        service = self.section(self.content, "service", "[service]")
+        self.known(
+            service,
+            (
+                *("listen", "workers", "ledger", "body_limit", "engine_lanes", "queue"),
+                *("question_seconds", "tls", "trusted_proxy", "user_header"),
+            ),
+            "[service]",
+        )
+        listen = self.listen(service.get("listen", "127.0.0.1:8080"))
+        ledger = self.text(service, "ledger", "[service]", 'write ledger = "ledger.db"')
+        workers = self.whole(service, "workers", 2, (1, 64))
+        lanes = self.whole(service, "engine_lanes", 4, (1, 256))
+        queue = self.whole(service, "queue", 64, (0, 100_000))
+        body = self.size(service.get("body_limit", "64KiB"))
+        seconds = self.seconds(service.get("question_seconds", 30))
+        tls, proxy = self.tls(service.get("tls")), self.proxy(service)
+        datasets = self.datasets()
+        limits = self.limits()
+        if self.mistakes or ledger is None or listen is None:
+            return None
+        return ServiceSettings(
+            ledger=self.address(ledger),
+            datasets=datasets,
+            listen=listen,
+            workers=workers,
+            body_limit=body,
+            engine_lanes=lanes,
+            queue=queue,
+            question_seconds=seconds,
+            tls=tls,
+            proxy=proxy,
+            limits=limits,
+            folder=self.folder,
+        )
+
+    # --- [service] ---
+
+    def listen(self, value: object) -> Listen | None:
+        host, _, port = value.rpartition(":") if isinstance(value, str) else ("", "", "")
+        host = host.strip("[]")
+        if not host or not port.isdecimal() or not 0 <= int(port) < 1 << 16:
+            self.wrong(
+                "The key listen in [service] is not an address with a port",
+                'write listen = "127.0.0.1:8080"',
+            )
+            return None
+        return Listen(host, int(port))
+
+    def size(self, value: object) -> int:
+        match = SIZE.fullmatch(value) if isinstance(value, str) else None
+        number = int(match[1]) * UNITS[match[2]] if match else 0
+        if not 0 < number <= LARGEST_BODY:
+            self.wrong(
+                "The key body_limit in [service] is not a size of up to 64MiB",
+                'write body_limit = "64KiB"',
+            )
+        return number
+
+    def seconds(self, value: object) -> float:
+        try:
+            number = float(parse_number(value, name="the key question_seconds in [service]"))
+        except HartleyError:
+            number = 0.0
+        if not 0 < number <= 3600:
+            self.wrong(
+                "The key question_seconds in [service] is not a number of seconds up to 3600",
+                "write question_seconds = 30",
+            )
+        return number
+
+    def tls(self, value: object) -> Tls | None:
+        if value is None:
+            return None
+        given = value if isinstance(value, Mapping) else {}
+        if {*given} != {"certificate", "key"} or not all(
+            isinstance(path, str) and path for path in given.values()
+        ):
+            self.wrong(
+                "The key tls in [service] does not name a certificate and a key",
+                'write tls = { certificate = "cert.pem", key = "key.pem" }',
+            )
+            return None
+        return Tls(self.folder / given["certificate"], self.folder / given["key"])
+
+    def proxy(self, service: Mapping[str, Any]) -> TrustedProxy | None:
+        addresses, header = service.get("trusted_proxy"), service.get("user_header")
+        if addresses is None and header is None:
+            return None
+        if not isinstance(addresses, list) or not addresses or not all(map(_is_address, addresses)):
+            self.wrong(
+                "The key trusted_proxy in [service] is not a list of IP addresses",
+                'write trusted_proxy = ["10.0.0.2"]; user_header is trusted from these alone',
+            )
+            return None
+        if not isinstance(header, str) or not HEADER.fullmatch(header):
+            self.wrong(
+                "The key user_header in [service] is not the name of a header",
+                'write user_header = "X-Remote-User", and let the proxy remove that header from '
+                "requests",
+            )
+            return None
+        return TrustedProxy(tuple(addresses), header)
+
+    # --- [datasets.NAME] ---
+
+    def datasets(self) -> dict[str, DatasetSettings]:
+        listed = self.section(self.content, "datasets", "[datasets.NAME]")
+        if not listed:
+            self.wrong(
+                "The configuration names no dataset",
+                'add a section [datasets.NAME] with schema = "NAME.schema.toml"',
+            )
+        datasets = {}
+        for name in listed:
+            where = f"[datasets.{name}]"
+            section = self.section(listed, name, where)
+            if not NAME.fullmatch(name):
+                self.wrong(
+                    f"The name of {where} cannot stand in an address",
+                    "use letters, digits, '.', '_' and '-', at most 63 of them",
+                )
+            self.known(section, ("schema", "budget", "data", "analysts", "place"), where)
+            schema = self.text(section, "schema", where, 'write schema = "people.schema.toml"')
+            data, place = (
+                self.text(section, key, where, f'write {key} = "..."', needed=False)
+                for key in ("data", "place")
+            )
+            datasets[name] = DatasetSettings(
+                name=name,
+                schema=self.folder / (schema or ""),
+                budget=self.bits(section.get("budget"), f"budget in {where}"),
+                data=None if data is None else self.address(data),
+                analysts=self.names(section.get("analysts", []), f"analysts in {where}"),
+                place=None if place is None else self.address(place),
+            )
+        return datasets
+
+    # --- [limits] ---
+
+    def limits(self) -> LimitSettings:
+        section = self.section(self.content, "limits", "[limits]")
+        keys = ("prices_per_minute", "asks_per_minute", "questions_per_batch", "rows")
+        self.known(section, (*keys, "bits_per_day"), "[limits]")
+        default = LimitSettings()
+        numbers = {
+            key: self.whole(section, key, getattr(default, key), (1, 10_000_000), "[limits]")
+            for key in keys
+        }
+        caps = section.get("bits_per_day", {})
+        if not isinstance(caps, Mapping):
+            self.wrong(
+                "The key bits_per_day in [limits] does not give bits by account",
+                "write bits_per_day = { bi = 0 }",
+            )
+            caps = {}
+        self.names(list(caps), "bits_per_day in [limits]")
+        by_account = {
+            account: self.bits(bits, f"bits_per_day of '{account}' in [limits]") or "0"
+            for account, bits in caps.items()
+        }
+        return LimitSettings(**numbers, bits_per_day=by_account)
+
+    # --- values ---
+
+    def section(self, content: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
+        value = content.get(key, {})
+        if isinstance(value, Mapping):
+            return value
+        self.wrong(f"{where} is not a section", f"write it as {where} on a line of its own")
+        return {}
+
+    def known(self, section: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
+        for key in sorted({*section} - {*keys}):
+            self.wrong(f"There is no key '{key}' in {where}", f"its keys are {', '.join(keys)}")
+
+    def text(
+        self, section: Mapping[str, Any], key: str, where: str, hint: str, *, needed: bool = True
+    ) -> str | None:
+        value = section.get(key)
+        if value is None and not needed:
+            return None
+        if isinstance(value, str) and value.strip():
+            return value
+        problem = "is missing" if value is None else "is not text"
+        self.wrong(f"The key {key} in {where} {problem}", hint)
+        return None
+
+    def whole(
+        self,
+        section: Mapping[str, Any],
+        key: str,
+        default: int,
+        ends: tuple[int, int],
+        where: str = "[service]",
+    ) -> int:
+        value = section.get(key, default)
+        if type(value) is int and ends[0] <= value <= ends[1]:
+            return value
+        self.wrong(
+            f"The key {key} in {where} is not a whole number from {ends[0]} to {ends[1]:,}",
+            f"write {key} = {default}",
+        )
+        return default
+
+    def bits(self, value: object, what: str) -> str | None:
+        if value is None:
+            return None
+        try:
+            number = None if isinstance(value, bool) else parse_number(value, name=f"the {what}")
+        except HartleyError:
+            number = None
+        if number is None or number < 0:
+            self.wrong(f"The key {what} is not a number of bits", "write a number from 0")
+            return None
+        return str(value)
+
+    def names(self, value: object, what: str) -> tuple[str, ...]:
+        if isinstance(value, list) and all(
+            isinstance(name, str) and NAME.fullmatch(name) for name in value
+        ):
+            return tuple(dict.fromkeys(value))
+        self.wrong(
+            f"The key {what} does not list names of accounts",
+            'write for example ["ana", "bi"]: letters, digits, ".", "_" and "-"',
+        )
+        return ()
+
+    def address(self, text: str) -> str:
+        """Return a path relative to the configuration, or the address of a database as it is."""
+        if "://" in text and not text.startswith("sqlite:///"):
+            return text
+        return str(self.folder / text.removeprefix("sqlite:///"))
+
+
+def _is_address(value: object) -> bool:
+    try:
+        ipaddress.ip_address(str(value))
+    except ValueError:
+        return False
+    return isinstance(value, str)
