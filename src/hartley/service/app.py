@@ -15,6 +15,7 @@ from hartley.errors import HartleyError
 from hartley.service.administration import Administration
 from hartley.service.api import administration, datasets, operations
 from hartley.service.api.models import ErrorEnvelope
+from hartley.service.console.routes import console_router
 from hartley.service.envelope import ServiceError, as_service_error, not_found
 from hartley.service.gate import Gate
 from hartley.service.logs import LOGGER
@@ -80,6 +81,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _reply_invalid)
     for part in (datasets, administration, operations):
         app.include_router(part.router)
+    app.include_router(console_router())
     return app
 
 
@@ -145,7 +147,9 @@ def _reply_invalid(request: Request, error: Exception) -> JSONResponse:
     first = error.errors()[0] if error.errors() else {}
     where = ".".join(str(part) for part in first.get("loc", ()) if part != "body")
     what = str(first.get("msg", "")).removesuffix(".")
-    problem = f"The field '{where}' is not valid: {what}" if where else f"The body is not valid: {what}"
+    problem = (
+        f"The field '{where}' is not valid: {what}" if where else f"The body is not valid: {what}"
+    )
     return _reply(
         request, ServiceError(422, "invalid", problem, hint="see the fields in /openapi.json")
     )

@@ -129,7 +129,9 @@ def busy(problem: str, hint: str, seconds: int = RETRY_SECONDS) -> ServiceError:
     return ServiceError(503, "busy", problem, hint=hint, retry_after=seconds)
 
 
-def pending(problem: str, hint: str = "ask the same again: what is paid for is free") -> ServiceError:
+def pending(
+    problem: str, hint: str = "ask the same again: what is paid for is free"
+) -> ServiceError:
     """Return the reply for a question that is paid for and not answered yet."""
     return ServiceError(503, "pending", problem, hint=hint, retry_after=RETRY_SECONDS)
 

@@ -163,9 +163,7 @@ class HostedDataset:
         """Return how the account of an analyst stands."""
         return own_place(self.ledger, self.name, analyst)
 
-    def is_repeat(
-        self, opened: OpenVersion, analyst: str, wishes: Sequence[Wish]
-    ) -> bool:
+    def is_repeat(self, opened: OpenVersion, analyst: str, wishes: Sequence[Wish]) -> bool:
         """Tell whether questions are paid for by the account and answered, so that they are free."""
         key = (analyst, *((wish.text, repr(wish.error), repr(wish.bits)) for wish in wishes))
         if key in opened.repeats:
@@ -186,4 +184,3 @@ class HostedDataset:
 def desk_of(agent: Agent) -> Desk:
     """Return the desk of an open agent, which prices questions."""
     return agent._ready().desk  # noqa: SLF001 - prices are the agent's own
-

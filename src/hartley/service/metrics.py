@@ -82,9 +82,7 @@ class Metrics:
         lines = []
         for family, words in HELP.items():
             own = {
-                key: n
-                for key, n in sorted(totals.items())
-                if key[0].rpartition("_")[0] == family
+                key: n for key, n in sorted(totals.items()) if key[0].rpartition("_")[0] == family
             }
             if family in gauges:
                 own = {(family, ()): gauges[family]}
@@ -93,7 +91,9 @@ class Metrics:
                 kind = "histogram" if family.endswith("_seconds") else kind
                 shown = f"hartley_{family}" + ("_total" if kind == "counter" else "")
                 lines += [f"# HELP {shown} {words}", f"# TYPE {shown} {kind}"]
-                lines += [f"hartley_{name}{_written(labels)} {n:g}" for (name, labels), n in own.items()]
+                lines += [
+                    f"hartley_{name}{_written(labels)} {n:g}" for (name, labels), n in own.items()
+                ]
         return "\n".join(lines) + "\n"
 
     def _contents(self) -> list[dict[str, list[tuple[str, list[tuple[str, str]], float]]]]:
@@ -110,7 +110,11 @@ class Metrics:
 
 
 def _written(labels: Labels) -> str:
-    return "{" + ",".join(f'{key}="{_escaped(value)}"' for key, value in labels) + "}" if labels else ""
+    return (
+        "{" + ",".join(f'{key}="{_escaped(value)}"' for key, value in labels) + "}"
+        if labels
+        else ""
+    )
 
 
 def _escaped(value: str) -> str:

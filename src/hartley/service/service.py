@@ -448,9 +448,7 @@ class Service:
         account = identity.account
 
         def work(opened: OpenVersion) -> dict[str, Any]:
-            charge = (
-                None if number is None else own_charge(self.ledger, name, account, number)
-            )
+            charge = None if number is None else own_charge(self.ledger, name, account, number)
             if charge is None:
                 raise not_found("answer")
             content = self._charge_content(opened, charge)
