@@ -101,6 +101,14 @@ COMMANDS = {
         "ask:ask_command",
         "Answer a question about a private table truthfully, if the budget covers its price.",
     ),
+    "serve": CommandEntry(
+        "serve:serve_command",
+        "Run the agent as a service: HTTP for many analysts, with accounts and a web console.",
+    ),
+    "demo": CommandEntry(
+        "demo:demo_command",
+        "Start a service with invented people, and print its address and tokens to try it.",
+    ),
     "schema": CommandEntry(
         "schema:schema_app",
         "Write and check public schemas: columns, their ranges and steps, and whose data it is.",

@@ -244,9 +244,7 @@ class Administration:
         hosted = self._service.dataset(identity, dataset)
         settings = self._service.settings.datasets[dataset]
         table = _beside(settings.data, data, "data")
-        changed = (
-            None if schema is None else Schema.read(_beside(settings.schema, schema, "schema"))
-        )
+        changed = None if schema is None else Schema.read(_beside(settings.schema, schema, "schema"))
         if changed is not None and erasure:
             raise OptionError(
                 "A version is either an erasure or has a changed schema",
@@ -288,9 +286,7 @@ class Administration:
         job = secrets.token_hex(8)
         self._accounts.note(identity.account, "verify ledger", job)
         self._save(job, {"job": job, "status": "running", "begun": _now(), "process": os.getpid()})
-        threading.Thread(
-            target=self._verify, args=(job,), name=f"verify-{job}", daemon=True
-        ).start()
+        threading.Thread(target=self._verify, args=(job,), name=f"verify-{job}", daemon=True).start()
         return {"job": job, "status": "running"}
 
     def _verify(self, job: str) -> None:

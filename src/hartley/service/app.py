@@ -16,8 +16,9 @@ from hartley.service.administration import Administration
 from hartley.service.api import administration, datasets, operations
 from hartley.service.api.models import ErrorEnvelope
 from hartley.service.console.routes import console_router
-from hartley.service.envelope import ServiceError, as_service_error, not_found
+from hartley.service.envelope import ServiceError, as_service_error, not_found, too_large
 from hartley.service.gate import Gate
+from hartley.service.kept_replies import KeptReplies
 from hartley.service.logs import LOGGER
 from hartley.service.service import Service
 
@@ -70,10 +71,11 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     )
     app.state.service = service
     app.state.administration = Administration(service)
+    app.state.kept = KeptReplies(service)
     app.add_middleware(
         Gate,  # type: ignore[arg-type]
-        body_limit=settings.body_limit,
-        metrics=service.metrics,
+        service=service,
+        kept=app.state.kept,
         tls=settings.tls is not None,
     )
     app.add_exception_handler(HartleyError, _reply)
@@ -96,6 +98,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         saving.cancel()
         with suppress(asyncio.CancelledError):
             await saving
+        app.state.kept.close()
         await asyncio.to_thread(service.close)
 
 
@@ -121,13 +124,7 @@ def _reply_http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     replies = {
         404: not_found("route"),
-        413: ServiceError(
-            413,
-            "body",
-            "The body is too large",
-            hint="send fewer questions at once",
-            headers={"Connection": "close"},
-        ),
+        413: too_large(),
         405: ServiceError(
             405,
             "method",
@@ -147,9 +144,7 @@ def _reply_invalid(request: Request, error: Exception) -> JSONResponse:
     first = error.errors()[0] if error.errors() else {}
     where = ".".join(str(part) for part in first.get("loc", ()) if part != "body")
     what = str(first.get("msg", "")).removesuffix(".")
-    problem = (
-        f"The field '{where}' is not valid: {what}" if where else f"The body is not valid: {what}"
-    )
+    problem = f"The field '{where}' is not valid: {what}" if where else f"The body is not valid: {what}"
     return _reply(
         request, ServiceError(422, "invalid", problem, hint="see the fields in /openapi.json")
     )

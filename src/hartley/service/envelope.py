@@ -129,9 +129,7 @@ def busy(problem: str, hint: str, seconds: int = RETRY_SECONDS) -> ServiceError:
     return ServiceError(503, "busy", problem, hint=hint, retry_after=seconds)
 
 
-def pending(
-    problem: str, hint: str = "ask the same again: what is paid for is free"
-) -> ServiceError:
+def pending(problem: str, hint: str = "ask the same again: what is paid for is free") -> ServiceError:
     """Return the reply for a question that is paid for and not answered yet."""
     return ServiceError(503, "pending", problem, hint=hint, retry_after=RETRY_SECONDS)
 
@@ -144,4 +142,15 @@ def too_many(what: str, seconds: int) -> ServiceError:
         f"The account has sent too many {what} in a minute",
         hint=f"wait {seconds} s; repeats of paid questions are not limited",
         retry_after=seconds,
+    )
+
+
+def too_large() -> ServiceError:
+    """Return the reply for a body beyond the limit."""
+    return ServiceError(
+        413,
+        "body",
+        "The body is too large",
+        hint="send fewer questions at once",
+        headers={"Connection": "close"},
     )

@@ -163,9 +163,15 @@ class HostedDataset:
         """Return how the account of an analyst stands."""
         return own_place(self.ledger, self.name, analyst)
 
+    def is_known_repeat(self, analyst: str, wishes: Sequence[Wish]) -> bool:
+        """Tell whether questions were found to be a repeat in the version that is open."""
+        with self._lock:
+            opened = self._open
+        return opened is not None and _key(analyst, wishes) in opened.repeats
+
     def is_repeat(self, opened: OpenVersion, analyst: str, wishes: Sequence[Wish]) -> bool:
         """Tell whether questions are paid for by the account and answered, so that they are free."""
-        key = (analyst, *((wish.text, repr(wish.error), repr(wish.bits)) for wish in wishes))
+        key = _key(analyst, wishes)
         if key in opened.repeats:
             return True
         desk = desk_of(opened.agent)
@@ -181,6 +187,11 @@ class HostedDataset:
         return True
 
 
+def _key(analyst: str, wishes: Sequence[Wish]) -> object:
+    return analyst, *((wish.text, repr(wish.error), repr(wish.bits)) for wish in wishes)
+
+
 def desk_of(agent: Agent) -> Desk:
     """Return the desk of an open agent, which prices questions."""
     return agent._ready().desk  # noqa: SLF001 - prices are the agent's own
+

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import threading
+from bisect import bisect_left
 from collections import defaultdict
 from contextlib import suppress
 from pathlib import Path
 
 BUCKETS = (0.001, 0.005, 0.02, 0.08, 0.3, 1.0, 5.0, 30.0)
 """Upper ends of the classes of durations, in seconds."""
+LAST = ("le", "+Inf")
+ENDS = tuple(("le", f"{end:g}") for end in BUCKETS)
 HELP = {
     "requests": "Requests by route, method and status.",
     "questions": "Questions by dataset and outcome.",
@@ -43,13 +46,10 @@ class Metrics:
     def time(self, name: str, seconds: float, **labels: str) -> None:
         """Count a duration in its class."""
         plain = tuple(sorted(labels.items()))
+        end = LAST if seconds > BUCKETS[-1] else ENDS[bisect_left(BUCKETS, seconds)]
         with self._lock:
             self._counts[f"{name}_sum", plain] += seconds
-            self._counts[f"{name}_count", plain] += 1
-            for end in BUCKETS:
-                if seconds <= end:
-                    self._counts[f"{name}_bucket", (*plain, ("le", f"{end:g}"))] += 1
-            self._counts[f"{name}_bucket", (*plain, ("le", "+Inf"))] += 1
+            self._counts[f"{name}_bucket", (*plain, end)] += 1
 
     def save(self) -> None:
         """Write what was counted where the other workers read it."""
@@ -79,10 +79,13 @@ class Metrics:
                 totals[name, tuple((key, value) for key, value in labels)] += number
             for name, value in content["gauges"].items():
                 gauges[name] += value
+        totals = _cumulated(totals)
         lines = []
         for family, words in HELP.items():
             own = {
-                key: n for key, n in sorted(totals.items()) if key[0].rpartition("_")[0] == family
+                key: n
+                for key, n in totals.items()
+                if key[0].rpartition("_")[0] == family
             }
             if family in gauges:
                 own = {(family, ()): gauges[family]}
@@ -91,9 +94,7 @@ class Metrics:
                 kind = "histogram" if family.endswith("_seconds") else kind
                 shown = f"hartley_{family}" + ("_total" if kind == "counter" else "")
                 lines += [f"# HELP {shown} {words}", f"# TYPE {shown} {kind}"]
-                lines += [
-                    f"hartley_{name}{_written(labels)} {n:g}" for (name, labels), n in own.items()
-                ]
+                lines += [f"hartley_{name}{_written(labels)} {n:g}" for (name, labels), n in own.items()]
         return "\n".join(lines) + "\n"
 
     def _contents(self) -> list[dict[str, list[tuple[str, list[tuple[str, str]], float]]]]:
@@ -109,12 +110,21 @@ class Metrics:
         return contents
 
 
+def _cumulated(totals: dict[tuple[str, Labels], float]) -> dict[tuple[str, Labels], float]:
+    """Return counters in which a class of durations counts all shorter ones too."""
+    timed = {(name, labels[:-1]) for name, labels in totals if name.endswith("_bucket")}
+    complete = {key: n for key, n in totals.items() if not key[0].endswith("_bucket")}
+    for name, plain in sorted(timed):
+        number = 0.0
+        for end in (*ENDS, LAST):
+            number += totals.get((name, (*plain, end)), 0.0)
+            complete[name, (*plain, end)] = number
+        complete[f"{name.removesuffix('_bucket')}_count", plain] = number
+    return complete
+
+
 def _written(labels: Labels) -> str:
-    return (
-        "{" + ",".join(f'{key}="{_escaped(value)}"' for key, value in labels) + "}"
-        if labels
-        else ""
-    )
+    return "{" + ",".join(f'{key}="{_escaped(value)}"' for key, value in labels) + "}" if labels else ""
 
 
 def _escaped(value: str) -> str:

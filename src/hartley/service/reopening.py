@@ -42,7 +42,9 @@ def reopened(agent: Agent, ledger: Ledger, analyst: str, charge: OwnCharge) -> B
     steps = {replace(question, step=1): question.step for question in paid}
     known = desk.known_plans(selections, ledger, analyst)
     plans = [
-        plan.with_steps([steps.get(replace(asked, step=1), asked.step) for asked in plan.questions])
+        plan.with_steps(
+            [steps.get(replace(asked, step=1), asked.step) for asked in plan.questions]
+        )
         for plan in known
     ]
     questions = questions_of(plans)
@@ -79,7 +81,8 @@ def reopened(agent: Agent, ledger: Ledger, analyst: str, charge: OwnCharge) -> B
 
 
 def texts_of(note: str, read: Callable[[str], object]) -> list[str]:
-    """Split the note of a row into its questions, which may have several lines each."""
+    """Split the note of a row into its questions, which may have several lines each.
+    """
     lines, texts = note.split("\n"), []
     start = 0
     while start < len(lines):

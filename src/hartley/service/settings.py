@@ -94,6 +94,8 @@ class ServiceSettings:
     engine_lanes: int = 4
     queue: int = 64
     question_seconds: float = 30.0
+    keep_replies: bool = True
+    """Whether workers keep rendered replies to repeats."""
     tls: Tls | None = None
     proxy: TrustedProxy | None = None
     limits: LimitSettings = LimitSettings()
@@ -153,7 +155,7 @@ class _Reader:
             service,
             (
                 *("listen", "workers", "ledger", "body_limit", "engine_lanes", "queue"),
-                *("question_seconds", "tls", "trusted_proxy", "user_header"),
+                *("question_seconds", "keep_replies", "tls", "trusted_proxy", "user_header"),
             ),
             "[service]",
         )
@@ -164,6 +166,9 @@ class _Reader:
         queue = self.whole(service, "queue", 64, (0, 100_000))
         body = self.size(service.get("body_limit", "64KiB"))
         seconds = self.seconds(service.get("question_seconds", 30))
+        keep = service.get("keep_replies", True)
+        if not isinstance(keep, bool):
+            self.wrong("The key keep_replies in [service] is not true or false", "leave it out")
         tls, proxy = self.tls(service.get("tls")), self.proxy(service)
         datasets = self.datasets()
         limits = self.limits()
@@ -178,6 +183,7 @@ class _Reader:
             engine_lanes=lanes,
             queue=queue,
             question_seconds=seconds,
+            keep_replies=bool(keep),
             tls=tls,
             proxy=proxy,
             limits=limits,

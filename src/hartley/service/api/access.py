@@ -74,6 +74,15 @@ def is_local(request: Request) -> bool:
         return False
 
 
+# A dependency that is not a coroutine would run in a thread, at several times the cost.
+async def _service(request: Request) -> Service:  # noqa: RUF029 - see above
+    return service_of(request)
+
+
+async def _administration(request: Request) -> Administration:  # noqa: RUF029 - see above
+    return administration_of(request)
+
+
 Caller = Annotated[Identity, Depends(current_identity)]
-Host = Annotated[Service, Depends(service_of)]
-Acts = Annotated[Administration, Depends(administration_of)]
+Host = Annotated[Service, Depends(_service)]
+Acts = Annotated[Administration, Depends(_administration)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Query, Response
+from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi.responses import JSONResponse
 
 from hartley.service.api.access import Caller, Host
 from hartley.service.api.models import AskBody, PlanBody, PriceBody
@@ -88,14 +89,14 @@ async def plan(caller: Caller, host: Host, name: Name, body: PlanBody) -> dict[s
 
 @router.post("/datasets/{name}/ask", tags=["questions"])
 async def ask(
-    caller: Caller, host: Host, name: Name, body: AskBody, key: Key = None
-) -> dict[str, Any]:
+    request: Request, caller: Caller, host: Host, name: Name, body: AskBody, key: Key = None
+) -> Any:  # noqa: ANN401 - rendered here, once
     """Answer a question or a batch, if the own allowance covers its price; repeats are free.
 
     A list of questions is replied to with a list of answers. With a token of the scope `repeat`,
     only what the account has paid for is answered.
     """
-    return await host.ask(
+    content = await host.ask(
         caller,
         name,
         body.wishes,
@@ -104,6 +105,9 @@ async def ask(
         given=body.given,
         key=key,
     )
+    if not content["bits"]:  # a repeat, whose rendered reply may be sent again
+        request.scope["state"]["repeat"] = (caller, name)
+    return JSONResponse(content)
 
 
 @router.get("/datasets/{name}/budget", tags=["questions"])

@@ -1,0 +1,143 @@
+"""The command ``hartley demo``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hartley.cli.output import say
+
+if TYPE_CHECKING:
+    from hartley.service.server import Prepared
+    from hartley.service.settings import ServiceSettings
+
+BUDGET, ALLOWANCE = 16, 12
+ANALYST, OWNER = "ana", "owner"
+SCHEMA = """\
+# What everybody may know of the sample table.
+
+[table]
+name = "people"
+unit = "person"
+rows_per_unit = 1
+rows = "public"
+default_bits = 1
+
+[columns.region]
+kind = "public"
+values = ["north", "east", "south", "west", "centre", "islands"]
+
+[columns.sex]
+kind = "open"
+values = ["F", "M"]
+
+[columns.age]
+kind = "private"
+range = [18, 95]
+step = 1
+unit = "years"
+
+[columns.job]
+kind = "private"
+values = ["none", "trade", "office", "care", "teaching", "industry", "management", "retired"]
+
+[columns.height]
+kind = "private"
+range = [120, 220]
+step = 1
+unit = "cm"
+
+[columns.weight]
+kind = "private"
+range = [30, 180]
+step = 0.1
+unit = "kg"
+
+[columns.income]
+kind = "private"
+range = [0, 200000]
+step = 100
+nullable = true
+
+[columns.diagnosis]
+kind = "private"
+values = ["none", "asthma", "diabetes", "hypertension", "depression", "cancer"]
+
+[columns.visits]
+kind = "private"
+range = [0, 20]
+step = 1
+"""
+
+
+def demo_command(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="FOLDER", help="Where to put the table, the ledger and the copy."),
+    ] = Path("hartley-demo"),
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="HOST:PORT", help="Where to listen.")
+    ] = "127.0.0.1:8080",
+) -> None:
+    """Start a service with invented people, and print its address and tokens to try it.
+
+    [dim]Example: hartley demo[/dim]
+    """
+    from hartley.cli.serve import changed_settings
+    from hartley.service.server import serve
+
+    settings = changed_settings(_demo_settings(folder), listen, None)
+
+    def ready(address: str, prepared: Prepared) -> None:
+        analyst, owner = _tokens(settings, prepared)
+        say(f"A service with 5,000 invented people: {address}/")
+        say("Open it in a browser and log in with a token; both are for this demonstration only.")
+        say(f"  analyst, who may spend {ALLOWANCE} bits:\n    {analyst}")
+        say(f"  owner, who sees accounts and budgets:\n    {owner}")
+        say("Stop it with Ctrl-C.")
+        sys.stdout.flush()
+
+    serve(settings, ready=ready)
+
+
+def _demo_settings(folder: Path) -> ServiceSettings:
+    """Write the sample table and its schema, and return the settings of a service with them."""
+    from hartley.datasets.people import people
+    from hartley.files import write_whole
+    from hartley.service.settings import DatasetSettings, ServiceSettings
+
+    folder = folder.absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    table, schema = folder / "people.parquet", folder / "people.schema.toml"
+    if not table.exists():
+        import pyarrow.parquet as pq
+
+        pq.write_table(people(), table)
+    write_whole(schema, SCHEMA)
+    dataset = DatasetSettings(
+        name="people", schema=schema, budget=str(BUDGET), data=str(table), analysts=(ANALYST,)
+    )
+    return ServiceSettings(
+        ledger=str(folder / "ledger.db"), datasets={"people": dataset}, folder=folder
+    )
+
+
+def _tokens(settings: ServiceSettings, prepared: Prepared) -> tuple[str, str]:
+    """Return a token of the analyst and one of the owner, new ones at every start."""
+    from hartley.agent.ledger.ledger import open_ledger
+    from hartley.service.accounts import open_accounts
+
+    with open_ledger(settings.ledger) as ledger:
+        accounts = open_accounts(ledger)
+        if prepared.owner is not None:
+            content = {"analyst": ANALYST, "bits": str(ALLOWANCE)}
+            ledger.record("people", "allowance", content)
+            accounts.note(OWNER, "set allowance", ANALYST, f"people {ALLOWANCE}")
+        issued = [
+            accounts.issue_token(name, scopes="ask", label="demonstration", by=OWNER).text
+            for name in (ANALYST, OWNER)
+        ]
+    return issued[0], issued[1]

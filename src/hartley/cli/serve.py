@@ -1,0 +1,160 @@
+"""The command ``hartley serve``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hartley.cli.output import Format, is_terminal, print_json, say, wants_json
+from hartley.errors import OptionError
+
+if TYPE_CHECKING:
+    from hartley.errors import HartleyError
+    from hartley.service.server import Prepared
+    from hartley.service.settings import ServiceSettings
+
+
+def serve_command(  # noqa: PLR0913, PLR0917 - one parameter per option
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="CONFIG|TABLE",
+            help="A configuration in TOML; or, for a first try, a Parquet or CSV file.",
+        ),
+    ],
+    schema: Annotated[
+        Path | None,
+        typer.Option("--schema", metavar="FILE", help="The public schema of TABLE, in TOML."),
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option("--budget", metavar="BITS", help="The budget of TABLE in bits.")
+    ] = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            "--ledger",
+            metavar="FILE|URL",
+            help="The ledger of TABLE; default: a file next to TABLE.",
+        ),
+    ] = None,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            "--listen",
+            metavar="HOST:PORT",
+            help="Where to listen; default: as in CONFIG, or 127.0.0.1:8080.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", metavar="N", help="Worker processes; default: as in CONFIG."),
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Only say what is wrong; exit with 2 if something is."),
+    ] = False,
+    json: Format = None,
+) -> None:
+    """Run the agent as a service: HTTP for many analysts, with accounts and a web console.
+
+    [dim]Example: hartley serve people.parquet --schema people.schema.toml --budget 16[/dim]
+    """
+    is_config = source.endswith(".toml")
+    if is_config and (schema or budget or ledger):
+        raise OptionError(
+            "A configuration was given together with options of a table",
+            hint="write schema, budget and ledger into the configuration",
+        )
+    if check and is_config:
+        from hartley.service.checking import problems_of
+
+        _report(problems_of(source), source, json)
+        return
+    settings = _configured(source) if is_config else _tried(source, schema, budget, ledger)
+    settings = changed_settings(settings, listen, workers)
+    if check:
+        from hartley.service.checking import problems_of_settings
+
+        _report(problems_of_settings(settings), source, json)
+        return
+    from hartley.service.server import serve
+
+    serve(settings, ready=lambda address, prepared: _announce(address, prepared, settings))
+
+
+def _configured(path: str) -> ServiceSettings:
+    from hartley.service.settings import read_settings
+
+    return read_settings(path)
+
+
+def _tried(
+    table: str, schema: Path | None, budget: str | None, ledger: str | None
+) -> ServiceSettings:
+    """Return settings for one table, as a first try."""
+    from hartley.ranges.schema.schema import Schema
+    from hartley.service.settings import DatasetSettings, ServiceSettings
+
+    if schema is None:
+        raise OptionError(
+            "A table was given without its schema",
+            hint="add --schema FILE; hartley schema init drafts one",
+        )
+    name = Schema.read(schema).name
+    folder = Path() if "://" in table else Path(table).absolute().parent
+    dataset = DatasetSettings(name=name, schema=schema.absolute(), budget=budget, data=table)
+    return ServiceSettings(
+        ledger=ledger or str(folder / f"{name}.ledger.db"),
+        datasets={name: dataset},
+        folder=folder.absolute(),
+    )
+
+
+def changed_settings(
+    settings: ServiceSettings, listen: str | None, workers: int | None
+) -> ServiceSettings:
+    """Return settings with the address and the number of workers of a command line."""
+    from dataclasses import replace
+
+    from hartley.service.settings import Listen
+
+    if listen is not None:
+        host, _, port = listen.rpartition(":")
+        if not host or not port.isdecimal() or int(port) >= 1 << 16:
+            raise OptionError(
+                f"The option --listen {listen} is not an address with a port",
+                hint="write --listen 127.0.0.1:8080",
+            )
+        settings = replace(settings, listen=Listen(host.strip("[]"), int(port)))
+    if workers is not None:
+        if not 1 <= workers <= 64:
+            raise OptionError("The option --workers is not from 1 to 64", hint="write --workers 2")
+        settings = replace(settings, workers=workers)
+    return settings
+
+
+def _report(problems: list[HartleyError], source: str, json: bool | None) -> None:
+    """Print what is wrong with a configuration; exit with 2 if something is."""
+    if wants_json(json):
+        listed = [{"problem": error.problem, "hint": error.hint} for error in problems]
+        print_json({"holds": not problems, "problems": listed})
+    elif problems:
+        say("\n".join(str(error) for error in problems))
+    else:
+        say(f"{source} can be served.")
+    if problems:
+        raise typer.Exit(2)
+
+
+def _announce(address: str, prepared: Prepared, settings: ServiceSettings) -> None:
+    from hartley.service.server import hand_over
+    from hartley.wording import counted
+
+    say(f"Hartley serves {counted(len(settings.datasets), 'dataset')} at {address}/")
+    if prepared.owner is not None:
+        terminal = is_terminal(sys.stdout)
+        say(hand_over(prepared.owner, settings.folder, terminal=terminal))
+    sys.stdout.flush()

@@ -1,0 +1,229 @@
+"""The parent process: it prepares ledger and copies, starts the workers and restarts dead ones."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import tempfile
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hartley.agent.agent import Agent
+from hartley.agent.data import state_of
+from hartley.agent.ledger.ledger import open_ledger
+from hartley.errors import EngineError, InputError, OptionError
+from hartley.ranges.schema.schema import Schema
+from hartley.service.accounts import Role, open_accounts
+from hartley.service.hosted_dataset import place_of_copy
+from hartley.service.own_rows import own_place
+from hartley.service.rates import create_rates
+from hartley.service.readiness import self_check
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hartley.agent.ledger.ledger import Ledger
+    from hartley.service.accounts import Accounts, IssuedToken
+    from hartley.service.settings import DatasetSettings, Listen, ServiceSettings
+
+BACKLOG = 2048
+WORKER_SECONDS = 60
+"""Seconds that a worker may take to start, or to answer its parent, before it is replaced."""
+EXTRA_SECONDS = 5
+"""Seconds after the time limit of a question that a worker may take to end."""
+CONFIGURATION = "configuration"
+"""Who acts in the audit log where the file of settings does."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What the first start made."""
+
+    owner: IssuedToken | None
+    """The token of the first owner; None if the service had an owner before."""
+
+
+def prepare(settings: ServiceSettings) -> Prepared:
+    """Create what does not exist yet: ledger, datasets with their coded copies, accounts.
+
+    Workers open the copies read-only. Raises an error if the engine fails its self-check, since
+    answers would not be exact.
+    """
+    self_check()
+    with closing(open_ledger(settings.ledger)) as ledger:
+        new = {name for name in settings.datasets if state_of(ledger, name) is None}
+        for dataset in settings.datasets.values():
+            _prepare_dataset(dataset, settings, ledger, new=dataset.name in new)
+        accounts = open_accounts(ledger)
+        owner = accounts.first_owner()
+        for dataset in settings.datasets.values():
+            for analyst in dataset.analysts:
+                _prepare_analyst(accounts, ledger, analyst, dataset.name, new=dataset.name in new)
+        _prepare_caps(accounts, settings)
+    return Prepared(owner)
+
+
+def read_schema(dataset: DatasetSettings) -> Schema:
+    """Read the schema of a dataset, which must be of the table that its section names."""
+    schema = Schema.read(dataset.schema)
+    if schema.name != dataset.name:
+        raise OptionError(
+            f"The schema of [datasets.{dataset.name}] is of the table '{schema.name}'",
+            hint=f"name the section [datasets.{schema.name}]",
+        )
+    return schema
+
+
+def _prepare_dataset(
+    dataset: DatasetSettings, settings: ServiceSettings, ledger: Ledger, *, new: bool
+) -> None:
+    schema = read_schema(dataset)
+    if new and dataset.budget is None:
+        raise OptionError(
+            f"The dataset '{dataset.name}' is new, and [datasets.{dataset.name}] has no budget",
+            hint="add budget = BITS: the most that all analysts together may learn about a person",
+        )
+    database = dataset.data is not None and "://" in dataset.data
+    agent = Agent(
+        dataset.data if new or database else None,  # a copy that exists is not made again
+        schema,
+        ledger=ledger,
+        budget=dataset.budget if new else None,
+        place=place_of_copy(settings, dataset),
+    )
+    agent.close()
+
+
+def _prepare_analyst(
+    accounts: Accounts, ledger: Ledger, analyst: str, dataset: str, *, new: bool
+) -> None:
+    """Add an account that the settings name; afterwards its grants are the owner's to change."""
+    known = {account.name: account for account in accounts.list()}
+    if analyst not in known:
+        accounts.add(analyst, Role.ANALYST, by=CONFIGURATION)
+    elif not new or known[analyst].revoked is not None:
+        return
+    accounts.grant(analyst, dataset, by=CONFIGURATION)
+    own_place(ledger, dataset, analyst)
+
+
+def _prepare_caps(accounts: Accounts, settings: ServiceSettings) -> None:
+    known = {account.name: account for account in accounts.list() if account.revoked is None}
+    for name, bits in settings.limits.bits_per_day.items():
+        if name not in known:
+            raise InputError(
+                f"The key bits_per_day in [limits] names the account '{name}', which there is not",
+                hint="add it to analysts of a dataset, or with hartley account add",
+            )
+        cap = known[name].daily_cap
+        if cap is None or str(cap) != bits:
+            accounts.set_daily_cap(name, bits, by=CONFIGURATION)
+
+
+def bind(listen: Listen) -> socket.socket:
+    """Open the socket that all workers accept connections on."""
+    family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
+    opened = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind((listen.host, listen.port))
+    except OSError as error:
+        opened.close()
+        raise OptionError(
+            f"The service cannot listen on {listen}: {error.strerror or type(error).__name__}",
+            hint="choose another address for listen in [service], or stop what uses this one",
+        ) from None
+    opened.set_inheritable(True)
+    return opened
+
+
+def serve(
+    settings: ServiceSettings, *, ready: Callable[[str, Prepared], None] = lambda *_: None
+) -> None:
+    """Run the service until SIGTERM or Ctrl-C, and return when every worker has ended.
+
+    Args:
+        settings: the settings.
+        ready: called with the address and what the first start made, before workers start.
+    """
+    try:
+        from uvicorn.supervisors import Multiprocess
+    except ImportError:
+        raise EngineError(
+            "The packages of the service are not installed",
+            hint="pip install 'hartley[service]'",
+        ) from None
+    opened = bind(settings.listen)
+    runtime = Path(tempfile.mkdtemp(prefix="hartley-service-"))  # readable by this user alone
+    try:
+        prepared = prepare(settings)
+        create_rates(runtime)
+        host, port = opened.getsockname()[:2]
+        scheme = "http" if settings.tls is None else "https"
+        shown = f"[{host}]" if ":" in host else host
+        ready(f"{scheme}://{shown}:{port}", prepared)
+        supervisor = Multiprocess(_configured(replace(settings, runtime=runtime)), [opened])
+        supervisor.run()
+        if any(process.exitcode == 3 for process in supervisor.processes):  # uvicorn's own code
+            raise EngineError(
+                "A worker of the service could not start",
+                hint="see the line before this one, and run hartley serve --check",
+            )
+    finally:
+        opened.close()
+        shutil.rmtree(runtime, ignore_errors=True)
+
+
+def _configured(settings: ServiceSettings):  # type: ignore[no-untyped-def]  # noqa: ANN202 - uvicorn's
+    from uvicorn import Config
+
+    from hartley.service.app import create_app
+    from hartley.service.logs import log_settings
+
+    tls = settings.tls
+    return Config(
+        # An object and not a name: settings travel to workers in a pipe, not in the environment
+        # or on a command line, where a password of the ledger's database could be seen.
+        partial(create_app, settings),
+        factory=True,
+        workers=settings.workers,
+        log_config=log_settings(),
+        access_log=False,  # the service writes its own lines, without paths
+        server_header=False,
+        proxy_headers=False,  # the address of a client decides whether a proxy is trusted
+        ws="none",
+        lifespan="on",
+        timeout_worker_healthcheck=WORKER_SECONDS,
+        backlog=BACKLOG,
+        h11_max_incomplete_event_size=1 << 16,
+        timeout_graceful_shutdown=int(settings.question_seconds) + EXTRA_SECONDS,
+        ssl_certfile=None if tls is None else str(tls.certificate),
+        ssl_keyfile=None if tls is None else str(tls.key),
+    )
+
+
+def hand_over(token: IssuedToken, folder: Path, *, terminal: bool) -> str:
+    """Return the sentence that hands the owner's token over: in a terminal, or by a private file.
+
+    What is written to a pipe ends in a log, so the token is never written there.
+    """
+    if terminal:
+        return (
+            f"The owner's token, shown this once:\n\n  {token.text}\n\n"
+            "Keep it safe; other accounts and tokens are made with it."
+        )
+    path = folder / "owner.token"
+    with suppress(FileNotFoundError):
+        path.unlink()
+    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(number, "w", encoding="utf-8") as file:
+        file.write(token.text + "\n")
+    return f"The owner's token is in {path}, readable by {_user()} alone: move it to a safe place."
+
+
+def _user() -> str:
+    return f"user {os.getuid()}" if hasattr(os, "getuid") else "you"
