@@ -13,15 +13,16 @@ import pyarrow.parquet
 import pytest
 import uvicorn
 
-from hartley.agent.agent import Agent
-from hartley.agent.ledger.ledger import open_ledger
 from hartley.datasets.people import people
-from hartley.service.accounts import open_accounts
 from hartley.service.app import create_app
 from hartley.service.rates import create_rates
+from hartley.service.server import prepare
 from hartley.service.settings import DatasetSettings, ServiceSettings
 
 SCHEMA = Path(__file__).parents[2] / "examples" / "people.schema.toml"
+NEEDED = "run tools/need-chromium, as make test does"
+AXE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hartley" / "axe.min.js"
+WIDE, NARROW = 1280, 390
 
 
 class Worker:
@@ -36,7 +37,7 @@ class Worker:
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, daemon=True)
         self._thread.start()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not self._server.started:
             assert time.monotonic() < deadline, "the worker does not start"
             time.sleep(0.02)
@@ -47,44 +48,38 @@ class Worker:
 
     def close(self) -> None:
         self._server.should_exit = True
-        self._thread.join(30)
+        self._thread.join(60)
 
 
 class Hospital:
     """A service after its first start: two workers, one dataset, the owner's token."""
 
     def __init__(self, folder: Path) -> None:
-        data = folder / "people.parquet"
+        data, runtime = folder / "people.parquet", folder / "runtime"
         pyarrow.parquet.write_table(people(), data)
-        ledger = str(folder / "ledger.db")
-        with Agent(str(data), SCHEMA, budget=24, ledger=ledger):
-            pass
-        with open_ledger(ledger) as opened, open_accounts(opened) as accounts:
-            first = accounts.first_owner()
-            assert first is not None
-            self.owner_token = first.text
-        dataset = DatasetSettings("people", SCHEMA, budget="24", data=str(data))
-        runtime = folder / "runtime"
         runtime.mkdir()
         create_rates(runtime)
-        settings = ServiceSettings(ledger, {"people": dataset}, folder=folder, runtime=runtime)
+        dataset = DatasetSettings("people", SCHEMA, budget="60", data=str(data))
+        settings = ServiceSettings(
+            str(folder / "ledger.db"), {"people": dataset}, folder=folder, runtime=runtime
+        )
+        first = prepare(settings).owner
+        assert first is not None
+        self.owner_token = first.text
         self.workers = [Worker(settings), Worker(settings)]
         self.url = self.workers[0].url
 
     @property
-    def accounts(self):
-        return self.workers[0].app.state.service.accounts
+    def service(self):
+        return self.workers[0].app.state.service
 
-    @property
-    def ledger(self):
-        return self.workers[0].app.state.service.ledger
-
-    def analyst(self, name: str, bits: str = "8", scope: str = "ask") -> str:
+    def analyst(self, name: str, bits: str = "4", scope: str = "ask") -> str:
         """Add an analyst without the console; return a token."""
-        self.accounts.add(name, "analyst", by="owner")
-        self.accounts.grant(name, "people", by="owner")
-        self.ledger.record("people", "allowance", {"analyst": name, "bits": bits})
-        return self.accounts.issue_token(name, scopes=scope, by="owner").text
+        accounts = self.service.accounts
+        accounts.add(name, "analyst", by="owner")
+        accounts.grant(name, "people", by="owner")
+        self.service.ledger.record("people", "allowance", {"analyst": name, "bits": bits})
+        return accounts.issue_token(name, scopes=scope, by="owner").text
 
     def close(self) -> None:
         for worker in self.workers:
@@ -98,14 +93,82 @@ def hospital(tmp_path_factory):
     service.close()
 
 
-CHROMIUM = os.environ.get("HARTLEY_CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
-
-
 @pytest.fixture(scope="session")
 def browser():
     from playwright.sync_api import sync_playwright
 
+    program = shutil.which("chromium")
+    assert program is not None, f"Chromium is missing: {NEEDED}"
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        opened = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield opened
         opened.close()
+
+
+@pytest.fixture(scope="session")
+def axe():
+    """Return a function that lists what axe-core finds wrong with a page."""
+    assert AXE.exists(), f"axe-core is missing: {NEEDED}"
+    source = AXE.read_text("utf-8")
+
+    def problems(page) -> list[str]:
+        page.evaluate(source)
+        report = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        return [
+            f"{found['id']}: {node['html'][:160]} ({node['failureSummary'][:200]})"
+            for found in report["violations"]
+            for node in found["nodes"]
+        ]
+
+    return problems
+
+
+class Visitor:
+    """A person with a browser: pages, and everything that the browser complains about."""
+
+    def __init__(self, browser, url: str, **context) -> None:
+        self.url = url
+        self.context = browser.new_context(
+            **{"viewport": {"width": WIDE, "height": 800}, "reduced_motion": "reduce"} | context
+        )
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(20_000)
+        self.complaints: list[str] = []
+        self.outside: list[str] = []
+        self.page.on("console", lambda message: self._complain(message.text))
+        self.page.on("pageerror", lambda error: self._complain(str(error)))
+        self.page.on("request", lambda request: self._note(request.url))
+
+    def _complain(self, text: str) -> None:
+        if "Failed to load resource" not in text:  # a refusal has a status of its own
+            self.complaints.append(text)
+
+    def _note(self, address: str) -> None:
+        if not address.startswith((self.url, "data:")):
+            self.outside.append(address)
+
+    def log_in(self, token: str):
+        self.page.goto(self.url)
+        self.page.fill("#token", token)
+        self.page.click("button:text-is('Log in')")
+        return self.page
+
+    def go(self, path: str):
+        self.page.goto(f"{self.url}/console{path}")
+        return self.page
+
+
+@pytest.fixture
+def visitors(browser, hospital):
+    """Return a function that opens a browser window; no window may complain or look elsewhere."""
+    opened: list[Visitor] = []
+
+    def visitor(**context) -> Visitor:
+        opened.append(Visitor(browser, context.pop("url", hospital.url), **context))
+        return opened[-1]
+
+    yield visitor
+    for each in opened:
+        each.context.close()
+        assert each.complaints == []
+        assert each.outside == []

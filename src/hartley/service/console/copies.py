@@ -18,15 +18,15 @@ def copied_texts(
     """
     flat = " ".join(question.split()) if "--" not in question else question
     body = json.dumps({"question": question, "bits": wish}, ensure_ascii=False)
+    connected = f"hartley.connect({service!r}, token=os.environ['HARTLEY_TOKEN'], dataset={dataset!r})"
     python = "\n".join(
         (
             "import os",
             "",
             "import hartley",
             "",
-            f"people = hartley.connect({service!r}, token=os.environ['HARTLEY_TOKEN'], "
-            f"dataset={dataset!r})".replace("people = ", "service = ", 1),
-            f"print(service.ask({question!r}, bits={wish!r}))",
+            f"agent = {connected}",
+            f"print(agent.ask({question!r}, bits={wish!r}))",
         )
     )
     curl = " \\\n  ".join(

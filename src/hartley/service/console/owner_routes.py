@@ -368,13 +368,16 @@ async def revoke_account(request: Request, name: str) -> Response:
 
 @router.post("/tokens/{token_id}/revoke")
 async def revoke_token(request: Request, token_id: str) -> Response:
-    """Revoke a token."""
+    """Revoke a token, if the name of its account was written again."""
     visit = await visit_of(request)
-    fields = await visit.form()
-    await visit.service.lanes.quick(
-        lambda: visit.administration.revoke_token(visit.identity, token_id)
-    )
-    return see_other(_account_address(fields.get("account", "")))
+    visit.administration.require(visit.identity, Role.OWNER)
+    name = (await visit.form()).get("account", "")
+
+    def act(visit: Visit, fields: Mapping[str, str]) -> None:
+        _require_again(fields, name, "account")
+        visit.administration.revoke_token(visit.identity, token_id)
+
+    return await _change(request, name, act)
 
 
 def _require_again(fields: Mapping[str, str], name: str, what: str) -> None:
@@ -440,18 +443,38 @@ async def _dataset(
     )
 
 
+@router.post("/datasets/{name}/budget")
+async def change_budget(request: Request, name: str) -> Response:
+    """Change the budget of a dataset, if its name was written again."""
+    return await _change_dataset(
+        request,
+        name,
+        lambda visit, fields: visit.administration.set_budget(
+            visit.identity, name, fields.get("bits", "").strip()
+        ),
+    )
+
+
 @router.post("/datasets/{name}/versions")
 async def add_version(request: Request, name: str) -> Response:
     """Read the configured table again as a new version, if the name was written again."""
+    return await _change_dataset(
+        request, name, lambda visit, _: visit.administration.add_version(visit.identity, name)
+    )
+
+
+async def _change_dataset(
+    request: Request, name: str, act: Callable[[Visit, Mapping[str, str]], object]
+) -> Response:
     visit = await visit_of(request)
     fields = await visit.form()
 
-    def act() -> None:
+    def work() -> None:
         _require_again(fields, name, "dataset")
-        visit.administration.add_version(visit.identity, name)
+        act(visit, fields)
 
     try:
-        await visit.service.lanes.engine(act)
+        await visit.service.lanes.engine(work)
     except HartleyError as error:
         if isinstance(error, ServiceError) and error.status in {403, 404}:
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 GUESS = re.compile(r"did you mean (?P<guess>'(?:[^']|'')*'|[^?]+)\?")
 """What the agent proposes instead of the refused part."""
 EXAMPLE = re.compile(r"write for example '?(?P<text>SELECT .+?)'?$", re.IGNORECASE)
+LITERAL = re.compile(r"'(?:[^']|'')*'")
 PRICE = re.compile(r"(?<![\d.,])(?P<bits>\d+(?:\.\d+)?) bits? gives? (?P<error>±\S+|the exact)")
 
 
@@ -75,7 +77,8 @@ def _repairs(text: str, hint: str, place: tuple[int, int] | None, address: str) 
     price = f"{address}/price"
     if guess and place is not None:
         word = guess["guess"]
-        corrected = text[: place[0]] + word + text[place[1] :]
+        part = _corrected(text[place[0] : place[1]], word)
+        corrected = text[: place[0]] + part + text[place[1] :]
         return [Repair(f"Use {word}", "example", corrected, price)]
     if example:
         return [Repair("Start from the example", "example", example["text"], price)]
@@ -88,3 +91,15 @@ def _repairs(text: str, hint: str, place: tuple[int, int] | None, address: str) 
         )
         for match in PRICE.finditer(hint)
     ][:2]
+
+
+def _corrected(culprit: str, guess: str) -> str:
+    """Return the refused part with the guess in it.
+
+    A value is refused with the comparison around it: of its literals, the closest is replaced.
+    """
+    literals = list(LITERAL.finditer(culprit))
+    if not guess.startswith("'") or not literals:
+        return guess
+    closest = max(literals, key=lambda each: SequenceMatcher(None, each[0], guess).ratio())
+    return culprit[: closest.start()] + guess + culprit[closest.end() :]

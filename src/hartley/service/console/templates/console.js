@@ -57,10 +57,17 @@ async function price(submitter) {
       result.replaceChildren(...fresh.childNodes);
       if (element("question").value === question) element("question").value = page.getElementById("question").value;
       prepare();
+      announce();
     }
   } finally {
     if (mine === latest) setBusy(false);
   }
+}
+
+function announce() {
+  const slider = element("slider");
+  const button = element("spend");
+  if (button) say("status", `Priced: ${slider ? slider.getAttribute("aria-valuetext") : element("error").textContent}`);
 }
 
 function setBusy(busy) {
