@@ -59,7 +59,7 @@ class Hospital:
         pyarrow.parquet.write_table(people(), data)
         runtime.mkdir()
         create_rates(runtime)
-        dataset = DatasetSettings("people", SCHEMA, budget="60", data=str(data))
+        dataset = DatasetSettings("people", SCHEMA, budget="40", data=str(data))
         settings = ServiceSettings(
             str(folder / "ledger.db"), {"people": dataset}, folder=folder, runtime=runtime
         )
@@ -73,7 +73,7 @@ class Hospital:
     def service(self):
         return self.workers[0].app.state.service
 
-    def analyst(self, name: str, bits: str = "4", scope: str = "ask") -> str:
+    def analyst(self, name: str, bits: str = "3", scope: str = "ask") -> str:
         """Add an analyst without the console; return a token."""
         accounts = self.service.accounts
         accounts.add(name, "analyst", by="owner")

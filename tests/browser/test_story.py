@@ -20,7 +20,9 @@ def bars(page) -> list[str]:
 
 def gauge(page) -> float:
     """Return how much of the small gauge is full, in percent."""
-    widths = page.eval_on_selector_all("#purse .spent", "all => all.map(e => e.getAttribute('width'))")
+    widths = page.eval_on_selector_all(
+        "#purse .spent", "all => all.map(e => e.getAttribute('width'))"
+    )
     return float(widths[0].rstrip("%")) if widths else 0.0
 
 
@@ -174,7 +176,9 @@ def test_everything_can_be_reached_with_the_tab_key_and_enter_never_spends(hospi
     page.focus(".skip")
     seen = []
     for _ in range(16):
-        seen.append(page.evaluate("document.activeElement.id || document.activeElement.textContent"))
+        seen.append(
+            page.evaluate("document.activeElement.id || document.activeElement.textContent")
+        )
         page.keyboard.press("Tab")
     wanted = ["Skip to the content", "Ask", "Budget", "History", "Log out", "question"]
     wanted += ["price-button", "slider", "next", "spend", "All useful prices"]

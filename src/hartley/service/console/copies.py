@@ -18,7 +18,9 @@ def copied_texts(
     """
     flat = " ".join(question.split()) if "--" not in question else question
     body = json.dumps({"question": question, "bits": wish}, ensure_ascii=False)
-    connected = f"hartley.connect({service!r}, token=os.environ['HARTLEY_TOKEN'], dataset={dataset!r})"
+    connected = (
+        f"hartley.connect({service!r}, token=os.environ['HARTLEY_TOKEN'], dataset={dataset!r})"
+    )
     python = "\n".join(
         (
             "import os",

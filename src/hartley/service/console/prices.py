@@ -136,7 +136,11 @@ def priced_question(curve: PriceCurve, wish: object, remaining: float) -> Priced
         positions,
         place,
         draw_curve(drawn, place, label),
-        tuple(curve.lines()),
+        tuple(
+            line
+            for point, line in zip(curve.points, curve.lines(), strict=True)
+            if not point.vacuous
+        ),
         (positions[0].error, positions[-1].error),
         remaining,
     )
