@@ -123,6 +123,8 @@ _HOMES = {
     "hartley.agent.answers.answer": ("Answer", "BatchAnswer", "Quote"),
     "hartley.agent.answers.estimate": ("Estimate", "Reading"),
     "hartley.agent.ledger.ledger": ("Ledger", "open_ledger"),
+    "hartley.client.remote_agent": ("RemoteAgent", "connect"),
+    "hartley.service.accounts.accounts": ("Accounts", "open_accounts"),
     "hartley.studies.tradeoff": ("Tradeoff", "tradeoff"),
     "hartley.policies.records.group_averages": ("Microaggregation",),
     "hartley.policies.records.microaggregation": (
@@ -177,6 +179,7 @@ _HOMES = {
         "EngineError",
         "HartleyError",
         "InputError",
+        "NotPermitted",
         "OptionError",
         "Pending",
         "Refused",
@@ -251,6 +254,7 @@ if TYPE_CHECKING:
         WorkloadEntry as WorkloadEntry,
         read_workload as read_workload,
     )
+    from hartley.client.remote_agent import RemoteAgent as RemoteAgent, connect as connect
     from hartley.datasets.catalogue import dataset as dataset
     from hartley.datasets.dataset import Dataset as Dataset
     from hartley.datasets.people import people as people
@@ -262,6 +266,7 @@ if TYPE_CHECKING:
         EngineError as EngineError,
         HartleyError as HartleyError,
         InputError as InputError,
+        NotPermitted as NotPermitted,
         OptionError as OptionError,
         Pending as Pending,
         Refused as Refused,
@@ -467,6 +472,10 @@ if TYPE_CHECKING:
     from hartley.ranges.schema.schema import Column as Column, Schema as Schema
     from hartley.ranges.transcripts.transcript import Transcript as Transcript
     from hartley.reports import plot as plot, write_html as write_html
+    from hartley.service.accounts.accounts import (
+        Accounts as Accounts,
+        open_accounts as open_accounts,
+    )
     from hartley.studies.anonymity import (
         anonymity as anonymity,
         leaking_release as leaking_release,

@@ -102,7 +102,12 @@ def test_the_list_of_commands_says_what_each_command_says_itself(name):
     assert LISTED[name].help == COMMANDS[name].help.split("\n")[0]
 
 
-GROUPS = {"schema": "Schema", "ledger": "Ledger", "datasets": "Dataset"}
+GROUPS = {
+    "schema": "Schema",
+    "ledger": "Ledger",
+    "datasets": "Dataset",
+    "account": "Accounts",
+}
 """Commands of many parts are the methods of a class; hartley.datasets is a package already."""
 
 

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from hartley.cli.options import Csv, Html, Names, Null, open_tables
 from hartley.cli.output import Format, console, print_json, say, wants_json
 from hartley.cli.refusals import telling_refusals
+from hartley.cli.remote import (
+    Certificates,
+    DatasetName,
+    TokenFile,
+    Url,
+    ask_service,
+    connected,
+    price_at_service,
+    refuse_local,
+    refuse_remote,
+)
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:
     from hartley.agent.price_curve import PriceCurve
     from hartley.agent.quotes import Wish
     from hartley.engines.tables.table import Table
+
+T = TypeVar("T")
 
 Questions = Annotated[
     list[str] | None,
@@ -45,10 +58,20 @@ PublicRows = Annotated[
 SchemaFile = Annotated[
     Path, typer.Option("--schema", metavar="FILE", help="The public schema of the table, in TOML.")
 ]
-LedgerAddress = Annotated[
-    str,
+LocalSchema = Annotated[
+    Path | None,
     typer.Option(
-        "--ledger", metavar="FILE|URL", help="The ledger of charges: a file or postgresql://..."
+        "--schema",
+        metavar="FILE",
+        help="The public schema of the table, in TOML; needed without --url.",
+    ),
+]
+LedgerAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--ledger",
+        metavar="FILE|URL",
+        help="The ledger of charges: a file or postgresql://...; needed without --url.",
     ),
 ]
 Source = Annotated[
@@ -99,10 +122,10 @@ Analyst = Annotated[
 
 
 def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
-    schema: SchemaFile,
-    ledger: LedgerAddress,
     question: Questions = None,
     file: QuestionFile = None,
+    schema: LocalSchema = None,
+    ledger: LedgerAddress = None,
     table: Source = None,
     budget: Budget = None,
     place: Place = None,
@@ -116,6 +139,10 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     vacuous: Vacuous = False,
     null: Null = None,
     names: Names = None,
+    url: Url = None,
+    token_file: TokenFile = None,
+    dataset: DatasetName = None,
+    certificates: Certificates = None,
     json: Format = None,
 ) -> None:
     """Answer a question about a private table truthfully, if the budget covers its price.
@@ -125,8 +152,20 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     from hartley.agent.asking import ask
 
-    data = None if table is None else open_tables([table], null, names)
     asked = _asked(question, file)
+    if url is not None:
+        local = {"--schema": schema, "--ledger": ledger, "--table": table, "--budget": budget}
+        others = {"--place": place, "--analyst": analyst, "--update": update}
+        refuse_local(local | others | {"--null": null, "--names": names})
+        wishes = {"error": error, "bits": bits, "vacuous": vacuous}
+        remote = connected(url, token_file, dataset, certificates)
+        ask_service(remote, asked, wishes, json)
+        return
+    refuse_remote(
+        {"--token-file": token_file, "--dataset": dataset, "--certificates": certificates}
+    )
+    schema, ledger = needed(schema, "--schema"), needed(ledger, "--ledger")
+    data = None if table is None else open_tables([table], null, names)
     with telling_refusals(json):
         reply: Any = ask(
             asked,
@@ -153,9 +192,9 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
 
 def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
-    schema: SchemaFile,
     question: Questions = None,
     file: QuestionFile = None,
+    schema: LocalSchema = None,
     ledger: Annotated[
         str | None,
         typer.Option("--ledger", metavar="FILE|URL", help="Also show what would be due now."),
@@ -184,6 +223,10 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     csv: Csv = None,
     null: Null = None,
     names: Names = None,
+    url: Url = None,
+    token_file: TokenFile = None,
+    dataset: DatasetName = None,
+    certificates: Certificates = None,
     json: Format = None,
 ) -> None:
     """Show what questions would cost, from the public schema alone; nothing is spent.
@@ -193,6 +236,19 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     from hartley.agent.asking import price
 
+    if url is not None:
+        local = {"--schema": schema, "--ledger": ledger, "--table": table, "--rows": rows}
+        others = {"--analyst": analyst, "--html": html, "--csv": csv}
+        refuse_local(local | others | {"--null": null, "--names": names})
+        wishes = {"error": error, "bits": bits, "vacuous": vacuous}
+        asked = _asked(question, file)
+        remote = connected(url, token_file, dataset, certificates)
+        price_at_service(remote, asked, wishes, json, explain=explain, curve=curve)
+        return
+    refuse_remote(
+        {"--token-file": token_file, "--dataset": dataset, "--certificates": certificates}
+    )
+    schema = needed(schema, "--schema")
     if table is not None and rows is None and ledger is None:
         rows = _count_rows(open_tables([table], null, names))
     asked = _asked(question, file)
@@ -221,6 +277,15 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     if explain:
         out.print()
         out.print(quote.explanation, markup=False)
+
+
+def needed(value: T | None, option: str) -> T:
+    """Return an option that is needed where no service is asked."""
+    if value is None:
+        raise OptionError(
+            f"The option {option} is missing", hint="give it, or ask a service with --url"
+        )
+    return value
 
 
 def _asked(questions: list[str] | None, file: Path | None) -> list[str | Wish]:

@@ -118,6 +118,10 @@ COMMANDS = {
         "Check, show, export, back up and restore the ledger of charges and answers, and set "
         "the shared budget of datasets about the same people.",
     ),
+    "account": CommandEntry(
+        "account:account_app",
+        "Add, list and revoke the accounts of a service, and issue their tokens.",
+    ),
     "attack": CommandEntry(
         "attack:attack_app",
         "Attack your own release or agent, and see how much an adversary learns.",

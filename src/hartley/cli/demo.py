@@ -86,10 +86,9 @@ def demo_command(
 
     [dim]Example: hartley demo[/dim]
     """
-    from hartley.cli.serve import changed_settings
     from hartley.service.server import serve
 
-    settings = changed_settings(_demo_settings(folder), listen, None)
+    settings = _demo_settings(folder).changed(listen, None)
 
     def ready(address: str, prepared: Prepared) -> None:
         analyst, owner = _tokens(settings, prepared)

@@ -74,7 +74,7 @@ def serve_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         _report(problems_of(source), source, json)
         return
     settings = _configured(source) if is_config else _tried(source, schema, budget, ledger)
-    settings = changed_settings(settings, listen, workers)
+    settings = settings.changed(listen, workers)
     if check:
         from hartley.service.checking import problems_of_settings
 
@@ -111,29 +111,6 @@ def _tried(
         datasets={name: dataset},
         folder=folder.absolute(),
     )
-
-
-def changed_settings(
-    settings: ServiceSettings, listen: str | None, workers: int | None
-) -> ServiceSettings:
-    """Return settings with the address and the number of workers of a command line."""
-    from dataclasses import replace
-
-    from hartley.service.settings import Listen
-
-    if listen is not None:
-        host, _, port = listen.rpartition(":")
-        if not host or not port.isdecimal() or int(port) >= 1 << 16:
-            raise OptionError(
-                f"The option --listen {listen} is not an address with a port",
-                hint="write --listen 127.0.0.1:8080",
-            )
-        settings = replace(settings, listen=Listen(host.strip("[]"), int(port)))
-    if workers is not None:
-        if not 1 <= workers <= 64:
-            raise OptionError("The option --workers is not from 1 to 64", hint="write --workers 2")
-        settings = replace(settings, workers=workers)
-    return settings
 
 
 def _report(problems: list[HartleyError], source: str, json: bool | None) -> None:

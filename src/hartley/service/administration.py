@@ -1,4 +1,4 @@
-"""What owners and auditors do: accounts, tokens, allowances, versions, the ledger and its checks."""
+"""What owners and auditors do: accounts, tokens, allowances, versions, verification."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import secrets
 import threading
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +18,9 @@ from hartley.errors import InputError, OptionError
 from hartley.exact import bits_at_least, parse_number
 from hartley.ranges.schema.schema import Schema
 from hartley.service.accounts import Role
-from hartley.service.coverage import require_covered, uncovered
+from hartley.service.coverage import require_covered, set_allowance, uncovered
 from hartley.service.envelope import forbidden, not_found
+from hartley.service.metrics import is_alive
 
 if TYPE_CHECKING:
     from hartley.service.accounts import Identity, ServiceAccount, TokenRecord
@@ -182,20 +182,16 @@ class Administration:
         self.require(identity, Role.OWNER)
         self._service.dataset(identity, dataset)
         self._known(name)
-        wanted = parse_number(bits, name="the allowance")
-
-        def check() -> None:  # while nobody else writes
-            known = self._ledger.state(dataset).allowances.get(name)
-            more = wanted - (Fraction(0) if known is None else known.bits)
-            if more > 0:
-                require_covered(self._ledger, dataset, more_bits=more)
-
         with self._changing:
-            content = {"analyst": name, "bits": str(wanted)}
-            self._ledger.record(dataset, "allowance", content, check=check)
-            self._accounts.note(identity.account, "set allowance", name, f"{dataset} {wanted}")
-        balance = self._ledger.state(dataset).allowances[name]
-        return {"dataset": dataset, "account": name, "allowance_bits": str(balance.bits)}
+            wanted = set_allowance(
+                self._ledger,
+                self._accounts,
+                dataset=dataset,
+                account=name,
+                bits=bits,
+                by=identity.account,
+            )
+        return {"dataset": dataset, "account": name, "allowance_bits": str(wanted)}
 
     def set_budget(self, identity: Identity, dataset: str, bits: object) -> dict[str, Any]:
         """Change the budget of a dataset; returns the new promise."""
@@ -244,7 +240,9 @@ class Administration:
         hosted = self._service.dataset(identity, dataset)
         settings = self._service.settings.datasets[dataset]
         table = _beside(settings.data, data, "data")
-        changed = None if schema is None else Schema.read(_beside(settings.schema, schema, "schema"))
+        changed = (
+            None if schema is None else Schema.read(_beside(settings.schema, schema, "schema"))
+        )
         if changed is not None and erasure:
             raise OptionError(
                 "A version is either an erasure or has a changed schema",
@@ -286,7 +284,9 @@ class Administration:
         job = secrets.token_hex(8)
         self._accounts.note(identity.account, "verify ledger", job)
         self._save(job, {"job": job, "status": "running", "begun": _now(), "process": os.getpid()})
-        threading.Thread(target=self._verify, args=(job,), name=f"verify-{job}", daemon=True).start()
+        threading.Thread(
+            target=self._verify, args=(job,), name=f"verify-{job}", daemon=True
+        ).start()
         return {"job": job, "status": "running"}
 
     def _verify(self, job: str) -> None:
@@ -319,7 +319,7 @@ class Administration:
         content = self._load(job)
         if not content:
             raise not_found("verification")
-        if content["status"] == "running" and not _is_alive(content["process"]):
+        if content["status"] == "running" and not is_alive(content["process"]):
             content |= {"status": "failed", "problem": "the worker was stopped"}
         return {name: value for name, value in content.items() if name != "process"}
 
@@ -381,14 +381,6 @@ def _beside(configured: str | Path | None, name: str | None, what: str) -> str:
             hint=f"put the file next to the configured {what}, and give its name alone",
         )
     return str(Path(configured).with_name(name))
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except OSError:
-        return False
-    return True
 
 
 def _now() -> str:

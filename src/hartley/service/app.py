@@ -73,7 +73,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     app.state.administration = Administration(service)
     app.state.kept = KeptReplies(service)
     app.add_middleware(
-        Gate,  # type: ignore[arg-type]
+        Gate,
         service=service,
         kept=app.state.kept,
         tls=settings.tls is not None,
@@ -144,7 +144,9 @@ def _reply_invalid(request: Request, error: Exception) -> JSONResponse:
     first = error.errors()[0] if error.errors() else {}
     where = ".".join(str(part) for part in first.get("loc", ()) if part != "body")
     what = str(first.get("msg", "")).removesuffix(".")
-    problem = f"The field '{where}' is not valid: {what}" if where else f"The body is not valid: {what}"
+    problem = (
+        f"The field '{where}' is not valid: {what}" if where else f"The body is not valid: {what}"
+    )
     return _reply(
         request, ServiceError(422, "invalid", problem, hint="see the fields in /openapi.json")
     )

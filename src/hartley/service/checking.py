@@ -15,8 +15,7 @@ from hartley.engines.coded.copying import holds_copy, place_of
 from hartley.engines.tables.sources import open_table
 from hartley.errors import EngineError, HartleyError, InputError, OptionError
 from hartley.service.coverage import uncovered
-from hartley.service.hosted_dataset import place_of_copy
-from hartley.service.server import bind, read_schema
+from hartley.service.hosted_dataset import place_of_copy, read_schema
 from hartley.service.settings import settings_and_mistakes
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def problems_of_settings(settings: ServiceSettings) -> list[HartleyError]:
             problems.append(error)
 
     attempt(_check_packages)
-    attempt(lambda: bind(settings.listen).close())
+    attempt(lambda: settings.listen.bind().close())
     if settings.tls is not None:
         tls = settings.tls
         attempt(lambda: _check_tls(tls))

@@ -18,10 +18,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.errors import OptionError
-from hartley.exact import floor_power
+from hartley.exact import floor_power, parse_number
 
 if TYPE_CHECKING:
     from hartley.agent.ledger.ledger import Ledger
+    from hartley.service.accounts import Accounts
 
 
 def uncovered(
@@ -67,3 +68,23 @@ def require_covered(
             hint="lower an allowance or raise the budget first: otherwise a refusal would show an "
             "analyst what others spent",
         )
+
+
+def set_allowance(  # noqa: PLR0913 - what an allowance is made of, each by name
+    ledger: Ledger, accounts: Accounts, *, dataset: str, account: str, bits: object, by: str
+) -> Fraction:
+    """Set the part of a budget that one account may spend; return it in bits.
+
+    Raises OptionError if the budget would not cover all allowances.
+    """
+    wanted = parse_number(bits, name="the allowance")
+
+    def check() -> None:  # while nobody else writes
+        known = ledger.state(dataset).allowances.get(account)
+        more = wanted - (Fraction(0) if known is None else known.bits)
+        if more > 0:
+            require_covered(ledger, dataset, more_bits=more)
+
+    ledger.record(dataset, "allowance", {"analyst": account, "bits": str(wanted)}, check=check)
+    accounts.note(by, "set allowance", account, f"{dataset} {wanted}")
+    return wanted

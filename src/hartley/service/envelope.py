@@ -56,7 +56,9 @@ class ServiceError(HartleyError):
         return self._headers | retry
 
 
-def as_service_error(error: BaseException) -> ServiceError:
+def as_service_error(  # noqa: PLR0911 - one for each kind of error
+    error: BaseException,
+) -> ServiceError:
     """Return what to reply to an error; one that nobody expected says nothing about itself.
 
     Example:
@@ -129,7 +131,9 @@ def busy(problem: str, hint: str, seconds: int = RETRY_SECONDS) -> ServiceError:
     return ServiceError(503, "busy", problem, hint=hint, retry_after=seconds)
 
 
-def pending(problem: str, hint: str = "ask the same again: what is paid for is free") -> ServiceError:
+def pending(
+    problem: str, hint: str = "ask the same again: what is paid for is free"
+) -> ServiceError:
     """Return the reply for a question that is paid for and not answered yet."""
     return ServiceError(503, "pending", problem, hint=hint, retry_after=RETRY_SECONDS)
 

@@ -86,7 +86,8 @@ class Gate:
         if not self._keeps or scheme.lower() != b"bearer" or b"idempotency-key" in headers:
             await self._app(scope, receive, reply)
             return False
-        body, messages = b"", []
+        body = b""
+        messages: list[Message] = []
         while not messages or messages[-1].get("more_body"):
             messages.append(await receive())
             body += messages[-1].get("body", b"")
@@ -107,7 +108,8 @@ class Gate:
         await self._app(scope, replay, reply)
         repeat = scope["state"].get("repeat")
         if repeat is not None and reply.status == 200:
-            await self._kept.keep(key, *repeat, stamp, b"".join(reply.captured))
+            identity, dataset = repeat
+            await self._kept.keep(key, identity, dataset, stamp, b"".join(reply.captured))
         return False
 
     @staticmethod

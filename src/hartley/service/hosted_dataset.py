@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, TypeVar
 from hartley.agent.agent import Agent
 from hartley.agent.data import lasting_place
 from hartley.agent.ledger.chain import find
-from hartley.agent.questions.batch import to_plain
-from hartley.agent.quotes import questions_of
-from hartley.errors import HartleyError
+from hartley.errors import HartleyError, OptionError
 from hartley.files import parse_toml
 from hartley.ranges.schema.schema import Schema
 from hartley.service.envelope import busy
 from hartley.service.own_rows import own_place
+from hartley.service.paid_answers import PaidQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from hartley.agent.answers.answer import Answer
     from hartley.agent.ledger.chain import RowPlace
     from hartley.agent.ledger.ledger import Ledger
     from hartley.agent.quotes import Desk, Wish
@@ -38,8 +38,8 @@ class OpenVersion:
     agent: Agent
     version: str
     schema_version: str
-    repeats: dict[object, None] = field(default_factory=dict)
-    """Questions of accounts that are paid for and answered."""
+    repeats: dict[object, tuple[PaidQuestions, int]] = field(default_factory=dict)
+    """Questions that accounts have paid for, each with what the account had spent by then."""
     users: int = 0
     retired: bool = False
 
@@ -48,6 +48,17 @@ def place_of_copy(settings: ServiceSettings, dataset: DatasetSettings) -> str:
     """Return where the coded copy of a dataset is: as set, or next to the ledger file."""
     place = dataset.place or lasting_place(None, settings.ledger, dataset.name)
     return str(place or settings.folder / f"{dataset.name}.duckdb")
+
+
+def read_schema(dataset: DatasetSettings) -> Schema:
+    """Read the schema of a dataset, which must be of the table that its section names."""
+    schema = Schema.read(dataset.schema)
+    if schema.name != dataset.name:
+        raise OptionError(
+            f"The schema of [datasets.{dataset.name}] is of the table '{schema.name}'",
+            hint=f"name the section [datasets.{schema.name}]",
+        )
+    return schema
 
 
 class HostedDataset:
@@ -169,22 +180,29 @@ class HostedDataset:
             opened = self._open
         return opened is not None and _key(analyst, wishes) in opened.repeats
 
-    def is_repeat(self, opened: OpenVersion, analyst: str, wishes: Sequence[Wish]) -> bool:
-        """Tell whether questions are paid for by the account and answered, so that they are free."""
+    def repeat(
+        self, opened: OpenVersion, analyst: str, wishes: Sequence[Wish]
+    ) -> tuple[Answer, ...] | None:
+        """Return recorded answers if the account has paid for all of them; None otherwise."""
         key = _key(analyst, wishes)
-        if key in opened.repeats:
-            return True
+        known = opened.repeats.get(key)
+        if known is not None:
+            questions, spent = known
+            planned = questions.look_up(self.ledger)
+            # What the account was charged for since may have told it the same in finer cells.
+            if planned is not None and planned.place.account.spent == spent:
+                return questions.answers(planned)
         desk = desk_of(opened.agent)
         plans = desk.known_plans(desk.plan(list(wishes), None, None), self.ledger, analyst)
-        questions = [to_plain(question) for question in questions_of(plans)]
-        if self.ledger.unpaid(self.name, analyst, questions):
-            return False
-        if None in self.ledger.answers(self.name, questions):
-            return False  # paid for and pending: the engine has work to do
+        versions = (opened.version, opened.schema_version)
+        questions = PaidQuestions.of(desk, plans, analyst, versions)
+        planned = questions.look_up(self.ledger)
+        if planned is None:
+            return None
         if len(opened.repeats) >= MOST_REMEMBERED:
             opened.repeats.clear()
-        opened.repeats[key] = None
-        return True
+        opened.repeats[key] = (questions, planned.place.account.spent)
+        return questions.answers(planned)
 
 
 def _key(analyst: str, wishes: Sequence[Wish]) -> object:
@@ -194,4 +212,3 @@ def _key(analyst: str, wishes: Sequence[Wish]) -> object:
 def desk_of(agent: Agent) -> Desk:
     """Return the desk of an open agent, which prices questions."""
     return agent._ready().desk  # noqa: SLF001 - prices are the agent's own
-

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hartley.service.envelope import busy, pending
 
@@ -52,7 +52,7 @@ class Lanes:
                 "ask the same again: it is charged at most once, and its answer is kept",
             ) from None
 
-    def _done(self, future: asyncio.Future[object]) -> None:
+    def _done(self, future: asyncio.Future[Any]) -> None:
         self.admitted -= 1
         if not future.cancelled():
             future.exception()  # reported to the client, or of a question that was given up

@@ -28,7 +28,9 @@ class JsonLines(logging.Formatter):
             "process": record.process,
             "message": record.getMessage() if record.name == LOGGER.name else _own(record),
         }
-        content |= {name: value for name in FIELDS if (value := getattr(record, name, None)) is not None}
+        content |= {
+            name: value for name in FIELDS if (value := getattr(record, name, None)) is not None
+        }
         if record.exc_info and record.exc_info[1] is not None:
             content["exception"] = places_of(record.exc_info[1])
         return json.dumps(content, ensure_ascii=True, default=str)

@@ -8,7 +8,10 @@ import threading
 from bisect import bisect_left
 from collections import defaultdict
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BUCKETS = (0.001, 0.005, 0.02, 0.08, 0.3, 1.0, 5.0, 30.0)
 """Upper ends of the classes of durations, in seconds."""
@@ -58,7 +61,7 @@ class Metrics:
         with self._lock:
             content = [[name, list(labels), n] for (name, labels), n in self._counts.items()]
         path = self._folder / f"metrics.{os.getpid()}"
-        beside = path.with_suffix(".new")
+        beside = self._folder / f"new-metrics.{os.getpid()}"
         # Numbers for a screen need not be on the disk; a reader sees a whole file.
         with suppress(OSError):
             beside.write_text(json.dumps({"counts": content, "gauges": self._gauges}))
@@ -79,14 +82,10 @@ class Metrics:
                 totals[name, tuple((key, value) for key, value in labels)] += number
             for name, value in content["gauges"].items():
                 gauges[name] += value
-        totals = _cumulated(totals)
+        complete = _cumulated(totals)
         lines = []
         for family, words in HELP.items():
-            own = {
-                key: n
-                for key, n in totals.items()
-                if key[0].rpartition("_")[0] == family
-            }
+            own = {key: n for key, n in complete.items() if key[0].rpartition("_")[0] == family}
             if family in gauges:
                 own = {(family, ()): gauges[family]}
             if own:
@@ -94,20 +93,34 @@ class Metrics:
                 kind = "histogram" if family.endswith("_seconds") else kind
                 shown = f"hartley_{family}" + ("_total" if kind == "counter" else "")
                 lines += [f"# HELP {shown} {words}", f"# TYPE {shown} {kind}"]
-                lines += [f"hartley_{name}{_written(labels)} {n:g}" for (name, labels), n in own.items()]
+                lines += [
+                    f"hartley_{name}{_written(labels)} {n:.15g}"
+                    for (name, labels), n in own.items()
+                ]
         return "\n".join(lines) + "\n"
 
-    def _contents(self) -> list[dict[str, list[tuple[str, list[tuple[str, str]], float]]]]:
+    def _contents(self) -> list[dict[str, Any]]:
         if self._folder is None:
             with self._lock:
                 counts = [(name, list(labels), n) for (name, labels), n in self._counts.items()]
-            return [{"counts": counts, "gauges": dict(self._gauges)}]  # type: ignore[dict-item]
+            return [{"counts": counts, "gauges": dict(self._gauges)}]
         contents = []
         for path in self._folder.glob("metrics.*"):
             with suppress(OSError, ValueError):
-                if path.suffix != ".new":
-                    contents.append(json.loads(path.read_text()))
+                content = json.loads(path.read_text())
+                if not is_alive(int(path.suffix[1:])):  # killed: what it counted still counts
+                    content["gauges"] = {}
+                contents.append(content)
         return contents
+
+
+def is_alive(process: int) -> bool:
+    """Tell whether a process of this machine runs."""
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return False
+    return True
 
 
 def _cumulated(totals: dict[tuple[str, Labels], float]) -> dict[tuple[str, Labels], float]:
@@ -124,7 +137,11 @@ def _cumulated(totals: dict[tuple[str, Labels], float]) -> dict[tuple[str, Label
 
 
 def _written(labels: Labels) -> str:
-    return "{" + ",".join(f'{key}="{_escaped(value)}"' for key, value in labels) + "}" if labels else ""
+    return (
+        "{" + ",".join(f'{key}="{_escaped(value)}"' for key, value in labels) + "}"
+        if labels
+        else ""
+    )
 
 
 def _escaped(value: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -68,10 +69,8 @@ def own_place(ledger: Ledger, dataset: str, analyst: str) -> RowPlace:
         if ledger.holder(dataset, analyst) == analyst:
             raise _AllowanceThere("The account has an allowance", hint="use it")
 
-    try:
+    with suppress(_AllowanceThere):
         ledger.record(dataset, "allowance", {"analyst": analyst, "bits": "0"}, check=check)
-    except _AllowanceThere:
-        pass
     return ledger.store.read(lambda t: find(t, dataset, analyst))
 
 
@@ -105,7 +104,7 @@ class OwnCharge:
         return bits_at_least(self.cells)
 
 
-def own_charges(
+def own_charges(  # noqa: PLR0913 - what a page is, each by name
     ledger: Ledger,
     dataset: str,
     analyst: str,

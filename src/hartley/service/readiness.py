@@ -91,9 +91,7 @@ def self_check() -> None:
     """
     failed = [probe.name for probe in probe_engine(EMBEDDED, EMBEDDED.open()) if not probe.holds]
     if failed:
-        raise HartleyError(
-            f"The engine fails the probe '{failed[0]}'", hint="see hartley doctor"
-        )
+        raise HartleyError(f"The engine fails the probe '{failed[0]}'", hint="see hartley doctor")
     schema = Schema.read(DUMMY_SCHEMA)
     rows = schema.dummy_data(DUMMY_ROWS)
     people = list(zip(rows["sex"].to_pylist(), rows["age"].to_pylist(), strict=True))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import tempfile
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -16,9 +15,8 @@ from hartley.agent.agent import Agent
 from hartley.agent.data import state_of
 from hartley.agent.ledger.ledger import open_ledger
 from hartley.errors import EngineError, InputError, OptionError
-from hartley.ranges.schema.schema import Schema
 from hartley.service.accounts import Role, open_accounts
-from hartley.service.hosted_dataset import place_of_copy
+from hartley.service.hosted_dataset import place_of_copy, read_schema
 from hartley.service.own_rows import own_place
 from hartley.service.rates import create_rates
 from hartley.service.readiness import self_check
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 
     from hartley.agent.ledger.ledger import Ledger
     from hartley.service.accounts import Accounts, IssuedToken
-    from hartley.service.settings import DatasetSettings, Listen, ServiceSettings
+    from hartley.service.settings import DatasetSettings, ServiceSettings
 
 BACKLOG = 2048
 WORKER_SECONDS = 60
@@ -65,17 +63,6 @@ def prepare(settings: ServiceSettings) -> Prepared:
                 _prepare_analyst(accounts, ledger, analyst, dataset.name, new=dataset.name in new)
         _prepare_caps(accounts, settings)
     return Prepared(owner)
-
-
-def read_schema(dataset: DatasetSettings) -> Schema:
-    """Read the schema of a dataset, which must be of the table that its section names."""
-    schema = Schema.read(dataset.schema)
-    if schema.name != dataset.name:
-        raise OptionError(
-            f"The schema of [datasets.{dataset.name}] is of the table '{schema.name}'",
-            hint=f"name the section [datasets.{schema.name}]",
-        )
-    return schema
 
 
 def _prepare_dataset(
@@ -124,23 +111,6 @@ def _prepare_caps(accounts: Accounts, settings: ServiceSettings) -> None:
             accounts.set_daily_cap(name, bits, by=CONFIGURATION)
 
 
-def bind(listen: Listen) -> socket.socket:
-    """Open the socket that all workers accept connections on."""
-    family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
-    opened = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        opened.bind((listen.host, listen.port))
-    except OSError as error:
-        opened.close()
-        raise OptionError(
-            f"The service cannot listen on {listen}: {error.strerror or type(error).__name__}",
-            hint="choose another address for listen in [service], or stop what uses this one",
-        ) from None
-    opened.set_inheritable(True)
-    return opened
-
-
 def serve(
     settings: ServiceSettings, *, ready: Callable[[str, Prepared], None] = lambda *_: None
 ) -> None:
@@ -157,7 +127,7 @@ def serve(
             "The packages of the service are not installed",
             hint="pip install 'hartley[service]'",
         ) from None
-    opened = bind(settings.listen)
+    opened = settings.listen.bind()
     runtime = Path(tempfile.mkdtemp(prefix="hartley-service-"))  # readable by this user alone
     try:
         prepared = prepare(settings)

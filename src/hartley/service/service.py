@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.ledger.ledger import open_ledger
 from hartley.agent.planning import plan
 from hartley.agent.price_curve import price_curve
-from hartley.agent.quotes import Wish
-from hartley.errors import NotPermitted, OptionError, Pending, Refused
-from hartley.service.accounts import TokenScope, open_accounts
-from hartley.service.envelope import ServiceError, forbidden, not_found, pending
-from hartley.service.hosted_dataset import HostedDataset
-from hartley.service.lanes import Lanes
-from hartley.service.metrics import Metrics
+from hartley.errors import OptionError
+from hartley.service.accounts import TokenScope
+from hartley.service.answering import AskRequest, answer, own_refusal
+from hartley.service.envelope import ServiceError, forbidden, not_found
+from hartley.service.hosted_dataset import HostedDataset, desk_of
 from hartley.service.own_rows import RowIds, own_balance, own_charge, own_charges
-from hartley.service.rates import Rates
-from hartley.service.reopening import reopened
-from hartley.wording import bits_down, bits_up
+from hartley.service.paid_answers import reopened
+from hartley.service.resources import Resources
+from hartley.service.shown import shown_answer, shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hartley.agent.answers.answer import Answer, BatchAnswer, Quote
-    from hartley.agent.ledger.store import Transaction
+    from hartley.agent.answers.answer import Quote
+    from hartley.agent.quotes import Wish
     from hartley.service.accounts import Identity
     from hartley.service.hosted_dataset import OpenVersion
     from hartley.service.own_rows import OwnBalance, OwnCharge
@@ -41,20 +38,14 @@ class Service:
 
     def __init__(self, settings: ServiceSettings) -> None:
         self.settings = settings
-        self.ledger = open_ledger(settings.ledger, create=False)
-        try:
-            self.accounts = open_accounts(self.ledger)
-            self.ids = RowIds(self.ledger.secret().key)
-        except BaseException:
-            self.ledger.close()
-            raise
+        self.resources = resources = Resources(settings)
+        self.ledger, self.accounts = resources.ledger, resources.accounts
+        self.lanes, self.metrics = resources.lanes, resources.metrics
+        self.ids = RowIds(self.ledger.secret().key)
         self.hosted = {
             name: HostedDataset(dataset, settings, self.ledger)
             for name, dataset in settings.datasets.items()
         }
-        self.lanes = Lanes(settings.engine_lanes, settings.queue, settings.question_seconds)
-        self.rates = Rates(settings.runtime)
-        self.metrics = Metrics(settings.runtime)
 
     def open(self) -> None:
         """Open every coded copy, so that the first question does not wait for it."""
@@ -66,10 +57,7 @@ class Service:
         self.lanes.close()
         for hosted in self.hosted.values():
             hosted.close()
-        self.accounts.close()
-        self.ledger.close()
-        self.metrics.close()
-        self.rates.close()
+        self.resources.close()
 
     # --- who asks ---
 
@@ -121,7 +109,7 @@ class Service:
     async def schema_text(self, identity: Identity, name: str) -> str:
         """Return the schema as TOML."""
         hosted = self.dataset(identity, name)
-        return await self.lanes.quick(lambda: hosted.schema.to_toml())
+        return (await self.lanes.quick(lambda: hosted.schema)).to_toml()
 
     async def dummy_rows(
         self, identity: Identity, name: str, rows: int, seed: int
@@ -158,7 +146,7 @@ class Service:
     ) -> dict[str, Any]:
         """Return what questions would cost the account now; nothing is spent."""
         hosted = self.dataset(identity, name)
-        self._count(identity, "prices", wishes)
+        self.resources.count(identity, "prices", wishes)
         account = identity.account
 
         def work(opened: OpenVersion) -> dict[str, Any]:
@@ -170,7 +158,7 @@ class Service:
                 content["explanation"] = quote.explanation.split("\nGiven what ")[0]
             if curve:
                 content["curves"] = [
-                    price_curve(wish, opened.agent, most=most, analyst=account).to_dict()
+                    shown_text(price_curve(wish, opened.agent, most=most, analyst=account))
                     for wish in wishes
                 ]
             return content
@@ -184,9 +172,8 @@ class Service:
         refusal = None
         if quote.refusal is not None:
             refusal = own_refusal(quote.due or 0.0, own).problem
-        return quote.to_dict() | {
-            "remaining_bits": own.remaining,
-            "refusal": refusal,
+        quote = replace(quote, remaining=own.remaining, refusal=refusal)
+        return shown_text(quote) | {
             "given": [self.ids.name(row) for row in quote.given],
         }
 
@@ -203,7 +190,7 @@ class Service:
     ) -> dict[str, Any]:
         """Return what a workload costs as a batch and one by one, and how to share a budget."""
         hosted = self.dataset(identity, name)
-        self._count(identity, "prices", wishes)
+        self.resources.count(identity, "prices", wishes)
         account = identity.account
 
         def work(opened: OpenVersion) -> dict[str, Any]:
@@ -219,7 +206,7 @@ class Service:
                 vacuous=vacuous,
             )
             refusal = None if planned.refusal is None else own_refusal(planned.bits, own).problem
-            return planned.to_dict() | {"remaining_bits": own.remaining, "refusal": refusal}
+            return shown_text(replace(planned, remaining=own.remaining, refusal=refusal))
 
         return await self._in_time(lambda: hosted.run(work))
 
@@ -267,117 +254,20 @@ class Service:
             raise forbidden(
                 "This token may see prices, but ask nothing", "use a token with the scope 'ask'"
             )
-        self._check_batch(wishes)
+        self.resources.check_batch(wishes)
+        rows = None if given is None else [n for row in given if (n := self.ids.number(row))]
+        asked = AskRequest(identity, hosted, tuple(wishes), batch, vacuous, rows)
         if key is None:
-            return await self._asked(identity, hosted, wishes, batch, vacuous, given)
-        about = json.dumps([name, [[w.text, str(w.error), str(w.bits)] for w in wishes], vacuous])
-        digest = hashlib.sha256(about.encode()).hexdigest()
-        account = identity.account
+            return await answer(self.resources, asked)
+        digest, account = asked.digest, identity.account
         kept = await self.lanes.quick(lambda: self.accounts.idempotent(account, key, digest))
         if kept is None:
-            reply = json.dumps(await self._asked(identity, hosted, wishes, batch, vacuous, given))
+            reply = json.dumps(await answer(self.resources, asked))
             kept = await self.lanes.quick(
                 lambda: self.accounts.keep_reply(account, key, digest, reply)
             )
         content: dict[str, Any] = json.loads(kept)
         return content
-
-    async def _asked(  # noqa: PLR0913, PLR0917 - as in ask
-        self,
-        identity: Identity,
-        hosted: HostedDataset,
-        wishes: Sequence[Wish],
-        batch: bool,  # noqa: FBT001 - as in ask
-        vacuous: bool,  # noqa: FBT001 - as in ask
-        given: Sequence[str] | None,
-    ) -> dict[str, Any]:
-        rows = None if given is None else [n for row in given if (n := self.ids.number(row))]
-        account = identity.account
-        check = self._charge_check(identity)
-
-        def repeat(opened: OpenVersion) -> dict[str, Any] | None:
-            if not hosted.is_known_repeat(account, wishes):
-                hosted.own(account)
-            return ask(opened) if hosted.is_repeat(opened, account, wishes) else None
-
-        def ask(opened: OpenVersion) -> dict[str, Any]:
-            reply = opened.agent.ask(
-                list(wishes), analyst=account, vacuous=vacuous, given=rows, check=check
-            )
-            return self._answered(hosted, account, reply, batch=batch)
-
-        outcome = "repeat"
-        try:
-            if self.ledger.path is not None and hosted.is_known_repeat(account, wishes):
-                # Reads of a file take less than a change of threads, and wait for no writer.
-                content: dict[str, Any] | None = hosted.run(repeat, check=False)
-            else:
-                content = await self.lanes.quick(lambda: hosted.run(repeat, check=False))
-            if content is None:
-                if not identity.scope.includes(TokenScope.ASK):
-                    raise forbidden(
-                        "This token may repeat what the account has paid for, but ask nothing new",
-                        "use a token with the scope 'ask'",
-                    )
-                self._count(identity, "asks", wishes)
-                outcome = "new"
-                content = await self.lanes.engine(lambda: hosted.run(ask, check=False))
-        except NotPermitted as error:
-            raise forbidden(error.problem, error.hint) from None
-        except Pending as error:
-            outcome = "pending"
-            raise pending(error.problem) from None
-        except Refused as error:
-            outcome = "refused"
-            raise await self._refusal(hosted, account, error) from None
-        except ServiceError as error:
-            outcome = error.code
-            raise
-        finally:
-            self.metrics.count("questions", dataset=hosted.name, outcome=outcome)
-        return content
-
-    def _charge_check(self, identity: Identity) -> Callable[[Transaction, int], None]:
-        """Return the last check before a charge: token, account and daily cap as they are now."""
-        check = self.accounts.charge_check(identity)
-
-        def checked(transaction: Transaction, cells: int) -> None:
-            try:
-                check(transaction, cells)
-            except NotPermitted:
-                raise
-            except Refused as error:
-                raise ServiceError(
-                    409,
-                    "daily_cap",
-                    error.problem,
-                    hint=error.hint,
-                    requested=error.requested,
-                    remaining=error.remaining,
-                ) from None
-
-        return checked
-
-    async def _refusal(self, hosted: HostedDataset, account: str, error: Refused) -> Refused:
-        """Return a refusal for lack of bits with the own balance alone; others stay as they are."""
-        if error.requested is None:
-            return error
-        own = await self.lanes.quick(lambda: own_balance(hosted.own(account)))
-        refusal = own_refusal(error.requested, own)
-        if error.requested <= own.remaining:
-            self.metrics.count("uncovered_allowances", dataset=hosted.name)
-        return refusal
-
-    def _answered(
-        self, hosted: HostedDataset, account: str, reply: Answer | BatchAnswer, *, batch: bool
-    ) -> dict[str, Any]:
-        answers = [answer.to_dict() for answer in reply]  # type: ignore[union-attr]
-        if hosted.shares_population:
-            # What a population has left depends on others; the own allowance does not.
-            own = own_balance(hosted.own(account))
-            for content in answers:
-                content |= {"spent_bits": own.spent, "remaining_bits": own.remaining}
-        return {"bits": answers[0]["bits"], "answers": answers} if batch else answers[0]
 
     # --- what was asked ---
 
@@ -447,21 +337,22 @@ class Service:
     async def answer(self, identity: Identity, name: str, row: str) -> dict[str, Any]:
         """Return what the account paid for in one row, with its answers and certificate, free."""
         hosted = self.dataset(identity, name)
+        if not identity.scope.includes(TokenScope.REPEAT):
+            raise forbidden(
+                "This token may see prices, but no answers", "use a token with the scope 'repeat'"
+            )
         number = self.ids.number(row)
         account = identity.account
 
         def work(opened: OpenVersion) -> dict[str, Any]:
-            charge = (
-                None if number is None else own_charge(self.ledger, name, account, number)
-            )
+            charge = None if number is None else own_charge(self.ledger, name, account, number)
             if charge is None:
                 raise not_found("answer")
             content = self._charge_content(opened, charge)
             if not (content["present"] and charge.answered):
                 return content | {"answers": None}
-            reply = reopened(opened.agent, self.ledger, account, charge)
-            answered = self._answered(hosted, account, reply, batch=True)
-            return content | {"answers": answered["answers"]}
+            answers = reopened(desk_of(opened.agent), self.ledger, account, charge)
+            return content | {"answers": [shown_answer(answer) for answer in answers]}
 
         return await self.lanes.quick(lambda: hosted.run(work))
 
@@ -472,42 +363,6 @@ class Service:
             raise not_found("certificate")
         certificate: dict[str, Any] = content["answers"][0]["certificate"]
         return certificate
-
-    # --- limits ---
-
-    def _count(self, identity: Identity, kind: str, wishes: Sequence[Wish]) -> None:
-        self._check_batch(wishes)
-        limits = self.settings.limits
-        most = limits.prices_per_minute if kind == "prices" else limits.asks_per_minute
-        self.rates.take(identity.account, kind, most, len(wishes))
-
-    def _check_batch(self, wishes: Sequence[Wish]) -> None:
-        most = self.settings.limits.questions_per_batch
-        if not 1 <= len(wishes) <= most:
-            raise ServiceError(
-                422,
-                "invalid",
-                f"The batch does not have 1 to {most:,} questions",
-                hint="send the others in a batch of their own",
-            )
-
-
-def own_refusal(bits: float, own: OwnBalance) -> Refused:
-    """Return why a charge is refused, in words that say nothing about what others spent.
-
-    The owner's budget covers all allowances (``hartley.service.coverage``), so the second sentence
-    is needed only where somebody changed the ledger without the service.
-    """
-    if bits > own.remaining:
-        problem = (
-            f"The question costs {bits_up(bits)} and the allowance of the account has "
-            f"{bits_down(own.remaining)} left"
-        )
-        hint = "ask for a coarser answer, with a larger error or fewer bits; repeats are free"
-    else:
-        problem = "The owner has not set enough bits aside for the allowances of this dataset"
-        hint = "ask the owner of the service to look at the budget"
-    return Refused(problem, hint=hint, requested=bits, remaining=own.remaining)
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - a value of any column

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ HEADER = re.compile(r"[A-Za-z0-9-]{1,64}")
 SIZE = re.compile(r"([1-9][0-9]{0,6})\s*(KiB|MiB)")
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20}
 LARGEST_BODY = 64 << 20
+MOST_WORKERS = 64
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,35 @@ class Listen:
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @classmethod
+    def read(cls, text: object) -> Listen | None:
+        """Return an address from its text; None if it is not one.
+
+        Example:
+            >>> Listen.read("[::1]:8080"), Listen.read("8080")
+            (Listen(host='::1', port=8080), None)
+        """
+        host, _, port = text.rpartition(":") if isinstance(text, str) else ("", "", "")
+        if not host or not (port.isascii() and port.isdecimal()) or not 0 <= int(port) < 1 << 16:
+            return None
+        return cls(host.strip("[]"), int(port))
+
+    def bind(self) -> socket.socket:
+        """Open the socket that all workers accept connections on."""
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        opened = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            opened.bind((self.host, self.port))
+        except OSError as error:
+            opened.close()
+            raise OptionError(
+                f"The service cannot listen on {self}: {error.strerror or type(error).__name__}",
+                hint="choose another address for listen in [service], or stop what uses this one",
+            ) from None
+        opened.set_inheritable(True)
+        return opened
 
 
 @dataclass(frozen=True)
@@ -104,13 +135,34 @@ class ServiceSettings:
     runtime: Path | None = None
     """A private folder that the workers of one service share; None for a single process."""
 
+    def changed(self, listen: str | None, workers: int | None) -> ServiceSettings:
+        """Return settings with the address and the number of workers of a command line."""
+        settings = self
+        if listen is not None:
+            address = Listen.read(listen)
+            if address is None:
+                raise OptionError(
+                    f"The option --listen {listen} is not an address with a port",
+                    hint="write --listen 127.0.0.1:8080",
+                )
+            settings = replace(settings, listen=address)
+        if workers is not None:
+            if not 1 <= workers <= MOST_WORKERS:
+                raise OptionError(
+                    f"The option --workers is not from 1 to {MOST_WORKERS}",
+                    hint="write --workers 2",
+                )
+            settings = replace(settings, workers=workers)
+        return settings
+
 
 def read_settings(path: str | Path) -> ServiceSettings:
     """Read CONFIG.toml; the first mistake is an error that names its key.
 
     Example:
         >>> import tempfile
-        >>> text = '[service]\\nledger = "ledger.db"\\n[datasets.people]\\nschema = "people.toml"\\n'
+        >>> text = 'service.ledger = "ledger.db"; datasets.people.schema = "people.toml"'
+        >>> text = text.replace("; ", chr(10))
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     _ = Path(folder, "config.toml").write_text(text)
         ...     settings = read_settings(Path(folder, "config.toml"))
@@ -133,12 +185,12 @@ def settings_and_mistakes(
         content = parse_toml(text, what=f"configuration {Path(path).name}")
     except HartleyError as error:
         return None, [error]
-    reader = _Reader(content, Path(path).absolute().parent)
+    reader = _SettingsReader(content, Path(path).absolute().parent)
     settings = reader.read()
     return (None if reader.mistakes else settings), reader.mistakes
 
 
-class _Reader:
+class _SettingsReader:
     """Reads the sections one by one and collects what is wrong."""
 
     def __init__(self, content: Mapping[str, Any], folder: Path) -> None:
@@ -161,7 +213,7 @@ class _Reader:
         )
         listen = self.listen(service.get("listen", "127.0.0.1:8080"))
         ledger = self.text(service, "ledger", "[service]", 'write ledger = "ledger.db"')
-        workers = self.whole(service, "workers", 2, (1, 64))
+        workers = self.whole(service, "workers", 2, (1, MOST_WORKERS))
         lanes = self.whole(service, "engine_lanes", 4, (1, 256))
         queue = self.whole(service, "queue", 64, (0, 100_000))
         body = self.size(service.get("body_limit", "64KiB"))
@@ -193,15 +245,13 @@ class _Reader:
     # --- [service] ---
 
     def listen(self, value: object) -> Listen | None:
-        host, _, port = value.rpartition(":") if isinstance(value, str) else ("", "", "")
-        host = host.strip("[]")
-        if not host or not port.isdecimal() or not 0 <= int(port) < 1 << 16:
+        listen = Listen.read(value)
+        if listen is None:
             self.wrong(
                 "The key listen in [service] is not an address with a port",
                 'write listen = "127.0.0.1:8080"',
             )
-            return None
-        return Listen(host, int(port))
+        return listen
 
     def size(self, value: object) -> int:
         match = SIZE.fullmatch(value) if isinstance(value, str) else None

@@ -155,7 +155,7 @@ class Transaction:
             (dataset, after),
         )
 
-    def reserved_by(  # noqa: PLR0913 - what a page is, each by name
+    def reserved_by(
         self, dataset: str, account: str, start: int, *, limit: int, newest: bool = False
     ) -> list[Entry]:
         """Return a page of the rows that charge one account, after a row in the chosen order."""

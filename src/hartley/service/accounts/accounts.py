@@ -484,6 +484,13 @@ def open_accounts(address: Ledger | str | os.PathLike[str], *, create: bool = Tr
     Args:
         address: an address as of ``open_ledger``, or an open ledger, whose connections are shared.
         create: whether to create the ledger and the accounts if they do not exist.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with open_accounts(folder + "/ledger.db") as accounts:
+        ...         accounts.first_owner() is None, accounts.first_owner() is None
+        (False, True)
     """
     if isinstance(address, Ledger):
         return Accounts(address, create=create)

@@ -47,7 +47,7 @@ async def current_identity(
 async def identity_of(
     request: Request, bearer: HTTPAuthorizationCredentials | None
 ) -> Identity | None:
-    """Return the identity of a token, or of the user that a trusted proxy names; None if neither."""
+    """Return who a token, or else a trusted proxy, stands for; None if neither does."""
     service = service_of(request)
     if bearer is not None:
         return await service.authenticate(bearer.credentials)
@@ -75,11 +75,11 @@ def is_local(request: Request) -> bool:
 
 
 # A dependency that is not a coroutine would run in a thread, at several times the cost.
-async def _service(request: Request) -> Service:  # noqa: RUF029 - see above
+async def _service(request: Request) -> Service:
     return service_of(request)
 
 
-async def _administration(request: Request) -> Administration:  # noqa: RUF029 - see above
+async def _administration(request: Request) -> Administration:
     return administration_of(request)
 
 

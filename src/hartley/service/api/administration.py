@@ -1,5 +1,7 @@
 """The routes of owners and auditors: accounts, tokens, allowances, versions, ledger, audit log."""
 
+# ruff: noqa: TC001 - the framework reads the types of parameters when it starts
+
 from __future__ import annotations
 
 import asyncio
@@ -104,7 +106,7 @@ async def revoke_token(
 async def show_allowances(
     caller: Caller, acts: Acts, dataset: Annotated[str, Query(max_length=100)]
 ) -> dict[str, Any]:
-    """Return the budget of a dataset, all charges, and the allowance of every account. For owners."""
+    """Return the budget of a dataset, all charges and all allowances. For owners."""
     return await asyncio.to_thread(acts.totals, caller, dataset)
 
 

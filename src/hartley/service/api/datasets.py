@@ -1,5 +1,7 @@
 """The routes of datasets: what there is, prices, questions, and what was asked."""
 
+# ruff: noqa: TC001 - the framework reads the types of parameters when it starts
+
 from __future__ import annotations
 
 from typing import Annotated, Any
@@ -37,7 +39,7 @@ async def list_datasets(caller: Caller, host: Host) -> dict[str, Any]:
 
 @router.get("/datasets/{name}", tags=["datasets"])
 async def describe_dataset(caller: Caller, host: Host, name: Name) -> dict[str, Any]:
-    """Describe a dataset: its version, public number of rows, size of a record, columns in words."""
+    """Describe a dataset: its version, number of rows, size of a record, columns in words."""
     return await host.describe(caller, name)
 
 
@@ -88,7 +90,7 @@ async def plan(caller: Caller, host: Host, name: Name, body: PlanBody) -> dict[s
 
 
 @router.post("/datasets/{name}/ask", tags=["questions"])
-async def ask(
+async def ask(  # noqa: PLR0913, PLR0917 - parts of a request
     request: Request, caller: Caller, host: Host, name: Name, body: AskBody, key: Key = None
 ) -> Any:  # noqa: ANN401 - rendered here, once
     """Answer a question or a batch, if the own allowance covers its price; repeats are free.
@@ -117,7 +119,7 @@ async def budget(caller: Caller, host: Host, name: Name) -> dict[str, Any]:
 
 
 @router.get("/datasets/{name}/history", tags=["questions"])
-async def history(
+async def history(  # noqa: PLR0913, PLR0917 - parts of a request
     caller: Caller,
     host: Host,
     name: Name,

@@ -153,7 +153,9 @@ class TokenBody(Body):
 class CapBody(Body):
     """A daily cap."""
 
-    bits: Number | None = Field(description="The most that may be spent in a UTC day; null: no cap.")
+    bits: Number | None = Field(
+        description="The most that may be spent in a UTC day; null: no cap."
+    )
 
 
 class AllowanceBody(Body):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response, Security
 
@@ -10,9 +10,6 @@ from hartley.service.accounts import Role
 from hartley.service.api.access import SCHEME, Host, identity_of, is_local
 from hartley.service.envelope import not_found
 from hartley.service.readiness import readiness
-
-if TYPE_CHECKING:
-    from fastapi.security import HTTPAuthorizationCredentials
 
 router = APIRouter(tags=["operations"])
 

@@ -1,0 +1,309 @@
+"""The commands ``hartley account add|list|revoke|token``."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hartley.cli.output import Format, console, print_json, say, wants_json
+from hartley.errors import InputError, OptionError
+
+if TYPE_CHECKING:
+    from hartley.service.accounts import Accounts, IssuedToken, ServiceAccount, TokenRecord
+
+account_app = typer.Typer(
+    name="account",
+    help="Add, list and revoke the accounts of a service, and issue their tokens.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+)
+BY = "command line"
+"""Who acts, in the audit log: who can open the ledger's database needs no token."""
+LONGEST_DAYS = 3660
+
+Address = Annotated[
+    str,
+    typer.Argument(
+        metavar="LEDGER", help="The ledger of the service: a file, or postgresql://user@host/db."
+    ),
+]
+TokenOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="Write the token to a new private file, for --token-file, instead of showing it.",
+    ),
+]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the account.")]
+
+
+@account_app.command("add")
+def add_command(  # noqa: PLR0913, PLR0917 - one parameter per option
+    name: Name,
+    ledger: Address,
+    role: Annotated[
+        str, typer.Option("--role", metavar="owner|analyst|auditor", help="What it is for.")
+    ] = "analyst",
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option("--dataset", metavar="NAME", help="A dataset that the account may see."),
+    ] = None,
+    allowance: Annotated[
+        str | None,
+        typer.Option(
+            "--allowance",
+            metavar="BITS",
+            help="What it may spend of the budget of each --dataset; default: 0, so that it sees "
+            "prices alone.",
+        ),
+    ] = None,
+    daily_cap: Annotated[
+        str | None,
+        typer.Option(
+            "--daily-cap", metavar="BITS", help="The most that it may spend on one UTC day."
+        ),
+    ] = None,
+    json: Format = None,
+) -> None:
+    """Add an account to a service; it has no token yet.
+
+    [dim]Example: hartley account add ana ledger.db --dataset people --allowance 8[/dim]
+    """
+    from hartley.exact import parse_number
+    from hartley.service.coverage import require_covered, set_allowance
+
+    if allowance is not None and not dataset:
+        raise OptionError(
+            "An allowance is given without a dataset", hint="name the dataset with --dataset"
+        )
+    for what, text in (("the allowance", allowance), ("the daily cap", daily_cap)):
+        if text is not None and parse_number(text, name=what) < 0:
+            raise OptionError(f"{what.capitalize()} is less than 0 bits", hint="give 0 or more")
+    with _open(ledger) as accounts:
+        _refuse_unknown(accounts, dataset or [])
+        for each in dataset or [] if allowance is not None else []:  # before anything is added
+            bits = parse_number(allowance, name="the allowance")
+            require_covered(accounts.ledger, each, more_bits=bits)
+        accounts.add(name, role, by=BY)
+        for each in dataset or []:
+            accounts.grant(name, each, by=BY)
+        if daily_cap is not None:
+            accounts.set_daily_cap(name, daily_cap, by=BY)
+        for each in dataset or [] if allowance is not None else []:
+            set_allowance(
+                accounts.ledger, accounts, dataset=each, account=name, bits=allowance, by=BY
+            )
+        account = accounts.get(name)
+    if wants_json(json):
+        print_json(_content(account, []))
+        return
+    say(f"Added the {account.role.value} {name}.")
+    say(f"Issue a token for it: hartley account token {name} {_shown(ledger)}")
+
+
+@account_app.command("list")
+def list_command(
+    ledger: Address,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="Show only this account.")
+    ] = None,
+    json: Format = None,
+) -> None:
+    """List the accounts of a service with their tokens, which are shown without their secrets."""
+    with _open(ledger, create=False) as accounts:
+        chosen = accounts.list() if name is None else [accounts.get(name)]
+        tokens = {account.name: accounts.tokens(account.name) for account in chosen}
+    if wants_json(json):
+        print_json({"accounts": [_content(each, tokens[each.name]) for each in chosen]})
+        return
+    if not chosen:
+        say("There is no account.")
+        return
+    _print_accounts(chosen, tokens)
+
+
+@account_app.command("revoke")
+def revoke_command(
+    name: Name,
+    ledger: Address,
+    token: Annotated[
+        str | None,
+        typer.Option("--token", metavar="ID", help="Revoke only this token of the account."),
+    ] = None,
+    json: Format = None,
+) -> None:
+    """Revoke an account with all its tokens, for good, or one token; it counts within a second.
+
+    [dim]Example: hartley account revoke ana ledger.db --token 1f3a5b7c9d0e2f46[/dim]
+    """
+    with _open(ledger, create=False) as accounts:
+        if token is None:
+            accounts.revoke_account(name, by=BY)
+        else:
+            if token not in {record.token_id for record in accounts.tokens(name)}:
+                raise InputError(
+                    f"The account '{name}' has no token of this id",
+                    hint="see the ids with 'hartley account list'",
+                )
+            accounts.revoke_token(token, by=BY)
+    if wants_json(json):
+        print_json({"account": name, "token": token, "revoked": True})
+        return
+    what = f"the account {name} and all its tokens" if token is None else f"the token {token}"
+    say(f"Revoked {what}.")
+
+
+@account_app.command("token")
+def token_command(  # noqa: PLR0913, PLR0917 - one parameter per option
+    name: Name,
+    ledger: Address,
+    scope: Annotated[
+        str,
+        typer.Option(
+            "--scope",
+            metavar="price|repeat|ask",
+            help="What it may do: see prices; also see again what is paid for; also ask.",
+        ),
+    ] = "ask",
+    days: Annotated[
+        float | None,
+        typer.Option("--days", metavar="N", help="Valid for so many days; default: no end."),
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option("--label", metavar="TEXT", help="To recognise it by.")
+    ] = None,
+    out: TokenOut = None,
+    json: Format = None,
+) -> None:
+    """Issue a token for an account; its text is shown once and kept nowhere.
+
+    [dim]Example: hartley account token ana ledger.db --scope repeat --days 90[/dim]
+    """
+    if days is not None and not 0 < days <= LONGEST_DAYS:
+        raise OptionError(
+            "The number of days is out of reach", hint=f"give more than 0, up to {LONGEST_DAYS:,}"
+        )
+    if out is not None and out.exists():
+        raise InputError(f"The file '{out}' exists already", hint="name a new file")
+    with _open(ledger, create=False) as accounts:
+        issued = accounts.issue_token(
+            name,
+            scopes=scope,
+            expires=None if days is None else timedelta(days=days),
+            label=label,
+            by=BY,
+        )
+        if out is not None:
+            try:
+                _write_private(out, issued)
+            except InputError:
+                accounts.revoke_token(issued.token_id, by=BY)  # nobody has seen it
+                raise
+    if wants_json(json):
+        shown = {"file": str(out)} if out is not None else {"token": issued.text}
+        print_json({"account": name, "id": issued.token_id, "scope": scope} | shown)
+        return
+    if out is not None:
+        say(f"Wrote the token {issued.token_id} to {out}.")
+        return
+    say(issued.text)
+    say("This is shown once. Keep it as you keep a password.")
+
+
+def _open(ledger: str, *, create: bool = True) -> Accounts:
+    """Open the accounts of a ledger that exists; a typing error creates none."""
+    from hartley.agent.ledger.ledger import open_ledger
+    from hartley.service.accounts import open_accounts
+
+    open_ledger(ledger, create=False).close()
+    return open_accounts(ledger, create=create)
+
+
+def _refuse_unknown(accounts: Accounts, datasets: list[str]) -> None:
+    known = accounts.ledger.datasets()
+    for dataset in datasets:
+        if dataset not in known:
+            from hartley.wording import listed
+
+            raise InputError(
+                f"The ledger has no dataset '{dataset}'",
+                hint=f"it has {listed(known)}" if known else "start the service first",
+            )
+
+
+def _shown(ledger: str) -> str:
+    """Return an address for a command to copy, without the password in it."""
+    return "LEDGER" if "://" in ledger else ledger
+
+
+def _write_private(path: Path, issued: IssuedToken) -> None:
+    """Write a token to a new file that only its owner can read."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(issued.text + "\n")
+    except OSError:
+        raise InputError(
+            f"The file '{path}' cannot be written", hint="name a new file in a writable folder"
+        ) from None
+
+
+def _content(account: ServiceAccount, tokens: list[TokenRecord]) -> dict[str, Any]:
+    return {
+        "name": account.name,
+        "role": account.role.value,
+        "created": account.created,
+        "revoked": account.revoked,
+        "datasets": sorted(account.datasets),
+        "daily_cap_bits": None if account.daily_cap is None else str(account.daily_cap),
+        "tokens": [
+            {
+                "id": token.token_id,
+                "scope": token.scope.value,
+                "label": token.label,
+                "created": token.created,
+                "expires": token.expires,
+                "revoked": token.revoked,
+                "last_used": token.last_used,
+            }
+            for token in tokens
+        ],
+    }
+
+
+def _print_accounts(accounts: list[ServiceAccount], tokens: dict[str, list[TokenRecord]]) -> None:
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for head in ("account", "role", "datasets", "bits a day", "token", "scope", "label", "state"):
+        table.add_column(head, no_wrap=head in {"account", "token"})
+    for account in accounts:
+        cap = "" if account.daily_cap is None else str(account.daily_cap)
+        seen = "all" if account.role == "owner" else ", ".join(sorted(account.datasets))
+        of_account = [account.name, account.role.value, seen, cap]
+        lines = [
+            [token.token_id, token.scope.value, token.label or "", _state(account, token)]
+            for token in tokens[account.name]
+        ] or [["", "", "", _state(account, None)]]
+        for number, line in enumerate(lines):
+            cells = (of_account if number == 0 else [""] * 4) + line
+            table.add_row(*map(escape, cells))
+    console().print(table)
+
+
+def _state(account: ServiceAccount, token: TokenRecord | None) -> str:
+    revoked = account.revoked or (token.revoked if token is not None else None)
+    if revoked is not None:
+        return f"revoked {revoked[:10]}"
+    if token is None:
+        return "no token"
+    used = "never used" if token.last_used is None else f"used {token.last_used[:16]}"
+    return used if token.expires is None else f"{used}, until {token.expires[:10]}"

@@ -1,0 +1,149 @@
+"""Questions to a service: the options of ``hartley ask --url`` and ``hartley price --url``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hartley.cli.output import console, print_json, say, wants_json
+from hartley.cli.refusals import telling_refusals
+from hartley.errors import OptionError
+from hartley.files import read_text_file
+from hartley.wording import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hartley.client.remote_agent import RemoteAgent
+
+TOKEN_VARIABLE = "HARTLEY_TOKEN"  # noqa: S105 - the name of a variable
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        metavar="URL",
+        help="Ask a service at this address instead, like https://hartley.example.org.",
+    ),
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--token-file",
+        metavar="FILE",
+        help="A file that holds the token for --url; default: the variable HARTLEY_TOKEN.",
+    ),
+]
+DatasetName = Annotated[
+    str | None,
+    typer.Option(
+        "--dataset", metavar="NAME", help="The dataset of --url, if the account sees several."
+    ),
+]
+Certificates = Annotated[
+    Path | None,
+    typer.Option(
+        "--certificates",
+        metavar="FILE",
+        help="Certificates to trust for --url instead of the system's, in PEM format.",
+    ),
+]
+
+
+def connected(
+    url: str, token_file: Path | None, dataset: str | None, certificates: Path | None
+) -> RemoteAgent:
+    """Connect to the dataset that the options name."""
+    from hartley.client.remote_agent import connect
+
+    return connect(url, token=_token(token_file), dataset=dataset, certificates=certificates)
+
+
+def refuse_local(options: Mapping[str, object]) -> None:
+    """Raise an error for options that the service decides on."""
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise OptionError(
+            f"The service decides on {listed(given)}", hint="leave that out, or leave out --url"
+        )
+
+
+def refuse_remote(options: Mapping[str, object]) -> None:
+    """Raise an error for options that only make sense with --url."""
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise OptionError(
+            f"There is no service for {listed(given)}", hint="give its address with --url"
+        )
+
+
+def _token(file: Path | None) -> str:
+    """Return the token; it is never an option, since others can see a command line."""
+    if file is not None:
+        return read_text_file(file, what="token file").strip()
+    token = os.environ.get(TOKEN_VARIABLE, "").strip()
+    if not token:
+        raise OptionError(
+            "There is no token for the service",
+            hint=f"name its file with --token-file, or set {TOKEN_VARIABLE}",
+        )
+    return token
+
+
+def ask_service(
+    remote: RemoteAgent,
+    asked: Sequence[object],
+    wishes: dict[str, Any],
+    json: bool | None,
+) -> None:
+    """Ask a service, and print the answers as ``hartley ask`` does."""
+    with remote, telling_refusals(json):
+        reply: Any = remote.ask(asked[0] if len(asked) == 1 else list(asked), **wishes)
+    if wants_json(json):
+        print_json(reply.to_dict())
+        return
+    out = console()
+    answers = [reply] if len(asked) == 1 else list(reply)
+    for answer in answers:
+        if len(answers) > 1:
+            out.print(answer.text, style="dim", markup=False, highlight=False)
+        out.print(answer.reading)
+    out.print(answers[0].caption, style="dim", highlight=False)
+
+
+def price_at_service(  # noqa: PLR0913 - what was asked, and what to show
+    remote: RemoteAgent,
+    asked: Sequence[object],
+    wishes: dict[str, Any],
+    json: bool | None,
+    *,
+    explain: bool,
+    curve: bool,
+) -> None:
+    """Show prices of a service, and print them as ``hartley price`` does."""
+    if curve:
+        wishes = {name: value for name, value in wishes.items() if name != "vacuous"}
+        with remote, telling_refusals(json):
+            curves = [remote.curve(each, **wishes) for each in asked]
+        if wants_json(json):
+            content = [each.to_dict() for each in curves]
+            print_json(content[0] if len(content) == 1 else {"curves": content})
+            return
+        say("\n\n".join(map(str, curves)))
+        return
+    with remote, telling_refusals(json):
+        quote = remote.price(list(asked), **wishes)
+        bounds = {name: wishes[name] for name in ("error", "bits")}
+        explanation = remote.explain(list(asked), **bounds) if explain else None
+    if wants_json(json):
+        more = {} if explanation is None else {"explanation": explanation}
+        print_json(quote.to_dict() | more)
+        return
+    out = console()
+    out.print(str(quote), markup=False)
+    if explanation is not None:
+        out.print()
+        out.print(explanation, markup=False)

@@ -1,0 +1,354 @@
+"""The agent of a service: the verbs of ``Agent``, over HTTP."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+from hartley.client.remote_results import (
+    RemoteAnswer,
+    RemoteBatch,
+    RemoteCharge,
+    RemoteCurve,
+    RemotePlan,
+    RemoteQuote,
+)
+from hartley.client.service_connection import ServiceConnection
+from hartley.errors import EngineError, InputError
+from hartley.files import parse_toml
+from hartley.wording import bits_down, bits_up, counted, exactly, listed
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Sequence
+
+PAGE = 200
+"""Rows of the history in one request."""
+
+
+class RemoteSchema:
+    """The public schema of a dataset of a service."""
+
+    def __init__(self, connection: ServiceConnection, name: str) -> None:
+        self._connection, self.name = connection, name
+
+    @cached_property
+    def _about(self) -> dict[str, Any]:
+        about: dict[str, Any] = self._connection.get("datasets", self.name)
+        return about
+
+    @property
+    def rows(self) -> int | None:
+        """The public number of rows; None if it is private."""
+        rows: int | None = self._about["rows"]
+        return rows
+
+    @property
+    def record_bits(self) -> float:
+        """The size of a record in bits."""
+        return float(self._about["record_bits"])
+
+    def describe(self) -> str:
+        """Return the schema in words."""
+        return str(self._about["description"])
+
+    __str__ = describe
+
+    def to_toml(self) -> str:
+        """Return the schema as the text of a file that ``Schema.read`` reads."""
+        return str(self._connection.get("datasets", self.name, "schema"))
+
+    def dummy_data(self, n: int = 1000, seed: int = 0) -> Any:  # noqa: ANN401 - a pyarrow table, untyped
+        """Return an Arrow table of invented rows over the schema's domain, to write queries on."""
+        import pyarrow as pa
+
+        reply = self._connection.get("datasets", self.name, "dummy", rows=n, seed=seed)
+        columns: dict[str, list[Any]] = reply["columns"]
+        declared = parse_toml(self.to_toml(), what="schema")["columns"]
+        for name, fields in declared.items():
+            ends = fields.get("range") or fields.get("values") or [None]
+            if name in columns and isinstance(ends[0], dt.date):
+                columns[name] = [
+                    None if text is None else dt.date.fromisoformat(text) for text in columns[name]
+                ]
+        return pa.table(columns)
+
+
+class RemoteAgent:
+    """One dataset of a service, seen by one account: what ``Agent`` does, over HTTP.
+
+    Every number of bits is of the account alone. Requests that fail are sent again with the same
+    idempotency key, so that nothing is charged twice.
+    """
+
+    def __init__(self, connection: ServiceConnection, dataset: str) -> None:
+        self._connection, self.dataset = connection, dataset
+        self.schema = RemoteSchema(connection, dataset)
+
+    def __repr__(self) -> str:
+        return f"<dataset {self.dataset} of the service at {self._connection.host}>"
+
+    def price(
+        self,
+        question: object,
+        *,
+        error: object = None,
+        bits: object = None,
+        vacuous: bool = False,
+    ) -> RemoteQuote:
+        """Return what questions would cost the account now; nothing is spent.
+
+        Args:
+            question: SQL, a wish, or a list of them: a batch.
+            error: the largest error that the answers may have.
+            bits: the price of each question, instead of an error. By default, the schema's.
+            vacuous: whether to accept answers that say no more than the schema.
+        """
+        body = _asked(question, error, bits, vacuous=vacuous)
+        return RemoteQuote(self._post("price", body))
+
+    def ask(
+        self,
+        question: object,
+        *,
+        error: object = None,
+        bits: object = None,
+        vacuous: bool = False,
+        given: Sequence[str] | None = None,
+    ) -> RemoteAnswer | RemoteBatch:
+        """Answer a question, or a batch of them, if the account's allowance covers its price.
+
+        Args:
+            question: SQL, a wish, or a list of them: a batch, priced together.
+            error: the largest error that the answers may have.
+            bits: the price of each question, instead of an error. By default, the schema's.
+            vacuous: whether to pay even for an answer that certainly says no more than the schema.
+            given: the rows of a quote, which is then not exceeded.
+
+        Returns:
+            a ``RemoteAnswer``, or a ``RemoteBatch`` for a list.
+        """
+        body = _asked(question, error, bits, vacuous=vacuous)
+        if given is not None:
+            body["given"] = list(given)
+        # One key for all attempts of this call: a reply that was lost on the way is not paid twice.
+        reply = self._post("ask", body, key=str(uuid.uuid4()))
+        if "question" in body:
+            return _read(RemoteAnswer.read, reply)
+        return RemoteBatch(tuple(_read(RemoteAnswer.read, each) for each in reply["answers"]))
+
+    def curve(
+        self, question: object, *, error: object = None, bits: object = None, most: object = 16
+    ) -> RemoteCurve:
+        """Return the prices of a question at which some error becomes smaller, up to some bits."""
+        body = _asked(question, error, bits) | {"curve": True, "most": _number(most)}
+        return RemoteCurve(self._post("price", body)["curves"][0])
+
+    def plan(
+        self,
+        questions: Sequence[object],
+        *,
+        budget: object = None,
+        weights: Sequence[object] | None = None,
+        absolute: bool = False,
+        vacuous: bool = False,
+    ) -> RemotePlan:
+        """Plan a workload: its price as one batch and one by one, and how to share a budget.
+
+        Args:
+            questions: SQL or wishes.
+            budget: the bits that the batch may cost; shared so that the largest error is smallest.
+            weights: how much the error of each question matters.
+            absolute: whether to compare errors as numbers, not as shares of ranges.
+            vacuous: whether to accept answers that say no more than the schema.
+        """
+        body = _asked(list(questions), None, None, vacuous=vacuous) | {"absolute": absolute}
+        if budget is not None:
+            body["budget"] = _number(budget)
+        if weights is not None:
+            body["weights"] = [_number(weight) for weight in weights]
+        return RemotePlan(self._post("plan", body))
+
+    def explain(self, question: object, *, error: object = None, bits: object = None) -> str:
+        """Explain a price: its atoms and factors."""
+        body = _asked(question, error, bits, vacuous=True) | {"explain": True}
+        return RemoteQuote(self._post("price", body)).explanation
+
+    def _post(self, verb: str, body: dict[str, Any], key: str | None = None) -> Any:  # noqa: ANN401 - nested plain values
+        text = body.get("question")
+        path = ("datasets", self.dataset, verb)
+        return self._connection.post(*path, body=body, key=key, text=text)
+
+    # --- the account ---
+
+    def history(self) -> list[RemoteCharge]:
+        """Return every batch that the account paid for, oldest first."""
+        charges: list[RemoteCharge] = []
+        after: str | None = None
+        while True:
+            path = ("datasets", self.dataset, "history")
+            page = self._connection.get(*path, after=after, limit=PAGE)
+            charges += map(RemoteCharge.read, page["rows"])
+            after = page["next"]
+            if after is None:
+                return charges
+
+    def answers(self, charge: RemoteCharge | str) -> RemoteBatch | None:
+        """Return the answers of a row of the history again, for free; None if there are none."""
+        row = charge.row if isinstance(charge, RemoteCharge) else charge
+        reply = self._connection.get("datasets", self.dataset, "answers", row)
+        if reply["answers"] is None:
+            return None
+        return RemoteBatch(tuple(_read(RemoteAnswer.read, each) for each in reply["answers"]))
+
+    def _budget(self) -> dict[str, Any]:
+        budget: dict[str, Any] = self._connection.get("datasets", self.dataset, "budget")
+        return budget
+
+    @property
+    def spent(self) -> float:
+        """What the account has spent of its allowance, in bits."""
+        return float(self._budget()["spent_bits"])
+
+    @property
+    def remaining(self) -> float:
+        """What is left of the account's allowance, in bits."""
+        return float(self._budget()["remaining_bits"])
+
+    def summary(self) -> str:
+        """Return a few lines about what the account may spend, has spent and asked."""
+        budget, charges = self._budget(), self.history()
+        allowed, cap = budget["allowance_bits"], budget["daily_cap_bits"]
+        lines = [
+            (
+                f"Dataset {self.dataset}: the account may spend {exactly(Fraction(allowed))} of "
+                f"the {bits_down(float(budget['record_bits']))} of a record."
+            ),
+            f"Spent {bits_up(budget['spent_bits'])}; {bits_down(budget['remaining_bits'])} left.",
+            f"Paid for: {counted(len(charges), 'batch')}.",
+        ]
+        if cap is not None:
+            lines.append(
+                f"At most {exactly(Fraction(cap))} bits a day; "
+                f"spent today: {bits_up(budget['spent_today_bits'])}."
+            )
+        return "\n".join(lines)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _asked(
+    question: object, error: object, bits: object, *, vacuous: bool = False
+) -> dict[str, Any]:
+    """Return the body of a request: one question, or a list of them."""
+    body: dict[str, Any] = {"vacuous": vacuous}
+    body |= {
+        name: _number(value)
+        for name, value in (("error", error), ("bits", bits))
+        if value is not None
+    }
+    if isinstance(question, (list, tuple)):
+        return body | {"questions": [_wish(each) for each in question]}
+    wish = _wish(question)
+    return body | ({"question": wish} if isinstance(wish, str) else wish)
+
+
+def _wish(question: Any) -> str | dict[str, Any]:  # noqa: ANN401 - a text, or a wish of the agent
+    """Return a question for JSON: a text, or the fields of an object like ``Wish``."""
+    if isinstance(question, str):
+        return question
+    try:
+        text, named = question.text, {"error": question.error, "bits": question.bits}
+    except AttributeError:
+        raise InputError(
+            "A question is neither a text nor a wish", hint="write SQL, or a list of questions"
+        ) from None
+    wishes = {name: _number(value) for name, value in named.items() if value is not None}
+    return {"question": str(text), **wishes} if wishes else str(text)
+
+
+def _number(value: object) -> int | str:
+    """Return a number for JSON without rounding it: whole numbers, others as text."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _read(read: Callable[[Any], RemoteAnswer], content: Any) -> RemoteAnswer:  # noqa: ANN401 - nested plain values
+    try:
+        return read(content)
+    except (KeyError, TypeError, ValueError):
+        raise EngineError(
+            "The reply of the service is not in the form that this version of Hartley reads",
+            hint="use the version of Hartley that the service runs; to ask again is free",
+        ) from None
+
+
+def connect(  # noqa: PLR0913 - what a connection is made of, each by name
+    url: str,
+    *,
+    token: str,
+    dataset: str | None = None,
+    timeout: float = 60.0,
+    attempts: int = 5,
+    certificates: str | os.PathLike[str] | None = None,
+    insecure: bool = False,
+) -> RemoteAgent:
+    """Connect to a dataset of a service, which then answers like an ``Agent``.
+
+    Needs no package beyond Hartley's own. Requests that fail are sent again, and nothing is charged
+    twice. Costs one request.
+
+    Args:
+        url: the address of the service, like https://hartley.example.org.
+        token: the token that an owner of the service issued.
+        dataset: its name; needed if the account sees several.
+        timeout: seconds to wait for one reply.
+        attempts: how often a request is sent at most.
+        certificates: a file of certificates to trust instead of the system's.
+        insecure: whether to send the token without encryption to another machine.
+
+    Example:
+        >>> connect("http://hartley.example.org", token="hartley_1_2")
+        Traceback (most recent call last):
+            ...
+        hartley.errors.OptionError: The token would be sent to 'hartley.example.org' without \
+encryption; hint: use https://, or insecure=True in a network that you trust
+    """
+    connection = ServiceConnection(
+        url,
+        token,
+        timeout=timeout,
+        attempts=attempts,
+        certificates=certificates,
+        insecure=insecure,
+    )
+    try:
+        return RemoteAgent(connection, _chosen(dataset, connection.get("datasets")["datasets"]))
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _chosen(dataset: str | None, names: list[str]) -> str:
+    """Return the dataset to connect to: the one named, or the only one that the account sees."""
+    if dataset is None and len(names) == 1:
+        return names[0]
+    if dataset is not None and dataset in names:
+        return dataset
+    problem = (
+        f"The account sees {counted(len(names), 'dataset')}"
+        if dataset is None
+        else f"The account sees no dataset '{dataset}'"
+    )
+    hint = f"choose one of {listed(names)} with dataset=" if names else "ask an owner to grant one"
+    raise InputError(problem, hint=hint)

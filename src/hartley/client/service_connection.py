@@ -1,0 +1,267 @@
+"""Requests to a service: over TLS, with limits and time-outs, repeated without a second charge."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import random
+import ssl
+import threading
+import time
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import quote, urlencode, urlsplit
+
+from hartley.errors import (
+    EngineError,
+    HartleyError,
+    InputError,
+    NotPermitted,
+    OptionError,
+    Pending,
+    Refused,
+)
+from hartley.files import parse_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+LARGEST_REPLY = 64 * 2**20
+"""Bytes of a reply that are read."""
+LONGEST_PAUSE = 30.0
+"""Seconds between two attempts, whatever the service says."""
+TRY_AGAIN = {429, 502, 503, 504}
+"""Statuses after which the same request can succeed: too many, or not ready."""
+KINDS: dict[str | int, type[HartleyError]] = {
+    "pending": Pending,
+    400: InputError,
+    401: NotPermitted,
+    403: NotPermitted,
+    404: InputError,
+    405: InputError,
+    413: InputError,
+    415: InputError,
+    422: OptionError,
+}
+"""The errors of the agent that errors of a service stand for, by code or status."""
+LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
+class ServiceConnection:
+    """A service at an address, and the token that is sent to it and nowhere else.
+
+    Every request can be repeated: those that charge carry an idempotency key, and the ledger makes
+    equal questions free. Redirects are not followed, since they would carry the token away.
+
+    Args:
+        url: the address, like https://hartley.example.org; a path before /v1 is kept.
+        token: the token, as its owner shows it once.
+        timeout: seconds to wait for one reply.
+        attempts: how often a request is sent at most.
+        certificates: a file of certificates to trust instead of the system's.
+        insecure: whether to send the token without encryption to another machine.
+        pause: waits so many seconds.
+    """
+
+    def __init__(  # noqa: PLR0913 - what a connection is made of, each by name
+        self,
+        url: str,
+        token: str,
+        *,
+        timeout: float = 60.0,
+        attempts: int = 5,
+        certificates: str | os.PathLike[str] | None = None,
+        insecure: bool = False,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        parts = urlsplit(url)
+        try:
+            port = parts.port
+        except ValueError:
+            port = -1
+        if parts.scheme not in {"http", "https"} or not parts.hostname or port == -1:
+            raise OptionError(
+                "The address of the service cannot be read",
+                hint="write https://host or https://host:port",
+            )
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise OptionError(
+                "The address of the service holds more than host, port and path",
+                hint="give the token as token=",
+            )
+        if parts.scheme == "http" and parts.hostname not in LOOPBACK and not insecure:
+            raise OptionError(
+                f"The token would be sent to '{parts.hostname}' without encryption",
+                hint="use https://, or insecure=True in a network that you trust",
+            )
+        if not token or not (token.isascii() and token.isprintable()) or " " in token:
+            raise OptionError(
+                "The token is empty or not of the form that a service issues",
+                hint="it begins with hartley_ and is one word",
+            )
+        if attempts < 1 or timeout <= 0:
+            raise OptionError(
+                "The time-out or the number of attempts is too small", hint="give more than 0"
+            )
+        self.host, self._port, self._prefix = parts.hostname, port, parts.path.rstrip("/")
+        self._token, self._timeout, self._attempts = token, timeout, attempts
+        self._pause = pause
+        self._context = _trusted(certificates) if parts.scheme == "https" else None
+        self._own = threading.local()
+
+    def __repr__(self) -> str:
+        return f"<connection to {self.host}>"
+
+    def get(self, *path: str, **query: object) -> Any:  # noqa: ANN401 - nested plain values
+        """Return the reply to a GET."""
+        chosen = {name: str(value) for name, value in query.items() if value is not None}
+        words = f"?{urlencode(chosen)}" if chosen else ""
+        return self._reply("GET", _path(path) + words, None, {})
+
+    def post(
+        self, *path: str, body: Mapping[str, Any], key: str | None = None, text: str | None = None
+    ) -> Any:  # noqa: ANN401 - nested plain values
+        """Return the reply to a POST; ``text`` is the question that a refusal points into."""
+        headers = {} if key is None else {"Idempotency-Key": key}
+        return self._reply("POST", _path(path), json.dumps(body).encode(), headers, text)
+
+    def close(self) -> None:
+        """Close the connection of this thread; another request opens a new one."""
+        connection = getattr(self._own, "connection", None)
+        self._own.connection = None
+        if connection is not None:
+            connection.close()
+
+    # --- one request, several attempts ---
+
+    def _reply(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: dict[str, str],
+        text: str | None = None,
+    ) -> Any:  # noqa: ANN401 - nested plain values
+        for attempts_left in reversed(range(self._attempts)):
+            waited = 0.1 * 2 ** (self._attempts - attempts_left - 1)
+            try:
+                status, reply_headers, content = self._send(method, path, body, headers)
+            except ssl.SSLCertVerificationError:
+                raise EngineError(
+                    f"The certificate of '{self.host}' is not trusted",
+                    hint="name the certificate of its authority with certificates=",
+                ) from None
+            except (OSError, http.client.HTTPException) as error:
+                # Whether the request arrived is not known; it is sent again with the same key.
+                if not attempts_left:
+                    raise self._silent(error) from None
+            else:
+                if status < 300:
+                    return _content(content, reply_headers)
+                if status not in TRY_AGAIN or not attempts_left:
+                    _raise_error(status, content, text)
+                waited = max(waited, _seconds(reply_headers.get("Retry-After")))
+            # A little apart, so that many clients do not come back at the same moment.
+            self._pause(min(waited, LONGEST_PAUSE) * random.uniform(1.0, 1.25))  # noqa: S311 - nothing secret
+        raise AssertionError
+
+    def _send(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str]
+    ) -> tuple[int, http.client.HTTPMessage, bytes]:
+        connection = self._opened()
+        sent = {
+            "Accept": "application/json",
+            "Authorization": f"Bearer {self._token}",
+            "User-Agent": "hartley-client",
+            **({} if body is None else {"Content-Type": "application/json"}),
+            **headers,
+        }
+        try:
+            connection.request(method, self._prefix + path, body=body, headers=sent)
+            response = connection.getresponse()
+            content = response.read(LARGEST_REPLY + 1)
+        except BaseException:
+            self.close()  # half a conversation cannot be continued
+            raise
+        if len(content) > LARGEST_REPLY:
+            self.close()
+            raise EngineError(
+                f"The reply of '{self.host}' is too long", hint="ask for fewer rows at once"
+            )
+        return response.status, response.headers, content
+
+    def _opened(self) -> http.client.HTTPConnection:
+        """Return the connection of this thread; one from before a fork belongs to the parent."""
+        connection: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
+        if connection is None or self._own.process != os.getpid():
+            if self._context is None:
+                connection = http.client.HTTPConnection(
+                    self.host, self._port, timeout=self._timeout
+                )
+            else:
+                connection = http.client.HTTPSConnection(
+                    self.host, self._port, timeout=self._timeout, context=self._context
+                )
+            self._own.connection, self._own.process = connection, os.getpid()
+        return connection
+
+    def _silent(self, error: Exception) -> EngineError:
+        return EngineError(
+            f"The service at '{self.host}' does not answer ({type(error).__name__})",
+            hint="check the address and ask again; what was charged is free then",
+        )
+
+
+def _trusted(certificates: str | os.PathLike[str] | None) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(
+            cafile=None if certificates is None else os.fspath(certificates)
+        )
+    except (OSError, ssl.SSLError):
+        raise InputError(
+            "The file of trusted certificates cannot be read", hint="name a file in PEM format"
+        ) from None
+
+
+def _path(parts: tuple[str, ...]) -> str:
+    return "".join(f"/{quote(part, safe='')}" for part in ("v1", *parts))
+
+
+def _seconds(text: str | None) -> float:
+    """Return the seconds of a Retry-After; 0 for a date or anything else."""
+    return float(text) if text is not None and text.isascii() and text.isdigit() else 0.0
+
+
+def _content(content: bytes, headers: http.client.HTTPMessage) -> Any:  # noqa: ANN401 - nested plain values
+    text = content.decode("utf-8", "replace")
+    if headers.get_content_type() != "application/json":
+        return text
+    return parse_json(text, what="reply of the service")
+
+
+def _raise_error(status: int, content: bytes, text: str | None) -> NoReturn:
+    """Raise the error of the agent that an error of the service stands for."""
+    try:
+        fields = parse_json(content.decode("utf-8", "replace"), what="reply")["error"]
+        code, message, hint = (str(fields[name]) for name in ("code", "message", "hint"))
+    except (HartleyError, KeyError, TypeError, IndexError):
+        raise EngineError(
+            f"The service replies with status {status}",
+            hint="check its address, and that of a proxy before it",
+        ) from None
+    raise _error(status, code, message, hint, fields, text)
+
+
+def _error(  # noqa: PLR0913, PLR0917 - the parts of an envelope
+    status: int, code: str, message: str, hint: str, fields: dict[str, Any], text: str | None
+) -> HartleyError:
+    if status == 409:
+        requested, remaining = fields.get("requested_bits"), fields.get("remaining_bits")
+        return Refused(message, hint=hint, requested=requested, remaining=remaining)
+    if code == "question":
+        place = fields.get("place")
+        if text is None or not isinstance(place, list) or len(place) != 2:
+            return Refused(message, hint=hint)
+        return Refused(message, hint=hint, text=text, place=(int(place[0]), int(place[1])))
+    kind = KINDS.get(code) or KINDS.get(status) or EngineError
+    return kind(message, hint=hint)

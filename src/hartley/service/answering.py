@@ -1,0 +1,184 @@
+"""The course of a question in the service: a repeat is looked up, anything new takes a lane."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from hartley.agent.answers.answer import BatchAnswer
+from hartley.errors import NotPermitted, Pending, Refused
+from hartley.service.accounts import TokenScope
+from hartley.service.envelope import ServiceError, forbidden, pending
+from hartley.service.own_rows import own_balance
+from hartley.service.shown import shown_answer
+from hartley.wording import bits_down, bits_up
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hartley.agent.answers.answer import Answer
+    from hartley.agent.ledger.store import Transaction
+    from hartley.agent.quotes import Wish
+    from hartley.service.accounts import Accounts, Identity
+    from hartley.service.hosted_dataset import HostedDataset, OpenVersion
+    from hartley.service.own_rows import OwnBalance
+    from hartley.service.resources import Resources
+
+
+@dataclass(frozen=True)
+class AskRequest:
+    """A request to answer questions."""
+
+    identity: Identity
+    hosted: HostedDataset
+    wishes: tuple[Wish, ...]
+    batch: bool
+    vacuous: bool
+    given: list[int] | None
+
+    @property
+    def account(self) -> str:
+        """Who asks."""
+        return self.identity.account
+
+    @property
+    def digest(self) -> str:
+        """A digest of what is asked, by which a key that is sent with other questions is found."""
+        wishes = [[wish.text, str(wish.error), str(wish.bits)] for wish in self.wishes]
+        about = json.dumps([self.hosted.name, wishes, self.batch, self.vacuous])
+        return hashlib.sha256(about.encode()).hexdigest()
+
+
+async def answer(resources: Resources, asked: AskRequest) -> dict[str, Any]:
+    """Answer questions for an account, and count what became of them."""
+    hosted, outcomes = asked.hosted, ["repeat"]
+    try:
+        content = await _repeated(resources, asked)
+        if content is None:
+            outcomes.append("new")
+            content = await _new(resources, asked)
+    except NotPermitted as error:
+        outcomes.append("scope")
+        raise forbidden(error.problem, error.hint) from None
+    except Pending as error:
+        outcomes.append("pending")
+        raise pending(error.problem) from None
+    except Refused as error:
+        if outcomes[-1] == "repeat":  # a text that cannot be read takes time to refuse, too
+            resources.count(asked.identity, "asks", asked.wishes)
+        outcomes.append("refused")
+        raise await _refusal(resources, asked, error) from None
+    except ServiceError as error:
+        outcomes.append(error.code)
+        raise
+    finally:
+        resources.metrics.count("questions", dataset=hosted.name, outcome=outcomes[-1])
+    return content
+
+
+async def _repeated(resources: Resources, asked: AskRequest) -> dict[str, Any] | None:
+    """Return what the account has paid for; None if something of it is new or pending."""
+    hosted, account = asked.hosted, asked.account
+
+    def work(opened: OpenVersion) -> dict[str, Any] | None:
+        if not hosted.is_known_repeat(account, asked.wishes):
+            hosted.own(account)  # has an allowance from now on
+        answers = hosted.repeat(opened, account, asked.wishes)
+        return None if answers is None else _content(answers, batch=asked.batch)
+
+    if resources.ledger.path is not None and hosted.is_known_repeat(account, asked.wishes):
+        # Reads of a file take less than a change of threads, and wait for no writer.
+        return hosted.run(work, check=False)
+    return await resources.lanes.quick(lambda: hosted.run(work, check=False))
+
+
+async def _new(resources: Resources, asked: AskRequest) -> dict[str, Any]:
+    """Ask the agent, in a lane of the engine."""
+    hosted = asked.hosted
+    if not asked.identity.scope.includes(TokenScope.ASK):
+        raise forbidden(
+            "This token may repeat what the account has paid for, but ask nothing new",
+            "use a token with the scope 'ask'",
+        )
+    resources.count(asked.identity, "asks", asked.wishes)
+    check = charge_check(resources.accounts, asked.identity)
+
+    def work(opened: OpenVersion) -> dict[str, Any]:
+        reply = opened.agent.ask(
+            list(asked.wishes),
+            analyst=asked.account,
+            vacuous=asked.vacuous,
+            given=asked.given,
+            check=check,
+        )
+        assert isinstance(reply, BatchAnswer)
+        answers = reply.answers
+        if hosted.shares_population:
+            # What a population has left depends on others; the own allowance does not.
+            own = own_balance(hosted.own(asked.account))
+            answers = tuple(
+                replace(each, spent=own.spent, remaining=own.remaining) for each in answers
+            )
+        return _content(answers, batch=asked.batch)
+
+    return await resources.lanes.engine(lambda: hosted.run(work, check=False))
+
+
+def _content(answers: Sequence[Answer], *, batch: bool) -> dict[str, Any]:
+    contents = [shown_answer(each) for each in answers]
+    return {"bits": contents[0]["bits"], "answers": contents} if batch else contents[0]
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+def charge_check(accounts: Accounts, identity: Identity) -> Callable[[Transaction, int], None]:
+    """Return the last check before a charge: token, account and daily cap as they are now."""
+    check = accounts.charge_check(identity)
+
+    def checked(transaction: Transaction, cells: int) -> None:
+        try:
+            check(transaction, cells)
+        except NotPermitted:
+            raise
+        except Refused as error:
+            raise ServiceError(
+                409,
+                "daily_cap",
+                error.problem,
+                hint=error.hint,
+                requested=error.requested,
+                remaining=error.remaining,
+            ) from None
+
+    return checked
+
+
+async def _refusal(resources: Resources, asked: AskRequest, error: Refused) -> Refused:
+    """Return a refusal for lack of bits with the own balance alone; others stay as they are."""
+    if error.requested is None:
+        return error
+    own = await resources.lanes.quick(lambda: own_balance(asked.hosted.own(asked.account)))
+    if error.requested <= own.remaining:
+        resources.metrics.count("uncovered_allowances", dataset=asked.hosted.name)
+    return own_refusal(error.requested, own)
+
+
+def own_refusal(bits: float, own: OwnBalance) -> Refused:
+    """Return why a charge is refused, in words that say nothing about what others spent.
+
+    The owner's budget covers all allowances (``hartley.service.coverage``), so the second sentence
+    is needed only where somebody changed the ledger without the resources.
+    """
+    if bits > own.remaining:
+        problem = (
+            f"The question costs {bits_up(bits)} and the allowance of the account has "
+            f"{bits_down(own.remaining)} left"
+        )
+        hint = "ask for a coarser answer, with a larger error or fewer bits; repeats are free"
+    else:
+        problem = "The owner has not set enough bits aside for the allowances of this dataset"
+        hint = "ask the owner of the service to look at the budget"
+    return Refused(problem, hint=hint, requested=bits, remaining=own.remaining)

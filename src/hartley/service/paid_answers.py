@@ -1,0 +1,140 @@
+"""Answers that an account has paid for, read from the ledger again: nothing can be charged here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from hartley.agent.answers.answer import Answer, certificate_of
+from hartley.agent.answers.cells import read_cells
+from hartley.agent.ledger.charging import plan, read_batch
+from hartley.agent.ledger.entries import NULL, digest
+from hartley.agent.pricing.price import price
+from hartley.agent.questions.batch import from_plain, to_plain
+from hartley.agent.questions.question import parse
+from hartley.agent.quotes import questions_of
+from hartley.errors import Refused
+from hartley.service.envelope import not_found
+from hartley.service.own_rows import own_balance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hartley.agent.ledger.charging import Batch, ChargePlan
+    from hartley.agent.ledger.ledger import Ledger
+    from hartley.agent.questions.batch import Question
+    from hartley.agent.questions.selection import Selection
+    from hartley.agent.quotes import Desk
+    from hartley.guarantees.certificate import Certificate
+    from hartley.service.own_rows import OwnCharge
+
+ANY_STEP = Fraction(1)
+"""Stands for the step where only the rest of a question is compared."""
+
+
+@dataclass(frozen=True)
+class PaidQuestions:
+    """Questions of an account in the cells that it knows, ready to be looked up."""
+
+    plans: tuple[Selection, ...]
+    questions: tuple[Question, ...]
+    batch: Batch
+    certificate: Certificate
+
+    @classmethod
+    def of(
+        cls, desk: Desk, plans: Sequence[Selection], analyst: str, versions: tuple[str, str]
+    ) -> PaidQuestions:
+        """Return plans ready to be looked up, for a version of the data and of the schema."""
+        questions = tuple(questions_of(plans))
+        batch = read_batch(
+            desk.schema.name,
+            analyst,
+            [to_plain(question) for question in questions],
+            version=versions[0],
+            schema=versions[1],
+        )
+        texts = [selection.text for selection in plans]
+        cells = price(questions, desk.schema).cells
+        return cls(tuple(plans), questions, batch, certificate_of(texts, cells, desk.schema))
+
+    def look_up(self, ledger: Ledger) -> ChargePlan | None:
+        """Return what the ledger records; None if something is not paid for or not answered.
+
+        Raises Stale if the data or the schema were replaced meanwhile.
+        """
+        planned = ledger.store.read(lambda t: plan(t, self.batch))
+        return None if planned.unpaid or None in planned.answers else planned
+
+    def answers(self, planned: ChargePlan) -> tuple[Answer, ...]:
+        """Return the recorded answers, which cost nothing any more, with the own balance."""
+        cells = {
+            question: None if text == NULL else int(text or 0)
+            for question, text in zip(self.questions, planned.answers, strict=True)
+        }
+        names = dict(zip(self.questions, planned.digests, strict=True))
+        own = own_balance(planned.place)
+        return tuple(
+            Answer(
+                text=selection.text,
+                reading=read_cells(selection, [cells[asked] for asked in selection.questions]),
+                bits=0.0,
+                spent=own.spent,
+                remaining=own.remaining,
+                certificate=self.certificate,
+                question_id=digest(*(names[asked] for asked in selection.questions))[:16],
+            )
+            for selection in self.plans
+        )
+
+
+def reopened(desk: Desk, ledger: Ledger, analyst: str, charge: OwnCharge) -> tuple[Answer, ...]:
+    """Return the answers of a row again, in the cells that it paid for; no wish is needed.
+
+    What the row repeated from earlier rows is shown in the finest cells that the account knows.
+    Raises an error, as for an absent row, if the account did not pay for all of it.
+    """
+
+    def read(text: str) -> Selection:
+        return parse(text, desk.schema, desk.rows)
+
+    selections = [read(text) for text in texts_of(charge.note, read)]
+    paid = [from_plain(question) for question in charge.questions]
+    steps = {replace(question, step=ANY_STEP): question.step for question in paid}
+    plans = [
+        known.with_steps(
+            [steps.get(replace(asked, step=ANY_STEP), asked.step) for asked in known.questions]
+        )
+        for known in desk.known_plans(selections, ledger, analyst)
+    ]
+    questions = PaidQuestions.of(desk, plans, analyst, (charge.version, charge.schema))
+    planned = questions.look_up(ledger)
+    if planned is None:
+        raise not_found("answer")
+    return questions.answers(planned)
+
+
+def texts_of(note: str, read: Callable[[str], object]) -> list[str]:
+    """Split the note of a row into its questions, which may have several lines each."""
+    lines, texts = note.split("\n"), []
+    start = 0
+    while start < len(lines):
+        # The longest run of lines that is a question: a comment may stand after a whole one.
+        for end in range(len(lines), start, -1):
+            text = "\n".join(lines[start:end])
+            if _is_question(text, read):
+                texts.append(text)
+                start = end
+                break
+        else:
+            raise not_found("answer")
+    return texts
+
+
+def _is_question(text: str, read: Callable[[str], object]) -> bool:
+    try:
+        read(text)
+    except Refused:
+        return False
+    return True

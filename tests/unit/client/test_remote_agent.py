@@ -1,0 +1,168 @@
+"""The client against a real service: the same answers, prices and errors as the agent gives."""
+
+import pytest
+
+from hartley.agent.price_curve import price_curve
+from hartley.agent.quotes import Wish
+from hartley.client.remote_agent import connect
+from hartley.errors import InputError, NotPermitted, OptionError, Refused
+
+pytestmark = pytest.mark.slow
+QUESTIONS = [
+    "SELECT COUNT(*) FROM people WHERE age >= 40",
+    "SELECT AVG(age) FROM people",
+    "SELECT city, COUNT(*), SUM(age) FROM people GROUP BY city",
+    "SELECT MAX(born) FROM people",
+]
+
+
+def test_answers_and_texts_are_those_of_the_agent(people, beside):
+    for question in QUESTIONS:
+        remote = people.ask(question, bits=2, vacuous=True)
+        local = beside.ask(question, bits=2, vacuous=True, analyst="ana")
+        assert str(remote) == str(local)
+        assert remote.reading._repr_html_() == local.reading._repr_html_()
+        named = {"question_id": remote.question_id}  # from the random name of a version
+        assert remote.to_dict() == local.to_dict() | named
+        assert remote.certificate.claim == local.certificate.claim
+        assert str(remote.certificate) == local.certificate.paragraph()
+        for mine, theirs in zip(remote.reading.rows, local.reading.rows, strict=True):
+            for number, other in zip(mine, theirs, strict=True):
+                assert (number.value, number.low, number.high, number.error) == (
+                    other.value,
+                    other.low,
+                    other.high,
+                    other.error,
+                )
+        assert remote.to_arrow().to_pydict() == local.to_arrow().to_pydict()
+    assert (people.spent, people.remaining) == (remote.spent, remote.remaining)
+    again = people.ask(QUESTIONS[0], bits=2)
+    assert (again.bits, again.value, again.error) == (0.0, local_value(beside), 0)
+
+
+def local_value(agent):
+    return agent.ask(QUESTIONS[0], bits=2, analyst="ana").value
+
+
+def test_a_batch_is_answered_together(people, beside):
+    asked = "SELECT COUNT(*) FROM people WHERE age < 35"  # in this test alone
+    wishes = [asked, Wish("SELECT SUM(age) FROM people WHERE age < 35", bits=1)]
+    remote, local = people.ask(wishes), beside.ask(wishes, analyst="ana")
+    assert [answer.text for answer in remote] == [answer.text for answer in local]
+    assert [str(a.reading) for a in remote] == [str(a.reading) for a in local]
+    assert len(remote) == 2
+    assert remote[1].reading.only.low == local[1].low
+
+
+def test_prices_read_like_those_of_the_agent(people, beside):
+    question = "SELECT AVG(age) FROM people WHERE city = 'north'"
+    remote, local = (each.price(question, bits=3) for each in (people, beside))
+    assert (remote.bits, remote.cells, remote.errors) == (local.bits, local.cells, local.errors)
+    assert (remote.texts, remote.vacuous) == (local.texts, local.vacuous)
+    assert str(remote).splitlines()[1] == str(local).splitlines()[1]
+    assert remote.affordable is True
+    assert remote.refusal is None
+    assert remote.remaining == people.remaining
+    assert remote.certificate.claim == local.certificate.claim
+    assert people.explain(question, bits=3) == beside.price(question, bits=3).explanation
+    wide = people.price("SELECT SUM(age) FROM people WHERE age < 20", error="50.5")
+    assert wide.errors[0][0][1] <= 50.5
+
+
+def test_a_quote_is_not_exceeded(people):
+    question = "SELECT COUNT(*) FROM people WHERE age < 20"
+    quote = people.price(question, bits=1)
+    answer = people.ask(question, bits=1, given=quote.given)
+    assert answer.bits == quote.due
+
+
+def test_a_curve_and_a_plan_read_like_those_of_the_agent(people, beside):
+    question = "SELECT AVG(age) FROM people WHERE age < 33"
+    remote = people.curve(question, bits=2, most=6)
+    local = price_curve(question, beside, bits=2, most=6, analyst="ana")
+    assert [point.bits for point in remote.points] == [point.bits for point in local.points]
+    assert [point.errors for point in remote.points] == [point.errors for point in local.points]
+    assert remote.next_point.wish == local.next_point.wish
+    assert remote.complete == local.complete
+    assert str(remote).splitlines()[0] == str(local).splitlines()[0]
+    planned = people.plan([question, QUESTIONS[1]], budget=4)
+    assert planned.fits is True
+    assert planned.bits <= 4
+    assert "As one batch" in str(planned)
+
+
+def test_the_account_is_seen_and_nothing_of_others(people, hosted):
+    before = len(people.history())
+    hosted.agent.ask("SELECT COUNT(*) FROM people WHERE age = 1", analyst=None)
+    answer = people.ask("SELECT COUNT(*) FROM people WHERE age = 2", bits=1, vacuous=True)
+    charges = people.history()
+    assert len(charges) == before + 1
+    assert charges[-1].question == "SELECT COUNT(*) FROM people WHERE age = 2"
+    assert charges[-1].answered
+    assert charges[-1].present
+    (seen_again,) = people.answers(charges[-1])
+    assert seen_again.reading == answer.reading
+    assert people.answers(charges[-1].row)[0].reading == answer.reading
+    summary = people.summary()
+    assert "may spend 12 of the" in summary
+    assert f"Paid for: {len(charges)} batch" in summary
+
+
+def test_the_schema_is_the_public_one(people, hosted, beside):
+    assert people.schema.describe() == beside.schema.describe() == str(people.schema)
+    assert people.schema.to_toml() == beside.schema.to_toml()
+    assert people.schema.record_bits == beside.schema.record_bits
+    assert people.schema.dummy_data(7, 3).equals(beside.schema.dummy_data(7, 3))
+    assert hosted.agent.schema.name == people.schema.name
+
+
+# --- errors are those of the agent ---
+
+
+def test_a_refused_question_points_at_its_place(people, beside):
+    question = "SELECT AVG(height) FROM people"
+    with pytest.raises(Refused) as local:
+        beside.ask(question, analyst="ana")
+    with pytest.raises(Refused) as remote:
+        people.ask(question)
+    assert str(remote.value) == str(local.value)
+    assert (remote.value.text, remote.value.place) == (local.value.text, local.value.place)
+
+
+def test_a_budget_that_is_too_small(people):
+    with pytest.raises(Refused, match="allowance of the account") as refusal:
+        people.ask("SELECT SUM(age) FROM people WHERE city = 'north'", bits=14)
+    assert refusal.value.requested > refusal.value.remaining == people.remaining
+
+
+def test_mistakes_are_option_errors(people):
+    with pytest.raises(OptionError):
+        people.ask("SELECT COUNT(*) FROM people", bits=1, error=1)
+    with pytest.raises(OptionError, match="rows"):
+        people.schema.dummy_data(10**9)
+    with pytest.raises(InputError, match="neither a text nor a wish"):
+        people.ask(7)
+
+
+def test_tokens_do_what_their_scope_says(hosted, people):
+    question = "SELECT COUNT(*) FROM people WHERE age > 90"
+    with connect(hosted.url, token=hosted.price_token) as prices:
+        assert prices.price(question, bits=1, vacuous=True).bits == 1.0
+        with pytest.raises(NotPermitted):
+            prices.ask(question, bits=1)
+    with connect(hosted.url, token=hosted.repeat_token) as repeats:
+        with pytest.raises(NotPermitted):
+            repeats.ask(question, bits=1, vacuous=True)
+        people.ask(question, bits=1, vacuous=True)
+        assert repeats.ask(question, bits=1, vacuous=True).bits == 0.0
+
+
+def test_a_wrong_token_and_a_wrong_dataset(hosted):
+    with pytest.raises(NotPermitted, match="token"):
+        connect(hosted.url, token="hartley_0_0")
+    with pytest.raises(InputError, match="sees no dataset 'patients'"):
+        connect(hosted.url, token=hosted.token, dataset="patients")
+
+
+def test_no_text_shows_the_token(people, hosted):
+    assert hosted.token not in repr(people) + repr(people._connection)

@@ -1,0 +1,271 @@
+"""Requests that fail: repeated with the same key, never more than asked for, and worded."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from hartley.client import service_connection
+from hartley.client.remote_agent import RemoteAgent, connect
+from hartley.client.service_connection import ServiceConnection
+from hartley.errors import (
+    EngineError,
+    InputError,
+    NotPermitted,
+    OptionError,
+    Pending,
+    Refused,
+)
+
+TOKEN = f"hartley_{'0' * 16}_{'1' * 64}"
+
+
+def envelope(code="busy", **fields):
+    content = {"code": code, "message": "It is so", "hint": "do this", "place": None}
+    return {"error": content | {"requested_bits": None, "remaining_bits": None} | fields}
+
+
+class Script(BaseHTTPRequestHandler):
+    """Replies from a list; "drop" ends the connection after the request has arrived."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length)
+        self.server.requests.append((self.command, self.path, dict(self.headers), body))
+        reply = self.server.replies.pop(0)
+        if reply == "drop":
+            self.close_connection = True
+            return
+        status, content, *headers = reply
+        text = content if isinstance(content, bytes) else json.dumps(content).encode()
+        self.send_response(status)
+        for name, value in headers:
+            self.send_header(name, value)
+        if not any(name == "Content-Type" for name, _ in headers):
+            self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    do_POST = do_GET  # noqa: N815 - as http.server names it
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server():
+    """A server that replies as a test says."""
+    started = ThreadingHTTPServer(("127.0.0.1", 0), Script)
+    started.daemon_threads = True
+    started.replies, started.requests = [], []
+    thread = threading.Thread(target=started.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    started.url = f"http://127.0.0.1:{started.server_port}"
+    yield started
+    started.shutdown()
+    thread.join()
+    started.server_close()
+
+
+@pytest.fixture
+def pauses():
+    return []
+
+
+@pytest.fixture
+def connection(server, pauses):
+    opened = ServiceConnection(server.url + "/under/", TOKEN, attempts=4, pause=pauses.append)
+    yield opened
+    opened.close()
+
+
+def test_a_request_carries_the_token_and_the_path_before_the_routes(server, connection):
+    server.replies = [(200, {"datasets": ["people"]})]
+    assert connection.get("datasets", "a b/c", rows=3, seed=None) == {"datasets": ["people"]}
+    ((method, path, headers, _),) = server.requests
+    assert (method, path) == ("GET", "/under/v1/datasets/a%20b%2Fc?rows=3")
+    assert headers["Authorization"] == f"Bearer {TOKEN}"
+
+
+def test_a_lost_reply_is_asked_for_again_with_the_same_key(server, connection, pauses):
+    server.replies = ["drop", (503, envelope("pending"), ("Retry-After", "2")), (200, {"a": 1})]
+    assert connection.post("ask", body={"question": "q"}, key="k") == {"a": 1}
+    assert [headers["Idempotency-Key"] for *_, headers, _ in server.requests] == ["k"] * 3
+    assert len({body for *_, body in server.requests}) == 1
+    assert 0.1 <= pauses[0] <= 0.2
+    assert 2 <= pauses[1] <= 2.5
+
+
+def test_two_calls_have_two_keys(server, connection):
+    answer = (500, envelope("internal"))
+    server.replies = [answer, answer]
+    agent = RemoteAgent(connection, "people")
+    for _ in range(2):
+        with pytest.raises(EngineError):
+            agent.ask("SELECT COUNT(*) FROM people")
+    keys = [headers["Idempotency-Key"] for *_, headers, _ in server.requests]
+    assert len(set(keys)) == 2
+
+
+def test_attempts_end(server, connection, pauses):
+    server.replies = ["drop"] * 4
+    with pytest.raises(EngineError, match="does not answer") as error:
+        connection.get("datasets")
+    assert "free" in error.value.hint
+    assert (len(server.requests), len(pauses)) == (4, 3)
+
+
+def test_a_service_may_not_make_a_client_wait_for_ever(server, connection, pauses):
+    server.replies = [
+        (503, envelope(), ("Retry-After", "999999")),
+        (429, envelope("rate"), ("Retry-After", "Wed, 21 Oct 2026 07:28:00 GMT")),
+        (200, {}),
+    ]
+    connection.get("datasets")
+    assert pauses[0] <= 1.25 * service_connection.LONGEST_PAUSE
+    assert pauses[1] < 1
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "kind"),
+    [
+        (401, envelope("token"), NotPermitted),
+        (403, envelope("scope"), NotPermitted),
+        (404, envelope("not_found"), InputError),
+        (409, envelope("budget", requested_bits=3.0, remaining_bits=1.0), Refused),
+        (413, envelope("body"), InputError),
+        (422, envelope("invalid"), OptionError),
+        (422, envelope("question", place=[7, 9]), Refused),
+        (422, envelope("question", place="x"), Refused),
+        (500, envelope("internal"), EngineError),
+    ],
+)
+def test_an_error_is_that_of_the_agent_and_is_not_repeated(
+    server, connection, status, content, kind
+):
+    server.replies = [(status, content)]
+    with pytest.raises(kind, match="It is so; hint: do this") as error:
+        connection.post("ask", body={}, text="SELECT x")
+    assert type(error.value) is kind
+    assert len(server.requests) == 1
+    if status == 409:
+        assert (error.value.requested, error.value.remaining) == (3.0, 1.0)
+    if content["error"]["place"] == [7, 9]:
+        assert (error.value.text, error.value.place) == ("SELECT x", (7, 9))
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"), [("pending", Pending), ("busy", EngineError), ("unavailable", EngineError)]
+)
+def test_what_may_pass_is_repeated_and_then_worded(server, connection, code, kind):
+    server.replies = [(503, envelope(code))] * 4
+    with pytest.raises(kind):
+        connection.get("x")
+    assert len(server.requests) == 4
+
+
+@pytest.mark.parametrize("content", [b"<html>", b"[]", b'{"error": 1}', b"", b"\xff", b"[" * 9999])
+def test_a_reply_of_something_else_is_worded(server, connection, content):
+    server.replies = [(400, content)]
+    with pytest.raises(EngineError, match="replies with status 400"):
+        connection.get("x")
+
+
+def test_a_redirect_is_not_followed(server, connection):
+    server.replies = [(302, b"", ("Location", "http://127.0.0.1:1/"))]
+    with pytest.raises(EngineError, match="status 302"):
+        connection.get("x")
+    assert len(server.requests) == 1
+
+
+def test_a_reply_that_is_too_long_is_not_read(server, connection, monkeypatch):
+    monkeypatch.setattr(service_connection, "LARGEST_REPLY", 100)
+    server.replies = [(200, {"a": "x" * 200})]
+    with pytest.raises(EngineError, match="too long"):
+        connection.get("x")
+
+
+def test_json_with_tricks_is_refused(server, connection):
+    server.replies = [(200, b'{"a": 1, "a": 2}')]
+    with pytest.raises(InputError):
+        connection.get("x")
+
+
+def test_a_reply_of_another_version_is_worded(server, connection):
+    server.replies = [(200, {"answers": [{"bits": 1}]})]
+    with pytest.raises(EngineError, match="form that this version"):
+        RemoteAgent(connection, "people").ask(["SELECT 1"])
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("ftp://a", "cannot be read"),
+        ("a", "cannot be read"),
+        ("http://127.0.0.1:port", "cannot be read"),
+        ("https://me:secret@a", "more than host"),
+        ("https://a/?token=x", "more than host"),
+        ("http://hartley.example.org", "without encryption"),
+    ],
+)
+def test_an_address_is_checked_before_anything_is_sent(url, problem):
+    with pytest.raises(OptionError, match=problem) as error:
+        connect(url, token=TOKEN)
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize("token", ["", "a b", "a\nb", "é"])
+def test_a_token_is_one_word(token):
+    with pytest.raises(OptionError, match="The token is empty"):
+        connect("http://127.0.0.1:1", token=token)
+
+
+def test_settings_are_checked(tmp_path):
+    for settings in ({"attempts": 0}, {"timeout": 0}):
+        with pytest.raises(OptionError):
+            ServiceConnection("http://127.0.0.1:1", TOKEN, **settings)
+    with pytest.raises(InputError, match="certificates"):
+        ServiceConnection("https://a", TOKEN, certificates=tmp_path / "none.pem")
+
+
+def test_the_dataset_is_the_only_one_or_named(server):
+    for names, dataset, problem in (
+        ([], None, "sees 0 datasets; hint: ask an owner"),
+        (["a", "b"], None, "sees 2 datasets; hint: choose one of a and b"),
+        (["a"], "b", "sees no dataset 'b'"),
+    ):
+        server.replies = [(200, {"datasets": names})]
+        with pytest.raises(InputError, match=problem):
+            connect(server.url, token=TOKEN, dataset=dataset)
+    server.replies = [(200, {"datasets": ["a", "b"]})]
+    with connect(server.url, token=TOKEN, dataset="b") as agent:
+        assert agent.dataset == "b"
+
+
+def test_every_thread_has_a_connection_of_its_own(server, connection):
+    server.replies = [(200, {"n": 1})] * 8
+    threads = [
+        threading.Thread(target=lambda: (connection.get("x"), connection.close())) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(server.requests) == 8
+
+
+def test_only_the_standard_library_and_our_own_roots_are_needed():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, hartley.client.remote_agent; "
+        "print([m for m in ('numpy','pyarrow','duckdb','fastapi','httpx','requests','ibis')"
+        " if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
