@@ -143,7 +143,7 @@ def test_a_price_that_is_being_computed_is_grey_and_cannot_be_paid(hospital, vis
     page = visitor.log_in(hospital.analyst("paul"))
     page.click("#examples button >> nth=1")
     page.wait_for_selector("#priced")
-    visitor.context.route("**/price", lambda route: None)  # the reply never comes
+    visitor.context.route("**/price", lambda _route: None)  # the reply never comes
     page.type("#question", " ")
     assert "stale" in page.get_attribute("#priced", "class")
     assert page.is_disabled("#spend")

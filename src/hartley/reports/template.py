@@ -37,7 +37,8 @@ def page_environment(read: Callable[[str], str]) -> Any:  # noqa: ANN401 - jinja
         read: a function from the name of a template to its text.
 
     Example:
-        >>> page_environment({"hello": "<p>{{ name }}</p>"}.get).get_template("hello").render(name="<i>")
+        >>> templates = page_environment({"hello": "<p>{{ name }}</p>"}.get)
+        >>> templates.get_template("hello").render(name="<i>")
         '<p>&lt;i&gt;</p>'
     """
     import jinja2

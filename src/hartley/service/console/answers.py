@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hartley.agent.answers.estimate import shown
 from hartley.agent.questions.selection import NumberKind
 from hartley.agent.questions.values import as_date
 from hartley.service.console.pictures import Scale, draw_interval, zoomed
-from hartley.wording import rounded
+from hartley.wording import bits_down, bits_up, rounded
 
 if TYPE_CHECKING:
-    from hartley.agent.answers.estimate import Estimate, Reading
+    from collections.abc import Mapping
+
     from hartley.agent.questions.selection import Item, Selection
 
 MOST_LINES = 200
@@ -56,27 +56,32 @@ class AnswerTable:
         return self.lines[0] if len(self.lines) == 1 and not self.lines[0].group else None
 
 
-def answer_tables(reading: Reading, plan: Selection) -> tuple[AnswerTable, ...]:
-    """Return a table per number of the SELECT; the plan says what the schema allows."""
-    return tuple(_table(reading, place, plan) for place in range(len(reading.labels)))
+def answer_tables(content: Mapping[str, Any], plan: Selection) -> tuple[AnswerTable, ...]:
+    """Return a table per number of the SELECT.
+
+    Args:
+        content: the field ``table`` of a reply, see ``hartley.service.shown``.
+        plan: the question, which says what the schema allows.
+    """
+    return tuple(_table(content, place, plan) for place in range(len(content["labels"])))
 
 
-def _table(reading: Reading, place: int, plan: Selection) -> AnswerTable:
-    label = reading.labels[place]
-    estimates = [row[place] for row in reading.rows]
-    ends = [ends for ends in map(_ends, estimates) if ends is not None]
+def _table(content: Mapping[str, Any], place: int, plan: Selection) -> AnswerTable:
+    label = content["labels"][place]
+    numbers = [row["numbers"][place] for row in content["rows"]]
+    ends = [ends for ends in map(_ends, numbers) if ends is not None]
     whole = whole_range([item for item in plan.items if item.label == label], ends)
     near = zoomed(ends, whole) if ends else whole
-    date = any(estimate.date for estimate in estimates)
+    date = any(number["date"] for number in numbers)
     lines = [
-        _line(tuple(key.shown for key in keys), estimate, whole, near)
-        for keys, estimate in zip(reading.groups, estimates, strict=True)
+        _line(tuple(row["keys"]), number, whole, near)
+        for row, number in zip(content["rows"], numbers, strict=True)
     ]
-    settled = len(estimates) == 1 and not estimates[0].error  # one point: nothing to compare
+    settled = len(ends) == 1 and ends[0][0] == ends[0][1]  # one point: nothing to compare
     useful = not settled and near.high - near.low < WORTH_A_ZOOM * (whole.high - whole.low)
     return AnswerTable(
         label,
-        reading.keys,
+        tuple(content["keys"]),
         tuple(lines[:MOST_LINES]),
         max(len(lines) - MOST_LINES, 0),
         _written(whole, date=date),
@@ -84,25 +89,27 @@ def _table(reading: Reading, place: int, plan: Selection) -> AnswerTable:
     )
 
 
-def _line(group: tuple[str, ...], estimate: Estimate, whole: Scale, near: Scale) -> AnswerLine:
-    value, within, error = shown(estimate)
-    ends = _ends(estimate)
+def _line(
+    group: tuple[str, ...], number: Mapping[str, Any], whole: Scale, near: Scale
+) -> AnswerLine:
+    value, within, error = number["shown"]
+    ends = _ends(number)
     if ends is None:
         return AnswerLine(group, value, within, error, "", "")
     name = ", ".join(group) or "The answer"
     words = f"{name}: {value}" if within == "exact" else f"{name}: certainly within {within}"
     pictures = []
     for scale in (whole, near):
-        low, high = _written(scale, date=estimate.date)
+        low, high = _written(scale, date=number["date"])
         drawn = f"{words}, drawn on a range from {low} to {high}"
         pictures.append(draw_interval(*ends, scale, drawn))
     return AnswerLine(group, value, within, error, *pictures)
 
 
-def _ends(estimate: Estimate) -> tuple[float, float] | None:
-    if estimate.low is None or estimate.high is None:
+def _ends(number: Mapping[str, Any]) -> tuple[float, float] | None:
+    if number["low"] is None or number["high"] is None:
         return None
-    return float(estimate.low), float(estimate.high)
+    return float(Fraction(number["low"])), float(Fraction(number["high"]))
 
 
 def _written(scale: Scale, *, date: bool) -> tuple[str, str]:
@@ -148,3 +155,15 @@ def _allowed(item: Item) -> tuple[float, float] | None:
     if item.kind is NumberKind.DEVIATION:
         return 0.0, width / (math.sqrt(2) if item.sample else 2)
     return ends[0], ends[1]
+
+
+def caption(reply: Mapping[str, Any]) -> str:
+    """Return the charge of an answer and the bits left, in one sentence.
+
+    Example:
+        >>> caption({"bits": 3.0, "open_bits": 0.0, "spent_bits": 3.0, "remaining_bits": 5.0})
+        'Charged 3 bits; spent 3 bits, 5 bits left.'
+    """
+    cost = f"Charged {bits_up(reply['bits'])}" if reply["bits"] else "Free: answered before"
+    spent, left = bits_up(reply["spent_bits"]), bits_down(reply["remaining_bits"])
+    return f"{cost}; spent {spent}, {left} left."

@@ -9,11 +9,9 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response  # noqa: TC002 - FastAPI reads the types of routes
 from starlette.requests import Request  # noqa: TC002 - likewise
 
-from hartley.agent.price_curve import bits_for
-from hartley.agent.questions.question import parse
 from hartley.errors import HartleyError, Refused
 from hartley.service.accounts import TokenScope
-from hartley.service.console.answers import answer_tables
+from hartley.service.console.answers import caption
 from hartley.service.console.budget_page import PaidQuestion, budget_view
 from hartley.service.console.copies import copied_texts
 from hartley.service.console.pages import PREFIX
@@ -24,17 +22,16 @@ from hartley.service.console.questions import (
     open_dataset,
     price_points,
     read_bits,
-    reopen_row,
+    tables_of,
 )
 from hartley.service.console.refusals import shown_refusal
 from hartley.service.console.visits import PageRoute, page, parse_bits, see_other, visit_of
-from hartley.service.envelope import ServiceError, as_service_error
-from hartley.wording import bits_up, decimals_up, decimal_text
+from hartley.service.envelope import as_service_error
+from hartley.wording import bits_up, decimal_text, decimals_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hartley.agent.answers.answer import Answer
     from hartley.service.console.questions import OpenDataset
     from hartley.service.console.visits import Visit
 
@@ -136,7 +133,11 @@ def _wished(fields: Mapping[str, str], text: str) -> str | None:
 
 
 async def _show_priced(
-    visit: Visit, opened: OpenDataset, text: str, bits: str | None, answer: Answer | None = None
+    visit: Visit,
+    opened: OpenDataset,
+    text: str,
+    bits: str | None,
+    answer: dict[str, Any] | None = None,
 ) -> Response:
     if not text:
         return await _show(visit, opened, text, examples=opened.card.examples)
@@ -164,14 +165,14 @@ async def _show_priced(
     )
 
 
-def _shown_answer(visit: Visit, opened: OpenDataset, answer: Answer, bits: str) -> dict[str, Any]:
-    plan = parse(answer.text, opened.schema, opened.rows)
-    here = str(visit.request.base_url).rstrip("/")
+def _shown_answer(
+    visit: Visit, opened: OpenDataset, reply: dict[str, Any], bits: str
+) -> dict[str, Any]:
     return {
-        "tables": answer_tables(answer.reading, plan),
-        "caption": answer.caption,
-        "certificate": answer.certificate,
-        "copies": copied_texts(answer.text, bits, opened.schema.name, here),
+        "tables": tables_of(opened, reply),
+        "caption": caption(reply),
+        "certificate": reply["certificate"],
+        "copies": copied_texts(reply["question"], bits, opened.schema.name, visit.here),
     }
 
 
@@ -286,22 +287,19 @@ def _shown_charge(row: Mapping[str, Any]) -> dict[str, Any]:
 async def answer_page(request: Request, name: str, row: str) -> Response:
     """Show a paid answer again, with its certificate; free."""
     visit = await visit_of(request)
-    if not visit.identity.scope.includes(TokenScope.REPEAT):
-        raise ServiceError(
-            403, "scope", "This token may see prices, but no answers", hint="use another token"
-        )
     opened = await open_dataset(visit.service, visit.identity, name)
-    found_row = await reopen_row(visit.service, visit.identity, name, row)
-    charge = _shown_charge(found_row.content) | {"wish": bits_for(found_row.cells)}
-    here = str(visit.request.base_url).rstrip("/")
+    content = await visit.service.answer(visit.identity, name, row)
+    answers = content["answers"] or ()
+    # A wish of the charge alone is enough to finish it: what the account paid for is known.
+    charge = _shown_charge(content) | {"wish": decimals_up(content["bits"], 9).replace(",", "")}
     return page(
         "answer.html",
         await visit.frame("History", name),
         dataset=opened.card,
         charge=charge,
-        answers=found_row.tables,
-        promise=found_row.answers[0].certificate if found_row.answers else None,
-        texts=copied_texts(charge["text"], charge["wish"], name, here),
+        answers=[tables_of(opened, answer) for answer in answers],
+        promise=answers[0]["certificate"] if answers else None,
+        texts=copied_texts(charge["text"], charge["wish"], name, visit.here),
         gone="Its data was replaced by a newer version, so the answer is not shown any more. "
         "What it cost stays charged.",
     )

@@ -129,12 +129,17 @@ def _words(schema: Schema) -> tuple[str, ...]:
         if schema.unit is None
         else f"a person is a value of '{schema.unit}'"
     )
-    return (
+    meaning = (
         "A bit is one yes or no. With b bits, all answers together can tell apart at most 2^b "
-        f"versions of one person's data, with everybody else's data fixed; {person}.",
+        f"versions of one person's data, with everybody else's data fixed; {person}."
+    )
+    truth = (
         "Every answer is an interval that certainly contains the truth, about the table clamped to "
         "its public ranges. No noise is added, so the same question always has the same answer, "
-        "and asking it again is free.",
-        "What other tables reveal about the same person comes on top, unless they share the budget "
-        "of a population.",
+        "and asking it again is free."
     )
+    others = (
+        "What other tables reveal about the same person comes on top, unless they share the budget "
+        "of a population."
+    )
+    return meaning, truth, others

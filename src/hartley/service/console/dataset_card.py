@@ -72,39 +72,37 @@ def _examples(name: str, columns: list[Column]) -> list[ExampleQuestion]:
     numbers = [c for c in columns if c.numeric and not c.date and c.kind == "private"]
     classes = [c for c in columns if c.values is not None and len(c.values) <= 12]
     classes.sort(key=lambda column: ("public", "open", "private").index(column.kind))
-    table = _spelled(name)
-    questions = [ExampleQuestion("How many rows are there?", f"SELECT COUNT(*) FROM {table}")]
-    if numbers:
-        first, last = numbers[0], numbers[-1]
-        middle = _middle(first)
-        questions[0] = ExampleQuestion(
-            f"How many have {first.name} of at least {middle}?",
-            f"SELECT COUNT(*) FROM {table} WHERE {_spelled(first.name)} >= {middle}",
-        )
+    if not numbers:
+        examples = [_example("How many rows are there?", "COUNT(*)", name)]
         if classes:
-            key, number = classes[0], numbers[min(2, len(numbers) - 1)]
-            questions.append(
-                ExampleQuestion(
-                    f"What is the average {number.name} by {key.name}?",
-                    f"SELECT {_spelled(key.name)}, AVG({_spelled(number.name)}) FROM {table} "
-                    f"GROUP BY {_spelled(key.name)}",
-                )
-            )
-        questions.append(
-            ExampleQuestion(
-                f"What is the median of {last.name}?",
-                f"SELECT MEDIAN({_spelled(last.name)}) FROM {table}",
-            )
+            words = f"How many are there by {classes[-1].name}?"
+            examples.append(_example(words, "COUNT(*)", name, by=classes[-1]))
+        return examples
+    first, last, middle = numbers[0], numbers[-1], _middle(numbers[0])
+    examples = [
+        _example(
+            f"How many have {first.name} of at least {middle}?",
+            "COUNT(*)",
+            name,
+            where=f"{_spelled(first.name)} >= {middle}",
         )
-    elif classes:
-        key = classes[-1]
-        questions.append(
-            ExampleQuestion(
-                f"How many are there by {key.name}?",
-                f"SELECT {_spelled(key.name)}, COUNT(*) FROM {table} GROUP BY {_spelled(key.name)}",
-            )
-        )
-    return questions
+    ]
+    if classes:
+        number = numbers[min(2, len(numbers) - 1)]
+        words = f"What is the average {number.name} by {classes[0].name}?"
+        examples.append(_example(words, f"AVG({_spelled(number.name)})", name, by=classes[0]))
+    words = f"What is the median of {last.name}?"
+    return [*examples, _example(words, f"MEDIAN({_spelled(last.name)})", name)]
+
+
+def _example(
+    words: str, number: str, table: str, *, by: Column | None = None, where: str = ""
+) -> ExampleQuestion:
+    parts = ["SELECT", number if by is None else f"{_spelled(by.name)}, {number}"]
+    parts += ["FROM", _spelled(table)]
+    parts += ["WHERE", where] if where else []
+    parts += [] if by is None else ["GROUP BY", _spelled(by.name)]
+    return ExampleQuestion(words, " ".join(parts))
 
 
 def _middle(column: Column) -> str:

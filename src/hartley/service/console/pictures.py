@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hartley.wording import bits_up, few_digits
@@ -114,7 +115,7 @@ def draw_curve(points: Sequence[CurvePoint], chosen: int, label: str) -> str:
     pairs = list(zip(xs, ys, strict=True))
     lines = [
         f'<line class="curve" x1="{x:g}%" y1="{y:g}" x2="{x2:g}%" y2="{y2:g}"/>'
-        for (x, y), (x2, y2) in zip(pairs, pairs[1:], strict=False)
+        for (x, y), (x2, y2) in pairwise(pairs)
     ]
     dots = [f'<circle class="dot" cx="{x:g}%" cy="{y:g}" r="3.5"/>' for x, y in pairs]
     every = 1 if scale.high <= 8 else 2 if scale.high <= 16 else 8

@@ -119,7 +119,7 @@ def priced_question(curve: PriceCurve, wish: object, remaining: float) -> Priced
     errors = [float(point.full_errors[label_place][1]) for point in points]
     ys = heights(errors)
     positions = tuple(
-        _position(curve, point, label_place, remaining, xs.place(point.bits), y)
+        _position(curve, point, label_place, remaining, (xs.place(point.bits), y))
         for point, y in zip(points, ys, strict=True)
     )
     drawn = [
@@ -163,8 +163,8 @@ def _interesting(point: PricePoint) -> int:
     return places[0] if places else 0
 
 
-def _position(  # noqa: PLR0913 - where a point lies and what it rests on
-    curve: PriceCurve, point: PricePoint, place: int, remaining: float, x: float, y: float
+def _position(
+    curve: PriceCurve, point: PricePoint, place: int, remaining: float, drawn: tuple[float, float]
 ) -> SliderPosition:
     due = bits_at_least(point.cells if point.due is None else point.due)
     following = curve.after(point.wish)
@@ -191,8 +191,8 @@ def _position(  # noqa: PLR0913 - where a point lies and what it rests on
             if following is not None
             else ""
         ),
-        x=x,
-        y=y,
+        x=drawn[0],
+        y=drawn[1],
     )
 
 
@@ -201,8 +201,8 @@ def error_words(error: Fraction) -> str:
 
     Example:
         >>> from fractions import Fraction
-        >>> error_words(Fraction("0.0569149")), error_words(Fraction(33300)), error_words(Fraction(0))
-        ('±0.057', '±33,300', 'exact')
+        >>> [error_words(Fraction(error)) for error in ("0.0569149", "33300", "0")]
+        ['±0.057', '±33,300', 'exact']
     """
     if not error:
         return "exact"

@@ -1,28 +1,25 @@
-"""What the pages get from the service about a question: its curve, its answer, a row re-opened."""
+"""What the pages get from the service about a dataset and a question: its curve, its answer."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.answers.answer import Answer
 from hartley.agent.ledger.entries import read_integer
 from hartley.agent.price_curve import PriceCurve, PricePoint
 from hartley.agent.questions.question import parse
 from hartley.agent.quotes import Wish
-from hartley.errors import Refused, Stale
+from hartley.errors import Refused
 from hartley.exact import floor_power
 from hartley.service.console.answers import answer_tables
 from hartley.service.console.dataset_card import DatasetCard, dataset_card
 from hartley.service.console.refusals import PRICE
-from hartley.service.envelope import ServiceError, not_found
-from hartley.service.own_rows import own_balance, own_charge
-from hartley.service.reopening import reopened
+from hartley.service.envelope import ServiceError
+from hartley.service.own_rows import own_balance
 
 if TYPE_CHECKING:
-    from hartley.agent.ledger.store import Transaction
     from hartley.ranges.schema.schema import Schema
     from hartley.service.accounts import Identity
     from hartley.service.console.answers import AnswerTable
@@ -130,68 +127,14 @@ def _errors(content: dict[str, str]) -> tuple[tuple[str, Fraction], ...]:
 
 async def ask_question(
     service: Service, identity: Identity, name: str, text: str, bits: str
-) -> Answer:
-    """Ask, and return the answer with exact numbers.
-
-    The service decides, charges and replies in doubles; the exact numbers are then read again as a
-    repeat, which a check keeps from ever being a charge.
-    """
-    wish = Wish(text, bits=bits)
-    content = await service.ask(identity, name, [wish])
-    hosted = service.dataset(identity, name)
-
-    def work(opened: OpenVersion) -> Answer:
-        answer = opened.agent.ask(wish, analyst=identity.account, vacuous=True, check=_no_charge)
-        assert isinstance(answer, Answer)
-        return answer
-
-    answer = await service.lanes.quick(lambda: hosted.run(work))
-    return replace(
-        answer,
-        bits=content["bits"],
-        spent=content["spent_bits"],
-        remaining=content["remaining_bits"],
-        open_bits=content["open_bits"],
-    )
+) -> dict[str, Any]:
+    """Ask, and return the reply of the API."""
+    return await service.ask(identity, name, [Wish(text, bits=bits)])
 
 
-def _no_charge(_transaction: Transaction, _cells: int) -> None:
-    raise Stale("The data changed meanwhile", hint="ask again; nothing more was charged")
-
-
-@dataclass(frozen=True)
-class ReopenedRow:
-    """A paid row with its answers; None where it has none, or is about an earlier version."""
-
-    content: dict[str, Any]
-    """What the API says about the row."""
-    tables: tuple[tuple[AnswerTable, ...], ...] | None
-    answers: tuple[Answer, ...]
-    cells: int
-
-
-async def reopen_row(service: Service, identity: Identity, name: str, row: str) -> ReopenedRow:
-    """Return what the account paid for in one row, free."""
-    content = await service.answer(identity, name, row)
-    hosted, number = service.dataset(identity, name), service.ids.number(row)
-
-    def work(opened: OpenVersion) -> ReopenedRow:
-        charge = (
-            None if number is None else own_charge(service.ledger, name, identity.account, number)
-        )
-        if charge is None:
-            raise not_found("answer")
-        if content["answers"] is None:
-            return ReopenedRow(content, None, (), charge.cells)
-        schema = opened.agent.schema
-        rows = service.ledger.state(name).rows or schema.max_rows or 0
-        answers = reopened(opened.agent, service.ledger, identity.account, charge).answers
-        tables = tuple(
-            answer_tables(answer.reading, parse(answer.text, schema, rows)) for answer in answers
-        )
-        return ReopenedRow(content, tables, answers, charge.cells)
-
-    return await service.lanes.quick(lambda: hosted.run(work))
+def tables_of(opened: OpenDataset, reply: dict[str, Any]) -> tuple[AnswerTable, ...]:
+    """Return the tables of one answer of a reply."""
+    return answer_tables(reply["table"], parse(reply["question"], opened.schema, opened.rows))
 
 
 def is_pending(error: Exception) -> bool:

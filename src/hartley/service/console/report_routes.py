@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter
-from fastapi.responses import HTMLResponse, Response  # noqa: TC002 - FastAPI reads the types of routes
-from starlette.requests import Request  # noqa: TC002 - likewise
+from fastapi.responses import HTMLResponse, Response
+from starlette.requests import Request  # noqa: TC002 - FastAPI reads the types of routes
 
 from hartley.errors import OptionError
 from hartley.reports.document import render_html

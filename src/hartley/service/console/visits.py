@@ -72,6 +72,11 @@ class Visit:
         """Who visits."""
         return self.session.identity
 
+    @property
+    def here(self) -> str:
+        """The address of the service, as the browser knows it."""
+        return str(self.request.base_url).rstrip("/")
+
     async def dataset_names(self) -> list[str]:
         """Name the datasets that the visitor sees."""
         return self.service.visible(self.identity)
