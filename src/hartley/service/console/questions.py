@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 LONGEST_CURVE = 12
 """Bits at which the curve beside the slider ends."""
-BITS = re.compile(r"\d{1,4}(?:\.\d{1,9})?")
+BITS = re.compile(r"\d{1,4}(?:\.\d{1,9})?", re.ASCII)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,10 @@ import re
 
 import pytest
 
+from hartley.agent.questions.batch import to_plain
+from hartley.agent.quotes import questions_of
+from hartley.service.hosted_dataset import desk_of
+
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("console")]
 
 MEDIAN = "SELECT MEDIAN(age) FROM people"
@@ -290,6 +294,35 @@ def test_the_history_has_pages(house):
     assert "age &gt;= 33" in second
     assert "Older" not in second
     assert window.get("/d/people/history?after=nonsense").status_code == 422
+
+
+def test_a_charge_without_an_answer_is_finished_from_the_history(house):
+    window = house.window(house.analyst("lars", bits="5"))
+    _ask(window, MEDIAN, "1.6")  # makes the next price smaller than its own
+    agent = house.service.hosted["people"].run(lambda opened: opened.agent)
+    desk = desk_of(agent)
+    plans = desk.plan(MEDIAN, None, "3")
+    questions = questions_of(plans)
+    house.service.ledger.reserve(
+        "people",
+        "lars",
+        [to_plain(question) for question in questions],
+        desk.prices(questions),
+        note=MEDIAN,
+        version=desk.version,
+    )
+    history = window.get("/d/people/history").text
+    assert "pending" in history
+    row = re.search(r"/answers/(\w+)", history)[1]
+    page = window.get(f"/d/people/answers/{row}").text
+    wish = re.search(r'name="spend" value="([^"]*)"', page)[1]
+    before = house.service.ledger.history("people", "lars")
+    window.post("/d/people/ask", question=MEDIAN, quoted=MEDIAN, spend=wish)
+    assert "Free: answered before" in window.reply.text
+    after = house.service.ledger.history("people", "lars")
+    assert [charge.cells for charge in after] == [charge.cells for charge in before]
+    assert None not in after[-1].answers
+    assert "pending" not in window.get("/d/people/history").text
 
 
 def test_an_answer_about_replaced_data_says_so(house):
