@@ -77,7 +77,7 @@ def draw_interval(low: float, high: float, scale: Scale, words: str) -> str:
 
 
 @dataclass(frozen=True)
-class CurvePoint:
+class DrawnPrice:
     """A price and the error that it buys, as the picture of a curve shows them."""
 
     bits: float
@@ -107,7 +107,7 @@ def heights(errors: Sequence[float]) -> list[float]:
     ]
 
 
-def draw_curve(points: Sequence[CurvePoint], chosen: int, label: str) -> str:
+def draw_curve(points: Sequence[DrawnPrice], chosen: int, label: str) -> str:
     """Draw the error of a number against its price, with a mark at the chosen price."""
     last = points[-1].bits
     scale = Scale(0.0, max(math.ceil(last), 1.0))

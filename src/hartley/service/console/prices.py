@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.exact import bits_at_least
 from hartley.service.console.pictures import (
-    CurvePoint,
+    DrawnPrice,
     Scale,
     draw_curve,
     heights,
@@ -123,7 +123,7 @@ def priced_question(curve: PriceCurve, wish: object, remaining: float) -> Priced
         for point, y in zip(points, ys, strict=True)
     )
     drawn = [
-        CurvePoint(position.bits, error, position.error)
+        DrawnPrice(position.bits, error, position.error)
         for position, error in zip(positions, errors, strict=True)
     ]
     place = points.index(chosen)

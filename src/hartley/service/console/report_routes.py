@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
@@ -167,25 +168,22 @@ async def _wanted(visit: Visit, kind: str) -> tuple[ReportKind, str, dict[str, s
 
 
 def _made(kind: str, schema: Schema, data: str | None, values: Mapping[str, str]) -> Any:  # noqa: ANN401 - a result of any kind
+    """Make a report: a study and its function have one name, and are imported on use."""
+    study = getattr(import_module(f"hartley.studies.{kind}"), kind)
     if kind == "design":
-        return _design(schema, values)
+        return study(
+            {"objective": "bits", "bits": values["bits"], "columns": _columns(schema, values)}
+        )
     if data is None:
         raise OptionError(
             "The configuration of the dataset has no key data",
             hint="name the table there, since a report reads it",
         )
-    if kind == "audit":
-        from hartley.studies.audit import audit
-
-        return audit(data, secret=_names(values["secret"]), released=_names(values["released"]))
-    from hartley.studies.anonymity import anonymity
-
-    return anonymity(data, keys=_names(values["keys"]), confidential=_names(values["confidential"]))
+    return study(data, **{role: _names(text) for role, text in values.items()})
 
 
-def _design(schema: Schema, values: Mapping[str, str]) -> Any:  # noqa: ANN401 - a result of any kind
-    from hartley.studies.design import design
-
+def _columns(schema: Schema, values: Mapping[str, str]) -> dict[str, dict[str, object]]:
+    """Return the named columns as a design describes them."""
     columns: dict[str, dict[str, object]] = {}
     for name in _names(values["columns"]):
         column = schema.columns.get(name)
@@ -202,7 +200,7 @@ def _design(schema: Schema, values: Mapping[str, str]) -> Any:  # noqa: ANN401 -
             assert column.step is not None
             ends = [decimal_text(column.low), decimal_text(column.high)]
             columns[name] = {"range": ends, "step": decimal_text(column.step)}
-    return design({"objective": "bits", "bits": values["bits"], "columns": columns})
+    return columns
 
 
 def _names(text: str) -> list[str]:

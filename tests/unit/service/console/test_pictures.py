@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from hartley.service.console.pictures import (
     FLOOR,
     THINNEST,
-    CurvePoint,
+    DrawnPrice,
     Scale,
     draw_curve,
     draw_days,
@@ -62,14 +62,14 @@ def test_a_smaller_error_is_never_drawn_higher(errors):
 
 @given(st.text("<>&\"' ;/=aé±", max_size=40))
 def test_a_label_cannot_break_out_of_a_picture(label):
-    svg = draw_curve([CurvePoint(1.0, 2.0, "±2"), CurvePoint(3.0, 0.0, "exact")], 1, label)
+    svg = draw_curve([DrawnPrice(1.0, 2.0, "±2"), DrawnPrice(3.0, 0.0, "exact")], 1, label)
     picture = ET.fromstring(svg)  # noqa: S314 - our own text
     assert {part.tag for part in picture.iter()} <= {"svg", "line", "circle", "text"}
     assert f"Error of {label} against its price" in picture.get("aria-label")
 
 
 def test_the_mark_of_a_curve_is_at_the_chosen_price():
-    points = [CurvePoint(1.0, 0.4, "±0.4"), CurvePoint(2.0, 0.1, "±0.1"), CurvePoint(4.0, 0, "0")]
+    points = [DrawnPrice(1.0, 0.4, "±0.4"), DrawnPrice(2.0, 0.1, "±0.1"), DrawnPrice(4.0, 0, "0")]
     for place, point in enumerate(points):
         (mark,) = parts(draw_curve(points, place, "AVG(age)"), "chosen")
         assert percent(mark, "cx") == 100 * point.bits / 4
@@ -96,7 +96,7 @@ def test_no_picture_has_a_style_that_the_security_policy_forbids():
         draw_interval(1, 2, Scale(0, 3), "words"),
         draw_gauge(1, 2, 3),
         draw_days([("2026-03-01", 1.0)]),
-        draw_curve([CurvePoint(1.0, 2.0, "±2")], 0, "x"),
+        draw_curve([DrawnPrice(1.0, 2.0, "±2")], 0, "x"),
     ]
     for svg in pictures:
         assert "style" not in svg
