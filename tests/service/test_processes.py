@@ -1,0 +1,187 @@
+"""Real worker processes: the same cells as an agent, kills, new versions, the end, and the logs."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hartley.agent.agent import Agent
+from hartley.agent.ledger import open_ledger
+from hartley.agent.repricing import verify_prices
+
+ROOT = Path(__file__).parents[2]
+QUESTIONS = [
+    ("SELECT AVG(age) FROM people", {"bits": 2}),
+    ("SELECT COUNT(*) FROM people WHERE ill = 'yes'", {"bits": 1}),
+    ("SELECT region, COUNT(*) FROM people WHERE age > 30 GROUP BY region", {"bits": 1}),
+    ("SELECT MEDIAN(age) FROM people", {"error": "10"}),
+]
+GOOD = {200, 429, 503}
+
+
+def threshold(n):
+    return f"SELECT COUNT(*) FROM people WHERE age > {n}"
+
+
+@pytest.mark.slow
+def test_the_life_of_a_service(a_place, serve, wait_until, tmp_path):
+    place = a_place()
+    live = serve(place)
+    ana = live.api("ana")
+
+    # The same cells as an agent in this process.
+    with (
+        open_ledger(tmp_path / "own.db") as ledger,
+        Agent(
+            str(place.folder / "people.parquet"),
+            place.folder / "people.toml",
+            ledger=ledger,
+            budget=40,
+            place=str(tmp_path / "own.duckdb"),
+        ) as agent,
+    ):
+        agent.allow("ana", 10)
+        for text, wish in QUESTIONS:
+            reply = ana.ask(text, **wish).json()
+            expected = agent.ask(text, analyst="ana", **wish).to_dict()
+            del expected["question_id"], reply["table"]
+            del reply["question_id"]
+            assert reply == json.loads(json.dumps(expected))
+
+    # A worker is killed under load; everything shown stays, nothing is charged twice.
+    shown = {}
+
+    def ask(number):
+        try:
+            reply = live.api("ben").ask(threshold(number), bits="0.1", vacuous=True)
+        except Exception:  # noqa: BLE001 - the connection of a worker that was killed
+            return
+        assert reply.status_code in GOOD, reply.text
+        if reply.status_code == 200:
+            shown[number] = reply.json()["rows"]
+
+    place.allow("ben", 20)
+    first = live.workers()
+    assert len(first) == 2
+    with ThreadPoolExecutor(6) as pool:
+        running = [pool.submit(ask, number % 20) for number in range(120)]
+        os.kill(first[0], signal.SIGKILL)
+        for each in running:
+            each.result()
+    live.wait_for_workers(3)
+    wait_until(lambda: len(live.workers()) == 2 and first[0] not in live.workers())
+    live.close()
+    live.clients.clear()
+    assert shown
+    for number, rows in shown.items():
+        again = live.api("ben").ask(threshold(number), bits="0.1", vacuous=True).json()
+        assert (again["bits"], again["rows"]) == (0, rows)
+
+    # A token that is revoked is refused by every worker within a second.
+    issued = place.issue("ana")
+    clients = [type(ana)(live.url, issued.text) for _ in range(8)]
+    assert {client.get("/v1/me").status_code for client in clients} == {200}
+    assert live.api("owner").delete(f"/v1/tokens/{issued.token_id}").status_code == 200
+    wait_until(lambda: {c.get("/v1/me").status_code for c in clients} == {401}, 1.0)
+    for client in clients:
+        client.close()
+
+    # A new version under load: workers reopen the dataset and go on.
+    table = pa.table({"region": ["north"] * 8, "age": list(range(8)), "ill": ["yes"] * 8})
+    pq.write_table(table, place.folder / "second.parquet")
+    statuses = set()
+
+    def count(_):
+        reply = live.api("ana").ask("SELECT COUNT(*) FROM people WHERE ill = 'yes'", error=0)
+        statuses.add(reply.status_code)
+        return reply.json()["rows"][0]["COUNT(*)"]["value"] if reply.status_code == 200 else None
+
+    with ThreadPoolExecutor(4) as pool:
+        counts = [pool.submit(count, n) for n in range(60)]
+        added = live.api("owner").post(
+            "/v1/datasets/people/versions", json={"data": "second.parquet"}
+        )
+        counts += [pool.submit(count, n) for n in range(60)]
+        values = [each.result() for each in counts]
+    assert added.status_code == 201
+    assert statuses <= GOOD
+    assert set(values) <= {15, 8, None}
+    assert [count(n) for n in range(6)] == [8] * 6
+
+    # Counters of both workers are added up.
+    text = live.api().get("/metrics").text
+    asked = sum(
+        float(line.split(" ")[1]) for line in text.splitlines() if "questions_total{" in line
+    )
+    assert asked >= len(values)
+
+    assert live.stop() == 0
+    with open_ledger(place.settings.ledger) as ledger:
+        assert verify_prices(ledger).holds
+        assert ledger.state("people").balance.holds(1)
+    _search_for_secrets(live, place)
+
+
+def _search_for_secrets(live, place):
+    log = live.lines() + live.out.read_text()
+    for line in live.lines().splitlines():
+        assert json.loads(line)["level"]
+    for token in place.tokens.values():
+        assert token not in log
+        assert token.rpartition("_")[2] not in log
+    assert "SELECT" not in log
+    assert '"route": "/v1/datasets/{name}/ask"' in log
+
+
+@pytest.mark.slow
+def test_the_first_start_with_a_table(tmp_path, wait_until):
+    import httpx
+
+    ages = pa.table({"age": [1, 2, 3]})
+    pq.write_table(ages, tmp_path / "t.parquet")
+    (tmp_path / "t.toml").write_text(
+        '[table]\nname = "t"\n[columns.age]\nkind = "private"\nrange = [0, 9]\nstep = 1\n'
+    )
+    words = [sys.executable, "-m", "hartley.cli", "serve", str(tmp_path / "t.parquet")]
+    words += ["--schema", str(tmp_path / "t.toml"), "--budget", "8"]
+    out = tmp_path / "out.txt"
+    with out.open("wb") as file:
+        process = subprocess.Popen(
+            [*words, "--listen", "127.0.0.1:0", "--workers", "1"],
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        )
+    try:
+        wait_until(lambda: process.poll() is not None or "startup complete" in out.read_text())
+        text = out.read_text()
+        url = text.split(" at ")[1].split("/\n")[0]
+        path = tmp_path / "owner.token"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        token = path.read_text().strip()
+        assert token not in text  # a pipe ends in a log
+        headers = {"Authorization": f"Bearer {token}"}
+        with httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=30) as api:
+            assert api.get("/v1/me").json()["role"] == "owner"
+            body = {"dataset": "t", "account": "owner", "bits": 5}
+            assert api.put("/v1/allowances", json=body).status_code == 200
+            question = {"question": "SELECT MAX(age) FROM t", "error": 0}
+            reply = api.post("/v1/datasets/t/ask", json=question)
+            assert reply.json()["rows"][0]["MAX(age)"]["value"] == 3
+        for command in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                assert token.encode() not in command.read_bytes()
+            except OSError:
+                continue
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0

@@ -1,0 +1,255 @@
+"""Every route of the service, over HTTP: what it replies, and to whom."""
+
+import pytest
+
+AVERAGE = "SELECT AVG(age) FROM people"
+COUNT = "SELECT COUNT(*) FROM people WHERE ill = 'yes'"
+AGES = [(17 * i + 5) % 101 for i in range(60)]
+
+
+def test_health_and_readiness(shared):
+    assert shared.api().get("/healthz").json() == {"status": "ok"}
+    ready = shared.api().get("/readyz")
+    assert ready.status_code == 200
+    assert ready.json()["checks"] == dict.fromkeys(
+        ("ledger", "engine", "dataset people", "budget people", "dataset others", "budget others"),
+        "ok",
+    )
+
+
+def test_readiness_from_elsewhere_says_only_whether(shared):
+    ready = shared.api().get("/readyz", headers={"X-Forwarded-For": "203.0.113.9"})
+    assert ready.json() == {"status": "ready"}
+
+
+def test_who_i_am_and_what_i_see(shared):
+    assert shared.api("ana").get("/v1/me").json() == {
+        "account": "ana",
+        "role": "analyst",
+        "scope": "ask",
+        "datasets": ["people"],
+    }
+    assert shared.api("ana").get("/v1/datasets").json() == {"datasets": ["people"]}
+    assert shared.api("owner").get("/v1/datasets").json() == {"datasets": ["people", "others"]}
+
+
+def test_what_is_public_of_a_dataset(shared):
+    api = shared.api("ana")
+    content = api.get("/v1/datasets/people").json()
+    assert (content["name"], content["rows"]) == ("people", 60)
+    assert "age" in content["description"]
+    schema = api.get("/v1/datasets/people/schema")
+    assert schema.headers["content-type"] == "application/toml"
+    assert 'name = "people"' in schema.text
+    columns = api.get("/v1/datasets/people/dummy", params={"rows": 7}).json()["columns"]
+    assert {name: len(values) for name, values in columns.items()} == {
+        "region": 7,
+        "age": 7,
+        "ill": 7,
+    }
+    assert api.get("/v1/datasets/people/dummy", params={"rows": 10_001}).status_code == 422
+
+
+def test_a_price_with_its_curve_and_explanation(live):
+    content = live.api("ana").price(bits=2, curve=True, explain=True, most=4).json()
+    assert (content["bits"], content["due_bits"], content["remaining_bits"]) == (2, 2, 10)
+    assert content["affordable"]
+    assert content["refusal"] is None
+    points = content["curves"][0]["points"]
+    assert len(points) > 2
+    assert "4" in content["explanation"]
+    assert live.api("ana").get("/v1/datasets/people/budget").json()["spent_bits"] == 0
+
+
+def test_a_price_that_the_allowance_does_not_cover(live):
+    live.place.allow("ana", 3)
+    content = live.api("ana").price(bits=6).json()
+    assert not content["affordable"]
+    assert "allowance" in content["refusal"]
+
+
+def test_a_question_its_repeat_and_its_row(live):
+    api = live.api("ana")
+    first = api.ask(bits=2).json()
+    assert (first["bits"], first["spent_bits"], first["remaining_bits"]) == (2, 2, 8)
+    number = first["rows"][0]["AVG(age)"]
+    assert number["low"] <= sum(AGES) / 60 <= number["high"]
+    second = api.ask(bits=2).json()
+    assert (second["bits"], second["rows"]) == (0, first["rows"])
+    (row,) = api.get("/v1/datasets/people/history").json()["rows"]
+    assert (row["question"], row["bits"], row["answered"], row["present"]) == (
+        AVERAGE,
+        2,
+        True,
+        True,
+    )
+    again = api.get(f"/v1/datasets/people/answers/{row['id']}").json()
+    assert again["answers"][0]["rows"] == first["rows"]
+    assert again["answers"][0]["question_id"] == first["question_id"]
+    certificate = api.get(f"/v1/datasets/people/answers/{row['id']}/certificate").json()
+    assert certificate == first["certificate"]
+
+
+def test_a_batch_with_wishes_of_its_own(live):
+    api = live.api("ana")
+    asked = [AVERAGE, {"question": COUNT, "error": 0}]
+    price = api.price(None, questions=asked, bits=1).json()
+    reply = api.ask(None, questions=asked, bits=1, given=price["given"]).json()
+    assert len(reply["answers"]) == 2
+    assert reply["bits"] == price["due_bits"]
+    assert reply["answers"][1]["rows"][0]["COUNT(*)"]["value"] == 15
+
+
+def test_an_answer_of_several_lines_opens_again(live):
+    api = live.api("ana")
+    several = (
+        "SELECT region, COUNT(*)\nFROM people -- by region\nWHERE ill = 'yes'\nGROUP BY region"
+    )
+    reply = api.ask(None, questions=[several, AVERAGE], bits=2)
+    assert reply.status_code == 200
+    (row,) = api.get("/v1/datasets/people/history").json()["rows"]
+    again = api.get(f"/v1/datasets/people/answers/{row['id']}").json()["answers"]
+    assert [answer["question"] for answer in again] == [several, AVERAGE]
+    assert [a["rows"] for a in again] == [a["rows"] for a in reply.json()["answers"]]
+
+
+def test_a_plan_shares_a_budget(shared):
+    body = {"questions": [AVERAGE, "SELECT MAX(age) FROM people"], "budget": 4}
+    content = shared.api("ana").post("/v1/datasets/people/plan", json=body).json()
+    assert content["batch_bits"] <= 4
+    assert content["remaining_bits"] == 10
+
+
+def test_an_idempotency_key_gives_the_same_reply(live):
+    api, key = live.api("ana"), {"Idempotency-Key": "k1"}
+    first = api.ask(bits=1, headers=key).json()
+    assert first["bits"] == 1
+    assert api.ask(bits=1, headers=key).json() == first
+    assert api.ask(bits=1).json()["bits"] == 0
+    other = api.ask(COUNT, bits=1, headers=key)
+    assert other.status_code in {409, 422}
+    assert live.api("ben").ask(bits=1, headers=key).json()["spent_bits"] == 1
+
+
+def test_history_in_pages_from_both_ends(live):
+    api = live.api("ana")
+    texts = [f"SELECT COUNT(*) FROM people WHERE age > {n}" for n in (10, 20, 30, 40, 50)]
+    for text in texts:
+        assert api.ask(text, bits=1).status_code == 200
+    for newest in (False, True):
+        seen, after = [], None
+        while True:
+            params = {"limit": 2, "newest": newest} | ({"after": after} if after else {})
+            page = api.get("/v1/datasets/people/history", params=params).json()
+            seen += [row["question"] for row in page["rows"]]
+            after = page["next"]
+            if after is None:
+                break
+        assert seen == (texts[::-1] if newest else texts)
+
+
+def test_the_own_budget(live):
+    live.api("ana").ask(bits=2)
+    content = live.api("ana").get("/v1/datasets/people/budget").json()
+    assert (content["allowance_bits"], content["spent_bits"], content["remaining_bits"]) == (
+        "10",
+        2,
+        8,
+    )
+    assert content["spent_today_bits"] == 2
+
+
+def test_the_owner_manages_accounts_and_each_act_is_in_the_audit_log(live, wait_until):
+    owner = live.api("owner")
+    assert owner.post("/v1/accounts", json={"name": "cem"}).status_code == 201
+    assert owner.put("/v1/accounts/cem/datasets/people").status_code == 200
+    body = {"dataset": "people", "account": "cem", "bits": 3}
+    assert owner.put("/v1/allowances", json=body).json()["allowance_bits"] == "3"
+    assert owner.put("/v1/accounts/cem/daily_cap", json={"bits": 2}).status_code == 200
+    issued = owner.post("/v1/tokens", json={"account": "cem", "scope": "ask", "label": "pc"}).json()
+    cem = live.api(token=issued["token"])
+    assert cem.ask(bits=2).status_code == 200
+    refused = cem.ask(COUNT, bits=1)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "daily_cap")
+    shown = owner.get("/v1/accounts/cem").json()
+    assert shown["tokens"][0]["label"] == "pc"
+    assert "token" not in shown["tokens"][0]
+    assert owner.get("/v1/tokens", params={"account": "cem"}).json()["tokens"] == shown["tokens"]
+    assert {a["name"] for a in owner.get("/v1/accounts").json()["accounts"]} >= {"cem", "ana"}
+    totals = owner.get("/v1/allowances", params={"dataset": "people"}).json()
+    assert totals["allowances"]["cem"]["spent_bits"] == 2
+    assert owner.delete(f"/v1/tokens/{issued['token_id']}").status_code == 200
+    wait_until(lambda: cem.get("/v1/me").status_code == 401, 2)
+    assert owner.delete("/v1/accounts/cem/datasets/people").status_code == 200
+    assert owner.delete("/v1/accounts/cem").status_code == 200
+    rows = owner.get("/v1/audit", params={"limit": 1000}).json()["rows"]
+    acts = [row["act"] for row in rows if "cem" in (row["subject"], row["detail"].split(" ")[0])]
+    assert len(acts) >= 8
+    assert any("allowance" in act for act in acts)
+
+
+def test_an_allowance_beyond_the_cover_of_the_budget_is_refused(live):
+    owner = live.api("owner")
+    body = {"dataset": "people", "account": "ana", "bits": 31}  # ben has 10 of the 40
+    reply = owner.put("/v1/allowances", json=body)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (422, "invalid")
+    assert owner.put("/v1/allowances", json=body | {"bits": 30}).status_code == 200
+    assert owner.put("/v1/datasets/people/budget", json={"bits": 39}).status_code == 422
+    raised = owner.put("/v1/datasets/people/budget", json={"bits": 41})
+    assert "transcripts" in raised.json()["promise"]
+
+
+def test_a_new_version_through_the_service(live):
+    ana, owner = live.api("ana"), live.api("owner")
+    assert ana.ask(COUNT, error=0).json()["rows"][0]["COUNT(*)"]["value"] == 15
+    (row,) = ana.get("/v1/datasets/people/history").json()["rows"]
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({"region": ["north"] * 8, "age": list(range(8)), "ill": ["yes"] * 8})
+    pq.write_table(table, live.place.folder / "second.parquet")
+    added = owner.post("/v1/datasets/people/versions", json={"data": "second.parquet"})
+    assert (added.status_code, added.json()["rows"]) == (201, 8)
+    second = ana.ask(COUNT, error=0).json()
+    assert (second["rows"][0]["COUNT(*)"]["value"], second["bits"] > 0) == (8, True)
+    assert len(owner.get("/v1/datasets/people/versions").json()["versions"]) == 2
+    old = ana.get(f"/v1/datasets/people/answers/{row['id']}").json()
+    assert (old["present"], old["answers"]) == (False, None)
+    outside = owner.post("/v1/datasets/people/versions", json={"data": "../people.parquet"})
+    assert outside.status_code == 422
+
+
+@pytest.mark.parametrize("who", ["owner", "eve"])
+def test_the_ledger_is_verified_as_a_job(live, who, wait_until):
+    live.api("ana").ask(bits=2)
+    api = live.api(who)
+    job = api.post("/v1/ledger/verify")
+    assert job.status_code == 202
+    path = f"/v1/ledger/verify/{job.json()['job']}"
+    done = wait_until(lambda: (r := api.get(path).json())["status"] != "running" and r)
+    assert (done["status"], done["holds"], done["charges_priced_again"]) == ("done", True, 1)
+    assert done["head"] == api.get("/v1/ledger/head").json()
+
+
+def test_metrics_count_without_names_of_accounts(live):
+    live.api("ana").ask(bits=2)
+    live.api("ana").ask(bits=2)
+    text = live.api().get("/metrics").text
+    assert 'hartley_questions_total{dataset="people",outcome="new"} 1' in text
+    assert 'hartley_questions_total{dataset="people",outcome="repeat"} 1' in text
+    assert "hartley_request_seconds_bucket" in text
+    assert "ana" not in text
+    far = {"X-Forwarded-For": "203.0.113.9"}
+    assert live.api().get("/metrics", headers=far).status_code == 404
+    assert live.api("ana").get("/metrics", headers=far).status_code == 404
+    assert live.api("owner").get("/metrics", headers=far).status_code == 200
+
+
+def test_openapi_has_every_route_and_examples(shared):
+    content = shared.api().get("/openapi.json").json()
+    assert "/v1/datasets/{name}/ask" in content["paths"]
+    assert content["components"]["schemas"]["AskBody"]["examples"]
+    for path, methods in content["paths"].items():
+        for method in methods.values():
+            assert method["responses"]["404"], path
+            assert method["description"], path
