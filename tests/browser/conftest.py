@@ -13,6 +13,7 @@ import pyarrow.parquet
 import pytest
 import uvicorn
 
+from hartley.agent.data import Holding
 from hartley.datasets.people import people
 from hartley.service.app import create_app
 from hartley.service.rates import create_rates
@@ -121,6 +122,21 @@ def axe():
         ]
 
     return problems
+
+
+@pytest.fixture
+def slow_engine(hospital, monkeypatch):
+    """Keep the engine from answering within the time limit, until the test lets it."""
+    lanes, may_answer, cells = hospital.service.lanes, threading.Event(), Holding.cells
+
+    def waiting(self, questions):
+        may_answer.wait(30)
+        return cells(self, questions)
+
+    monkeypatch.setattr(Holding, "cells", waiting)
+    monkeypatch.setattr(lanes, "_seconds", 2.0)
+    yield may_answer
+    may_answer.set()
 
 
 class Visitor:

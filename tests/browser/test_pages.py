@@ -53,7 +53,7 @@ def test_axe_finds_what_is_wrong(visitors, axe):
     page = visitors().go("/login")
     assert axe(page) == []
     page.evaluate("document.querySelector('label').remove()")
-    assert [problem.split(":")[0] for problem in axe(page)] == ["label"]
+    assert "label" in {problem.split(":")[0] for problem in axe(page)}
 
 
 def price(page, question):
@@ -112,17 +112,13 @@ def test_the_pages_of_an_analyst(hospital, visitors, look):
     look(page, "not-found")
 
 
+@pytest.mark.usefixtures("slow_engine")
 def test_a_question_that_is_pending(hospital, visitors, look):
     visitor = visitors()
     page = visitor.log_in(hospital.analyst("penny"))
     price(page, QUESTION)
-    lanes = hospital.service.lanes
-    seconds, lanes._seconds = lanes._seconds, 0.0
-    try:
-        page.click("#spend")
-        page.wait_for_selector("#pending")
-    finally:
-        lanes._seconds = seconds
+    page.click("#spend")
+    page.wait_for_selector("#pending")
     look(page, "ask-pending")
 
 

@@ -15,7 +15,8 @@ def test_price_ask_and_repeat_are_forms(hospital, visitors):
     assert page.text_content("#spend") == "Ask and spend 1 bit"
     page.focus("#slider")
     page.keyboard.press("ArrowRight")
-    page.keyboard.press("Enter")  # sends the form with its first button, which prices
+    with page.expect_navigation():
+        page.keyboard.press("Enter")  # sends the form with its first button, which prices
     assert page.text_content("#spend") == "Ask and spend 2 bits"
     page.click("#next")
     assert page.text_content("#spend") == "Ask and spend 2.322 bits"

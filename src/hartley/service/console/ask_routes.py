@@ -18,6 +18,7 @@ from hartley.service.console.pages import PREFIX
 from hartley.service.console.prices import priced_question
 from hartley.service.console.questions import (
     ask_question,
+    is_paid,
     is_pending,
     open_dataset,
     price_points,
@@ -108,11 +109,20 @@ async def ask(request: Request, name: str) -> Response:
         answer = await ask_question(visit.service, visit.identity, name, text, bits)
     except HartleyError as error:
         if is_pending(error):
-            pending = {"problem": as_service_error(error).problem, "wish": bits}
-            return await _show(visit, opened, text, status=503, pending=pending)
+            return await _show_pending(visit, name, text, bits, as_service_error(error).problem)
         return await _show_refused(visit, opened, text, error)
     opened = await open_dataset(visit.service, visit.identity, name)
     return await _show_priced(visit, opened, text, bits, answer)
+
+
+async def _show_pending(
+    visit: Visit, name: str, text: str, bits: str, problem: str
+) -> HTMLResponse:
+    """Show a question that was not answered in time, and say so only where it is charged."""
+    paid = await is_paid(visit.service, visit.identity, name, text, bits)
+    opened = await open_dataset(visit.service, visit.identity, name)
+    pending = {"problem": problem, "wish": bits, "paid": paid}
+    return await _show(visit, opened, text, status=503, pending=pending)
 
 
 async def _to_editor(request: Request, name: str) -> Response:

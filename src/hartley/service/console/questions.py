@@ -11,7 +11,7 @@ from hartley.agent.ledger.entries import read_integer
 from hartley.agent.price_curve import PriceCurve, PricePoint
 from hartley.agent.questions.question import parse
 from hartley.agent.quotes import Wish
-from hartley.errors import Refused
+from hartley.errors import HartleyError, Refused
 from hartley.exact import floor_power
 from hartley.service.console.answers import answer_tables
 from hartley.service.console.dataset_card import DatasetCard, dataset_card
@@ -140,3 +140,12 @@ def tables_of(opened: OpenDataset, reply: dict[str, Any]) -> tuple[AnswerTable, 
 def is_pending(error: Exception) -> bool:
     """Tell whether a question is paid for and not finished."""
     return isinstance(error, ServiceError) and error.code == "pending"
+
+
+async def is_paid(service: Service, identity: Identity, name: str, text: str, bits: str) -> bool:
+    """Tell whether a question is certainly charged; a queue can be longer than the time limit."""
+    try:
+        priced = await service.price(identity, name, [Wish(text, bits=bits)])
+    except HartleyError:
+        return False
+    return bool(priced["due_bits"] == 0)

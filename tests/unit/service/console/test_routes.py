@@ -186,6 +186,16 @@ def test_only_what_was_priced_is_asked(house):
     assert [c.cells for c in house.service.ledger.history("people", "emil")] == [4]
 
 
+def test_a_question_that_still_waits_is_not_called_paid(house, monkeypatch):
+    window = house.window(house.analyst("emma"))
+    window.get("/d/people/ask")
+    monkeypatch.setattr(house.service.lanes, "_seconds", 0.0)  # neither asked nor priced in time
+    reply = _ask(window, MEDIAN, "2")
+    assert reply.status_code == 503
+    assert "Ask the same again" in reply.text
+    assert "Paid for" not in reply.text
+
+
 def test_a_budget_that_is_too_small_refuses_and_spends_nothing(house):
     window = house.window(house.analyst("fred", bits="1"))
     reply = _ask(window, MEDIAN, "2")
