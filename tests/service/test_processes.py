@@ -61,7 +61,7 @@ def test_the_life_of_a_service(a_place, serve, wait_until, tmp_path):
 
     def ask(number):
         try:
-            reply = live.api("ben").ask(threshold(number), bits="0.1", vacuous=True)
+            reply = ben.ask(threshold(number), bits="0.1", vacuous=True)
         except Exception:  # noqa: BLE001 - the connection of a worker that was killed
             return
         assert reply.status_code in GOOD, reply.text
@@ -69,6 +69,7 @@ def test_the_life_of_a_service(a_place, serve, wait_until, tmp_path):
             shown[number] = reply.json()["rows"]
 
     place.allow("ben", 20)
+    ben = live.api("ben")
     first = live.workers()
     assert len(first) == 2
     with ThreadPoolExecutor(6) as pool:
@@ -98,9 +99,10 @@ def test_the_life_of_a_service(a_place, serve, wait_until, tmp_path):
     table = pa.table({"region": ["north"] * 8, "age": list(range(8)), "ill": ["yes"] * 8})
     pq.write_table(table, place.folder / "second.parquet")
     statuses = set()
+    ana = live.api("ana")
 
     def count(_):
-        reply = live.api("ana").ask("SELECT COUNT(*) FROM people WHERE ill = 'yes'", error=0)
+        reply = ana.ask("SELECT COUNT(*) FROM people WHERE ill = 'yes'", error=0)
         statuses.add(reply.status_code)
         return reply.json()["rows"][0]["COUNT(*)"]["value"] if reply.status_code == 200 else None
 

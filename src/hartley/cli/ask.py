@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from hartley.cli.options import Csv, Html, Names, Null, open_tables
-from hartley.cli.output import Format, console, print_json, say, wants_json
-from hartley.cli.refusals import telling_refusals
-from hartley.cli.remote import (
+from hartley.cli.options import (
     Certificates,
+    Csv,
     DatasetName,
+    Html,
+    Names,
+    Null,
     TokenFile,
     Url,
-    ask_service,
-    connected,
-    price_at_service,
-    refuse_local,
-    refuse_remote,
+    open_tables,
 )
+from hartley.cli.output import Format, console, print_json, say, wants_json
+from hartley.cli.refusals import telling_refusals
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:
@@ -151,6 +150,7 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     --schema people.toml --ledger ledger.db --budget 16 --error 0.5[/dim]
     """
     from hartley.agent.asking import ask
+    from hartley.cli.remote import ask_service, connected, refuse_local, refuse_remote
 
     asked = _asked(question, file)
     if url is not None:
@@ -235,6 +235,7 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     --rows 5000 --error 0.5[/dim]
     """
     from hartley.agent.asking import price
+    from hartley.cli.remote import connected, price_at_service, refuse_local, refuse_remote
 
     if url is not None:
         local = {"--schema": schema, "--ledger": ledger, "--table": table, "--rows": rows}

@@ -100,6 +100,37 @@ Csv = Annotated[
     typer.Option("--csv", metavar="FILE", help="Also write the points of the curve as a CSV file."),
 ]
 
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        metavar="URL",
+        help="Ask a service at this address instead, like https://hartley.example.org.",
+    ),
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--token-file",
+        metavar="FILE",
+        help="A file that holds the token for --url; default: the variable HARTLEY_TOKEN.",
+    ),
+]
+DatasetName = Annotated[
+    str | None,
+    typer.Option(
+        "--dataset", metavar="NAME", help="The dataset of --url, if the account sees several."
+    ),
+]
+Certificates = Annotated[
+    Path | None,
+    typer.Option(
+        "--certificates",
+        metavar="FILE",
+        help="Certificates to trust for --url instead of the system's, in PEM format.",
+    ),
+]
+
 
 def open_tables(
     tables: list[str], null: list[str] | None = None, names: str | None = None

@@ -1,12 +1,9 @@
-"""Questions to a service: the options of ``hartley ask --url`` and ``hartley price --url``."""
+"""Questions to a service: what ``hartley ask --url`` and ``hartley price --url`` do."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from hartley.cli.output import console, print_json, say, wants_json
 from hartley.cli.refusals import telling_refusals
@@ -16,41 +13,11 @@ from hartley.wording import listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from hartley.client.remote_agent import RemoteAgent
 
 TOKEN_VARIABLE = "HARTLEY_TOKEN"  # noqa: S105 - the name of a variable
-
-Url = Annotated[
-    str | None,
-    typer.Option(
-        "--url",
-        metavar="URL",
-        help="Ask a service at this address instead, like https://hartley.example.org.",
-    ),
-]
-TokenFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--token-file",
-        metavar="FILE",
-        help="A file that holds the token for --url; default: the variable HARTLEY_TOKEN.",
-    ),
-]
-DatasetName = Annotated[
-    str | None,
-    typer.Option(
-        "--dataset", metavar="NAME", help="The dataset of --url, if the account sees several."
-    ),
-]
-Certificates = Annotated[
-    Path | None,
-    typer.Option(
-        "--certificates",
-        metavar="FILE",
-        help="Certificates to trust for --url instead of the system's, in PEM format.",
-    ),
-]
 
 
 def connected(

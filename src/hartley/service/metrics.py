@@ -21,7 +21,6 @@ HELP = {
     "requests": "Requests by route, method and status.",
     "questions": "Questions by dataset and outcome.",
     "uncovered_allowances": "Refusals although the own allowance was enough: see the budget.",
-    "kept_replies": "Repeats that were answered with a kept reply.",
     "request_seconds": "Time to handle requests, by route.",
     "engine_admitted": "Questions in the lanes of the engine and in the queue.",
 }

@@ -262,7 +262,10 @@ class Service:
         digest, account = asked.digest, identity.account
         kept = await self.lanes.quick(lambda: self.accounts.idempotent(account, key, digest))
         if kept is None:
-            reply = json.dumps(await answer(self.resources, asked))
+            fresh = await answer(self.resources, asked)
+            if not fresh["bits"]:
+                return fresh  # it was free, and is free again: nothing to keep
+            reply = json.dumps(fresh)
             kept = await self.lanes.quick(
                 lambda: self.accounts.keep_reply(account, key, digest, reply)
             )

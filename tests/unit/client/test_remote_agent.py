@@ -104,7 +104,7 @@ def test_the_account_is_seen_and_nothing_of_others(people, hosted):
     assert seen_again.reading == answer.reading
     assert people.answers(charges[-1].row)[0].reading == answer.reading
     summary = people.summary()
-    assert "may spend 12 of the" in summary
+    assert "may spend 14 of the" in summary
     assert f"Paid for: {len(charges)} batch" in summary
 
 
@@ -114,6 +114,19 @@ def test_the_schema_is_the_public_one(people, hosted, beside):
     assert people.schema.record_bits == beside.schema.record_bits
     assert people.schema.dummy_data(7, 3).equals(beside.schema.dummy_data(7, 3))
     assert hosted.agent.schema.name == people.schema.name
+
+
+def test_a_key_gives_the_same_reply_again_and_only_to_the_same_request(people):
+    path = ("datasets", "people", "ask")
+    body = {"question": "SELECT COUNT(*) FROM people WHERE age = 61", "bits": 1, "vacuous": True}
+    replies = [people._connection.post(*path, body=body, key="one key") for _ in range(2)]
+    assert replies[0] == replies[1]
+    assert replies[0]["bits"] == 1.0  # also in the second reply: it is the one that was lost
+    spent = people.spent
+    with pytest.raises(InputError, match="another request"):
+        people._connection.post(*path, body=body | {"bits": 2}, key="one key")
+    assert people._connection.post(*path, body=body, key="another key")["bits"] == 0.0
+    assert people.spent == spent
 
 
 # --- errors are those of the agent ---

@@ -1,6 +1,10 @@
 """Requests that fail: repeated with the same key, never more than asked for, and worded."""
 
 import json
+import shutil
+import ssl
+import subprocess
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -246,6 +250,36 @@ def test_the_dataset_is_the_only_one_or_named(server):
         assert agent.dataset == "b"
 
 
+@pytest.fixture
+def certificate(tmp_path):
+    """A certificate for this machine, and its key, made by OpenSSL."""
+    if shutil.which("openssl") is None:
+        pytest.skip("OpenSSL makes the certificate of this test")
+    words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=test"
+    files = ["-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"]
+    name = ["-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run(["openssl", *words.split(), *files, *name], capture_output=True, check=True)
+    return tmp_path / "cert.pem", tmp_path / "key.pem"
+
+
+@pytest.mark.slow
+def test_a_certificate_is_checked_before_the_token_is_sent(server, certificate):
+    cert, key = certificate
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    url = server.url.replace("http://", "https://")
+    with pytest.raises(EngineError, match=r"The certificate of '127\.0\.0\.1' is not trusted"):
+        connect(url, token=TOKEN)
+    assert server.requests == []
+    server.replies = [(200, {"datasets": ["people"]})]
+    with connect(url, token=TOKEN, certificates=cert) as agent:
+        assert agent.dataset == "people"
+    with pytest.raises(EngineError, match=r"does not answer|is not trusted"):
+        connect(url.replace("127.0.0.1", "localhost"), token=TOKEN, certificates=cert, attempts=1)
+    assert len(server.requests) == 1
+
+
 def test_every_thread_has_a_connection_of_its_own(server, connection):
     server.replies = [(200, {"n": 1})] * 8
     threads = [
@@ -259,9 +293,6 @@ def test_every_thread_has_a_connection_of_its_own(server, connection):
 
 
 def test_only_the_standard_library_and_our_own_roots_are_needed():
-    import subprocess
-    import sys
-
     code = (
         "import sys, hartley.client.remote_agent; "
         "print([m for m in ('numpy','pyarrow','duckdb','fastapi','httpx','requests','ibis')"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import secrets
 import time
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Self
 
 from hartley.agent.ledger.entries import check_name
 from hartley.agent.ledger.ledger import Ledger, open_ledger
-from hartley.errors import HartleyError, InputError, OptionError, Refused
+from hartley.errors import InputError, OptionError, Refused
 from hartley.exact import bits_at_least, floor_power, parse_number
 from hartley.service.accounts.daily_caps import DailyCharges, check_cap
 from hartley.service.accounts.identity import (
+    TOKEN_ID,
     AuditRow,
     BrowserSession,
     Identity,
@@ -32,6 +32,7 @@ from hartley.service.accounts.identity import (
     verifier_of,
     widest_scope,
 )
+from hartley.service.accounts.last_uses import LastUses
 from hartley.service.accounts.memory import IdentityMemory
 from hartley.service.accounts.rows import (
     account_of,
@@ -58,10 +59,10 @@ if TYPE_CHECKING:
 
     from hartley.agent.ledger.store import Transaction
 
-NOTED_EVERY = timedelta(minutes=1)
-"""How often the last use of a token is written."""
 REPLIES_KEPT = timedelta(hours=24)
 FIRST_OWNER = "owner"
+LARGEST = 2**62
+"""Beyond every number of a row; a database cannot take larger ones."""
 
 
 def _utc_now() -> datetime:
@@ -106,14 +107,18 @@ class Accounts:
         self._store, self._clock = ledger.store, clock
         self._memory = IdentityMemory(self._store, steady)
         self._daily = DailyCharges()
-        self._noted: dict[str, datetime] = {}
-        """When the last use of each token was written from here."""
+        self._uses = LastUses(self._store)
         prepare(self._store, create=create)
 
     def close(self) -> None:
-        """Close the ledger, if it was opened for the accounts."""
+        """Finish writing, and close the ledger if it was opened for the accounts."""
+        self.flush()
         if self.owns_ledger:
             self.ledger.close()
+
+    def flush(self) -> None:
+        """Wait until the last uses of tokens are written."""
+        self._uses.flush()
 
     def __enter__(self) -> Self:
         return self
@@ -252,7 +257,8 @@ class Accounts:
         """Revoke a token; every worker refuses it within a second, and its sessions end."""
 
         def work(transaction: Transaction) -> None:
-            records = read_tokens(transaction, "WHERE id = ?", (token_id,))
+            known = token_id if TOKEN_ID.fullmatch(token_id) else ""
+            records = read_tokens(transaction, "WHERE id = ?", (known,))
             if not records:
                 raise InputError(
                     "There is no token of this id", hint="list the tokens of the account"
@@ -319,7 +325,7 @@ class Accounts:
         known = self._memory.get(verifier, lambda t: checked_token(t, token_id, verifier))
         if known is None or self._is_over(known.expires):
             return None
-        self._note_use(token_id)
+        self._uses.note(token_id, self._clock())
         return known.identity
 
     def identity_of(self, name: str) -> Identity | None:
@@ -363,24 +369,6 @@ class Accounts:
 
         self._write(work)
 
-    def _note_use(self, token_id: str) -> None:
-        """Write when a token was used, at most once a minute."""
-        moment = self._clock()
-        last = self._noted.get(token_id)
-        if last is not None and moment - last < NOTED_EVERY:
-            return
-        self._noted[token_id] = moment  # before writing, so that a failing disk is tried rarely
-
-        def work(transaction: Transaction) -> None:
-            transaction.run(
-                "UPDATE hartley_service_tokens SET last_used = ? "
-                "WHERE id = ? AND (last_used IS NULL OR last_used <= ?)",
-                (self._now(), token_id, self._now(-NOTED_EVERY)),
-            )
-
-        with suppress(HartleyError):  # read-only or full: whoever has the token may still read
-            self._store.write(work)
-
     # --- spending ---
 
     def charge_check(self, identity: Identity) -> Callable[[Transaction, int], None]:
@@ -417,7 +405,8 @@ class Accounts:
             "SELECT sequence, time, who, act, subject, detail FROM hartley_service_audit "
             "WHERE sequence > ? ORDER BY sequence LIMIT ?"
         )
-        rows = self._store.read(lambda t: t.run(statement, (after, max(0, limit))))
+        start, most = (min(max(number, 0), LARGEST) for number in (after, limit))
+        rows = self._store.read(lambda t: t.run(statement, (start, most)))
         return [AuditRow(*row) for row in rows]
 
     def idempotent(self, account: str, key: str, digest: str) -> str | None:
@@ -457,7 +446,10 @@ class Accounts:
         return time_text(self._clock() + shift)
 
     def _expiry(self, expires: datetime | timedelta) -> str:
-        moment = self._clock() + expires if isinstance(expires, timedelta) else expires
+        try:
+            moment = self._clock() + expires if isinstance(expires, timedelta) else expires
+        except OverflowError:
+            raise OptionError("The expiry is too far away", hint="give an earlier time") from None
         if moment.tzinfo is None:
             raise OptionError("The expiry has no time zone", hint="give it one, such as UTC")
         if moment <= self._clock():

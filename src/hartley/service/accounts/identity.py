@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 ACCOUNT_NAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{0,63}", re.ASCII)
+TOKEN_ID = re.compile(r"[0-9a-f]{16}", re.ASCII)
 TOKEN_TEXT = re.compile(r"hartley_([0-9a-f]{16})_([0-9a-f]{64})", re.ASCII)
 LONGEST_LABEL = 100
 

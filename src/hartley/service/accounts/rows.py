@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hmac
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hartley.errors import InputError, NotPermitted, OptionError
+from hartley.errors import InputError, NotPermitted, OptionError, printable
 from hartley.service.accounts.identity import (
+    ACCOUNT_NAME,
     Identity,
     Role,
     ServiceAccount,
@@ -17,7 +18,7 @@ from hartley.service.accounts.identity import (
 from hartley.service.accounts.tables import change
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from hartley.agent.ledger.store import Transaction
 
@@ -43,34 +44,35 @@ def read_accounts(
     transaction: Transaction, where: str = "", values: Sequence[str] = ()
 ) -> list[ServiceAccount]:
     """Return the accounts of a condition, by name."""
-    statement = f"SELECT {ACCOUNT_COLUMNS} FROM hartley_service_accounts {where}"  # noqa: S608 - our own words
-    rows = transaction.run(statement, values)
-    chosen = "" if len(rows) != 1 else "WHERE account = ?"
-    granted = transaction.run(
-        f"SELECT account, dataset FROM hartley_service_grants {chosen}",  # noqa: S608 - our own words
-        (rows[0][0],) if chosen else (),
-    )
     datasets: dict[str, set[str]] = {}
-    for account, dataset in granted:
+    for account, dataset in transaction.run(
+        "SELECT account, dataset FROM hartley_service_grants", ()
+    ):
         datasets.setdefault(account, set()).add(dataset)
+    statement = f"SELECT {ACCOUNT_COLUMNS} FROM hartley_service_accounts {where}"  # noqa: S608 - our own words
     accounts = [
-        ServiceAccount(
-            name,
-            Role(role),
-            created,
-            revoked,
-            frozenset(datasets.get(name, ())),
-            None if cap is None else Fraction(cap),
-        )
-        for name, role, created, revoked, cap in rows
+        _account(row, datasets.get(row[0], ())) for row in transaction.run(statement, values)
     ]
     return sorted(accounts, key=lambda account: account.name)
 
 
 def find_account(transaction: Transaction, name: str) -> ServiceAccount | None:
-    """Return an account, None if there is none of this name."""
-    rows = read_accounts(transaction, "WHERE name = ?", (name,))
-    return rows[0] if rows else None
+    """Return an account, None if there is none of this name; both take the same statements."""
+    known = name if ACCOUNT_NAME.fullmatch(name) else ""  # a database cannot hold every text
+    rows = transaction.run(
+        f"SELECT {ACCOUNT_COLUMNS} FROM hartley_service_accounts WHERE name = ?",  # noqa: S608 - our own words
+        (known,),
+    )
+    granted = transaction.run(
+        "SELECT dataset FROM hartley_service_grants WHERE account = ?", (known,)
+    )
+    return _account(rows[0], [dataset for (dataset,) in granted]) if rows else None
+
+
+def _account(row: Sequence[Any], datasets: Iterable[str]) -> ServiceAccount:
+    name, role, created, revoked, cap = row
+    limit = None if cap is None else Fraction(cap)
+    return ServiceAccount(name, Role(role), created, revoked, frozenset(datasets), limit)
 
 
 def account_of(transaction: Transaction, name: str) -> ServiceAccount:
@@ -211,7 +213,7 @@ def append_act(  # noqa: PLR0913, PLR0917 - the parts of a row
     transaction.run(
         "INSERT INTO hartley_service_audit (sequence, time, who, act, subject, detail) "
         "VALUES (?, ?, ?, ?, ?, ?)",
-        ((last or 0) + 1, now, by, act, subject, detail),
+        ((last or 0) + 1, now, *(printable(text) for text in (by, act, subject, detail))),
     )
     change(transaction)
 

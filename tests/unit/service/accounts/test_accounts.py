@@ -1,6 +1,7 @@
 """Accounts, tokens, sessions, the audit log and kept replies, on a file and on a server."""
 
 import sqlite3
+import threading
 from datetime import datetime, timedelta
 from fractions import Fraction
 
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hartley.agent.ledger import open_ledger
-from hartley.errors import InputError, OptionError, Refused
+from hartley.errors import EngineError, InputError, OptionError, Refused
 from hartley.service.accounts import Role, TokenScope, open_accounts
 from hartley.service.accounts.identity import new_token, token_id_of, verifier_of, widest_scope
 
@@ -213,8 +214,9 @@ def test_the_last_use_is_written_once_a_minute(accounts, other_worker, token, ha
     assert accounts.tokens("ana")[0].last_used is None
     seen = []
     for _ in range(130):
-        accounts.authenticate(token.text)
-        other_worker.authenticate(token.text)
+        for worker in (accounts, other_worker):
+            worker.authenticate(token.text)
+            worker.flush()
         seen.append(accounts.tokens("ana")[0].last_used)
         hands.move(seconds=1)
     assert len(set(seen)) == 3
@@ -242,6 +244,45 @@ def test_one_changed_character_changes_id_or_verifier(data):
     character = data.draw(st.characters().filter(lambda c: c != issued.text[at]))
     changed = issued.text[:at] + character + issued.text[at + 1 :]
     assert verifier_of(changed) != verifier == verifier_of(issued.text)
+
+
+def test_a_use_does_not_wait_for_the_disk_and_survives_its_failure(accounts, token, monkeypatch):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def failing(_):
+        begun.set()
+        assert go_on.wait(20)
+        raise EngineError("The disk is full", hint="make room")
+
+    monkeypatch.setattr(accounts.ledger.store, "write", failing)
+    assert accounts.authenticate(token.text).account == "ana"  # while nothing is written yet
+    assert begun.wait(20)
+    go_on.set()
+    accounts.flush()
+    assert accounts.tokens("ana")[0].last_used is None
+
+
+@pytest.mark.parametrize("text", ["\x00", "\ud800", "x" * 10_000, "a'; DROP TABLE x; --"])
+def test_a_text_that_a_database_cannot_hold_names_nothing(accounts, text):
+    assert accounts.identity_of(text) is None
+    for act in (
+        lambda: accounts.get(text),
+        lambda: accounts.revoke_account(text, **BY),
+        lambda: accounts.revoke_token(text, **BY),
+        lambda: accounts.tokens(text),
+        lambda: accounts.withdraw("ana", text, **BY) or accounts.grant(text, "people", **BY),
+    ):
+        with pytest.raises(InputError):
+            act()
+    accounts.note(text, text, text, text)
+    assert accounts.audit()[-1].who.isprintable()
+
+
+def test_numbers_that_a_database_cannot_hold_are_no_rows(accounts):
+    assert accounts.audit(after=2**70) == []
+    assert accounts.audit(after=-(2**70), limit=2**70) == accounts.audit()
+    with pytest.raises(OptionError, match="too far away"):
+        accounts.issue_token("ana", scopes="ask", expires=timedelta(days=10**8), **BY)
 
 
 # --- other workers ---

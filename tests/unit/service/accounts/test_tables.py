@@ -68,6 +68,7 @@ def test_a_ledger_that_can_only_be_read_shows_its_accounts(file_place):
         ledger.store._only_read()
         accounts = open_accounts(ledger)
         assert accounts.authenticate(text).account == "ana"  # its last use cannot be written
+        accounts.flush()
         assert accounts.tokens("ana")[0].last_used is None
         with pytest.raises(HartleyError, match="read-only"):
             accounts.revoke_account("ana", by="owner")
