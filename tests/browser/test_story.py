@@ -148,6 +148,15 @@ def test_a_price_that_is_being_computed_is_grey_and_cannot_be_paid(hospital, vis
     assert "stale" in page.get_attribute("#priced", "class")
     assert page.is_disabled("#spend")
     visitor.context.unroute_all(behavior="ignoreErrors")
+    visitor.context.route("**/price", lambda route: route.abort())
+    page.type("#question", " ")
+    page.wait_for_selector("#status.notice")
+    assert "does not answer" in page.text_content("#status")
+    assert page.is_disabled("#spend")
+    visitor.context.unroute_all(behavior="ignoreErrors")
+    page.click("#price-button")
+    page.wait_for_selector("#spend:enabled")
+    assert page.get_attribute("#status", "class") == "unseen"
 
 
 def test_a_question_that_takes_too_long_is_paid_for_once_and_finished(

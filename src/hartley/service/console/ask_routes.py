@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from hartley.service.console.visits import Visit
 
 router = APIRouter(prefix=PREFIX, include_in_schema=False, route_class=PageRoute)
-LONGEST_QUESTION = 20_000
 PAGE = 20
 """Rows of a page of the history."""
 MOST_ROWS = 1000
@@ -91,7 +90,7 @@ async def price(request: Request, name: str) -> Response:
     visit = await visit_of(request)
     fields = await visit.form()
     opened = await open_dataset(visit.service, visit.identity, name)
-    text = (fields.get("example") or fields.get("question", "")).strip()[:LONGEST_QUESTION]
+    text = (fields.get("example") or fields.get("question", "")).strip()
     return await _show_priced(visit, opened, text, _wished(fields, text))
 
 
@@ -101,7 +100,7 @@ async def ask(request: Request, name: str) -> Response:
     visit = await visit_of(request)
     fields = await visit.form()
     opened = await open_dataset(visit.service, visit.identity, name)
-    text = fields.get("question", "").strip()[:LONGEST_QUESTION]
+    text = fields.get("question", "").strip()
     bits = read_bits(fields.get("spend", ""))
     if bits is None or text != fields.get("quoted", "").strip():
         return await _show_priced(visit, opened, text, None)
@@ -156,7 +155,8 @@ async def _show_priced(
     try:
         curve, wish = await price_points(visit.service, identity, name, text, bits)
         chosen = wish or decimal_text(opened.schema.default_bits)
-        priced = priced_question(curve, chosen, opened.own.remaining)
+        may_spend = identity.scope.includes(TokenScope.ASK)
+        priced = priced_question(curve, chosen, opened.own.remaining, may_spend=may_spend)
         if priced is None:
             raise Refused(
                 "No price up to 12 bits reveals more than the schema",
@@ -231,6 +231,7 @@ async def _show(
         datasets=await visit.dataset_names(),
         question=question,
         may_ask=visit.identity.scope.includes(TokenScope.REPEAT),
+        may_spend=visit.identity.scope.includes(TokenScope.ASK),
         **shown | content,
     )
 

@@ -103,8 +103,12 @@ class PricedQuestion:
         return bits_down(self.remaining)
 
 
-def priced_question(curve: PriceCurve, wish: object, remaining: float) -> PricedQuestion | None:
+def priced_question(
+    curve: PriceCurve, wish: object, remaining: float, *, may_spend: bool = True
+) -> PricedQuestion | None:
     """Return a curve with a slider; None if no price on it reveals anything.
+
+    Without ``may_spend``, the token may only repeat what is paid for.
 
     The slider has one position per whole number of bits, the first useful price, the last one and
     the price that was wished for.
@@ -118,8 +122,9 @@ def priced_question(curve: PriceCurve, wish: object, remaining: float) -> Priced
     xs = Scale(0.0, max(math.ceil(points[-1].bits), 1.0))
     errors = [float(point.full_errors[label_place][1]) for point in points]
     ys = heights(errors)
+    limit = remaining + SLACK if may_spend else 0.0
     positions = tuple(
-        _position(curve, point, label_place, remaining, (xs.place(point.bits), y))
+        _position(curve, point, label_place, limit, (xs.place(point.bits), y))
         for point, y in zip(points, ys, strict=True)
     )
     drawn = [
@@ -164,7 +169,7 @@ def _interesting(point: PricePoint) -> int:
 
 
 def _position(
-    curve: PriceCurve, point: PricePoint, place: int, remaining: float, drawn: tuple[float, float]
+    curve: PriceCurve, point: PricePoint, place: int, limit: float, drawn: tuple[float, float]
 ) -> SliderPosition:
     due = bits_at_least(point.cells if point.due is None else point.due)
     following = curve.after(point.wish)
@@ -181,7 +186,7 @@ def _position(
         price=bits_up(point.bits) if due else "paid for",
         due=bits_up(due),
         free=due == 0,
-        affordable=due <= remaining + SLACK,
+        affordable=due <= limit,
         error=error_words(point.full_errors[place][1]),
         others=", ".join(others),
         one_more=error_words(more.full_errors[place][1]) if better and more else "",

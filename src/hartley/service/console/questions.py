@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 LONGEST_CURVE = 12
 """Bits at which the curve beside the slider ends."""
+LONGEST_QUESTION = 20_000
 BITS = re.compile(r"\d{1,4}(?:\.\d{1,9})?", re.ASCII)
 
 
@@ -70,6 +71,7 @@ async def price_points(
     A price at which nothing can be answered is replaced by the next one that the service proposes.
     """
     wish = bits
+    check_length(text)
     try:
         content = await _priced(service, identity, name, text, wish)
     except Refused as refused:
@@ -129,7 +131,17 @@ async def ask_question(
     service: Service, identity: Identity, name: str, text: str, bits: str
 ) -> dict[str, Any]:
     """Ask, and return the reply of the API."""
+    check_length(text)
     return await service.ask(identity, name, [Wish(text, bits=bits)])
+
+
+def check_length(text: str) -> None:
+    """Refuse a question that the API would not take either."""
+    if len(text) > LONGEST_QUESTION:
+        raise Refused(
+            f"The question has more than {LONGEST_QUESTION:,} characters",
+            hint="ask about fewer values at once",
+        )
 
 
 def tables_of(opened: OpenDataset, reply: dict[str, Any]) -> tuple[AnswerTable, ...]:

@@ -209,7 +209,10 @@ def test_a_token_of_a_smaller_scope_prices_and_does_not_spend(house, scope):
     window = house.window(house.analyst(f"gil.{scope}", scope=scope))
     window.get("/d/people/ask")
     assert 'id="priced"' in window.post("/d/people/price", question=MEDIAN).text
-    assert ("may not ask" in window.reply.text) == (scope == "price")
+    words = {"price": "and ask nothing", "repeat": "and spend nothing"}[scope]
+    assert words in window.reply.text
+    (button,) = re.findall(r'<button class="primary" id="spend"[^>]*>', window.reply.text)
+    assert button.endswith(" disabled>")
     assert _ask(window, MEDIAN, "2").status_code == 403
     assert house.service.ledger.history("people", f"gil.{scope}") == []
 
@@ -224,6 +227,15 @@ def test_strange_questions_are_shown_as_text(house, question):
     reply = window.post("/d/people/price", question=question)
     assert reply.status_code in {200, 422}
     assert "<script>alert" not in reply.text
+
+
+def test_a_question_that_is_too_long_is_refused_as_a_whole(house):
+    window = house.window(house.analyst("lulu"))
+    long = MEDIAN + " " * 9 + "-- " + "x" * 20_000
+    window.get("/d/people/ask")
+    assert "more than 20,000 characters" in window.post("/d/people/price", question=long).text
+    assert _ask(window, long, "2").status_code == 422
+    assert house.service.ledger.history("people", "lulu") == []
 
 
 def test_a_form_with_too_many_fields_is_refused(house):

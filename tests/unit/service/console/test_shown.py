@@ -87,6 +87,8 @@ def test_a_price_above_the_balance_cannot_be_paid():
     assert able["2"]
     assert not able["3"]
     assert priced.left == "2 bits"
+    barred = priced_question(curve_of(QUESTIONS[0]), "3", 100.0, may_spend=False)
+    assert not any(position.affordable for position in barred.positions)
 
 
 def test_a_curve_travels_through_the_reply_of_the_api():

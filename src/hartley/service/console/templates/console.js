@@ -30,8 +30,9 @@ function showPosition(position) {
   next.hidden = !position.next;
   const spend = say("spend", position.button);
   spend.value = position.wish;
-  spend.disabled = !position.able || spend.dataset.barred === "yes";
-  element("short").hidden = position.able;
+  const stale = element("priced").classList.contains("stale");
+  spend.disabled = stale || !position.able || spend.dataset.barred === "yes";
+  element("short").hidden = position.able || spend.dataset.spends === "no";
   const mark = element("curve-mark");
   mark.setAttribute("cx", `${position.x}%`);
   mark.setAttribute("cy", position.y);
@@ -47,35 +48,44 @@ async function price(submitter) {
   const question = element("question").value;
   const fields = new FormData(form);
   if (submitter) fields.set(submitter.name, submitter.value);
-  setBusy(true);
+  setStale();
   try {
     const reply = await fetch(form.action, { method: "POST", body: new URLSearchParams(fields) });
     const page = new DOMParser().parseFromString(await reply.text(), "text/html");
     const fresh = page.getElementById("result");
-    if (!fresh) window.location.reload(); // the session has ended
-    else if (mine === latest) {
+    if (mine !== latest) return;
+    if (fresh) {
       result.replaceChildren(...fresh.childNodes);
       if (element("question").value === question) element("question").value = page.getElementById("question").value;
       prepare();
       announce();
-    }
+    } else if (reply.redirected) window.location.assign(reply.url); // the session has ended
+    else fail(page.querySelector("main").innerText);
+  } catch {
+    if (mine === latest) fail("The service does not answer. Press Price to try again.");
   } finally {
-    if (mine === latest) setBusy(false);
+    if (mine === latest) result.setAttribute("aria-busy", "false");
   }
 }
 
+function fail(words) {
+  say("status", words).className = "notice bad";
+}
+
 function announce() {
+  element("status").className = "unseen";
   const slider = element("slider");
   const button = element("spend");
   if (button) say("status", `Priced: ${slider ? slider.getAttribute("aria-valuetext") : element("error").textContent}`);
 }
 
-function setBusy(busy) {
-  result.setAttribute("aria-busy", String(busy));
+function setStale() {
+  result.setAttribute("aria-busy", "true");
   const priced = element("priced");
-  if (!priced) return;
-  priced.classList.toggle("stale", busy);
-  if (busy) element("spend").disabled = true;
+  if (priced) {
+    priced.classList.add("stale");
+    element("spend").disabled = true;
+  }
 }
 
 function prepare() {
@@ -87,7 +97,7 @@ function prepare() {
 if (form) {
   element("question").addEventListener("input", () => {
     latest += 1; // a reply to the old text is not shown
-    setBusy(true);
+    setStale();
     window.clearTimeout(timer);
     if (element("question").value.trim()) timer = window.setTimeout(price, PAUSE);
   });
