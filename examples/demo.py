@@ -60,6 +60,10 @@ def main(out: str) -> None:
     pages = "audit.html (before), design.html and after.html"
     print(f"\nOpen {pages} in {out}/ with a browser.\n")
     ask_five(out, table)
+    print(
+        "\nThe same for many people, with accounts and a console in the browser:"
+        "\n  hartley demo\nIt prints the address to open and a token to log in with."
+    )
 
 
 def show(why: str, command: str) -> dict[str, Any]:

@@ -78,8 +78,7 @@ def test_a_repeat_of_what_another_paid_for_is_charged(live):
     assert live.api("ana").ask(bits=2).json()["bits"] == 2
 
 
-def test_a_population_that_others_spend_does_not_show(a_place, served_here, tmp_path):
-    """The own balance is the allowance alone, also where datasets share a budget."""
+def test_a_population_counts_the_allowances_of_all_its_datasets(tmp_path):
     from hartley.agent.ledger import open_ledger
     from hartley.service.coverage import uncovered
 

@@ -281,6 +281,9 @@ class Administration:
     def begin_verification(self, identity: Identity) -> dict[str, Any]:
         """Begin to replay the whole ledger; it takes as long as the ledger is."""
         self.require(identity, Role.OWNER, Role.AUDITOR)
+        running = self._running()
+        if running is not None:  # one at a time: it reads everything
+            return {"job": running, "status": "running"}
         job = secrets.token_hex(8)
         self._accounts.note(identity.account, "verify ledger", job)
         self._save(job, {"job": job, "status": "running", "begun": _now(), "process": os.getpid()})
@@ -288,6 +291,19 @@ class Administration:
             target=self._verify, args=(job,), name=f"verify-{job}", daemon=True
         ).start()
         return {"job": job, "status": "running"}
+
+    def _running(self) -> str | None:
+        folder = self._service.settings.runtime
+        known = [*self._jobs]
+        if folder is not None:
+            known = [path.name.partition(".")[2] for path in folder.glob("verify.*")]
+        contents = [self._load(job) for job in known]
+        active = [
+            content["job"]
+            for content in contents
+            if content.get("status") == "running" and is_alive(content["process"])
+        ]
+        return active[0] if active else None
 
     def _verify(self, job: str) -> None:
         content = {"job": job, "begun": self._load(job).get("begun"), "process": os.getpid()}
@@ -327,7 +343,7 @@ class Administration:
         self._jobs[job] = content
         folder = self._service.settings.runtime
         if folder is not None:  # another worker may be asked how far it is
-            beside = folder / f"verify.{job}.new"
+            beside = folder / f"new-verify.{job}"
             beside.write_text(json.dumps(content))
             beside.replace(folder / f"verify.{job}")
 

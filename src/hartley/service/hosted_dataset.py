@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from hartley.agent.agent import Agent
 from hartley.agent.data import lasting_place
 from hartley.agent.ledger.chain import find
-from hartley.errors import HartleyError, OptionError
+from hartley.errors import HartleyError, OptionError, Pending
 from hartley.files import parse_toml
 from hartley.ranges.schema.schema import Schema
 from hartley.service.envelope import busy
@@ -146,6 +146,8 @@ class HostedDataset:
                 try:
                     if not check or self._is_present(opened):
                         return work(opened)
+                except Pending:
+                    raise  # charged for this version: a second attempt would charge for the next
                 except HartleyError:
                     if self._is_present(opened):
                         raise

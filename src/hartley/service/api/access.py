@@ -60,6 +60,8 @@ def proxied_name(request: Request, service: Service) -> str | None:
     proxy = service.settings.proxy
     if proxy is None or request.client is None or request.client.host not in proxy.addresses:
         return None
+    if request.headers.get("sec-fetch-site", "none") not in {"none", "same-origin"}:
+        return None  # a page elsewhere makes the browser of somebody who is logged in send this
     names = request.headers.getlist(proxy.user_header)
     return names[0] if len(names) == 1 else None
 
