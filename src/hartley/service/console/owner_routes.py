@@ -75,8 +75,8 @@ async def _overview(
     content = await visit.service.lanes.quick(work)
     verification = None
     if job:
-        found_job = await visit.service.lanes.quick(lambda: acts.verification(identity, job))
-        verification = _shown_verification(found_job)
+        begun = await visit.service.lanes.quick(lambda: acts.verification(identity, job))
+        verification = _shown_verification(begun)
     response = page(
         "owner.html",
         await visit.frame("Owner" if may_change else "Audit"),

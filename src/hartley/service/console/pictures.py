@@ -65,13 +65,13 @@ def draw_interval(low: float, high: float, scale: Scale, words: str) -> str:
     """Draw one interval as a bar on the line of its range."""
     begin, end = scale.place(low), scale.place(high)
     width = max(end - begin, THINNEST)
-    left = min(max((begin + end - width) / 2, 0.0), 100 - width)
+    start = min(max((begin + end - width) / 2, 0.0), 100 - width)
     middle = ROW_HEIGHT / 2
     return _svg(
         ROW_HEIGHT,
         words,
         f'<line class="rail" x1="0" x2="100%" y1="{middle:g}" y2="{middle:g}"/>',
-        f'<rect class="bar" x="{left:.3f}%" width="{width:.3f}%" y="4" '
+        f'<rect class="bar" x="{start:.3f}%" width="{width:.3f}%" y="4" '
         f'height="{ROW_HEIGHT - 8}" rx="2"/>',
     )
 

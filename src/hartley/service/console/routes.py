@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 FOR_EVER = "public, max-age=31536000, immutable"
 LONGEST_TOKEN = 200
 
-own = APIRouter(prefix=PREFIX, include_in_schema=False, route_class=PageRoute)
+entrance = APIRouter(prefix=PREFIX, include_in_schema=False, route_class=PageRoute)
 front = APIRouter(include_in_schema=False, route_class=PageRoute)
 
 
 def console_router() -> APIRouter:
     """Return every route of the console, for an application whose state has the service."""
     router = APIRouter(include_in_schema=False)
-    for part in (front, own, ask_routes.router, owner_routes.router, report_routes.router):
+    for part in (front, entrance, ask_routes.router, owner_routes.router, report_routes.router):
         router.include_router(part)
     return router
 
@@ -47,7 +47,7 @@ async def front_page() -> Response:
     return see_other(PREFIX)
 
 
-@own.get("/static/{digest}/{name}")
+@entrance.get("/static/{digest}/{name}")
 async def static_file(digest: str, name: str) -> Response:
     """Return a file that pages load; its address changes with it."""
     if name not in STATIC or PageFrame.static(name) != f"{PREFIX}/static/{digest}/{name}":
@@ -56,7 +56,7 @@ async def static_file(digest: str, name: str) -> Response:
     return Response(asset(name), media_type=STATIC[name], headers=headers)
 
 
-@own.get("/login")
+@entrance.get("/login")
 async def login_page(request: Request) -> Response:
     """Show the form for a token."""
     try:
@@ -66,7 +66,7 @@ async def login_page(request: Request) -> Response:
     return see_other(PREFIX)
 
 
-@own.post("/login")
+@entrance.post("/login")
 async def login(request: Request) -> Response:
     """Begin a session with a token; every token that is not valid gets the same reply."""
     service: Service = request.app.state.service
@@ -79,7 +79,7 @@ async def login(request: Request) -> Response:
     return response
 
 
-@own.post("/logout")
+@entrance.post("/logout")
 async def logout(request: Request) -> Response:
     """End the session."""
     visit = await visit_of(request)

@@ -75,7 +75,8 @@ class Visit:
     @property
     def here(self) -> str:
         """The address of the service, as the browser knows it."""
-        return str(self.request.base_url).rstrip("/")
+        scheme = "https" if is_secure(self.request) else "http"
+        return str(self.request.base_url.replace(scheme=scheme)).rstrip("/")
 
     async def dataset_names(self) -> list[str]:
         """Name the datasets that the visitor sees."""
@@ -175,13 +176,17 @@ def set_cookie(response: Response, request: Request, text: str) -> None:
         path=PREFIX,
         httponly=True,
         samesite="strict",
-        secure=_is_secure(request),
+        secure=is_secure(request),
     )
 
 
-def _is_secure(request: Request) -> bool:
-    service: Service = request.app.state.service
-    return service.settings.tls is not None or request.url.scheme == "https"
+def is_secure(request: Request) -> bool:
+    """Tell whether the browser speaks TLS: with the service, or with a trusted reverse proxy."""
+    settings = request.app.state.service.settings
+    proxy, client = settings.proxy, request.client
+    trusted = proxy is not None and client is not None and client.host in proxy.addresses
+    forwarded = trusted and request.headers.get("x-forwarded-proto") == "https"
+    return settings.tls is not None or request.url.scheme == "https" or forwarded
 
 
 def page(template: str, frame: PageFrame, status: int = 200, **content: Any) -> HTMLResponse:  # noqa: ANN401 - the values of the template
