@@ -198,6 +198,12 @@ def a_place(tmp_path_factory):
 
 
 @pytest.fixture
+def own_place():
+    """Hold the files of a service that a test makes itself."""
+    return Place
+
+
+@pytest.fixture
 def served_here():
     """Serve in this process: a context manager."""
     return live_in_thread

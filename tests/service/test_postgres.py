@@ -58,7 +58,7 @@ def test_a_service_over_postgresql(a_place, served_here, database, wait_until):
         assert (reply.status_code, reply.json()["error"]["code"]) == (503, "unavailable")
         assert database.address not in reply.text
         assert live.api().get("/healthz").status_code == 200
-        assert live.api().get("/readyz").status_code == 503
+        wait_until(lambda: live.api().get("/readyz").status_code == 503, 10)
         database.start()
         wait_until(lambda: ana.ask("SELECT MAX(age) FROM people", bits=1).status_code == 200)
         assert ana.get("/v1/datasets/people/budget").json()["spent_bits"] == 4

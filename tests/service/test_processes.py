@@ -189,3 +189,31 @@ def test_the_first_start_with_a_table(tmp_path, wait_until):
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are set on Linux")
+def test_a_disk_that_is_full_loses_nothing(a_place, serve, wait_until):
+    """A limit on the size of files stands for a full disk; it is lifted without a restart."""
+    import resource
+
+    place = a_place()
+    live = serve(place, workers=1)
+    ana = live.api("ana")
+    before = ana.ask("SELECT AVG(age) FROM people", bits=2).json()
+    assert before["spent_bits"] == 2
+    (worker,) = live.workers()
+    _, hard = resource.prlimit(worker, resource.RLIMIT_FSIZE)
+    resource.prlimit(worker, resource.RLIMIT_FSIZE, (4096, hard))
+    refused = ana.ask("SELECT MAX(age) FROM people", bits=1)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "unavailable")
+    assert str(place.folder) not in refused.text
+    assert live.api().get("/readyz").status_code == 503
+    assert ana.ask("SELECT AVG(age) FROM people", bits=2).json()["rows"] == before["rows"]
+    resource.prlimit(worker, resource.RLIMIT_FSIZE, (hard, hard))
+    again = ana.ask("SELECT MAX(age) FROM people", bits=1)
+    assert again.json()["spent_bits"] == 3
+    wait_until(lambda: live.api().get("/readyz").status_code == 200, 10)
+    assert live.stop() == 0
+    with open_ledger(place.settings.ledger) as ledger:
+        assert verify_prices(ledger).holds

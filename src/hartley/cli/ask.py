@@ -149,7 +149,6 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley ask "SELECT AVG(age) FROM people" --table people.parquet
     --schema people.toml --ledger ledger.db --budget 16 --error 0.5[/dim]
     """
-    from hartley.agent.asking import ask
     from hartley.cli.remote import ask_service, connected, refuse_local, refuse_remote
 
     asked = _asked(question, file)
@@ -164,6 +163,8 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     refuse_remote(
         {"--token-file": token_file, "--dataset": dataset, "--certificates": certificates}
     )
+    from hartley.agent.asking import ask  # not needed to ask a service
+
     schema, ledger = needed(schema, "--schema"), needed(ledger, "--ledger")
     data = None if table is None else open_tables([table], null, names)
     with telling_refusals(json):
@@ -234,7 +235,6 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley price "SELECT AVG(age) FROM people" --schema people.toml
     --rows 5000 --error 0.5[/dim]
     """
-    from hartley.agent.asking import price
     from hartley.cli.remote import connected, price_at_service, refuse_local, refuse_remote
 
     if url is not None:
@@ -249,6 +249,8 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     refuse_remote(
         {"--token-file": token_file, "--dataset": dataset, "--certificates": certificates}
     )
+    from hartley.agent.asking import price  # not needed to ask a service
+
     schema = needed(schema, "--schema")
     if table is not None and rows is None and ledger is None:
         rows = _count_rows(open_tables([table], null, names))

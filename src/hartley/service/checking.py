@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import ssl
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from hartley.agent.quotes import check_same_schema
 from hartley.engines.coded.copying import holds_copy, place_of
 from hartley.engines.tables.sources import open_table
 from hartley.errors import EngineError, HartleyError, InputError, OptionError
+from hartley.service.accounts import open_accounts
 from hartley.service.coverage import uncovered
 from hartley.service.hosted_dataset import place_of_copy, read_schema
 from hartley.service.settings import settings_and_mistakes
@@ -57,10 +58,12 @@ def problems_of_settings(settings: ServiceSettings) -> list[HartleyError]:
     except HartleyError as error:
         return [*problems, error]
     if ledger is None:
+        attempt(lambda: _check_caps(settings, None))
         for dataset in settings.datasets.values():
             attempt(lambda dataset=dataset: _check_new(dataset))  # type: ignore[misc]
         return problems
     with closing(ledger):
+        attempt(lambda: _check_caps(settings, ledger))
         for name, schema in schemas.items():
             dataset = settings.datasets[name]
             attempt(
@@ -122,6 +125,20 @@ def _opened(address: str) -> Ledger | None:
             hint="let the user of the service write to the file and its folder",
         )
     return ledger
+
+
+def _check_caps(settings: ServiceSettings, ledger: Ledger | None) -> None:
+    names = {name for dataset in settings.datasets.values() for name in dataset.analysts}
+    if ledger is not None:
+        with suppress(InputError):  # no accounts yet
+            names |= {account.name for account in open_accounts(ledger, create=False).list()}
+    missing = sorted({*settings.limits.bits_per_day} - names)
+    if missing:
+        raise InputError(
+            f"The key bits_per_day in [limits] names the account '{missing[0]}', which there is "
+            "not",
+            hint="add it to analysts of a dataset, or with hartley account add",
+        )
 
 
 def _check_new(dataset: DatasetSettings) -> None:

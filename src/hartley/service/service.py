@@ -41,6 +41,8 @@ class Service:
         self.resources = resources = Resources(settings)
         self.ledger, self.accounts = resources.ledger, resources.accounts
         self.lanes, self.metrics = resources.lanes, resources.metrics
+        self.checked: dict[str, tuple[float, str | None]] = {}
+        """When parts were checked last, and what was wrong with them."""
         self.ids = RowIds(self.ledger.secret().key)
         self.hosted = {
             name: HostedDataset(dataset, settings, self.ledger)

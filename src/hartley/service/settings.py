@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 from hartley.errors import HartleyError, OptionError
 from hartley.exact import parse_number
 from hartley.files import parse_toml, read_text_file
+from hartley.service.accounts.identity import ACCOUNT_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
-"""Of a dataset or an account: it stands in addresses and in the ledger."""
+"""Of a dataset: it stands in addresses and in the ledger."""
 HEADER = re.compile(r"[A-Za-z0-9-]{1,64}")
 SIZE = re.compile(r"([1-9][0-9]{0,6})\s*(KiB|MiB)")
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20}
@@ -423,12 +424,12 @@ class _SettingsReader:
 
     def names(self, value: object, what: str) -> tuple[str, ...]:
         if isinstance(value, list) and all(
-            isinstance(name, str) and NAME.fullmatch(name) for name in value
+            isinstance(name, str) and ACCOUNT_NAME.fullmatch(name) for name in value
         ):
             return tuple(dict.fromkeys(value))
         self.wrong(
             f"The key {what} does not list names of accounts",
-            'write for example ["ana", "bi"]: letters, digits, ".", "_" and "-"',
+            'write for example ["ana", "bi"]: lower-case letters, digits and . _ @ + -',
         )
         return ()
 

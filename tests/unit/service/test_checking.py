@@ -97,3 +97,14 @@ def test_allowances_that_the_budget_does_not_cover(config):
         ledger.reserve("t", None, [{"of": "somebody without an account"}], lambda _: 4)
         ledger.record("t", "allowance", {"analyst": "ana", "bits": 7})
     assert "allowances" in words(config)
+
+
+def test_a_cap_of_an_account_that_there_is_not(config):
+    text = config.read_text()
+    config.write_text(text + "[limits]\nbits_per_day = { bi = 0 }\n")
+    assert "'bi'" in words(config)
+    config.write_text(text.replace("budget = 8", 'budget = 8\nanalysts = ["bi"]'))
+    prepare(read_settings(config))
+    config.write_text(text + "[limits]\nbits_per_day = { bi = 0 }\n")
+    assert words(config) == ""
+    prepare(read_settings(config))

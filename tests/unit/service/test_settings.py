@@ -76,7 +76,7 @@ MISTAKES = {
     'user_header = "X-Remote-User"': ['user_header = "a b"', ""],
     'schema = "people.schema.toml"': ["", "schema = 1"],
     "budget = 16": ['budget = "much"', "budget = -1", "budget = true"],
-    'analysts = ["ana", "bi"]': ['analysts = "ana"', 'analysts = ["a b"]'],
+    'analysts = ["ana", "bi"]': ['analysts = "ana"', 'analysts = ["a b"]', 'analysts = ["Ana"]'],
     "prices_per_minute = 5": ["prices_per_minute = 0", "per_minute = 5"],
     "bits_per_day = { bi = 0, ana = 2.5 }": ["bits_per_day = 3", "bits_per_day = { bi = -1 }"],
     "[datasets.more]": ['[datasets."a/b"]', "[others]"],

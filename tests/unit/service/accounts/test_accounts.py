@@ -296,6 +296,17 @@ def test_a_revocation_counts_in_other_workers_within_a_second(accounts, other_wo
     assert other_worker.authenticate(token.text) is None
 
 
+def test_a_look_for_one_token_forgets_all_that_are_older(accounts, other_worker, token, hands):
+    second = accounts.issue_token("ana", scopes="ask", **BY)
+    for each in (token, second):
+        assert other_worker.authenticate(each.text) is not None
+    for each in (token, second):
+        accounts.revoke_token(each.token_id, **BY)
+    hands.move(seconds=0.5)
+    for each in (token, second, token, second):  # the first call looks, the others remember
+        assert other_worker.authenticate(each.text) is None
+
+
 def test_revoked_accounts_and_grants_count_in_other_workers(accounts, other_worker, token, hands):
     assert not other_worker.authenticate(token.text).sees("people")
     accounts.grant("ana", "people", **BY)
@@ -367,6 +378,13 @@ def test_a_session_ends_in_every_worker(accounts, other_worker, hands, how):
             hands.move(hours=2)
     hands.move(seconds=0.5)
     assert other_worker.session(text) is None
+
+
+def test_a_session_of_a_token_that_was_revoked_meanwhile_is_none(accounts, token):
+    identity = accounts.authenticate(token.text)
+    accounts.revoke_token(token.token_id, **BY)
+    text = accounts.begin_session(identity, lifetime=timedelta(hours=1))
+    assert accounts.session(text) is None
 
 
 def test_sessions_that_are_over_are_removed(accounts, token, hands, place, address):

@@ -1,0 +1,105 @@
+"""Everything that an analyst sees over HTTP, as the data of one person varies over its range.
+
+The promise of the accountant: all transcripts together are at most floor(2^allowance), whatever
+the analyst asks after what was seen before.
+"""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hartley.service.server import prepare
+from hartley.service.settings import read_settings
+
+ALLOWANCE = 3
+OTHERS = [(1, "no"), (3, "yes")]
+"""What the data of everybody else is."""
+WORLDS = [(age, ill) for age in range(5) for ill in ("no", "yes")]
+"""All that the data of one person can be."""
+SCHEMA = """\
+[table]
+name = "people"
+[columns.age]
+kind = "private"
+range = [0, 4]
+step = 1
+[columns.ill]
+kind = "private"
+values = ["no", "yes"]
+"""
+CONFIG = """\
+[service]
+ledger = "ledger.db"
+[datasets.people]
+schema = "people.toml"
+data = "people.parquet"
+budget = 8
+"""
+
+
+@pytest.fixture
+def a_world(own_place, tmp_path_factory):
+    """Make a service in which one person has given data; all else is the same."""
+
+    def make(age, ill):
+        folder = tmp_path_factory.mktemp("world")
+        ages, ills = zip(*OTHERS, (age, ill), strict=True)
+        pq.write_table(pa.table({"age": ages, "ill": ills}), folder / "people.parquet")
+        (folder / "people.toml").write_text(SCHEMA)
+        (folder / "config.toml").write_text(CONFIG)
+        place = own_place(folder, read_settings(folder / "config.toml"))
+        place.tokens["owner"] = prepare(place.settings).owner.text
+        place.allow("owner", ALLOWANCE)
+        return place
+
+    return make
+
+
+def seen(reply):
+    """Return a reply without names that are drawn at random for every service."""
+    content = reply.json()
+    for part in (content, content.get("error", {})):
+        for name in ("question_id", "request_id", "given"):
+            part.pop(name, None)
+    return f"{reply.status_code} {content}"
+
+
+def transcript(api):
+    """Ask adaptively: each reply decides on the next question."""
+    replies = []
+
+    def ask(text, **wish):
+        replies.append(seen(api.price(text, **wish)))
+        reply = api.ask(text, **wish)
+        replies.append(seen(reply))
+        return str(reply.json().get("rows"))
+
+    first = ask("SELECT SUM(age) FROM people", bits=1)
+    if "4" in first:
+        second = ask("SELECT COUNT(*) FROM people WHERE age > 2", bits=1)
+    else:
+        second = ask("SELECT COUNT(*) FROM people WHERE age < 2 AND ill = 'no'", bits=1)
+    if "1" in second:
+        ask("SELECT COUNT(*) FROM people WHERE ill = 'yes'", bits=1)
+    ask("SELECT SUM(age) FROM people", bits=2)
+    ask("SELECT MAX(age) FROM people", error=0)
+    ask("SELECT MAX(age) FROM people", bits=1)
+    ask("SELECT income FROM people", bits=1)
+    rows = api.get("/v1/datasets/people/history").json()["rows"]
+    replies.append(str([(row["question"], row["bits"], row["answered"]) for row in rows]))
+    budget = api.get("/v1/datasets/people/budget").json()
+    replies.append(str(budget))
+    return "\n".join(replies)
+
+
+@pytest.mark.slow
+def test_one_person_causes_no_more_transcripts_than_the_allowance_allows(a_world, served_here):
+    transcripts = {}
+    for world in WORLDS:
+        with served_here(a_world(*world)) as live:
+            transcripts[world] = transcript(live.api("owner"))
+    different = set(transcripts.values())
+    assert 2 < len(different) <= 2**ALLOWANCE
+    for text in different:
+        assert "500 " not in text
+        assert text.count("409 ") + text.count("422 ") >= 1  # refusals are part of it
