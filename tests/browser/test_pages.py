@@ -1,9 +1,12 @@
 """Every page in every state: light and dark, wide and narrow, checked by axe and photographed."""
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
+
+from hartley.service import administration
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
@@ -128,7 +131,14 @@ def test_a_question_that_is_pending(hospital, visitors, look):
     look(page, "ask-pending")
 
 
-def test_the_pages_of_an_owner(hospital, visitors, look):
+def test_the_pages_of_an_owner(hospital, visitors, look, monkeypatch):
+    may_end, verify = threading.Event(), administration.verify_prices
+
+    def slow(*arguments, **options):
+        may_end.wait(30)
+        return verify(*arguments, **options)
+
+    monkeypatch.setattr(administration, "verify_prices", slow)
     hospital.analyst("olga")
     visitor = visitors()
     page = visitor.log_in(hospital.owner_token)
@@ -138,6 +148,8 @@ def test_the_pages_of_an_owner(hospital, visitors, look):
     page.click("button:text-is('Add')")
     look(page, "owner-refused")
     page.click("button:text-is('Verify now')")
+    assert page.text_content("#ledger .tag") == "running"
+    may_end.set()  # the page looks again by itself
     page.wait_for_selector("#ledger .tag.good", timeout=30_000)
     look(page, "owner-verified")
     visitor.go("/owner/accounts/olga")

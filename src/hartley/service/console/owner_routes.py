@@ -88,7 +88,8 @@ async def _overview(
         **content,
     )
     if verification is not None and verification["state"] == "running":
-        response.headers["Refresh"] = LOOK_AGAIN
+        # With a place after '#' in the address, a browser would scroll there and load nothing.
+        response.headers["Refresh"] = f"{LOOK_AGAIN}; url={PREFIX}/owner?job={quote(job, safe='')}"
     return response
 
 
@@ -174,7 +175,7 @@ async def verify(request: Request) -> Response:
     begun = await visit.service.lanes.quick(
         lambda: visit.administration.begin_verification(visit.identity)
     )
-    return see_other(f"{PREFIX}/owner?job={begun['job']}#ledger")
+    return see_other(f"{PREFIX}/owner?job={begun['job']}")
 
 
 # --- accounts ---
