@@ -18,7 +18,6 @@ from hartley.wording import bits_down, bits_up
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hartley.agent.answers.answer import Answer
     from hartley.agent.ledger.store import Transaction
     from hartley.agent.quotes import Wish
     from hartley.service.accounts import Accounts, Identity
@@ -85,8 +84,8 @@ async def _repeated(resources: Resources, asked: AskRequest) -> dict[str, Any] |
     def work(opened: OpenVersion) -> dict[str, Any] | None:
         if not hosted.is_known_repeat(account, asked.wishes):
             hosted.own(account)  # has an allowance from now on
-        answers = hosted.repeat(opened, account, asked.wishes)
-        return None if answers is None else _content(answers, batch=asked.batch)
+        contents = hosted.repeat(opened, account, asked.wishes)
+        return None if contents is None else _content(contents, batch=asked.batch)
 
     if resources.ledger.path is not None and hosted.is_known_repeat(account, asked.wishes):
         # Reads of a file take less than a change of threads, and wait for no writer.
@@ -121,13 +120,12 @@ async def _new(resources: Resources, asked: AskRequest) -> dict[str, Any]:
             answers = tuple(
                 replace(each, spent=own.spent, remaining=own.remaining) for each in answers
             )
-        return _content(answers, batch=asked.batch)
+        return _content([shown_answer(each) for each in answers], batch=asked.batch)
 
     return await resources.lanes.engine(lambda: hosted.run(work, check=False))
 
 
-def _content(answers: Sequence[Answer], *, batch: bool) -> dict[str, Any]:
-    contents = [shown_answer(each) for each in answers]
+def _content(contents: Sequence[dict[str, Any]], *, batch: bool) -> dict[str, Any]:
     return {"bits": contents[0]["bits"], "answers": contents} if batch else contents[0]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hartley.agent.agent import Agent
 from hartley.agent.data import lasting_place
@@ -20,7 +20,6 @@ from hartley.service.paid_answers import PaidQuestions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from hartley.agent.answers.answer import Answer
     from hartley.agent.ledger.chain import RowPlace
     from hartley.agent.ledger.ledger import Ledger
     from hartley.agent.quotes import Desk, Wish
@@ -184,7 +183,7 @@ class HostedDataset:
 
     def repeat(
         self, opened: OpenVersion, analyst: str, wishes: Sequence[Wish]
-    ) -> tuple[Answer, ...] | None:
+    ) -> list[dict[str, Any]] | None:
         """Return recorded answers if the account has paid for all of them; None otherwise."""
         key = _key(analyst, wishes)
         known = opened.repeats.get(key)
@@ -193,7 +192,7 @@ class HostedDataset:
             planned = questions.look_up(self.ledger)
             # What the account was charged for since may have told it the same in finer cells.
             if planned is not None and planned.place.account.spent == spent:
-                return questions.answers(planned)
+                return questions.contents(planned)
         desk = desk_of(opened.agent)
         plans = desk.known_plans(desk.plan(list(wishes), None, None), self.ledger, analyst)
         versions = (opened.version, opened.schema_version)
@@ -204,7 +203,7 @@ class HostedDataset:
         if len(opened.repeats) >= MOST_REMEMBERED:
             opened.repeats.clear()
         opened.repeats[key] = (questions, planned.place.account.spent)
-        return questions.answers(planned)
+        return questions.contents(planned)
 
 
 def _key(analyst: str, wishes: Sequence[Wish]) -> object:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hartley.agent.answers.answer import Answer, certificate_of
 from hartley.agent.answers.cells import read_cells
@@ -17,6 +17,7 @@ from hartley.agent.quotes import questions_of
 from hartley.errors import Refused
 from hartley.service.envelope import not_found
 from hartley.service.own_rows import own_balance
+from hartley.service.shown import shown_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,6 +42,10 @@ class PaidQuestions:
     questions: tuple[Question, ...]
     batch: Batch
     certificate: Certificate
+    _shown: dict[object, list[dict[str, Any]]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    """What was shown last, by the recorded answers and the own balance."""
 
     @classmethod
     def of(
@@ -66,6 +71,16 @@ class PaidQuestions:
         """
         planned = ledger.store.read(lambda t: plan(t, self.batch))
         return None if planned.unpaid or None in planned.answers else planned
+
+    def contents(self, planned: ChargePlan) -> list[dict[str, Any]]:
+        """Return the recorded answers as plain values, computed once while they are the same."""
+        key = planned.answers, own_balance(planned.place)
+        contents = self._shown.get(key)
+        if contents is None:
+            self._shown.clear()
+            contents = [shown_answer(answer) for answer in self.answers(planned)]
+            self._shown[key] = contents
+        return contents
 
     def answers(self, planned: ChargePlan) -> tuple[Answer, ...]:
         """Return the recorded answers, which cost nothing any more, with the own balance."""

@@ -11,6 +11,7 @@ from hartley.service.checking import problems_of
 from hartley.service.server import prepare
 from hartley.service.settings import read_settings
 
+pytestmark = pytest.mark.slow
 SCHEMA = '[table]\nname = "t"\n[columns.age]\nkind = "private"\nrange = [0, 9]\nstep = 1\n'
 CONFIG = """\
 [service]
