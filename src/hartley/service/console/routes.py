@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from starlette.requests import Request  # noqa: TC002 - FastAPI reads the types of routes
 from starlette.responses import Response
 
-from hartley.service.console import ask_routes, owner_routes, report_routes
+from hartley.service.console import ask_routes, dataset_routes, owner_routes, report_routes
 from hartley.service.console.pages import PREFIX, STATIC, PageFrame, asset
 from hartley.service.console.visits import (
     COOKIE,
@@ -36,8 +36,10 @@ front = APIRouter(include_in_schema=False, route_class=PageRoute)
 def console_router() -> APIRouter:
     """Return every route of the console, for an application whose state has the service."""
     router = APIRouter(include_in_schema=False)
-    for part in (front, entrance, ask_routes.router, owner_routes.router, report_routes.router):
+    for part in (front, entrance):
         router.include_router(part)
+    for pages in (ask_routes, owner_routes, dataset_routes, report_routes):
+        router.include_router(pages.router)
     return router
 
 

@@ -22,7 +22,7 @@ from hartley.service.envelope import ServiceError, as_service_error, forbidden
 from hartley.service.own_rows import own_balance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Mapping
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -197,6 +197,17 @@ def page(template: str, frame: PageFrame, status: int = 200, **content: Any) -> 
 def see_other(address: str) -> RedirectResponse:
     """Return the reply to a form that was carried out: look there."""
     return RedirectResponse(address, HTTPStatus.SEE_OTHER)
+
+
+def require_again(fields: Mapping[str, str], name: str, what: str) -> None:
+    """Refuse an act that cannot be undone unless the name of what it is about was written again."""
+    if fields.get("again", "").strip() != name:
+        raise ServiceError(
+            422,
+            "invalid",
+            f"The name that was written is not that of the {what}",
+            hint=f"write {name} to go on; nothing was changed",
+        )
 
 
 class PageRoute(APIRoute):
