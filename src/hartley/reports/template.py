@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from importlib.metadata import version
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hartley.wording import two_decimals_up, value_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def render_page(template: str, **content: Any) -> str:  # noqa: ANN401 - the values of the template
@@ -19,20 +22,34 @@ def render_page(template: str, **content: Any) -> str:  # noqa: ANN401 - the val
         >>> "@media print" in template.asset("page.css")
         True
     """
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(asset),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
+    environment = page_environment(asset)
     environment.filters |= {"shown": value_text, "bar": bar, "up": two_decimals_up}
     page: str = environment.get_template(template).render(
         style=asset("page.css"), version=version("hartley"), **content
     )
     return page
+
+
+def page_environment(read: Callable[[str], str]) -> Any:  # noqa: ANN401 - jinja2 is imported on use
+    """Return an environment of templates: all values are escaped, unknown names are errors.
+
+    Args:
+        read: a function from the name of a template to its text.
+
+    Example:
+        >>> templates = page_environment({"hello": "<p>{{ name }}</p>"}.get)
+        >>> templates.get_template("hello").render(name="<i>")
+        '<p>&lt;i&gt;</p>'
+    """
+    import jinja2
+
+    return jinja2.Environment(
+        loader=jinja2.FunctionLoader(read),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
 
 
 def asset(name: str) -> str:

@@ -15,6 +15,7 @@ from hartley.errors import EngineError, HartleyError
 from hartley.service.administration import Administration
 from hartley.service.api import administration, datasets, operations
 from hartley.service.api.models import ErrorEnvelope
+from hartley.service.console.routes import console_router
 from hartley.service.envelope import ServiceError, as_service_error, not_found, too_large
 from hartley.service.gate import Gate
 from hartley.service.kept_replies import KeptReplies
@@ -82,6 +83,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _reply_invalid)
     for part in (datasets, administration, operations):
         app.include_router(part.router)
+    app.include_router(console_router())
     return app
 
 

@@ -1,0 +1,190 @@
+"""A real service in two workers, and a real browser: what the tests of the console share."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+import uvicorn
+
+from hartley.agent.data import Holding
+from hartley.datasets.people import people
+from hartley.service.app import create_app
+from hartley.service.rates import create_rates
+from hartley.service.server import prepare
+from hartley.service.settings import DatasetSettings, ServiceSettings
+
+SCHEMA = Path(__file__).parents[2] / "examples" / "people.schema.toml"
+NEEDED = "run tools/need-chromium, as make test does"
+AXE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hartley" / "axe.min.js"
+WIDE, NARROW = 1280, 390
+
+
+class Worker:
+    """One worker: an application of its own, in a thread, on a port of its own."""
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.app = create_app(settings)
+        config = uvicorn.Config(self.app, port=self.port, log_level="critical", lifespan="on")
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, daemon=True)
+        self._thread.start()
+        deadline = time.monotonic() + 60
+        while not self._server.started:
+            assert time.monotonic() < deadline, "the worker does not start"
+            time.sleep(0.02)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def close(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(60)
+
+
+class Hospital:
+    """A service after its first start: two workers, one dataset, the owner's token."""
+
+    def __init__(self, folder: Path) -> None:
+        data, runtime = folder / "people.parquet", folder / "runtime"
+        pyarrow.parquet.write_table(people(), data)
+        runtime.mkdir()
+        create_rates(runtime)
+        dataset = DatasetSettings("people", SCHEMA, budget="40", data=str(data))
+        settings = ServiceSettings(
+            str(folder / "ledger.db"), {"people": dataset}, folder=folder, runtime=runtime
+        )
+        first = prepare(settings).owner
+        assert first is not None
+        self.owner_token = first.text
+        self.workers = [Worker(settings), Worker(settings)]
+        self.url = self.workers[0].url
+
+    @property
+    def service(self):
+        return self.workers[0].app.state.service
+
+    def analyst(self, name: str, bits: str = "3", scope: str = "ask") -> str:
+        """Add an analyst without the console; return a token."""
+        accounts = self.service.accounts
+        accounts.add(name, "analyst", by="owner")
+        accounts.grant(name, "people", by="owner")
+        self.service.ledger.record("people", "allowance", {"analyst": name, "bits": bits})
+        return accounts.issue_token(name, scopes=scope, by="owner").text
+
+    def close(self) -> None:
+        for worker in self.workers:
+            worker.close()
+
+
+@pytest.fixture(scope="session")
+def hospital(tmp_path_factory):
+    service = Hospital(tmp_path_factory.mktemp("hospital"))
+    yield service
+    service.close()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    program = shutil.which("chromium")
+    assert program is not None, f"Chromium is missing: {NEEDED}"
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="session")
+def axe():
+    """Return a function that lists what axe-core finds wrong with a page."""
+    assert AXE.exists(), f"axe-core is missing: {NEEDED}"
+    source = AXE.read_text("utf-8")
+
+    def problems(page) -> list[str]:
+        page.evaluate(source)
+        report = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        return [
+            f"{found['id']}: {node['html'][:160]} ({node['failureSummary'][:200]})"
+            for found in report["violations"]
+            for node in found["nodes"]
+        ]
+
+    return problems
+
+
+@pytest.fixture
+def slow_engine(hospital, monkeypatch):
+    """Keep the engine from answering within the time limit, until the test lets it."""
+    lanes, may_answer, cells = hospital.service.lanes, threading.Event(), Holding.cells
+
+    def waiting(self, questions):
+        may_answer.wait(30)
+        return cells(self, questions)
+
+    monkeypatch.setattr(Holding, "cells", waiting)
+    monkeypatch.setattr(lanes, "_seconds", 2.0)
+    yield may_answer
+    may_answer.set()
+
+
+class Visitor:
+    """A person with a browser: pages, and everything that the browser complains about."""
+
+    def __init__(self, browser, url: str, **context) -> None:
+        self.url = url
+        self.context = browser.new_context(
+            **{"viewport": {"width": WIDE, "height": 800}, "reduced_motion": "reduce"} | context
+        )
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(20_000)
+        self.complaints: list[str] = []
+        self.outside: list[str] = []
+        self.page.on("console", lambda message: self._complain(message.text))
+        self.page.on("pageerror", lambda error: self._complain(str(error)))
+        self.page.on("request", lambda request: self._note(request.url))
+
+    def _complain(self, text: str) -> None:
+        if "Failed to load resource" not in text:  # a refusal has a status of its own
+            self.complaints.append(text)
+
+    def _note(self, address: str) -> None:
+        if not address.startswith((self.url, "data:")):
+            self.outside.append(address)
+
+    def log_in(self, token: str):
+        self.page.goto(self.url)
+        self.page.fill("#token", token)
+        self.page.click("button:text-is('Log in')")
+        return self.page
+
+    def go(self, path: str):
+        self.page.goto(f"{self.url}/console{path}")
+        return self.page
+
+
+@pytest.fixture
+def visitors(browser, hospital):
+    """Return a function that opens a browser window; no window may complain or look elsewhere."""
+    opened: list[Visitor] = []
+
+    def visitor(**context) -> Visitor:
+        opened.append(Visitor(browser, context.pop("url", hospital.url), **context))
+        return opened[-1]
+
+    yield visitor
+    for each in opened:
+        each.context.close()
+        assert each.complaints == []
+        assert each.outside == []

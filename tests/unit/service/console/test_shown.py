@@ -1,0 +1,237 @@
+"""What pages say: positions of the slider, tables of answers, repairs, budgets, copied texts."""
+
+import json
+import shlex
+from fractions import Fraction
+
+import pytest
+
+from hartley.agent.answers.cells import read
+from hartley.agent.asking import price
+from hartley.agent.price_curve import price_curve
+from hartley.agent.questions.question import parse
+from hartley.errors import Refused
+from hartley.exact import floor_power
+from hartley.ranges.schema.schema import Schema
+from hartley.service.console.answers import answer_tables, caption, whole_range
+from hartley.service.console.budget_page import PaidQuestion, budget_view
+from hartley.service.console.copies import copied_texts
+from hartley.service.console.dataset_card import dataset_card
+from hartley.service.console.prices import error_words, priced_question
+from hartley.service.console.questions import read_bits, read_curve
+from hartley.service.console.refusals import shown_refusal
+from hartley.service.shown import shown_table
+
+SCHEMA = Schema.read(
+    {
+        "table": {"name": "people", "default_bits": 1},
+        "columns": {
+            "region": {"kind": "public", "values": ["north", "south"]},
+            "age": {"kind": "private", "range": [18, 95], "step": 1},
+            "born": {"kind": "private", "range": ["1950-01-01", "2010-12-31"], "step": 1},
+            "job": {"kind": "private", "values": ["none", "trade", "care"]},
+        },
+    }
+)
+QUESTIONS = [
+    "SELECT AVG(age) FROM people",
+    "SELECT COUNT(*) FROM people WHERE age >= 40",
+    "SELECT MEDIAN(age) FROM people",
+    "SELECT job, COUNT(*), AVG(age) FROM people GROUP BY job",
+    "SELECT SUM(age), STDDEV(age) FROM people",
+]
+
+
+def curve_of(question):
+    return price_curve(question, SCHEMA, rows=1000, most=12)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_every_position_buys_what_it_says(question):
+    curve = curve_of(question)
+    priced = priced_question(curve, "1", 100.0)
+    costs = [floor_power(position.wish) for position in priced.positions]
+    assert costs == sorted(set(costs))
+    for position in priced.positions:
+        quote = price(question, SCHEMA, rows=1000, bits=position.wish)
+        assert quote.vacuous == ((),)  # every position reveals something
+        assert quote.bits == pytest.approx(position.bits)
+        errors = dict(quote.errors[0])
+        if priced.rows_words == "":
+            assert position.error == error_words(errors[priced.label])
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_next_useful_price_is_better_and_nothing_lies_between(question):
+    curve = curve_of(question)
+    for position in priced_question(curve, "1", 100.0).positions:
+        above = [p for p in curve.points if p.cells > floor_power(position.wish) and not p.vacuous]
+        assert position.next_wish == (above[0].wish if above else "")
+
+
+def test_a_wish_between_two_positions_becomes_a_position():
+    priced = priced_question(curve_of(QUESTIONS[0]), "1.6", 100.0)
+    assert priced.now.wish == "1.6"
+    assert [position.wish for position in priced.positions][:3] == ["1", "1.6", "2"]
+
+
+def test_a_wish_that_buys_nothing_becomes_the_first_useful_price():
+    priced = priced_question(curve_of("SELECT MEDIAN(age) FROM people"), "0.5", 100.0)
+    assert priced.chosen == 0
+    assert priced.now.error != "exact"
+
+
+def test_a_price_above_the_balance_cannot_be_paid():
+    priced = priced_question(curve_of(QUESTIONS[0]), "3", 2.0)
+    able = {position.wish: position.affordable for position in priced.positions}
+    assert able["2"]
+    assert not able["3"]
+    assert priced.left == "2 bits"
+    barred = priced_question(curve_of(QUESTIONS[0]), "3", 100.0, may_spend=False)
+    assert not any(position.affordable for position in barred.positions)
+
+
+def test_a_curve_travels_through_the_reply_of_the_api():
+    for question in QUESTIONS:
+        curve = curve_of(question)
+        assert read_curve(json.loads(json.dumps(curve.to_dict()))) == curve
+
+
+def answered(question, step, totals):
+    plan = parse(question, SCHEMA, 1000)
+    plan = plan.with_steps([step] * len(plan.questions))
+    return answer_tables(shown_table(read(plan, totals)), plan), plan
+
+
+def test_an_answer_is_drawn_on_the_range_of_its_column():
+    (table,), _ = answered("SELECT AVG(age) FROM people", 1000, [30_000])
+    assert table.whole_ends == ("18", "95")
+    assert table.headline.within.startswith("[")
+    assert "certainly within" in table.headline.whole
+    assert table.zoomed_ends is not None
+    low, high = (float(end) for end in table.zoomed_ends)
+    ends = json.loads(table.headline.within)
+    assert 18 <= low <= ends[0] <= ends[1] <= high <= 95
+
+
+def test_an_exact_number_has_no_zoom_and_a_date_has_dates():
+    (table,), _ = answered("SELECT COUNT(*) FROM people WHERE age >= 40", 1, [400])
+    assert (table.whole_ends, table.zoomed_ends) == (("0", "1,000"), None)
+    assert table.headline.value == "400"
+    (table,), _ = answered("SELECT MEDIAN(born) FROM people", 100, [9000])
+    assert table.whole_ends == ("1950-01-01", "2010-12-31")
+
+
+def test_groups_are_lines_with_their_keys():
+    tables, _ = answered("SELECT region, COUNT(*) FROM people GROUP BY region", 1, [3, 7])
+    assert [line.group for line in tables[0].lines] == [("north",), ("south",)]
+    assert tables[0].headline is None
+    assert tables[0].keys == ("region",)
+
+
+@pytest.mark.parametrize("question", [*QUESTIONS, "SELECT VARIANCE(age), MAX(age) FROM people"])
+def test_the_whole_range_contains_every_answer(question):
+    plan = parse(question, SCHEMA, 1000)
+    for end in (0, -1):
+        totals = [(asked.least, asked.most)[end] for asked in plan.questions]
+        for row in shown_table(read(plan, totals))["rows"]:
+            for label, number in zip(plan.labels, row["numbers"], strict=True):
+                if number["low"] is None:
+                    continue
+                scale = whole_range([item for item in plan.items if item.label == label], [])
+                assert scale.low <= float(Fraction(number["low"])) + 1e-9
+                assert float(Fraction(number["high"])) <= scale.high + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("question", "culprit", "repaired"),
+    [
+        ("SELECT AVG(agee) FROM people", "agee", "SELECT AVG(age) FROM people"),
+        (
+            "SELECT COUNT(*) FROM people WHERE region = 'nort' AND job = 'care'",
+            "region = 'nort'",
+            "SELECT COUNT(*) FROM people WHERE region = 'north' AND job = 'care'",
+        ),
+        (
+            "SELECT COUNT(*) FROM people WHERE job IN ('care', 'trad')",
+            "job IN ('care', 'trad')",
+            "SELECT COUNT(*) FROM people WHERE job IN ('care', 'trade')",
+        ),
+    ],
+)
+def test_a_repair_is_a_question_that_is_answered(question, culprit, repaired):
+    with pytest.raises(Refused) as caught:
+        parse(question, SCHEMA, 1000)
+    refused = caught.value
+    refusal = shown_refusal(
+        question, refused.problem, refused.hint, address="/d", place=refused.place
+    )
+    assert refusal.before + refusal.culprit + refusal.after == question
+    assert refusal.culprit in culprit or culprit in refusal.culprit
+    (repair,) = refusal.repairs
+    assert repair.value == repaired
+    assert repair.action == "/d/price"  # never /ask: a hint does not spend
+    parse(repair.value, SCHEMA, 1000)
+
+
+def test_a_hint_about_a_price_is_a_button():
+    hint = "1.585 bits give ±20, 2 bits give ±10 if all 5,000 rows count; ask for it anyway"
+    refusal = shown_refusal("SELECT 1", "The answer is vacuous", hint, address="/d")
+    assert [repair.value for repair in refusal.repairs] == ["1.585", "2"]
+    assert {repair.field for repair in refusal.repairs} == {"wish"}
+
+
+def test_a_refusal_for_lack_of_bits_says_so():
+    refusal = shown_refusal("SELECT 1", "It costs 3 bits", "ask less", address="/d", requested=3.0)
+    assert refusal.title == "The budget does not cover it"
+    assert refusal.repairs == []
+
+
+def test_a_budget_counts_days_without_charges_too():
+    paid = [PaidQuestion("2026-02-27", 1.0), PaidQuestion("2026-03-02", 2.0)]
+    paid.append(PaidQuestion("2026-03-02", 0.5))
+    view = budget_view(SCHEMA, spent=3.5, remaining=4.5, bits=8.0, paid=paid)
+    assert view.days == 4
+    assert [(day.day, day.bits, day.questions) for day in view.table] == [
+        ("2026-03-02", "2.5", 2),
+        ("2026-02-27", "1", 1),
+    ]
+    assert "at most 8 of the 22.3 bits" in view.promise
+
+
+def test_a_budget_as_large_as_a_record_promises_nothing():
+    view = budget_view(SCHEMA, spent=0, remaining=99, bits=99.0, paid=[])
+    assert "promises nothing" in view.promise
+    assert "price questions" in budget_view(SCHEMA, spent=0, remaining=0, bits=0.0, paid=[]).promise
+
+
+def test_examples_are_questions_that_are_answered():
+    plain = {"job": {"kind": "private", "values": ["a b", "c"]}}
+    categories = Schema.read({"table": {"name": "my table"}, "columns": plain})
+    for schema in (SCHEMA, categories):
+        examples = dataset_card(schema, 1000).examples
+        assert len(examples) >= 2
+        for example in examples:
+            parse(example.text, schema, 1000)
+    assert len(dataset_card(SCHEMA, 1000).examples) == 3
+
+
+def test_copied_texts_are_what_they_say():
+    question = "SELECT COUNT(*) FROM people\nWHERE region = 'north' -- \"it's\" $HOME"
+    texts = dict(copied_texts(question, "1.6", "people", "https://example.org"))
+    words = shlex.split(texts["curl"].replace("\\\n", " "))
+    assert words[1] == "https://example.org/v1/datasets/people/ask"
+    assert json.loads(words[-1]) == {"question": question, "bits": "1.6"}
+    compile(texts["Python"], "copied", "exec")
+    assert repr(question) in texts["Python"]
+    assert texts["SQL"] == f"/* bits=1.6 */ {question}"
+
+
+def test_a_caption_names_what_was_free():
+    reply = {"bits": 0.0, "spent_bits": 3.0, "remaining_bits": 5.0}
+    assert caption(reply) == "Free: answered before; spent 3 bits, 5 bits left."
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1e3", "nan", "1/2", "\u0661", "1" * 5, "1.", " 1"])
+def test_only_plain_numbers_are_bits(text):
+    assert read_bits(text) is None
