@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hartley.errors import InputError, OptionError
 from hartley.files import one_line
@@ -207,6 +207,8 @@ class Crosstab:
     """Decimals of the last published digit; intervals count units of it."""
     guesses: tuple[str, ...]
     """What the file does not say and was guessed, in sentences."""
+    described: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """What was declared about the file, or recorded with it; read again, it gives the same."""
     absent: str | None = None
     """Whether a cell that the table does not list is zero or hidden; None where nobody says."""
 

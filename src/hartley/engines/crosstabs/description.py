@@ -43,6 +43,22 @@ class OutputDescription:
     """The column of the numbers, where a table lists one cell a line."""
     sheet: str | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is declared as plain values, which ``read_description`` reads."""
+        marks = {
+            mark: "hidden" if high is None else f"{low}-{high}"
+            for mark, (low, high) in self.marks.items()
+        }
+        rounding = None if self.rounding is None else f"{self.rounding.kind} {self.rounding.base}"
+        fields = {
+            "dims": None if self.dims is None else list(self.dims),
+            "marks": marks or None,
+            "rounding": rounding,
+        }
+        names = ("statistic", "where", "total", "decimal", "absent", "margins", "value", "sheet")
+        fields |= {name: getattr(self, name) for name in names}
+        return {name: value for name, value in fields.items() if value is not None}
+
     @property
     def marking(self) -> Marking:
         """How the cells are read."""

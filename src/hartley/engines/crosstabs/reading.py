@@ -177,6 +177,9 @@ def _value_column(
     if described.dims is not None:
         others = [at for at, name in enumerate(names) if name not in described.dims]
         if set(described.dims) <= set(names):
+            leading = tuple(names[: len(described.dims) - 1]) == described.dims[:-1]
+            if len(others) > 1 and leading:  # a category has the name of the last dimension
+                return None
             if len(others) != 1:
                 raise TableError(
                     f"beside the dims there are {len(others)} columns",
@@ -265,6 +268,7 @@ def _crosstab(
         places=places,
         guesses=tuple(guesses),
         absent=described.absent,
+        described=described.to_dict(),
     )
 
 

@@ -367,6 +367,14 @@ class Inference:
             None if most <= -FAR else most,
         )
 
+    def attained(self, cell: int) -> int:
+        """Count the different numbers that known tables have in a cell."""
+        if self.component_of[cell] < 0:
+            return 1
+        component = self.components[int(self.component_of[cell])]
+        place = self.place_in[cell]
+        return len({int(table[place]) for table in component.tables})
+
     def proof(self, cell: int, side: int) -> Multipliers:
         """Return multipliers that prove the outer end of a cell from what was stated."""
         return self.bounds.proof(cell, side, self.proofs.get((cell, side)))

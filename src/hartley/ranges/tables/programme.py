@@ -10,6 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+BEYOND = 1e6
 NEAR_WHOLE = 1e-6
 """A vertex this close to whole numbers is rounded, and then checked in whole numbers."""
 
@@ -38,7 +39,10 @@ class Programme:
     ) -> None:
         self.rows, self.right = rows, right.astype(np.float64)
         self.low = low.astype(np.float64)
-        self.high = np.where(high >= far, np.inf, high.astype(np.float64))
+        # A cell without an end gets one that is out of the way: an unbounded programme has no
+        # vertex to harvest. No bound is proved from it, since proofs use the stated bounds.
+        beyond = 2.0 * float(low.sum() + np.abs(right).sum()) + BEYOND
+        self.high = np.where(high >= far, beyond, high.astype(np.float64))
         self._model: Any = _warm_model(self) if find_spec("highspy") else None
         self._cost = np.zeros(low.size)
 
@@ -100,7 +104,7 @@ def _warm_model(programme: Programme) -> Any:  # noqa: ANN401 - highspy carries 
     lp.num_col_, lp.num_row_ = matrix.shape[1], matrix.shape[0]
     lp.col_cost_ = np.zeros(matrix.shape[1])
     lp.col_lower_ = programme.low
-    lp.col_upper_ = np.where(np.isinf(programme.high), highspy.kHighsInf, programme.high)
+    lp.col_upper_ = programme.high
     lp.row_lower_ = lp.row_upper_ = programme.right
     lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     lp.a_matrix_.start_ = matrix.indptr.astype(np.int32)
