@@ -35,7 +35,7 @@ MAY_IMPORT = {
 }
 CLAIMS = {f"hartley.guarantees.{name}" for name in ("promise", "certificate", "accountant")}
 """Guarantees as data. They import the roots and ranges, and the agent no other guarantees."""
-MAY_ASK = {"hartley.studies.check_questions"}
+MAY_ASK = {"hartley.studies.check_questions", "hartley.studies.check_ledger"}
 """A study that prices publications as the agent prices questions."""
 OWNERS = {
     "numba": {"kernels"},

@@ -75,6 +75,16 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         bool,
         typer.Option("--exact", help="Search whole tables for ends that are still open; slow."),
     ] = False,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            "--against", metavar="LEDGER", help="An agent's ledger: its answers are known too."
+        ),
+    ] = None,
+    charge: Annotated[
+        bool,
+        typer.Option("--charge", help="Book the publication in that ledger, at its batch price."),
+    ] = False,
     show_values: Annotated[
         bool,
         typer.Option("--show-values", help="Print numbers and intervals; not for public logs."),
@@ -117,6 +127,8 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         rounding=rounding,
         left=left,
         exact=exact,
+        against=against,
+        charge=charge,
     )
     cases = check_cases(report, fail_on, fail_above, values=show_values)
     files = {"html": write_html(report, html)} if html else {}

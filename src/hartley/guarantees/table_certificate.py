@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.engines.crosstabs.description import Tree, read_description
+from hartley.engines.crosstabs.description import CategoryTree, read_description
 from hartley.engines.crosstabs.reading import read_crosstab, with_places
 from hartley.errors import CertificateError, HartleyError
 from hartley.files import file_digest, parse_json, read_text_file
@@ -130,7 +130,7 @@ def _verify(content: dict[str, Any], outputs: list[str], name: str) -> None:
             hint="name every output that was checked, as it was then",
         )
     trees = tuple(
-        Tree(tree["dim"], {parent: tuple(kids) for parent, kids in tree["parents"].items()})
+        CategoryTree(tree["dim"], {parent: tuple(kids) for parent, kids in tree["parents"].items()})
         for tree in content["trees"]
     )
     rules = [read_rule(text) for text in content["rules"]]
@@ -149,7 +149,7 @@ def _verify(content: dict[str, Any], outputs: list[str], name: str) -> None:
 
 
 def _rebuilt(
-    part: dict[str, Any], digests: dict[str, str], trees: tuple[Tree, ...], name: str
+    part: dict[str, Any], digests: dict[str, str], trees: tuple[CategoryTree, ...], name: str
 ) -> Cover:
     """Read the outputs again and build their cells and relations."""
     chosen = part["selections"]

@@ -21,14 +21,16 @@ from hartley.ranges.tables.cover import SELECTION, Cover, Selections, cover, rel
 from hartley.ranges.tables.inference import Inference
 from hartley.ranges.tables.system import NoTableFits
 from hartley.studies.check_judging import Judge, Known
+from hartley.studies.check_ledger import LedgerAnswers, charge_publication, read_ledger
 from hartley.studies.check_questions import price_outputs, read_schema, select
 from hartley.studies.check_report import CheckedStatistic, CheckReport, PlacedCell
+from hartley.wording import bits_down, bits_up
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-    from hartley.engines.crosstabs.description import Tree
+    from hartley.engines.crosstabs.description import CategoryTree
     from hartley.ranges.schema.schema import Schema
 
 INSIDERS = ("none", "sole")
@@ -46,6 +48,8 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
     rounding: str | None = None,
     left: int = 2,
     exact: bool = False,
+    against: str | os.PathLike[str] | None = None,
+    charge: bool = False,
 ) -> CheckReport:
     r"""Find out what published tables together reveal, and prove it.
 
@@ -70,6 +74,8 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
         rounding: how all files are rounded, such as "nearest 5".
         left: how many values a cell must keep if its mark or rounding says that it is small.
         exact: whether to search whole tables for ends that programmes leave open.
+        against: the ledger of an agent about the same microdata: its answers are known too.
+        charge: whether to book the publication in that ledger, at its batch price.
 
     Example:
         >>> import tempfile
@@ -90,6 +96,10 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
     described = _described(spec, marks, rounding)
     tables, notes = read_outputs(outputs, described)
     known_schema = read_schema(schema)
+    answers = _answers(against, known_schema, charge=charge)
+    notes += answers.notes
+    published = list(tables)
+    tables += answers.tables
     judge = Judge(wanted, left=left, exact=exact, insider=insider)
     judge.check_data(given=table is not None)
     parts: list[CheckedStatistic] = []
@@ -98,13 +108,20 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
             (t for t in tables if t.statistic == statistic), key=lambda t: (t.digest, t.name)
         )
         parts += _check_statistic(
-            _Job(group, described.trees, known_schema, judge, table, contributor), parts, notes
+            _Job(
+                group, described.trees, known_schema, judge, table, contributor, answers.conditions
+            ),
+            parts,
+            notes,
         )
     effects, bits = None, None
     if known_schema is not None:
-        effects, bits, _ = price_outputs(tables, known_schema)
+        effects, bits, _ = price_outputs(published, known_schema)
+    if charge and known_schema is not None and against is not None:
+        spent, remaining = charge_publication(published, known_schema, against)
+        notes.append(f"Booked in {against}: {bits_up(spent)} are spent, {_left(remaining)}.")
     return CheckReport(
-        outputs=tuple(sorted((t.name, t.digest) for t in tables)),
+        outputs=tuple(sorted((t.name, t.digest) for t in published)),
         rules=tuple(map(str, wanted)),
         insider=insider,
         left=left,
@@ -115,6 +132,25 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
         bits=bits,
         trees=described.trees,
     )
+
+
+def _answers(
+    against: str | os.PathLike[str] | None, schema: Schema | None, *, charge: bool
+) -> LedgerAnswers:
+    if against is None:
+        if charge:
+            raise OptionError("No ledger is named to charge", hint="give against= (--against)")
+        return LedgerAnswers()
+    if schema is None:
+        raise OptionError(
+            "The answers of a ledger are about the columns of a schema",
+            hint="give the schema that the agent was asked under (--schema)",
+        )
+    return read_ledger(against, schema)
+
+
+def _left(remaining: float | None) -> str:
+    return "there is no budget" if remaining is None else f"{bits_down(remaining)} remain"
 
 
 def _described(
@@ -174,11 +210,12 @@ class _Job:
     """The outputs of one statistic, and what they are judged with."""
 
     tables: list[Crosstab]
-    trees: Sequence[Tree]
+    trees: Sequence[CategoryTree]
     schema: Schema | None
     judge: Judge
     data: object
     contributor: str | None
+    resolved: Mapping[str, Any]
 
 
 def _check_statistic(
@@ -272,7 +309,7 @@ def _selections(tables: Sequence[Crosstab], job: _Job) -> Selections:
         dim: sorted({k for t in tables if dim in t.dims for k in t.categories(dim)} - parents)
         for dim in dims
     }
-    return select(conditions, categories, job.schema)
+    return select(conditions, categories, job.schema, job.resolved)
 
 
 def _check_group(

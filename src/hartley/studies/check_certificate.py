@@ -43,6 +43,11 @@ def certify_tables(report: CheckReport) -> TableCertificate:
             hint="write a certificate of a check with frequency and homogeneous alone",
         )
     parts = [part for part in report.statistics if not part.assumed]
+    if any(table.path is None for part in parts for table in part.tables):
+        raise OptionError(
+            "A certificate is bound to files, and some outputs are none",
+            hint="check files alone, without a ledger, to get a certificate",
+        )
     content = {
         "kind": KIND,
         "format": 1,

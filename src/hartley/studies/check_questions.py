@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.agent.asking import open_desk, price
+from hartley.agent.questions.batch import Question, Statistic, columns_of
 from hartley.agent.quotes import questions_of
 from hartley.agent.transcript import Domain, cut_column
 from hartley.engines.tables.condition import evaluate_condition
@@ -30,6 +31,7 @@ def select(
     conditions: Sequence[str],
     categories: Mapping[str, Sequence[str]],
     schema: Schema | None,
+    resolved: Mapping[str, Any] | None = None,
 ) -> Selections:
     """Decide which conditions can hold together, and for which categories.
 
@@ -38,6 +40,7 @@ def select(
         categories: the categories of each dimension that is a column.
         schema: the public schema, whose finite ranges decide; without one, a single condition
             about other columns than the dimensions, or conditions about dimensions alone.
+        resolved: conditions that an agent has resolved already, by their names.
 
     Example:
         >>> select(["age >= 20"], {"sex": ["F", "M"]}, None).patterns
@@ -47,7 +50,7 @@ def select(
     if not distinct:
         return Selections.nothing()
     if schema is not None:
-        return _by_schema(distinct, categories, schema)
+        return _by_schema(distinct, categories, schema, resolved or {})
     try:
         return _by_dimensions(distinct, categories)
     except OptionError:
@@ -94,16 +97,23 @@ def _combined(categories: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
 
 
 def _by_schema(
-    conditions: list[str], categories: Mapping[str, Sequence[str]], schema: Schema
+    conditions: list[str],
+    categories: Mapping[str, Sequence[str]],
+    schema: Schema,
+    resolved: Mapping[str, Any],
 ) -> Selections:
     """Decide on the ranges of the schema, as the agent does for its prices."""
-    used = {name for text in conditions for name in _columns(text, schema)}
+    asked = [
+        _counted(resolved[text]) if text in resolved else _where(text, schema)
+        for text in conditions
+    ]
+    used = {name for question in asked for name in columns_of(question.where)}
     dims = tuple(dim for dim in categories if dim in used)
     names = {dim: categories[dim] for dim in dims}
     tests = {
         (dim, key): f'"{dim}" = {_literal(key, schema, dim)}' for dim in dims for key in names[dim]
     }
-    wheres = [_where(text, schema) for text in (*conditions, *tests.values())]
+    wheres = [*asked, *(_where(text, schema) for text in tests.values())]
     columns = sorted(used)
     cuts = [cut_column(schema.columns[name], wheres) for name in columns]
     domain = Domain(cuts, absent=False)
@@ -135,10 +145,9 @@ def _where(text: str, schema: Schema) -> Any:  # noqa: ANN401 - a question of th
         return questions_of(plans)[0]
 
 
-def _columns(text: str, schema: Schema) -> set[str]:
-    from hartley.agent.questions.batch import columns_of
-
-    return set(columns_of(_where(text, schema).where))
+def _counted(where: Any) -> Question:  # noqa: ANN401 - a condition of the agent
+    """Return the count of the rows of a condition."""
+    return Question(Statistic.COUNT, where, None, None, 0, 1)
 
 
 def _literal(key: str, schema: Schema, dim: str) -> str:

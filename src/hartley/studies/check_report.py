@@ -9,7 +9,7 @@ from hartley.wording import bits_up, counted, listed
 
 if TYPE_CHECKING:
     from hartley.engines.crosstabs.crosstab import Crosstab
-    from hartley.engines.crosstabs.description import Tree
+    from hartley.engines.crosstabs.description import CategoryTree
     from hartley.ranges.tables.cover import Cover, Selections
     from hartley.ranges.tables.inference import Inference
 
@@ -134,7 +134,7 @@ class CheckReport:
     effects: int | None = None
     """How many different publications one person can cause; None without a schema."""
     bits: float | None = None
-    trees: tuple[Tree, ...] = ()
+    trees: tuple[CategoryTree, ...] = ()
 
     @property
     def cells(self) -> tuple[CheckedCell, ...]:

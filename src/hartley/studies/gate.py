@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.errors import OptionError
 from hartley.exact import parse_number
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
+    from hartley.adversaries.differencing_finding import DifferencingFinding
     from hartley.studies.anonymity_findings import AnonymityReport
     from hartley.studies.audit import AuditReport
     from hartley.studies.check_report import CheckedCell, CheckReport
@@ -72,9 +72,20 @@ def leakage_of(report: AuditReport | AnonymityReport) -> tuple[int, int]:
     return report.rows, int(getattr(report, "k", 1))
 
 
-def above_case(name: str, ratio: tuple[int, int] | Fraction, bits: object) -> GateCase:
+def worst_difference(finding: DifferencingFinding) -> tuple[int, int]:
+    """Return how many values few rows could have, and how few the answers leave, at worst."""
+    ratios = [(d.before, d.after) for d in finding.isolating]
+    return max(ratios, key=lambda ratio: Fraction(*ratio), default=(1, 1))
+
+
+def above_cases(name: str, ratio: tuple[int, int], bits: object) -> list[GateCase]:
+    """Test a ratio against a limit, if there is one; without a limit everything passes."""
+    return [GateCase(name, name, ())] if bits is None else [above_case(name, ratio, bits)]
+
+
+def above_case(name: str, ratio: tuple[int, int], bits: object) -> GateCase:
     """Test a ratio of counts against a limit in bits."""
-    numerator, denominator = ratio if isinstance(ratio, tuple) else ratio.as_integer_ratio()
+    numerator, denominator = ratio
     finding = GateFinding("above", f"more is revealed than {bits} bits", name)
     return GateCase(name, name, (finding,) if is_above(numerator, denominator, bits) else ())
 

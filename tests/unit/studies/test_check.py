@@ -339,3 +339,37 @@ def test_trees_of_the_description(tmp_path):
     assert cells["K"].verdict == "disclosed"
     assert [cells[t].verdict for t in "ABLM"] == ["protected"] * 4
     assert len(list(itertools.chain(report.sentences))) >= 1
+
+
+def test_answers_of_an_agent_are_known_too(tmp_path):
+    schema = {
+        "table": {"name": "people"},
+        "columns": {
+            "g": {"kind": "private", "values": ["a", "b", "c"]},
+            "age": {"kind": "private", "range": [0, 99], "step": 1},
+        },
+    }
+    data = {"g": ["a"] * 15 + ["b"] * 3 + ["c"] * 5, "age": [30] * 23}
+    ledger = tmp_path / "ledger.db"
+    with hartley.Agent(data, schema, budget=20, ledger=ledger) as agent:
+        agent.ask("SELECT COUNT(*) FROM people WHERE g IN ('a', 'b')", error=0)
+    path = line(tmp_path, 15, "x", "x", 23)
+    assert check(path, rules=["frequency<8"], schema=schema).counts["disclosed"] == 0
+    report = check(path, rules=["frequency<8"], schema=schema, against=ledger, charge=True)
+    known = {c.keys["g"]: c.outer for c in report.cells if set(c.keys) == {"g"}}
+    assert known["b"] == (3, 3)
+    assert known["c"] == (5, 5)
+    assert any("Booked" in note for note in report.notes)
+    with hartley.open_ledger(ledger) as opened:
+        charged = [charge.note for charge in opened.history("people")]
+    assert any("publication" in note for note in charged)
+    # the publication is paid for: a second time it is free
+    again = check(path, rules=["frequency<8"], schema=schema, against=ledger, charge=True)
+    assert [n for n in again.notes if "Booked" in n] == [n for n in report.notes if "Booked" in n]
+    other = {**schema, "columns": {"g": schema["columns"]["g"]}}
+    with pytest.raises(InputError, match="another schema"):
+        check(path, schema=other, against=ledger)
+    with pytest.raises(InputError, match="columns of a schema"):
+        check(path, against=ledger)
+    with pytest.raises(InputError, match="No ledger"):
+        check(path, charge=True)

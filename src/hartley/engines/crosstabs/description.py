@@ -66,11 +66,11 @@ class OutputDescription:
 
 
 @dataclass(frozen=True)
-class Tree:
+class CategoryTree:
     """Categories of a dimension that are sums of others.
 
     Example:
-        >>> Tree("region", {"coast": ("north", "west")}).parents["coast"]
+        >>> CategoryTree("region", {"coast": ("north", "west")}).parents["coast"]
         ('north', 'west')
     """
 
@@ -104,7 +104,7 @@ class Descriptions:
 
     outputs: Mapping[str, OutputDescription] = field(default_factory=dict)
     default: OutputDescription = field(default_factory=OutputDescription)
-    trees: tuple[Tree, ...] = ()
+    trees: tuple[CategoryTree, ...] = ()
 
     def of(self, name: str) -> OutputDescription:
         """Return what is declared about a file, by its path or its name."""
@@ -210,13 +210,13 @@ def _choice(block: Mapping[str, Any], name: str, choices: tuple[str, ...]) -> st
     return words
 
 
-def _tree(block: dict[str, Any]) -> Tree:
+def _tree(block: dict[str, Any]) -> CategoryTree:
     parents = {name: children for name, children in block.items() if name != "dim"}
     if "dim" not in block or not all(isinstance(children, list) for children in parents.values()):
         raise OptionError(
             "A tree names no dimension, or a category without its parts",
             hint='write dim = "region" and then coast = ["north", "west"]',
         )
-    return Tree(
+    return CategoryTree(
         str(block["dim"]), {name: tuple(map(str, parts)) for name, parts in parents.items()}
     )

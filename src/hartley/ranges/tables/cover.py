@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.engines.crosstabs.crosstab import Crosstab
-    from hartley.engines.crosstabs.description import Tree
+    from hartley.engines.crosstabs.description import CategoryTree
 
 MOST_CELLS = 3_000_000
 """Cells of all tables together, those that nobody published included."""
@@ -34,11 +34,11 @@ Keys = tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
-class Axis:
+class CoverAxis:
     """A dimension: its categories, None for all of it, and which of them are sums of others.
 
     Example:
-        >>> axis = Axis.of("region", {"north", "south"}, ())
+        >>> axis = CoverAxis.of("region", {"north", "south"}, ())
         >>> axis.nodes, axis.sums
         ((None, 'north', 'south'), ((0, (1, 2)),))
     """
@@ -49,7 +49,7 @@ class Axis:
     """(parent, children), by their places among the nodes."""
 
     @classmethod
-    def of(cls, name: str, categories: Iterable[str], trees: Iterable[Tree]) -> Axis:
+    def of(cls, name: str, categories: Iterable[str], trees: Iterable[CategoryTree]) -> CoverAxis:
         """Build a dimension from its categories and its trees.
 
         The total is the sum of the categories at the top of each tree and of those beside it.
@@ -140,7 +140,7 @@ class Selections:
         return words
 
     @cached_property
-    def axis(self) -> Axis:
+    def axis(self) -> CoverAxis:
         """The conditions as a dimension: every pattern is a category, a condition a sum of them."""
         names = [self.words(pattern) for pattern in self.patterns]
         place = {name: 1 + at for at, name in enumerate(names)}
@@ -153,7 +153,7 @@ class Selections:
                 place[condition] = len(nodes)
                 nodes.append(condition)
                 sums.append((place[condition], kids))
-        return Axis(SELECTION, tuple(nodes), tuple(sums))
+        return CoverAxis(SELECTION, tuple(nodes), tuple(sums))
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class Cover:
     bounds some of them.
     """
 
-    axes: tuple[Axis, ...]
+    axes: tuple[CoverAxis, ...]
     system: LinearSystem
     stated: tuple[tuple[int, int, int], ...]
     """(output, place of its cell, cell), for everything that is published."""
@@ -202,7 +202,9 @@ class Cover:
 
 
 def cover(
-    tables: Sequence[Crosstab], trees: Sequence[Tree] = (), selections: Selections | None = None
+    tables: Sequence[Crosstab],
+    trees: Sequence[CategoryTree] = (),
+    selections: Selections | None = None,
 ) -> Cover:
     """Lay published tables of one statistic over each other.
 
@@ -223,7 +225,7 @@ def cover(
     chosen = selections or Selections.nothing()
     names = sorted({dim for table in tables for dim in table.dims})
     axes = [
-        Axis.of(
+        CoverAxis.of(
             name,
             {key for table in tables if name in table.dims for key in table.categories(name)},
             trees,
@@ -361,7 +363,7 @@ def _rule_out(frame: Cover, chosen: Selections, high: NDArray[np.int64]) -> None
 
 
 def _relations(
-    axes: Sequence[Axis], shape: tuple[int, ...]
+    axes: Sequence[CoverAxis], shape: tuple[int, ...]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return all sums along all dimensions, as rows of a sparse matrix."""
     lengths, columns, signs = [], [], []

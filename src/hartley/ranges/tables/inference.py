@@ -12,7 +12,7 @@ import numpy as np
 from hartley.kernels.elimination import PRIME, combination, eliminate, kernel_vector
 from hartley.kernels.propagation import FAR
 from hartley.ranges.multipliers import lifted, over_one_denominator
-from hartley.ranges.tables.programme import NEAR_WHOLE, Programme
+from hartley.ranges.tables.programme import NEAR_WHOLE, TableProgramme
 from hartley.ranges.tables.system import HIGH, LOW, Bounds, Multipliers, NoTableFits, bound_from
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ SEED = 61
 
 
 @dataclass
-class Component:
+class TableComponent:
     """Unknown cells that relations connect, and what was found out about them."""
 
     cells: NDArray[np.int64]
     relations: NDArray[np.int64]
-    programme: Programme | None
+    programme: TableProgramme | None
     right: NDArray[np.int64]
     start: NDArray[np.int64]
     column: NDArray[np.int64]
@@ -168,7 +168,7 @@ class Inference:
 
     # --- components ---------------------------------------------------------------------------
 
-    def _components(self) -> list[Component]:
+    def _components(self) -> list[TableComponent]:
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
@@ -187,7 +187,7 @@ class Inference:
         constant = np.where(unknown, 0, bounds.low)
         right = np.zeros(system.relations, np.int64)
         np.subtract.at(right, rows, system.sign * constant[system.column])
-        components: list[Component] = []
+        components: list[TableComponent] = []
         cells_by_label = _grouped(label[: system.size], np.flatnonzero(unknown))
         rows_by_label = _grouped(label[system.size :], np.unique(row))
         entries = _grouped(label[system.size :][rows], np.flatnonzero(inside))
@@ -207,9 +207,9 @@ class Inference:
                 matrix = csr_array(
                     (sign.astype(np.float64), column, start), shape=(relations.size, cells.size)
                 )
-                programme = Programme(matrix, right[relations], low, high, FAR)
+                programme = TableProgramme(matrix, right[relations], low, high, FAR)
             components.append(
-                Component(
+                TableComponent(
                     cells, relations, programme, right[relations], start, column, sign, low, high
                 )
             )
@@ -219,7 +219,7 @@ class Inference:
                     self._harvest(component, ends)
         return components
 
-    def _harvest(self, component: Component, table: NDArray[np.int64]) -> bool:
+    def _harvest(self, component: TableComponent, table: NDArray[np.int64]) -> bool:
         """Keep a whole table that fits, and let it widen the interval of every cell."""
         if component.relations.size and not component.fits(table):
             return False
@@ -280,7 +280,7 @@ class Inference:
             return bool(self.least[cell] == self.outer_low[cell])
         return bool(self.most[cell] == self.outer_high[cell])
 
-    def _widen_together(self, component: Component, cells: NDArray[np.int64]) -> None:
+    def _widen_together(self, component: TableComponent, cells: NDArray[np.int64]) -> None:
         """Move many ends at once: one vertex can attain the ends of many cells."""
         assert component.programme is not None
         place = self.place_in[cells]
@@ -307,13 +307,13 @@ class Inference:
             if proposal is not None:
                 self._harvest_point(component, proposal.point)
 
-    def _harvest_point(self, component: Component, point: NDArray[np.float64]) -> bool:
+    def _harvest_point(self, component: TableComponent, point: NDArray[np.float64]) -> bool:
         whole = np.rint(point)
         if (np.abs(point - whole) > NEAR_WHOLE * np.maximum(1.0, np.abs(whole))).any():
             return False
         return self._harvest(component, whole.astype(np.int64))
 
-    def _solve(self, component: Component, cell: int, side: int) -> None:
+    def _solve(self, component: TableComponent, cell: int, side: int) -> None:
         """Ask for the end of one cell; keep the bound that exact multipliers prove."""
         assert component.programme is not None
         cost = np.zeros(component.cells.size)
@@ -347,7 +347,7 @@ class Inference:
         if self.outer_low[cell] > self.outer_high[cell]:
             raise NoTableFits(int(component.relations[0]))
 
-    def _search(self, component: Component, cell: int, side: int, nodes: int) -> None:
+    def _search(self, component: TableComponent, cell: int, side: int, nodes: int) -> None:
         assert component.programme is not None
         cost = np.zeros(component.cells.size)
         cost[self.place_in[cell]] = 1.0 if side == LOW else -1.0

@@ -22,7 +22,7 @@ class Proposal(NamedTuple):
     multipliers: NDArray[np.float64] | None
 
 
-class Programme:
+class TableProgramme:
     """Minimises sums of numbers with bounds, where signed sums have given values.
 
     Uses highspy if it is installed: only the cost changes from one solve to the next, and the
@@ -91,7 +91,7 @@ class Programme:
         return None if solved.x is None else np.asarray(solved.x)
 
 
-def _warm_model(programme: Programme) -> Any:  # noqa: ANN401 - highspy carries no types
+def _warm_model(programme: TableProgramme) -> Any:  # noqa: ANN401 - highspy carries no types
     import highspy
 
     matrix = programme.rows.tocsr()

@@ -7,9 +7,9 @@ import pytest
 
 from hartley.engines.crosstabs.crosstab import Rounding
 from hartley.engines.crosstabs.description import (
+    CategoryTree,
     Descriptions,
     OutputDescription,
-    Tree,
     read_description,
     read_descriptions,
 )
@@ -152,9 +152,9 @@ def test_merged_cells_and_unnamed_sheets_are_refused(tmp_path):
 
 def test_descriptions_and_trees_are_checked():
     with pytest.raises(InputError, match="twice"):
-        Tree("r", {"a": ("x", "y"), "b": ("y", "z")})
+        CategoryTree("r", {"a": ("x", "y"), "b": ("y", "z")})
     with pytest.raises(InputError, match="cycle"):
-        Tree("r", {"a": ("b",), "b": ("a",)})
+        CategoryTree("r", {"a": ("b",), "b": ("a",)})
     with pytest.raises(InputError, match="unknown part"):
         read_descriptions({"output": []})
     with pytest.raises(InputError, match="a file twice"):

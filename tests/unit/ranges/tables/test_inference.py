@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.engines.crosstabs.crosstab import Crosstab, PublishedCell, Rounding
-from hartley.engines.crosstabs.description import Tree
+from hartley.engines.crosstabs.description import CategoryTree
 from hartley.kernels.propagation import FAR
 from hartley.ranges.tables.cover import cover
 from hartley.ranges.tables.inference import Inference
@@ -170,8 +170,8 @@ def test_marks_and_hidden_cells_of_a_line():
 
 LINKED = {"A": 2, "B": 2, "I": 8, "J": 8, "K": 3, "L": 3, "M": 3, "N": 7}
 TREES = (
-    Tree("town", {"c1": ("A", "B", "I", "J"), "c2": ("K", "L", "M", "N")}),
-    Tree("town", {"BIG": ("L", "M"), "small": ("A", "B", "I", "J", "K", "N")}),
+    CategoryTree("town", {"c1": ("A", "B", "I", "J"), "c2": ("K", "L", "M", "N")}),
+    CategoryTree("town", {"BIG": ("L", "M"), "small": ("A", "B", "I", "J", "K", "N")}),
 )
 
 
