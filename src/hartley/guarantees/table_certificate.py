@@ -139,13 +139,27 @@ def _verify(content: dict[str, Any], outputs: list[str], name: str) -> None:
         joint = _rebuilt(part, digests, trees, name)
         tables = _tables(joint, part, name)
         claimed = [int(claim["cell"]) for claim in part["cells"]]
-        if len(set(claimed)) < len(claimed) or not {c for _, _, c in joint.stated} <= {*claimed}:
-            raise _wrong(name, "a published cell is missing in it")
+        if len(set(claimed)) < len(claimed):
+            raise _wrong(name, "a cell occurs twice in it")
+        counts["safe"] += _plainly_safe(joint, claimed, rules, name)
         for claim in part["cells"]:
             verdict = _claim(joint, claim, tables, rules, int(content["left"]), name)
             counts[verdict] += 1
     if counts != content["counts"]:
         raise _wrong(name, "the verdicts do not add up to its counts")
+
+
+def _plainly_safe(joint: Cover, claimed: Sequence[int], rules: Sequence[object], name: str) -> int:
+    """Count the published cells without a claim: each states one number that no rule is about."""
+    silent = np.array(sorted({cell for _, _, cell in joint.stated} - {*claimed}), np.int64)
+    low, high = joint.system.low[silent], joint.system.high[silent]
+    small = np.zeros(silent.size, bool)
+    for rule in rules:
+        if isinstance(rule, Frequency):
+            small |= (low > 0) & (low < rule.threshold)
+    if (low != high).any() or small.any():
+        raise _wrong(name, "a published cell is missing in it")
+    return silent.size
 
 
 def _rebuilt(
@@ -172,11 +186,11 @@ def _rebuilt(
         raise _wrong(name, error.problem) from None
 
 
-def _tables(joint: Cover, part: dict[str, Any], name: str) -> list[NDArray[np.int64]]:
+def _tables(joint: Cover, part: dict[str, Any], name: str) -> NDArray[np.int64]:
     """Add up every witness from its atoms, and compare it with all that is published."""
     base = np.zeros(joint.system.size, np.int64)
     if not part["witnesses"]:
-        return []
+        return base[None][:0]
     base[joint.atoms] = np.array(part["witnesses"][0]["atoms"], np.int64)
     tables = []
     for witness in part["witnesses"]:
@@ -187,7 +201,7 @@ def _tables(joint: Cover, part: dict[str, Any], name: str) -> list[NDArray[np.in
         if not joint.system.fits(table):
             raise _wrong(name, "a table in it does not fit the outputs")
         tables.append(table)
-    return tables
+    return np.stack(tables)
 
 
 def add_up(joint: Cover, table: NDArray[np.int64]) -> None:
@@ -204,7 +218,7 @@ def add_up(joint: Cover, table: NDArray[np.int64]) -> None:
 def _claim(  # noqa: PLR0913, PLR0917 - a claim and what it is compared with
     joint: Cover,
     claim: dict[str, Any],
-    tables: list[NDArray[np.int64]],
+    tables: NDArray[np.int64],
     rules: Sequence[object],
     left: int,
     name: str,
@@ -224,8 +238,8 @@ def _claim(  # noqa: PLR0913, PLR0917 - a claim and what it is compared with
             outer.append(math.ceil(bound) if side == LOW else math.floor(bound))
         else:
             outer.append(None)
-    values = [int(table[cell]) for table in tables]
-    inner = [min(values, default=None), max(values, default=None)]
+    values = tables[:, cell]
+    inner = [int(values.min()), int(values.max())] if values.size else [None, None]
     if outer != claim["outer"] or inner != claim["inner"]:
         raise _wrong(name, f"the interval of {joint.name(cell)} comes out differently")
     verdict = claim["verdict"]
@@ -245,7 +259,7 @@ def _follows(  # noqa: PLR0913, PLR0917 - a verdict and what it rests on
     joint: Cover,
     cell: int,
     outer: Sequence[int | None],
-    values: Sequence[int],
+    values: NDArray[np.int64],
     rules: Sequence[object],
     left: int,
     claim: dict[str, Any],
@@ -265,8 +279,8 @@ def _follows(  # noqa: PLR0913, PLR0917 - a verdict and what it rests on
         few = width < left if small else high is not None and high < rule.threshold
         return few and low < rule.threshold and high != 0
     if small:
-        return len(set(values)) >= left
-    return max(values, default=0) >= rule.threshold
+        return np.unique(values).size >= left
+    return bool(values.size) and int(values.max()) >= rule.threshold
 
 
 def _alone(joint: Cover, cell: int, claim: dict[str, Any]) -> bool:

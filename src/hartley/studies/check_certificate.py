@@ -87,7 +87,8 @@ def _part(part: CheckedStatistic) -> dict[str, Any]:
         witnesses.append(
             {"move": {str(int(joint.atoms[i])): int(change[i]) for i in moved.tolist()}}
         )
-    used = [table for table in tables if joint.system.fits(table)]
+    fitting = [table for table in tables if joint.system.fits(table)]
+    used = np.stack(fitting) if fitting else np.empty((0, joint.system.size), np.int64)
     return {
         "statistic": part.statistic,
         "decimals": part.places,
@@ -103,7 +104,12 @@ def _part(part: CheckedStatistic) -> dict[str, Any]:
             ],
         },
         "witnesses": witnesses,
-        "cells": [_cell(part, cell, used) for cell in part.cells],
+        # A cell that states one number, about which no rule is, proves itself.
+        "cells": [
+            _cell(part, cell, used)
+            for cell in part.cells
+            if cell.verdict != "safe" or cell.stated[0] != cell.stated[1]
+        ],
     }
 
 
@@ -129,16 +135,14 @@ def _witnesses(inference: Inference) -> list[NDArray[np.int64]]:
     return tables
 
 
-def _cell(
-    part: CheckedStatistic, cell: CheckedCell, tables: list[NDArray[np.int64]]
-) -> dict[str, Any]:
+def _cell(part: CheckedStatistic, cell: CheckedCell, tables: NDArray[np.int64]) -> dict[str, Any]:
     inference = part.inference
-    values = [int(table[cell.cell]) for table in tables]
+    values = tables[:, cell.cell]
     claim = {
         "cell": cell.cell,
         "keys": cell.keys,
         "outer": list(cell.outer),
-        "inner": [min(values, default=None), max(values, default=None)],
+        "inner": [int(values.min()), int(values.max())] if values.size else [None, None],
         "multipliers": [
             _written(inference.proof(cell.cell, side)) if end is not None else {}
             for side, end in ((LOW, cell.outer[0]), (HIGH, cell.outer[1]))

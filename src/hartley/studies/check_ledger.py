@@ -57,7 +57,9 @@ def read_ledger(path: str | os.PathLike[str], schema: Schema) -> LedgerAnswers:
         rows = state.rows if schema.rows == "public" else None
     finally:
         ledger.close()
-    tables, conditions, left_out = [], {}, 0
+    tables: list[Crosstab] = []
+    conditions: dict[str, Any] = {}
+    left_out = 0
     for charge in charges:
         for plain, answer in zip(charge.questions, charge.answers, strict=True):
             if answer is None or answer == NULL:
@@ -97,9 +99,8 @@ def _statistic(question: Question, schema: Schema) -> str | None:
     if len(form.terms) != 1 or form.terms[0][1] != 1 or question.least < 0:
         return None
     column = form.terms[0][0]
-    first = schema.columns[column].range
-    # The form counts from the column's own zero only if its constant is the first value.
-    return f"sum({column})" if first is not None and first[0] == form.constant else None
+    # The form adds up the values themselves only if it begins with the smallest of them.
+    return f"sum({column})" if schema.columns[column].low == form.constant else None
 
 
 def _cell(name: str, statistic: str, where: str | None, ends: tuple[int, int]) -> Crosstab:

@@ -366,6 +366,15 @@ def test_answers_of_an_agent_are_known_too(tmp_path):
     # the publication is paid for: a second time it is free
     again = check(path, rules=["frequency<8"], schema=schema, against=ledger, charge=True)
     assert [n for n in again.notes if "Booked" in n] == [n for n in report.notes if "Booked" in n]
+    with hartley.Agent(data, schema, ledger=ledger) as agent:
+        agent.ask("SELECT SUM(age) FROM people WHERE g = 'b'", error=0)
+    sums = tmp_path / "sums.csv"
+    sums.write_text("g,s\na,x\nb,x\nc,x\nTotal,690\n")
+    block = {"file": "sums.csv", "statistic": "sum(age)"}
+    both = check(path, sums, spec=spec(block), schema=schema, against=ledger)
+    summed = both.statistics[1]
+    assert summed.statistic == "sum(age)"
+    assert {c.keys["g"]: c.outer for c in summed.cells if set(c.keys) == {"g"}}["b"] == (90, 90)
     other = {**schema, "columns": {"g": schema["columns"]["g"]}}
     with pytest.raises(InputError, match="another schema"):
         check(path, schema=other, against=ledger)

@@ -100,6 +100,8 @@ class Marking:
         if token in self.marks:
             ends = self.marks[token]
             return ("hidden" if ends == (0, None) else "mark"), ends
+        if token.isascii() and token.isdigit():  # nearly all cells
+            return "number", Fraction(int(token))
         if token.casefold() in HIDDEN:
             return "hidden", (0, None)
         below = BELOW.fullmatch(token)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -111,7 +112,34 @@ class LinearSystem:
 
     def bound(self, cell: int, multipliers: Mapping[int, Fraction], side: int) -> Fraction | None:
         """Return the bound that multipliers prove from the stated bounds; None is none."""
-        return bound_from(self.differences(cell, multipliers), self.low, self.high, side)
+        if not multipliers:
+            end = int((self.low, self.high)[side][cell])
+            return None if abs(end) >= FAR else Fraction(end)
+        below = math.lcm(*(y.denominator for y in multipliers.values()))
+        factors = [y.numerator * (below // y.denominator) for y in multipliers.values()]
+        if (sum(map(abs, factors)) + below) * self._largest >= FAR:
+            return bound_from(self.differences(cell, multipliers), self.low, self.high, side)
+        # The same in machine integers, which hold every product: d over one denominator.
+        rows = np.fromiter(multipliers, np.int64, len(factors))
+        lengths = self.start[rows + 1] - self.start[rows]
+        first = np.repeat(self.start[rows] - np.cumsum(lengths) + lengths, lengths)
+        entries = first + np.arange(int(lengths.sum()))
+        columns, place = np.unique(np.append(self.column[entries], cell), return_inverse=True)
+        weights = np.append(-np.repeat(np.array(factors), lengths) * self.sign[entries], below)
+        rest = np.zeros(columns.size, np.int64)
+        np.add.at(rest, place, weights)
+        used = rest != 0
+        columns, rest = columns[used], rest[used]
+        ends = np.where((rest > 0) == (side == LOW), self.low[columns], self.high[columns])
+        if (np.abs(ends) >= FAR).any():
+            return None
+        return Fraction(int((rest * ends).sum()), below)
+
+    @cached_property
+    def _largest(self) -> int:
+        """More than any sum of ends with factors of one can be, for the check of overflows."""
+        ends = max(int(self.low.max(initial=0)), int(self.high[self.high < FAR].max(initial=0)))
+        return (ends + 1) * int(np.diff(self.start).max(initial=1))
 
     def fits(self, table: NDArray[np.int64]) -> bool:
         """Tell whether a whole table has all the sums and bounds."""
