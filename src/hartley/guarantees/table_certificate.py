@@ -133,9 +133,10 @@ def _verify(content: dict[str, Any], outputs: list[str], name: str) -> None:
         CategoryTree(tree["dim"], {parent: tuple(kids) for parent, kids in tree["parents"].items()})
         for tree in content["trees"]
     )
-    rules = [read_rule(text) for text in content["rules"]]
+    listed_rules = [read_rule(text) for text in content["rules"]]
     counts = dict.fromkeys(content["counts"], 0)
     for part in content["statistics"]:
+        rules = listed_rules if part["statistic"] == "count" else []
         joint = _rebuilt(part, digests, trees, name)
         tables = _tables(joint, part, name)
         claimed = [int(claim["cell"]) for claim in part["cells"]]

@@ -96,6 +96,8 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
     described = _described(spec, marks, rounding)
     tables, notes = read_outputs(outputs, described)
     known_schema = read_schema(schema)
+    if len(tables) > 1 and not all(t.where for t in tables):
+        notes.append("Outputs without where are taken to be about all rows.")
     answers = _answers(against, known_schema, charge=charge)
     notes += answers.notes
     published = list(tables)
@@ -328,7 +330,8 @@ def _check_group(
             PlacedCell(source.name, source.path, stated.line, stated.text)
         )
     try:
-        cells = job.judge.judge(joint, inference, placed, known, number)
+        counts = tables[0].statistic == "count"
+        cells = job.judge.judge(joint, inference, placed, known, number, counts=counts)
     except NoTableFits as error:
         raise _no_table(joint, tables, error, given=known is not None) from None
     return CheckedStatistic(
@@ -402,6 +405,11 @@ def _known(joint: Cover, table: Crosstab, selections: Selections, job: _Job) -> 
             )
         at_atoms[cell] = at_atoms.get(cell, 0) + int(amount)
         who = amounts.setdefault(cell, {})
+        if value is None and part.contributor is None:
+            # Rows that are alike come together; for insiders it counts that there are several.
+            for _ in range(min(part.rows, 2)):
+                who[len(who)] = Fraction(1)
+            continue
         name = part.contributor if part.contributor is not None else len(who)
         who[name] = who.get(name, Fraction(0)) + amount
     for cell, amount in at_atoms.items():

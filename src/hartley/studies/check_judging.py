@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
@@ -94,30 +94,33 @@ class Judge:
                 hint="give the microdata: table= (--table)",
             )
 
-    def judge(
+    def judge(  # noqa: PLR0913 - cells, what is known about them, and where they stand
         self,
         joint: Cover,
         inference: Inference,
         placed: Mapping[int, Sequence[PlacedCell]],
         known: Known | None,
         number: int,
+        *,
+        counts: bool = True,
     ) -> list[CheckedCell]:
         """Return every published cell and every derived cell that a rule is about."""
         published = sorted(placed)
         unknown = [c for c in published if inference.outer_low[c] < inference.outer_high[c]]
         inference.widen(unknown[:MOST_WIDENED], exact=self.exact)
         opinions: dict[int, _Opinion] = {}
-        for opinion in self._opinions(joint, inference, known):
+        mine = replace(self, rules=tuple(rule for rule in self.rules if _is_about(rule, counts)))
+        for opinion in mine._opinions(joint, inference, known):  # noqa: SLF001 - the same judge
             _keep_worst(opinions, opinion)
         if self.insider == "sole" and known is not None:
-            for opinion in self._insiders(joint, inference, known):
+            for opinion in mine._insiders(joint, inference, known):  # noqa: SLF001 - likewise
                 _keep_worst(opinions, opinion)
         flagged = [c for c, o in opinions.items() if o.verdict != "safe" and c not in placed]
         # Ends of derived cells are shown; those of protected ones are no news.
         shown = sorted(c for c in flagged if opinions[c].verdict in {"disclosed", "open"})
         inference.widen(shown[:MOST_WIDENED], exact=self.exact)
         return [
-            self._cell(joint, inference, cell, opinions.get(cell), placed.get(cell, ()), number)
+            mine._cell(joint, inference, cell, opinions.get(cell), placed.get(cell, ()), number)  # noqa: SLF001 - likewise
             for cell in sorted({*published, *shown})
         ]
 
@@ -240,6 +243,11 @@ class Judge:
                 yield _Opinion(
                     opinion.cell, opinion.verdict, opinion.rule, f"for {who}: {opinion.why}"
                 )
+
+
+def _is_about(rule: Rule, counts: bool) -> bool:  # noqa: FBT001 - a fact about the statistic
+    """Tell whether a rule is about a statistic: thresholds are about counts, shares about sums."""
+    return isinstance(rule, (Frequency, Homogeneous)) == counts
 
 
 def _reaching(inference: Inference, cell: int, least: int, name: str) -> _Opinion:

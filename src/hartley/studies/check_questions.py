@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,11 @@ def select(
         return _by_dimensions(distinct, categories)
     except OptionError:
         if len(distinct) == 1:
-            mixed = [dim for dim in categories if dim.casefold() in distinct[0].casefold()]
+            mixed = [
+                dim
+                for dim in categories
+                if re.search(rf"\b{re.escape(dim)}\b", distinct[0], re.IGNORECASE)
+            ]
             if not mixed:
                 return Selections.part(distinct[0])
     raise OptionError(

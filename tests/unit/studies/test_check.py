@@ -382,3 +382,96 @@ def test_answers_of_an_agent_are_known_too(tmp_path):
         check(path, against=ledger)
     with pytest.raises(InputError, match="No ledger"):
         check(path, charge=True)
+
+
+def test_a_threshold_is_about_counts_and_not_about_sums(tmp_path):
+    path = line(tmp_path, 3, 4, 7)
+    assert check(path).counts["disclosed"] == 3
+    sums = spec({"file": "line.csv", "statistic": "sum(pay)"})
+    assert check(path, spec=sums).counts["disclosed"] == 0
+
+
+def test_only_a_cell_with_one_row_has_a_sole_contributor(tmp_path):
+    path = line(tmp_path, "x", "x", 12)
+    two = {"g": ["a"] * 2 + ["b"] * 10}
+    assert check(path, rules=["frequency<11"], table=two, insider="sole").counts["disclosed"] == 0
+    one = {"g": ["a"] * 1 + ["b"] * 11}
+    report = check(path, rules=["frequency<12"], table=one, insider="sole")
+    assert verdicts(report)["b"] == "disclosed"
+    assert verdicts(check(path, rules=["frequency<12"], table=one))["b"] == "protected"
+
+
+def test_a_condition_about_a_dimension_needs_no_schema(tmp_path):
+    everybody = tmp_path / "e.csv"
+    everybody.write_text("g,h,n\na,u,20\na,v,x\nb,u,30\nb,v,x\n")
+    part = tmp_path / "p.csv"
+    part.write_text("h,n\nu,20\nv,13\n")
+    described = spec(
+        {"file": "e.csv", "dims": ["g", "h"]},
+        {"file": "p.csv", "dims": ["h"], "where": "g = 'a'"},
+    )
+    report = check(everybody, part, spec=described)
+    (cell,) = [c for c in report.cells if c.keys == {"g": "a", "h": "v"}]
+    assert cell.outer == (13, 13)
+
+
+def test_random_outputs_about_parts_never_exclude_the_truth(tmp_path):
+    """Several conditions with a schema: the true table always fits and lies in every interval."""
+    import numpy as np
+
+    draw = np.random.default_rng(5)
+    schema = {
+        "table": {"name": "t"},
+        "columns": {
+            "g": {"kind": "private", "values": ["a", "b"]},
+            "age": {"kind": "private", "range": [0, 9], "step": 1},
+        },
+    }
+    conditions = ["age >= 3", "age >= 6", "age < 5 or age = 9", "g = 'a' and age > 2"]
+    ages, groups = draw.integers(0, 10, 40), draw.choice(["a", "b"], 40)
+    truths = [ages >= 3, ages >= 6, (ages < 5) | (ages == 9), (groups == "a") & (ages > 2)]
+    blocks, files = [], []
+    for number, (condition, held) in enumerate(zip(conditions, truths, strict=True)):
+        name = f"o{number}.csv"
+        counts = [int((held & (groups == g)).sum()) for g in "ab"]
+        hidden = ["x" if draw.random() < 0.3 else str(n) for n in counts]
+        (tmp_path / name).write_text(f"g,n\na,{hidden[0]}\nb,{hidden[1]}\n")
+        blocks.append({"file": name, "dims": ["g"], "where": condition})
+        files.append(tmp_path / name)
+    report = check(*files, spec=spec(*blocks), schema=schema)
+    part = report.statistics[0]
+    joint, chosen = part.joint, part.selections
+    order = [conditions.index(condition) for condition in chosen.conditions]
+    held = list(zip(*(truths[at].tolist() for at in order), strict=True))
+    assert {tuple(row) for row in held} <= set(chosen.patterns)
+    for cell in joint.atoms.tolist():
+        keys = dict(zip(joint.dims, joint.keys(cell), strict=True))
+        pattern = chosen.patterns[chosen.axis.nodes.index(keys["selection"]) - 1]
+        pairs = zip(groups.tolist(), held, strict=True)
+        true = sum(g == keys["g"] and tuple(h) == pattern for g, h in pairs)
+        found = part.inference.range(cell)
+        assert found.low <= true
+        assert found.high is None or true <= found.high
+
+
+def test_two_spellings_of_a_condition_are_the_same_rows(tmp_path):
+    schema = {
+        "table": {"name": "t"},
+        "columns": {
+            "g": {"kind": "private", "values": ["a", "b"]},
+            "age": {"kind": "private", "range": [0, 9], "step": 1},
+        },
+    }
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    first.write_text("g,n\na,x\nb,20\n")
+    second.write_text("g,n\na,14\nb,x\n")
+    described = spec(
+        {"file": "first.csv", "where": "age >= 5"}, {"file": "second.csv", "where": "age > 4"}
+    )
+    report = check(first, second, spec=described, schema=schema)
+    values = {(c.keys["g"], c.keys["selection"]): c.outer for c in report.cells}
+    assert values["a", "age >= 5"] == (14, 14)
+    assert values["b", "age > 4"] == (20, 20)
+    never = spec({"file": "first.csv", "where": "age > 9"})
+    with pytest.raises(InputError, match="No table fits"):
+        check(first, spec=never, schema=schema)

@@ -143,16 +143,14 @@ class Selections:
     def axis(self) -> CoverAxis:
         """The conditions as a dimension: every pattern is a category, a condition a sum of them."""
         names = [self.words(pattern) for pattern in self.patterns]
-        place = {name: 1 + at for at, name in enumerate(names)}
         nodes, sums = [None, *names], [(0, tuple(range(1, 1 + len(names))))]
         for at, condition in enumerate(self.conditions):
             kids = tuple(1 + p for p, pattern in enumerate(self.patterns) if pattern[at])
-            if len(kids) == 1:
+            if len(kids) == 1 and nodes[kids[0]] not in self.conditions[:at]:
                 nodes[kids[0]] = condition
-            elif condition not in place:
-                place[condition] = len(nodes)
+            else:  # a sum of several patterns, or another spelling of the same rows
+                sums.append((len(nodes), kids))
                 nodes.append(condition)
-                sums.append((place[condition], kids))
         return CoverAxis(SELECTION, tuple(nodes), tuple(sums))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-BEYOND = 1e6
+BEYOND, FARTHEST = 1e6, 2.0**50
 NEAR_WHOLE = 1e-6
 """A vertex this close to whole numbers is rounded, and then checked in whole numbers."""
 
@@ -41,7 +41,7 @@ class TableProgramme:
         self.low = low.astype(np.float64)
         # A cell without an end gets one that is out of the way: an unbounded programme has no
         # vertex to harvest. No bound is proved from it, since proofs use the stated bounds.
-        beyond = 2.0 * float(low.sum() + np.abs(right).sum()) + BEYOND
+        beyond = min(2.0 * float(low.sum() + np.abs(right).sum()) + BEYOND, FARTHEST)
         self.high = np.where(high >= far, beyond, high.astype(np.float64))
         self._model: Any = _warm_model(self) if find_spec("highspy") else None
         self._cost = np.zeros(low.size)
