@@ -40,7 +40,7 @@ def follow_sums(  # noqa: PLR0912, PLR0913, PLR0915, PLR0917, C901 - arrays of o
         low: the bounds, narrowed in place.
         high: likewise; ``FAR`` is no end.
         waiting: the relations to look at first.
-        log: filled with (number, 0 for low or 1 for high, relation, new bound), in order.
+        log: filled with (number, 0 for low or 1 for high, relation, its sign there), in order.
 
     Returns:
         how it ended, the entries of the log, and the relation that nothing fulfils.
@@ -105,7 +105,7 @@ def follow_sums(  # noqa: PLR0912, PLR0913, PLR0915, PLR0917, C901 - arrays of o
                 log[entries, 0] = c
                 log[entries, 1] = 0 if lower else 1
                 log[entries, 2] = r
-                log[entries, 3] = value
+                log[entries, 3] = sign[i]
                 entries += 1
                 if low[c] > high[c]:
                     return EMPTY, entries, r

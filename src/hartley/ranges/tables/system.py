@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+SIGNS = {1: Fraction(1), -1: Fraction(-1)}
 LOW, HIGH = 0, 1
 """The sides of an interval."""
 LOG_PER_CELL = 16
@@ -186,6 +187,7 @@ class Bounds:
     """Each: the number, the side, and the combination of relations."""
     history: dict[tuple[int, int], list[int]] = field(default_factory=dict)
     """The steps of each number and side, in order."""
+    _logs: list[NDArray[np.int64]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.low, self.high = self.system.low.copy(), self.system.high.copy()
@@ -209,13 +211,15 @@ class Bounds:
         )
         if state == EMPTY:
             raise NoTableFits(int(relation))
-        for cell, side, r, _ in log[:entries].tolist():
-            # x_c = -s_c (sum of the others with their signs), which is d for y = s_c
-            self._record(cell, side, {r: Fraction(self._sign(r, cell))})
+        self._logs.append(log[:entries].copy())
 
-    def _sign(self, r: int, cell: int) -> int:
-        part = slice(int(self.system.start[r]), int(self.system.start[r + 1]))
-        return int(self.system.sign[part][self.system.column[part] == cell][0])
+    def _read_logs(self) -> None:
+        """Turn what the kernel logged into steps; most checks ask for few proofs, or none."""
+        logs, self._logs = self._logs, []
+        for log in logs:
+            for cell, side, r, sign in log.tolist():
+                # x_c = -s_c (sum of the others with their signs), which is d for y = s_c
+                self._record(cell, side, {r: SIGNS[sign]})
 
     def _record(self, cell: int, side: int, multipliers: Multipliers) -> None:
         self.history.setdefault((cell, side), []).append(len(self.steps))
@@ -236,6 +240,7 @@ class Bounds:
         value = ends[0]
         if value.denominator != 1 or not self.low[cell] <= value <= self.high[cell]:
             raise NoTableFits(next(iter(multipliers)))
+        self._read_logs()
         for side in (LOW, HIGH):
             self._record(cell, side, multipliers)
         self.low[cell] = self.high[cell] = int(value)
@@ -250,6 +255,7 @@ class Bounds:
             multipliers: a combination that uses the bounds as they are now; without one, the
                 last step for this bound.
         """
+        self._read_logs()
         total: Multipliers = {}
         weights: dict[int, Fraction] = {}
         heap: list[int] = []
