@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow  # every test starts a process
 HERE = {"capture_output": True, "text": True, "timeout": 120}
 SECRET = "7391"  # noqa: S105 - a number of people
 

@@ -70,6 +70,7 @@ def derived(report):
     return values
 
 
+@pytest.mark.slow
 def test_two_outputs_that_passed_one_by_one_single_people_out(pair):
     report = check(*pair, spec=TWO)
     settled = [found.low for found in derived(report) if found.settled]
@@ -341,6 +342,7 @@ def test_trees_of_the_description(tmp_path):
     assert len(list(itertools.chain(report.sentences))) >= 1
 
 
+@pytest.mark.slow
 def test_answers_of_an_agent_are_known_too(tmp_path):
     schema = {
         "table": {"name": "people"},

@@ -102,6 +102,7 @@ def small_tables(draw, shapes, most):
     return shape, stated
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(small_tables([(2, 2), (2, 3), (3, 2), (4,), (1, 3)], 5))
 def test_two_dimensions_are_exact(drawn):
