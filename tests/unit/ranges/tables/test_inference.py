@@ -248,3 +248,14 @@ def test_any_multipliers_are_sound(data):
         assert low is None or low <= truth[cell]
         assert high is None or truth[cell] <= high
         assert isinstance(low, (Fraction, type(None)))
+
+
+def test_without_highspy_the_ends_are_the_same(monkeypatch):
+    table = np.array([[20, 50, 10], [8, 19, 22], [17, 32, 12]])
+    stated = {keys: (value, value) for keys, value in with_margins(table).items()}
+    for keys in [("1", "0"), ("1", "2"), ("2", "0"), ("2", "2")]:
+        stated[keys] = 0, None
+    monkeypatch.setattr("hartley.ranges.tables.programme.find_spec", lambda _: None)
+    of = intervals(["r", "c"], stated)
+    ends = [of(*keys) for keys in [("1", "0"), ("1", "2"), ("2", "0"), ("2", "2")]]
+    assert ends == [(0, 25), (5, 30), (0, 25), (4, 29)]
