@@ -174,6 +174,10 @@ _HOMES = {
     "hartley.ranges.transcripts.transcript": ("Transcript",),
     "hartley.agent.transcript": ("transcripts_of",),
     "hartley.studies.audit": ("AuditReport", "audit"),
+    "hartley.studies.check": ("check",),
+    "hartley.studies.check_report": ("CheckReport",),
+    "hartley.studies.gate": ("assert_safe",),
+    "hartley.measures.sensitivity": ("Dominance", "Frequency", "Homogeneous", "PPercent"),
     "hartley.studies.design": ("Design", "design"),
     "hartley.studies.specification": ("Specification",),
     "hartley.reports": ("plot", "write_html"),
@@ -361,6 +365,12 @@ if TYPE_CHECKING:
         leakage_over_time as leakage_over_time,
         trajectory_information as trajectory_information,
     )
+    from hartley.measures.sensitivity import (
+        Dominance as Dominance,
+        Frequency as Frequency,
+        Homogeneous as Homogeneous,
+        PPercent as PPercent,
+    )
     from hartley.papers.reproduce import reproduce as reproduce
     from hartley.policies.categories.merging import CategoryMerging as CategoryMerging
     from hartley.policies.distortion.curve import TradeoffCurve as TradeoffCurve
@@ -491,9 +501,12 @@ if TYPE_CHECKING:
     from hartley.studies.anonymity_findings import AnonymityReport as AnonymityReport
     from hartley.studies.attack_policy import attack_policy as attack_policy
     from hartley.studies.audit import AuditReport as AuditReport, audit as audit
+    from hartley.studies.check import check as check
+    from hartley.studies.check_report import CheckReport as CheckReport
     from hartley.studies.curve import CurveReport as CurveReport, curve as curve
     from hartley.studies.design import Design as Design, design as design
     from hartley.studies.doctor import Diagnosis as Diagnosis, doctor as doctor
+    from hartley.studies.gate import assert_safe as assert_safe
     from hartley.studies.gaussian import gaussian as gaussian
     from hartley.studies.gaussian_report import GaussianReport as GaussianReport
     from hartley.studies.microdata import microaggregate as microaggregate

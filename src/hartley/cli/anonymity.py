@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hartley.cli.gate import FailAbove, Junit, Sarif, check_gate_files, pass_gate
 from hartley.cli.options import (
     Groups,
     Html,
@@ -61,6 +62,9 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     html: Html = None,
     null: Null = None,
     names: Names = None,
+    fail_above: FailAbove = None,
+    junit: Junit = None,
+    sarif: Sarif = None,
     json: Format = None,
 ) -> None:
     """Measure how anonymous the records of a TABLE are, and which attacks still succeed.
@@ -70,7 +74,9 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.reports import write_html
     from hartley.reports.pages.anonymity import print_anonymity
     from hartley.studies.anonymity import anonymity
+    from hartley.studies.gate import above_cases, leakage_of
 
+    check_gate_files(junit, sarif, table)
     files = [text.rpartition("=")[2] for text in hierarchy or []]
     read = {"table": table, "population": population or [], "hierarchy": files}
     check_files({"report": html}, read)
@@ -85,13 +91,15 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             population=open_tables(population, null) if population else None,
             progress=progress,
         )
+    cases = above_cases(report.table, leakage_of(report), fail_above)
     written = {"html": str(write_html(report, html))} if html else {}
     if wants_json(json):
         print_json(report.to_dict() | written)
-        return
-    print_anonymity(report, console())
-    if written:
-        say(f"Report: {written['html']}")
+    else:
+        print_anonymity(report, console())
+        if written:
+            say(f"Report: {written['html']}")
+    pass_gate("anonymity", cases, junit=junit, sarif=sarif)
 
 
 def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter per option

@@ -15,6 +15,7 @@ from hartley.cli.attack_signals import (
 )
 from hartley.cli.commands import renamed
 from hartley.cli.finding import check_page, tell_finding
+from hartley.cli.gate import FailAbove, Junit, Sarif, pass_gate
 from hartley.cli.options import (
     Groups,
     Html,
@@ -258,6 +259,9 @@ def differencing_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         ),
     ] = 1,
     html: Html = None,
+    fail_above: FailAbove = None,
+    junit: Junit = None,
+    sarif: Sarif = None,
     json: Format = None,
 ) -> None:
     """Combine answers of an agent so that everybody but a few rows cancels out.
@@ -267,9 +271,13 @@ def differencing_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley attack differencing ledger.db --data people.parquet --rows 3[/dim]
     """
     from hartley.adversaries.differencing import Differencing
+    from hartley.studies.gate import above_cases, worst_difference
 
     transcripts = _transcripts(ledger, schema, dataset, data, html)
-    tell_finding(Differencing(rows).attack(*transcripts), html=html, json=json)
+    finding = Differencing(rows).attack(*transcripts)
+    cases = above_cases(str(ledger), worst_difference(finding), fail_above)
+    tell_finding(finding, html=html, json=json)
+    pass_gate("attack differencing", cases, junit=junit, sarif=sarif)
 
 
 def _transcripts(

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hartley.cli.gate import FailAbove, Junit, Sarif, check_gate_files, pass_gate
 from hartley.cli.options import (
     Bins,
     Html,
@@ -72,6 +73,9 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             help="Use disk above this much memory, for example 1GB.",
         ),
     ] = None,
+    fail_above: FailAbove = None,
+    junit: Junit = None,
+    sarif: Sarif = None,
     json: Format = None,
 ) -> None:
     """Measure exactly what released columns of a TABLE reveal about secret ones.
@@ -83,7 +87,9 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.reports import write_html
     from hartley.reports.pages.audit import print_audit
     from hartley.studies.audit import audit
+    from hartley.studies.gate import above_cases, leakage_of
 
+    check_gate_files(junit, sarif, table)
     opened = open_tables(table, null, names)
     if html is not None:
         check_files({"report": html}, {"table": table})
@@ -101,11 +107,13 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             memory_limit=memory_limit,
             progress=progress,
         )
+    cases = above_cases(report.table, leakage_of(report), fail_above)
     written = write_html(report, html) if html else None
     if wants_json(json):
         content: dict[str, Any] = report.to_dict()
         print_json(content | ({"html": str(written)} if written else {}))
-        return
-    print_audit(report, console())
-    if written:
-        say(f"Report: {written}")
+    else:
+        print_audit(report, console())
+        if written:
+            say(f"Report: {written}")
+    pass_gate("audit", cases, junit=junit, sarif=sarif)

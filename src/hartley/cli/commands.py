@@ -43,6 +43,10 @@ COMMANDS = {
         "verify:verify_command",
         "Recompute a CERTIFICATE from its POLICY, and say whether it holds.",
     ),
+    "check": CommandEntry(
+        "check:check_command",
+        "Find out what published OUTPUTs reveal together, and prove it.",
+    ),
     "anonymity": CommandEntry(
         "anonymity:anonymity_command",
         "Measure how anonymous the records of a TABLE are, and which attacks still succeed.",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hartley.reports.pages.prices import QuestionPrices
     from hartley.studies.anonymity_findings import AnonymityReport
     from hartley.studies.audit import AuditReport
+    from hartley.studies.check_report import CheckReport
     from hartley.studies.curve import CurveReport
     from hartley.studies.design import Design
     from hartley.studies.gaussian_report import GaussianReport
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         | Microaggregation
         | PramReport
         | QuestionPrices
+        | CheckReport
         | Finding
     )
     """All results that have a page."""
@@ -49,6 +51,7 @@ PAGES = {
     "Microaggregation": ("microaggregation", "microaggregation"),
     "PramReport": ("pram", "pram"),
     "PriceCurve": ("prices", "prices"),
+    "CheckReport": ("check", "check"),
 }
 """For each class of result: its module of ``hartley.reports.pages``, and X in plot_X and render_X.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from hartley.errors import InputError
+from hartley.ranges.multipliers import over_one_denominator
 from hartley.ranges.transcripts.possible_records import LEAST_STEPS, all_totals
 from hartley.ranges.transcripts.transcript import FAR
 
@@ -20,12 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-PRECISION = 2**40
-"""Multipliers are whole numbers over this where no small denominator fits them."""
-DENOMINATORS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 60, 2520)
-"""Tried first: a combination such as (x + y - z)/2 is then proved, and shown, as it is."""
-NEAR = 1e-6
-"""A multiplier this close to a multiple of a denominator is rounded to it."""
 MOST_UNKNOWNS = 30_000
 """A linear programme of more kinds of records than this is not solved."""
 MOST_WHOLE = 5_000
@@ -169,12 +164,9 @@ class Statements:
         prices = propose_multipliers(self, costs)
         if prices is None or not np.isfinite(prices).all():
             return None
-        proofs = [
-            Proof(tuple(round(Fraction(float(y)) * d) for y in prices), d)
-            for d in (_denominator(prices), PRECISION)
-        ]
+        proofs = [Proof(numerators, d) for numerators, d in over_one_denominator(prices)]
         return max(
-            ((self.bound(costs, proof), proof) for proof in dict.fromkeys(proofs)),
+            ((self.bound(costs, proof), proof) for proof in proofs),
             key=lambda bounded: bounded[0],
         )
 
@@ -295,13 +287,6 @@ def _least_left(
         multipliers, kind
     )
     return int(reduced_costs.min())
-
-
-def _denominator(prices: NDArray[np.float64]) -> int:
-    for d in DENOMINATORS:
-        if (np.abs(prices * d - np.round(prices * d)) < NEAR).all():
-            return d
-    return PRECISION
 
 
 # --- what the solver proposes -------------------------------------------------------------------

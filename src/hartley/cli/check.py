@@ -1,0 +1,144 @@
+"""The command ``hartley check``."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import Annotated, Any
+
+import typer
+
+from hartley.cli.gate import FailAbove, FailOn, Junit, Sarif, check_gate_files, pass_gate
+from hartley.cli.options import Html, split_settings
+from hartley.cli.output import Format, console, print_json, say, wants_json
+from hartley.files import check_files
+
+
+def check_command(  # noqa: PLR0913, PLR0917 - one parameter per option
+    output: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="OUTPUT...",
+            help="Published tables: CSV, Parquet, Excel or JSON files, or results folders of ACRO.",
+        ),
+    ],
+    spec: Annotated[
+        Path | None,
+        typer.Option("--spec", metavar="FILE", help="outputs.toml: what the files do not say."),
+    ] = None,
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rule",
+            metavar="RULE",
+            help="frequency<10 (the default), p%=10, dominance=2,90 or homogeneous; repeatable.",
+        ),
+    ] = None,
+    insider: Annotated[
+        str,
+        typer.Option(
+            "--insider",
+            metavar="none|sole",
+            help="sole: every sole contributor of a hidden cell knows that cell.",
+        ),
+    ] = "none",
+    table: Annotated[
+        str | None,
+        typer.Option("--table", metavar="TABLE", help="The microdata behind the outputs."),
+    ] = None,
+    contributor: Annotated[
+        str | None,
+        typer.Option("--contributor", metavar="COL", help="The column of who contributes."),
+    ] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option("--schema", metavar="FILE", help="The public schema of the microdata."),
+    ] = None,
+    marks: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--marks", metavar="MARK=MEANING", help="hidden, a number or a range such as 1-4."
+        ),
+    ] = None,
+    rounding: Annotated[
+        str | None,
+        typer.Option("--rounding", metavar="KIND BASE", help='For example "nearest 5".'),
+    ] = None,
+    left: Annotated[
+        int,
+        typer.Option(
+            "--left",
+            metavar="N",
+            help="How many values a cell keeps that its mark or rounding calls small.",
+        ),
+    ] = 2,
+    exact: Annotated[
+        bool,
+        typer.Option("--exact", help="Search whole tables for ends that are still open; slow."),
+    ] = False,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            "--against", metavar="LEDGER", help="An agent's ledger: its answers are known too."
+        ),
+    ] = None,
+    charge: Annotated[
+        bool,
+        typer.Option("--charge", help="Book the publication in that ledger, at its batch price."),
+    ] = False,
+    show_values: Annotated[
+        bool,
+        typer.Option("--show-values", help="Print numbers and intervals; not for public logs."),
+    ] = False,
+    certificate: Annotated[
+        Path | None,
+        typer.Option("--certificate", metavar="FILE", help="Also write the proofs."),
+    ] = None,
+    html: Html = None,
+    fail_on: FailOn = "disclosed",
+    fail_above: FailAbove = None,
+    junit: Junit = None,
+    sarif: Sarif = None,
+    json: Format = None,
+) -> None:
+    """Find out what published OUTPUTs reveal together, and prove it.
+
+    Exit code 0: nothing is disclosed. Exit code 3: something is (see --fail-on).
+
+    [dim]Example: hartley check table1.csv table2.csv --spec outputs.toml --html check.html[/dim]
+    """
+    from hartley.reports import write_html
+    from hartley.reports.pages.check import print_check
+    from hartley.studies.check import check
+    from hartley.studies.check_certificate import save_certificate
+    from hartley.studies.gate import check_cases
+
+    written = {"report": html, "certificate": certificate}
+    check_files(written, {"output": [*map(str, output)]})
+    check_gate_files(junit, sarif, output)
+    report = check(
+        *output,
+        spec=spec,
+        rules=rule,
+        insider=insider,
+        table=table,
+        contributor=contributor,
+        schema=schema,
+        marks=split_settings(marks or [], "--marks", "MARK=MEANING"),
+        rounding=rounding,
+        left=left,
+        exact=exact,
+        against=against,
+        charge=charge,
+    )
+    cases = check_cases(report, fail_on, fail_above, values=show_values)
+    files = {"html": write_html(report, html)} if html else {}
+    if certificate:
+        files["certificate"] = save_certificate(report, certificate)
+    if wants_json(json):
+        content: dict[str, Any] = report.to_dict(values=show_values)
+        print_json(content | {name: str(path) for name, path in files.items()})
+    else:
+        print_check(report, console(), values=show_values)
+        for name, path in files.items():
+            say(f"{'Report' if name == 'html' else 'Certificate'}: {path}")
+    pass_gate("check", cases, junit=junit, sarif=sarif)

@@ -1,0 +1,63 @@
+"""Options of commands that stop a pipeline, and the exit code for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hartley.files import check_files, write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hartley.studies.gate import GateCase
+
+FAILED = 3
+"""The exit code where a gate stops: not 2, which is a user's mistake, and not 1, a failure."""
+
+FailAbove = Annotated[
+    str | None,
+    typer.Option(
+        "--fail-above",
+        metavar="BITS",
+        help="Exit with 3 if more than this is revealed; compared exactly.",
+    ),
+]
+FailOn = Annotated[
+    str,
+    typer.Option(
+        "--fail-on",
+        metavar="disclosed|open|never",
+        help="Exit with 3 if a cell is disclosed, or also if one is open, or never.",
+    ),
+]
+Junit = Annotated[
+    Path | None,
+    typer.Option("--junit", metavar="FILE", help="Also write the result as JUnit XML."),
+]
+Sarif = Annotated[
+    Path | None,
+    typer.Option("--sarif", metavar="FILE", help="Also write the result as SARIF 2.1.0."),
+]
+
+
+def check_gate_files(junit: Path | None, sarif: Path | None, read: Sequence[str | Path]) -> None:
+    """Raise an error early if a report would overwrite an input or has no folder."""
+    check_files({"JUnit report": junit, "SARIF report": sarif}, {"table": read})
+
+
+def pass_gate(
+    command: str, cases: Sequence[GateCase], *, junit: Path | None = None, sarif: Path | None = None
+) -> None:
+    """Write the reports of a gate, and exit with 3 if something does not pass."""
+    from hartley.reports.junit import junit_text
+    from hartley.reports.sarif import sarif_text
+
+    if junit is not None:
+        write_whole(junit, junit_text(command, cases))
+    if sarif is not None:
+        write_whole(sarif, sarif_text(command, cases))
+    if not all(case.passed for case in cases):
+        raise typer.Exit(FAILED)

@@ -1,0 +1,1 @@
+"""Published tables: reading them, and what each published cell says."""

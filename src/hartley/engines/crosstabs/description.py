@@ -1,0 +1,222 @@
+"""The file ``outputs.toml``: what published tables do not say about themselves."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hartley.engines.crosstabs.crosstab import Interval, Marking, Rounding, read_marks
+from hartley.errors import OptionError
+from hartley.files import one_line, parse_toml, read_text_file
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+FIELDS = frozenset(
+    [
+        *("file", "dims", "statistic", "where", "total", "marks", "rounding", "decimal"),
+        *("absent", "margins", "value", "sheet"),
+    ]
+)
+STATISTIC = re.compile(r"count|sum\(([^()]+)\)")
+
+
+@dataclass(frozen=True)
+class OutputDescription:
+    """What is declared about one published table; None where it is left to be guessed."""
+
+    dims: tuple[str, ...] | None = None
+    statistic: str = "count"
+    where: str | None = None
+    total: str | None = None
+    marks: Mapping[str, Interval] = field(default_factory=dict)
+    rounding: Rounding | None = None
+    decimal: str | None = None
+    absent: str | None = None
+    """Whether a cell that is not listed is zero or hidden."""
+    margins: str | None = None
+    """Whether totals are those of all cells, or of the shown cells only."""
+    value: str | None = None
+    """The column of the numbers, where a table lists one cell a line."""
+    sheet: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is declared as plain values, which ``read_description`` reads."""
+        marks = {
+            mark: "hidden" if high is None else f"{low}-{high}"
+            for mark, (low, high) in self.marks.items()
+        }
+        rounding = None if self.rounding is None else f"{self.rounding.kind} {self.rounding.base}"
+        fields = {
+            "dims": None if self.dims is None else list(self.dims),
+            "marks": marks or None,
+            "rounding": rounding,
+        }
+        names = ("statistic", "where", "total", "decimal", "absent", "margins", "value", "sheet")
+        fields |= {name: getattr(self, name) for name in names}
+        return {name: value for name, value in fields.items() if value is not None}
+
+    @property
+    def marking(self) -> Marking:
+        """How the cells are read."""
+        return Marking(self.marks, self.rounding, self.decimal)
+
+
+@dataclass(frozen=True)
+class CategoryTree:
+    """Categories of a dimension that are sums of others.
+
+    Example:
+        >>> CategoryTree("region", {"coast": ("north", "west")}).parents["coast"]
+        ('north', 'west')
+    """
+
+    dim: str
+    parents: Mapping[str, tuple[str, ...]]
+
+    def __post_init__(self) -> None:
+        above: dict[str, str] = {}
+        for parent, children in self.parents.items():
+            for child in children:
+                if child in above:
+                    raise OptionError(
+                        f"The tree of '{self.dim}' lists the category '{one_line(child)}' twice",
+                        hint="list it once, or write a second [[trees]] block",
+                    )
+                above[child] = parent
+        for category in above:
+            node, steps = category, 0
+            while node in above:
+                node, steps = above[node], steps + 1
+                if steps > len(above):
+                    raise OptionError(
+                        f"The tree of '{self.dim}' has a cycle at '{one_line(category)}'",
+                        hint="a category cannot be a part of itself",
+                    )
+
+
+@dataclass(frozen=True)
+class Descriptions:
+    """What is declared about all tables of a check."""
+
+    outputs: Mapping[str, OutputDescription] = field(default_factory=dict)
+    default: OutputDescription = field(default_factory=OutputDescription)
+    trees: tuple[CategoryTree, ...] = ()
+
+    def of(self, name: str) -> OutputDescription:
+        """Return what is declared about a file, by its path or its name."""
+        by_name = self.outputs.get(Path(name).name, self.default)
+        return self.outputs.get(name, by_name)
+
+
+def read_descriptions(source: str | os.PathLike[str] | Mapping[str, Any]) -> Descriptions:
+    """Read ``outputs.toml``, or the same as nested dicts.
+
+    Example:
+        >>> described = read_descriptions({"outputs": [{"file": "a.csv", "dims": ["region"]}]})
+        >>> described.of("folder/a.csv").dims, described.of("b.csv").dims
+        (('region',), None)
+    """
+    content: Any = source
+    if not hasattr(source, "keys"):
+        text = read_text_file(source, what="description of the outputs")
+        content = parse_toml(text, what="description of the outputs")
+    strange = set(content) - {"outputs", "trees"}
+    if strange:
+        raise OptionError(
+            f"The description of the outputs has an unknown part '{one_line(min(strange))}'",
+            hint="write one [[outputs]] block per file, and [[trees]] blocks",
+        )
+    outputs: dict[str, OutputDescription] = {}
+    for block in _blocks(content, "outputs"):
+        name = str(block.get("file", ""))
+        if not name or name in outputs:
+            raise OptionError(
+                f"A block of the description names {'a file twice' if name else 'no file'}",
+                hint='begin every [[outputs]] block with file = "NAME", each file once',
+            )
+        outputs[name] = read_description(block)
+    trees = tuple(_tree(block) for block in _blocks(content, "trees"))
+    return Descriptions(outputs, trees=trees)
+
+
+def _blocks(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    blocks = content.get(name, [])
+    if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+        raise OptionError(
+            f"The part '{name}' of the description is no list of blocks",
+            hint=f"write [[{name}]] above each block",
+        )
+    return blocks
+
+
+def read_description(block: Mapping[str, Any]) -> OutputDescription:
+    """Read what one block declares about a table."""
+    strange = set(block) - FIELDS
+    if strange:
+        raise OptionError(
+            f"The description of an output has an unknown field '{one_line(min(strange))}'",
+            hint=f"the fields are {', '.join(sorted(FIELDS))}",
+        )
+    rounding, statistic = block.get("rounding"), str(block.get("statistic", "count")).strip()
+    if not STATISTIC.fullmatch(statistic):
+        raise OptionError(
+            f"The statistic '{one_line(statistic)}' is not covered",
+            hint="write count or sum(column); means, ratios and percentages are not covered",
+        )
+    dims = block.get("dims")
+    if dims is not None and (
+        not isinstance(dims, (list, tuple)) or not dims or len(set(map(str, dims))) < len(dims)
+    ):
+        raise OptionError(
+            "The dims of an output are not a list of different names",
+            hint='write dims = ["region", "age"]',
+        )
+    marks = block.get("marks", {})
+    if not hasattr(marks, "items"):
+        raise OptionError(
+            "The marks of an output are no table", hint='write marks = {s = "hidden"}'
+        )
+    return OutputDescription(
+        dims=None if dims is None else tuple(map(str, dims)),
+        statistic=statistic,
+        where=_words(block, "where"),
+        total=_words(block, "total"),
+        marks=read_marks(marks),
+        rounding=None if rounding in {None, "none"} else Rounding.parse(str(rounding)),
+        decimal=_choice(block, "decimal", (".", ",")),
+        absent=_choice(block, "absent", ("zero", "hidden")),
+        margins=_choice(block, "margins", ("all", "shown")),
+        value=_words(block, "value"),
+        sheet=_words(block, "sheet"),
+    )
+
+
+def _words(block: Mapping[str, Any], name: str) -> str | None:
+    words = block.get(name)
+    return None if words is None else str(words)
+
+
+def _choice(block: Mapping[str, Any], name: str, choices: tuple[str, ...]) -> str | None:
+    words = _words(block, name)
+    if words is not None and words not in choices:
+        raise OptionError(
+            f"The field {name} of an output is '{one_line(words)}'",
+            hint=f"write {' or '.join(choices)}",
+        )
+    return words
+
+
+def _tree(block: dict[str, Any]) -> CategoryTree:
+    parents = {name: children for name, children in block.items() if name != "dim"}
+    if "dim" not in block or not all(isinstance(children, list) for children in parents.values()):
+        raise OptionError(
+            "A tree names no dimension, or a category without its parts",
+            hint='write dim = "region" and then coast = ["north", "west"]',
+        )
+    return CategoryTree(
+        str(block["dim"]), {name: tuple(map(str, parts)) for name, parts in parents.items()}
+    )

@@ -1,0 +1,404 @@
+"""Read published tables: which columns are dimensions, which cells are totals, what each states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hartley.engines.crosstabs.crosstab import LARGEST, TIMES, Crosstab, PublishedCell
+from hartley.engines.crosstabs.grids import read_grid
+from hartley.errors import InputError, TableError
+from hartley.files import file_digest, one_line
+from hartley.wording import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from hartley.engines.crosstabs.crosstab import Marking
+    from hartley.engines.crosstabs.description import OutputDescription
+    from hartley.engines.crosstabs.grids import TextGrid
+
+TOTALS = ("total", "all", "sum", "ensemble", "insgesamt")
+"""Labels that are taken for a total where none is declared."""
+NUMBERS = ("count", "n", "freq", "frequency", "value", "obs", "sum")
+"""Names of the column of numbers in a table with one cell a line."""
+COLUMNS = "columns"
+"""The name of the dimension of the columns, where nothing names it."""
+TOP = 6
+"""A header has at most this many lines."""
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A cell as it is written: its categories, its text and its line."""
+
+    keys: tuple[str, ...]
+    text: str
+    line: int
+
+
+def read_crosstab(path: str, described: OutputDescription) -> Crosstab:
+    r"""Read a published table from a CSV, Parquet, Excel or JSON file.
+
+    Example:
+        >>> import tempfile
+        >>> from hartley.engines.crosstabs.description import OutputDescription
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     place = Path(folder, "a.csv")
+        ...     _ = place.write_text("region,F,M,Total\nnorth,12,x,20\nsouth,5,6,11\n")
+        ...     table = read_crosstab(str(place), OutputDescription(dims=("region", "sex")))
+        >>> [(cell.keys, cell.low, cell.high) for cell in table.cells][:3]
+        [(('north', 'F'), 12, 12), (('north', 'M'), 0, None), (('north', None), 20, 20)]
+    """
+    grid = read_grid(Path(path), described.sheet)
+    try:
+        dims, entries, guesses = _laid_out(grid, described)
+        return _crosstab(path, dims, entries, described, guesses)
+    except InputError as error:
+        if path in error.problem:
+            raise
+        raise type(error)(
+            f"{path}: {error.problem[0].lower()}{error.problem[1:]}", hint=error.hint
+        ) from None
+
+
+# --- layout -------------------------------------------------------------------------------------
+
+
+def _laid_out(
+    grid: TextGrid, described: OutputDescription
+) -> tuple[tuple[str, ...], list[_Entry], list[str]]:
+    """Find the header, the dimensions and the cells of a grid."""
+    rows, lines = list(grid.rows), list(grid.lines)
+    while len(rows) > 2 and sum(map(bool, rows[0])) < 2:  # a title above the table
+        rows, lines = rows[1:], lines[1:]
+    while (
+        len(rows) > 2
+        and sum(map(bool, rows[-1])) < 2
+        and not described.marking.is_value(rows[-1][-1] or "?")
+    ):  # a note below it
+        rows, lines = rows[:-1], lines[:-1]
+    head = _header_rows(rows, grid, described)
+    names = rows[head - 1] if head > 1 else rows[0]
+    body = list(zip(lines[head:], rows[head:], strict=True))
+    marking = described.marking
+    width = len(rows[0])
+    if head > 1:  # the last line names the rows, those above it name the columns
+        keys = sum(map(bool, names))
+        dims = (*names[:keys], *(row[keys - 1] or COLUMNS for row in rows[: head - 1]))
+        labels = [tuple(row[at] for row in rows[: head - 1]) for at in range(keys, width)]
+        return _wide(dims, described, body, keys, labels)
+    value = _value_column(names, described, body, marking)
+    if value is not None:
+        places = [at for at in range(width) if at != value]
+        entries = [_Entry(tuple(row[at] for at in places), row[value], line) for line, row in body]
+        dims = tuple(names[at] or f"dimension {at + 1}" for at in places)
+        guesses = [] if described.dims else [f"its dimensions are {listed(dims)}"]
+        if described.dims and set(described.dims) != set(dims):
+            raise _other_dims(described.dims, dims)
+        return dims, entries, guesses
+    keys = _key_columns(names, described, body, marking)
+    dims = (*(name or f"dimension {at + 1}" for at, name in enumerate(names[:keys])), COLUMNS)
+    return _wide(dims, described, body, keys, [(name,) for name in names[keys:]])
+
+
+def _wide(
+    dims: tuple[str, ...],
+    described: OutputDescription,
+    body: list[tuple[int, tuple[str, ...]]],
+    keys: int,
+    labels: list[tuple[str, ...]],
+) -> tuple[tuple[str, ...], list[_Entry], list[str]]:
+    """Return the cells of a table whose columns are categories too."""
+    guesses = []
+    if described.dims is None:
+        guesses.append(f"its dimensions are {listed(dims)}")
+    elif len(described.dims) != len(dims):
+        raise _other_dims(described.dims, dims)
+    else:
+        matching = all(
+            name == dim or name in {COLUMNS, ""} or name.startswith("dimension ")
+            for name, dim in zip(dims, described.dims, strict=True)
+        )
+        if not matching:
+            raise _other_dims(described.dims, dims)
+        dims = described.dims
+    if any(not part for label in labels for part in label):
+        raise TableError(
+            "a column has no name", hint="name every column, and write merged names in each cell"
+        )
+    entries = [
+        _Entry((*row[:keys], *label), row[keys + at], line)
+        for line, row in body
+        for at, label in enumerate(labels)
+    ]
+    return dims, entries, guesses
+
+
+def _other_dims(declared: Sequence[str], present: Sequence[str]) -> TableError:
+    return TableError(
+        f"the declared dims are {one_line(listed(declared))}, but the table has "
+        f"{one_line(listed(present))}",
+        hint="declare them in the order of the file: those of the rows first",
+    )
+
+
+def _header_rows(rows: list[tuple[str, ...]], grid: TextGrid, described: OutputDescription) -> int:
+    """Count the lines of the header; more than one if a line names the dimensions of the rows."""
+    for at in range(1, min(TOP, len(rows) - 1)):
+        keys = sum(map(bool, rows[at]))
+        first = rows[at][:keys]
+        if not keys or not all(first) or keys == len(rows[at]):
+            continue
+        if described.dims is None:
+            named = grid.block or at > 1
+        else:  # the first data row may hide all of its cells
+            named = set(first) <= set(described.dims) and len(first) < len(described.dims)
+        return at + 1 if named else 1
+    return 1
+
+
+def _value_column(
+    names: Sequence[str],
+    described: OutputDescription,
+    body: list[tuple[int, tuple[str, ...]]],
+    marking: Marking,
+) -> int | None:
+    """Return the column of numbers of a table with one cell a line, None if it is laid out wide."""
+    if described.value is not None:
+        if described.value not in names:
+            raise TableError(
+                f"there is no column '{one_line(described.value)}'",
+                hint=f"the columns are {one_line(', '.join(names))}",
+            )
+        return names.index(described.value)
+    if described.dims is not None:
+        others = [at for at, name in enumerate(names) if name not in described.dims]
+        if set(described.dims) <= set(names):
+            leading = tuple(names[: len(described.dims) - 1]) == described.dims[:-1]
+            if len(others) > 1 and leading:  # a category has the name of the last dimension
+                return None
+            if len(others) != 1:
+                raise TableError(
+                    f"beside the dims there are {len(others)} columns",
+                    hint='name the column of numbers: value = "count"',
+                )
+            return others[0]
+        return None
+    last = len(names) - 1
+    if names[last].casefold() in NUMBERS:
+        return last
+    keys = _key_columns(names, described, body, marking)
+    return last if keys == last else None
+
+
+def _key_columns(
+    names: Sequence[str],
+    described: OutputDescription,
+    body: list[tuple[int, tuple[str, ...]]],
+    marking: Marking,
+) -> int:
+    """Count the first columns, which hold categories: up to the last that holds no numbers."""
+    if described.dims is not None:
+        named = 0
+        while named < len(described.dims) - 1 and names[named] in {described.dims[named], ""}:
+            named += 1
+        return max(named, 1)
+    keys = 1
+    for at in range(1, len(names)):
+        texts = [row[at] for _, row in body]
+        if not all(map(marking.is_value, texts)):
+            keys = at + 1
+    if keys == len(names):
+        # Every column holds some text that is no number: name the mark, or ask for the dims.
+        for _, row in body:
+            marking.read(row[-1])
+    return keys
+
+
+# --- cells --------------------------------------------------------------------------------------
+
+
+def _crosstab(
+    path: str,
+    dims: tuple[str, ...],
+    entries: list[_Entry],
+    described: OutputDescription,
+    guesses: list[str],
+) -> Crosstab:
+    totals = _totals(dims, entries, described, guesses)
+    marking = described.marking
+    read = [(entry, *marking.read(entry.text)) for entry in entries]
+    numbers = [number for _, _, number in read if isinstance(number, Fraction)]
+    if any(number < 0 for number in numbers):
+        raise TableError(
+            "a cell is negative, and bounds rest on cells that are not",
+            hint="publish the sums of positive and negative values apart, or leave the table out",
+        )
+    places = _places(numbers, described)
+    scale = 10**places
+    cells: dict[tuple[str | None, ...], PublishedCell] = {}
+    for entry, read_as, said in read:
+        kind, high = read_as, None  # type: str, int | None
+        keys = tuple(
+            None if key == total else key for key, total in zip(entry.keys, totals, strict=True)
+        )
+        if keys in cells:
+            raise TableError(
+                f"the cell {one_line(TIMES.join(entry.keys))} occurs twice",
+                hint="every combination of categories has one line",
+            )
+        if isinstance(said, Fraction):
+            low, high, kind = _stated(int(said * scale), described, scale)
+        else:
+            low = said[0] * scale
+            high = None if said[1] is None else said[1] * scale
+        cells[keys] = PublishedCell(keys, low, high, kind, entry.text, entry.line)
+    shown = _margins(list(cells.values()), described, guesses)
+    return Crosstab(
+        name=Path(path).name,
+        path=path,
+        digest=file_digest(path),
+        dims=dims,
+        statistic=described.statistic,
+        where=described.where,
+        cells=tuple(shown),
+        places=places,
+        guesses=tuple(guesses),
+        absent=described.absent,
+        described=described.to_dict(),
+    )
+
+
+def _places(numbers: Iterable[Fraction], described: OutputDescription) -> int:
+    """Return how many decimals the numbers have; counts have none."""
+    places = 0
+    while any((number * 10**places).denominator > 1 for number in numbers):
+        places += 1
+        if places > 12:
+            raise TableError("a number has more than 12 decimals", hint="publish fewer decimals")
+    if places and described.statistic == "count":
+        raise TableError(
+            "a count has decimals",
+            hint='declare statistic = "sum(column)"; percentages without their base, means and '
+            "ratios are not covered",
+        )
+    return places
+
+
+def _stated(value: int, described: OutputDescription, scale: int) -> tuple[int, int, str]:
+    """Return the interval that a number states, in units, and the kind of the cell."""
+    if value > LARGEST:
+        raise TableError(
+            "a number is too large to be computed with exactly",
+            hint="publish it in thousands or millions",
+        )
+    rounding = described.rounding
+    if rounding is None:
+        return value, value, "number"
+    if value % scale or not rounding.fits(value // scale):
+        raise TableError(
+            f"the number {value // scale} is not one that rounding to {rounding.kind} "
+            f"{rounding.base} gives",
+            hint="check the rounding, or declare none",
+        )
+    low, high = rounding.interval(value // scale)
+    return low * scale, high * scale, "rounded"
+
+
+def _totals(
+    dims: tuple[str, ...],
+    entries: list[_Entry],
+    described: OutputDescription,
+    guesses: list[str],
+) -> list[str | None]:
+    """Return the label of the total of each dimension, None where there is none."""
+    totals: list[str | None] = []
+    for at, dim in enumerate(dims):
+        labels = {entry.keys[at] for entry in entries}
+        if described.total is not None:
+            totals.append(described.total if described.total in labels else None)
+            continue
+        possible = sorted(label for label in labels if label.casefold() in TOTALS)
+        if len(possible) > 1:
+            raise TableError(
+                f"the dimension '{one_line(dim)}' has {len(possible)} totals, "
+                f"{one_line(listed(possible))}",
+                hint=f'declare one: total = "{one_line(possible[0], 30)}"',
+            )
+        totals.append(possible[0] if possible else None)
+        if possible:
+            guesses.append(f"'{possible[0]}' is the total of {dim}")
+    if described.total is not None and totals and not any(totals):
+        raise TableError(
+            f"no dimension has the total '{one_line(described.total)}'",
+            hint="check its spelling, or leave it out",
+        )
+    return totals
+
+
+def _margins(
+    cells: list[PublishedCell], described: OutputDescription, guesses: list[str]
+) -> list[PublishedCell]:
+    """Leave out totals of the shown cells only: they repeat what is shown.
+
+    ACRO computes the totals of a suppressed table like that. Read as totals of all cells they
+    would make every hidden cell zero.
+    """
+    if described.margins == "all" or described.rounding is not None:
+        return cells
+    inside = [cell for cell in cells if None not in cell.keys]
+    if described.margins is None and not any(cell.kind == "hidden" for cell in inside):
+        return cells
+    lines = _lines(inside, cells)
+    hiding = [
+        (cell, parts) for cell, parts in lines if any(part.kind == "hidden" for part in parts)
+    ]
+    sums_of_shown = [
+        cell.exact and cell.low == sum(p.low for p in parts if p.kind != "hidden")
+        for cell, parts in hiding
+        if all(part.exact or part.kind == "hidden" for part in parts)
+    ]
+    if described.margins == "shown":
+        if not all(sums_of_shown):
+            raise TableError(
+                "the totals are declared as those of the shown cells, and they are not",
+                hint='declare margins = "all"',
+            )
+    elif not sums_of_shown or not all(sums_of_shown) or len(sums_of_shown) < len(hiding):
+        return cells
+    else:
+        guesses.append("its totals are those of the shown cells only, as each of them is their sum")
+    dropped = {cell.keys for cell, _ in lines}
+    return [cell for cell in cells if cell.keys not in dropped]
+
+
+def _lines(
+    inside: list[PublishedCell], cells: list[PublishedCell]
+) -> list[tuple[PublishedCell, list[PublishedCell]]]:
+    """Return every total with the cells inside the table that it is about."""
+    totals = [cell for cell in cells if None in cell.keys]
+    patterns = {tuple(key is None for key in cell.keys) for cell in totals}
+    parts: dict[tuple[str | None, ...], list[PublishedCell]] = {cell.keys: [] for cell in totals}
+    for pattern in patterns:
+        for cell in inside:
+            keys = tuple(
+                None if summed else key for key, summed in zip(cell.keys, pattern, strict=True)
+            )
+            if keys in parts:
+                parts[keys].append(cell)
+    return [(cell, parts[cell.keys]) for cell in totals]
+
+
+def with_places(table: Crosstab, places: int) -> Crosstab:
+    """Return a table with its intervals in finer units."""
+    factor = 10 ** (places - table.places)
+    if factor == 1:
+        return table
+    cells = tuple(
+        replace(cell, low=cell.low * factor, high=None if cell.high is None else cell.high * factor)
+        for cell in table.cells
+    )
+    return replace(table, cells=cells, places=places)

@@ -1,0 +1,1 @@
+"""Published tables: which whole tables fit all that they state."""

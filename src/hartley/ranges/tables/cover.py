@@ -1,0 +1,408 @@
+"""Published tables laid over each other: one set of cells, all relations among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hartley.engines.crosstabs.crosstab import TIMES
+from hartley.errors import InputError, OptionError, TableError
+from hartley.files import one_line
+from hartley.kernels.propagation import FAR
+from hartley.ranges.tables.system import LinearSystem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from hartley.engines.crosstabs.crosstab import Crosstab
+    from hartley.engines.crosstabs.description import CategoryTree
+
+MOST_CELLS = 3_000_000
+"""Cells of all tables together, those that nobody published included."""
+SELECTION = "selection"
+"""The name of the dimension that conditions make."""
+
+Keys = tuple[str | None, ...]
+"""A category of each dimension; None is everything."""
+
+
+@dataclass(frozen=True)
+class CoverAxis:
+    """A dimension: its categories, None for all of it, and which of them are sums of others.
+
+    Example:
+        >>> axis = CoverAxis.of("region", {"north", "south"}, ())
+        >>> axis.nodes, axis.sums
+        ((None, 'north', 'south'), ((0, (1, 2)),))
+    """
+
+    name: str
+    nodes: tuple[str | None, ...]
+    sums: tuple[tuple[int, tuple[int, ...]], ...]
+    """(parent, children), by their places among the nodes."""
+
+    @classmethod
+    def of(cls, name: str, categories: Iterable[str], trees: Iterable[CategoryTree]) -> CoverAxis:
+        """Build a dimension from its categories and its trees.
+
+        The total is the sum of the categories at the top of each tree and of those beside it.
+        """
+        mine = [tree for tree in trees if tree.dim == name]
+        parts = {part for tree in mine for kids in tree.parents.values() for part in kids}
+        parents = {parent for tree in mine for parent in tree.parents}
+        nodes = (None, *sorted({*categories, *parts, *parents}))
+        place = {node: at for at, node in enumerate(nodes)}
+        leaves = [node for node in nodes if node is not None and node not in parents]
+        sums = []
+        for inside in [dict(tree.parents) for tree in mine] or [{}]:
+            below = {part for kids in inside.values() for part in kids}
+            top = [node for node in (*leaves, *inside) if node not in below]
+            _check_leaves(name, inside, leaves)
+            sums.append((0, tuple(sorted(place[node] for node in top))))
+            sums += [
+                (place[parent], tuple(sorted(place[part] for part in kids)))
+                for parent, kids in inside.items()
+            ]
+        return cls(name, nodes, tuple(dict.fromkeys(sums)))
+
+    @cached_property
+    def leaves_below(self) -> tuple[frozenset[int], ...]:
+        """The leaves of each node, by their places."""
+        children: dict[int, tuple[int, ...]] = {}
+        for parent, kids in self.sums:
+            children.setdefault(parent, kids)
+
+        def below(node: int) -> frozenset[int]:
+            if node not in children:
+                return frozenset([node])
+            return frozenset().union(*map(below, children[node]))
+
+        return tuple(below(node) for node in range(len(self.nodes)))
+
+    @cached_property
+    def leaves(self) -> tuple[int, ...]:
+        """The places of the categories that are sums of no others."""
+        return tuple(sorted(self.leaves_below[0]))
+
+
+def _check_leaves(name: str, inside: Mapping[str, Sequence[str]], leaves: Sequence[str]) -> None:
+    """Refuse a tree whose parent is built from a parent of another tree: order would decide."""
+    strange = [part for kids in inside.values() for part in kids]
+    strange = [part for part in strange if part not in leaves and part not in inside]
+    if strange:
+        raise OptionError(
+            f"A tree of '{name}' uses '{one_line(strange[0])}', which another tree explains",
+            hint="list its parts instead",
+        )
+
+
+@dataclass(frozen=True)
+class Selections:
+    """Which conditions can hold together, and for which categories.
+
+    Example:
+        >>> Selections.nothing().conditions
+        ()
+    """
+
+    conditions: tuple[str, ...]
+    patterns: tuple[tuple[bool, ...], ...]
+    """Every combination of true and false that some record has, one entry a condition."""
+    dims: tuple[str, ...] = ()
+    """The dimensions that the conditions look at."""
+    possible: Mapping[tuple[str, ...], frozenset[int]] = field(default_factory=dict)
+    """For categories of these dimensions, the patterns that some record has."""
+
+    @classmethod
+    def nothing(cls) -> Selections:
+        """Return that there are no conditions."""
+        return cls((), ((),))
+
+    @classmethod
+    def part(cls, condition: str) -> Selections:
+        """Return one condition about columns of its own: it can hold or not, everywhere."""
+        return cls((condition,), ((True,), (False,)))
+
+    def words(self, pattern: tuple[bool, ...]) -> str:
+        """Say which conditions a pattern fulfils."""
+        held = [c for c, true in zip(self.conditions, pattern, strict=True) if true]
+        failed = [c for c, true in zip(self.conditions, pattern, strict=True) if not true]
+        words = " and ".join(held) or "not " + " and not ".join(f"({c})" for c in failed)
+        if held and failed:
+            words += " but not " + " nor ".join(f"({c})" for c in failed)
+        return words
+
+    @cached_property
+    def axis(self) -> CoverAxis:
+        """The conditions as a dimension: every pattern is a category, a condition a sum of them."""
+        names = [self.words(pattern) for pattern in self.patterns]
+        nodes, sums = [None, *names], [(0, tuple(range(1, 1 + len(names))))]
+        for at, condition in enumerate(self.conditions):
+            kids = tuple(1 + p for p, pattern in enumerate(self.patterns) if pattern[at])
+            if len(kids) == 1 and nodes[kids[0]] not in self.conditions[:at]:
+                nodes[kids[0]] = condition
+            else:  # a sum of several patterns, or another spelling of the same rows
+                sums.append((len(nodes), kids))
+                nodes.append(condition)
+        return CoverAxis(SELECTION, tuple(nodes), tuple(sums))
+
+
+@dataclass(frozen=True)
+class Cover:
+    """The cells of all outputs together, as a system of whole numbers.
+
+    Every combination of categories and totals of all dimensions is a cell; what is published
+    bounds some of them.
+    """
+
+    axes: tuple[CoverAxis, ...]
+    system: LinearSystem
+    stated: tuple[tuple[int, int, int], ...]
+    """(output, place of its cell, cell), for everything that is published."""
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """How many categories and totals each dimension has."""
+        return tuple(len(axis.nodes) for axis in self.axes)
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The names of the dimensions."""
+        return tuple(axis.name for axis in self.axes)
+
+    def keys(self, cell: int) -> Keys:
+        """Return the categories of a cell."""
+        places = np.unravel_index(cell, self.shape)
+        return tuple(axis.nodes[int(place)] for axis, place in zip(self.axes, places, strict=True))
+
+    def name(self, cell: int) -> str:
+        """Return the categories of a cell in words."""
+        keys = [key for key in self.keys(cell) if key is not None]
+        return TIMES.join(keys) or "everything"
+
+    def cell(self, keys: Mapping[str, str | None]) -> int:
+        """Return the cell of some categories; dimensions that are not named are totals."""
+        places = [axis.nodes.index(keys.get(axis.name)) for axis in self.axes]
+        return int(np.ravel_multi_index(places, self.shape))
+
+    @cached_property
+    def atoms(self) -> NDArray[np.int64]:
+        """The cells that are sums of no others."""
+        grids = np.ix_(*(np.array(axis.leaves) for axis in self.axes))
+        return np.ravel_multi_index(grids, self.shape).ravel().astype(np.int64)
+
+
+def cover(
+    tables: Sequence[Crosstab],
+    trees: Sequence[CategoryTree] = (),
+    selections: Selections | None = None,
+) -> Cover:
+    """Lay published tables of one statistic over each other.
+
+    Args:
+        tables: the tables, in units of the same last digit.
+        trees: which categories are sums of others.
+        selections: how the conditions of the tables lie to each other.
+
+    Example:
+        >>> from hartley.engines.crosstabs.crosstab import Crosstab, PublishedCell
+        >>> def cells(*numbers):
+        ...     return tuple(PublishedCell((key,), n, n, "number", str(n), 1) for key, n in numbers)
+        >>> a = Crosstab("a", None, "", ("sex",), "count", None, cells(("F", 3), ("M", 4)), 0, ())
+        >>> joint = cover([a])
+        >>> joint.keys(1), int(joint.system.low[1])
+        (('F',), 3)
+    """
+    chosen = selections or Selections.nothing()
+    names = sorted({dim for table in tables for dim in table.dims})
+    axes = [
+        CoverAxis.of(
+            name,
+            {key for table in tables if name in table.dims for key in table.categories(name)},
+            trees,
+        )
+        for name in names
+    ]
+    if chosen.conditions:
+        axes.append(chosen.axis)
+    shape = tuple(len(axis.nodes) for axis in axes)
+    if prod(shape) > MOST_CELLS:
+        raise OptionError(
+            f"The outputs together have {prod(shape):,} cells",
+            hint=f"check fewer outputs at once; the limit is {MOST_CELLS:,}",
+        )
+    low, high = np.zeros(prod(shape), np.int64), np.full(prod(shape), FAR, np.int64)
+    frame = Cover(tuple(axes), LinearSystem.of([], low, high), ())
+    stated: list[tuple[int, int, int]] = []
+    for number, table in enumerate(tables):
+        stated += _state(frame, table, number, low, high)
+    _rule_out(frame, chosen, high)
+    start, column, sign = _relations(axes, shape)
+    system = LinearSystem(start, column, sign, low, high)
+    _check_sizes(system)
+    return Cover(tuple(axes), system, tuple(stated))
+
+
+def _state(
+    frame: Cover,
+    table: Crosstab,
+    number: int,
+    low: NDArray[np.int64],
+    high: NDArray[np.int64],
+) -> list[tuple[int, int, int]]:
+    """Narrow the bounds of the cells that a table states something about."""
+    places = [
+        {node: at for at, node in enumerate(axis.nodes)} if axis.name in table.dims else None
+        for axis in frame.axes
+    ]
+    at_dim = [table.dims.index(a.name) if a.name in table.dims else -1 for a in frame.axes]
+    fixed = [
+        axis.nodes.index(table.where) if axis.name == SELECTION and table.where else 0
+        for axis in frame.axes
+    ]
+    strides = np.array([prod(frame.shape[i + 1 :]) for i in range(len(frame.shape))])
+    stated = []
+    for place, cell in enumerate(table.cells):
+        index = sum(
+            int(stride) * (base if known is None else known[cell.keys[dim]])
+            for stride, base, known, dim in zip(strides, fixed, places, at_dim, strict=True)
+        )
+        _narrow(frame, table, index, (cell.low, FAR if cell.high is None else cell.high), low, high)
+        stated.append((number, place, index))
+    for keys in _absent(frame, table):
+        index = frame.cell(dict(zip(table.dims, keys, strict=True)) | _selected(table))
+        _narrow(frame, table, index, (0, 0), low, high)
+    return stated
+
+
+def _selected(table: Crosstab) -> dict[str, str | None]:
+    return {SELECTION: table.where} if table.where else {}
+
+
+def _narrow(  # noqa: PLR0913, PLR0917 - a cell and the bounds that it narrows
+    frame: Cover,
+    table: Crosstab,
+    index: int,
+    ends: tuple[int, int],
+    low: NDArray[np.int64],
+    high: NDArray[np.int64],
+) -> None:
+    low[index], high[index] = max(low[index], ends[0]), min(high[index], ends[1])
+    if low[index] > high[index]:
+        raise InputError(
+            f"{table.name} and another output state different numbers for "
+            f"{one_line(frame.name(index))}",
+            hint="declare with where which rows each output is about, and the rounding",
+        )
+
+
+def _absent(frame: Cover, table: Crosstab) -> Iterable[tuple[str, ...]]:
+    """Return the cells that a table does not list and that are zero, or ask."""
+    categories = [sorted(table.categories(dim)) for dim in table.dims]
+    for dim, present in zip(table.dims, categories, strict=True):
+        axis = next(axis for axis in frame.axes if axis.name == dim)
+        below = [axis.leaves_below[axis.nodes.index(key)] for key in present]
+        missing = set(axis.leaves) - set().union(*below) if below else set()
+        if present and missing and table.absent is None:
+            raise TableError(
+                f"{table.name} has no category '{one_line(str(axis.nodes[min(missing)]))}' of "
+                f"'{dim}', which another output has",
+                hint='say whether such cells are zero or were not published: absent = "zero" or '
+                '"hidden"',
+            )
+        if table.absent == "zero":
+            present += [str(axis.nodes[at]) for at in sorted(missing)]
+    listed_keys = {cell.keys for cell in table.cells}
+    if len(listed_keys) >= prod(map(len, categories)) and table.absent is None:
+        gaps = len([k for k in listed_keys if None not in k]) < prod(map(len, categories))
+    else:
+        gaps = True
+    if not gaps or not all(categories):
+        return []
+    if not any(None not in keys for keys in listed_keys):
+        return []  # only totals are published
+    absent = [keys for keys in product(*categories) if keys not in listed_keys]
+    if absent and table.absent is None:
+        raise TableError(
+            f"{table.name} does not list the cell {one_line(TIMES.join(absent[0]))}",
+            hint='say whether such cells are zero or were not published: absent = "zero" or '
+            '"hidden"',
+        )
+    return absent if table.absent == "zero" else []
+
+
+def _rule_out(frame: Cover, chosen: Selections, high: NDArray[np.int64]) -> None:
+    """Set the cells that no record can be in to zero."""
+    if not chosen.dims:
+        return
+    axis = chosen.axis
+    for keys, patterns in chosen.possible.items():
+        for number in range(len(chosen.patterns)):
+            if number in patterns:
+                continue
+            places: list[NDArray[np.int64]] = []
+            for other in frame.axes:
+                if other.name == SELECTION:
+                    places.append(np.array([1 + number]))
+                elif other.name in chosen.dims:
+                    key = keys[chosen.dims.index(other.name)]
+                    places.append(np.array([other.nodes.index(key)]))
+                else:
+                    places.append(np.arange(len(other.nodes)))
+            high[np.ravel_multi_index(np.ix_(*places), frame.shape).ravel()] = 0
+    assert axis.name == SELECTION
+
+
+def _relations(
+    axes: Sequence[CoverAxis], shape: tuple[int, ...]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return all sums along all dimensions, as rows of a sparse matrix."""
+    lengths, columns, signs = [], [], []
+    strides = [prod(shape[i + 1 :]) for i in range(len(shape))]
+    for at, axis in enumerate(axes):
+        others = [np.arange(size) if i != at else np.array([0]) for i, size in enumerate(shape)]
+        base = np.ravel_multi_index(np.ix_(*others), shape).ravel()
+        for parent, kids in axis.sums:
+            members = strides[at] * np.array([parent, *kids])
+            columns.append((base[:, None] + members[None, :]).ravel())
+            signs.append(np.tile(np.array([-1] + [1] * len(kids)), base.size))
+            lengths.append(np.full(base.size, 1 + len(kids)))
+    start = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
+    return (
+        start.astype(np.int64),
+        np.concatenate(columns).astype(np.int64),
+        np.concatenate(signs).astype(np.int64),
+    )
+
+
+def _check_sizes(system: LinearSystem) -> None:
+    """Refuse numbers whose sums one word does not hold."""
+    largest = int(system.high[system.high < FAR].max(initial=1))
+    if largest * int(np.diff(system.start).max(initial=1)) >= FAR // 4:
+        raise OptionError(
+            "The numbers are too large to be added exactly",
+            hint="publish them in thousands or millions",
+        )
+
+
+def relation_words(joint: Cover, relation: int) -> str:
+    """Name a relation by its total and some of its parts.
+
+    Example:
+        >>> from hartley.engines.crosstabs.crosstab import Crosstab, PublishedCell
+        >>> cells = tuple(PublishedCell((k,), 1, 1, "number", "1", 1) for k in ("F", "M"))
+        >>> sexes = Crosstab("a", None, "", ("sex",), "count", None, cells, 0, ())
+        >>> relation_words(cover([sexes]), 0)
+        'everything = F + M'
+    """
+    parent, children = joint.system.relation(relation)
+    names = [joint.name(child) for child in children]
+    shown = names if len(names) <= 4 else [*names[:2], "…", names[-1]]
+    return f"{joint.name(parent)} = {' + '.join(shown)}"

@@ -1,0 +1,418 @@
+"""Check published tables: what anybody can work out from all of them together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.engines.crosstabs.contributions import contributions
+from hartley.engines.crosstabs.crosstab import Crosstab, Rounding, read_marks
+from hartley.engines.crosstabs.description import Descriptions, read_descriptions
+from hartley.engines.crosstabs.reading import read_crosstab, with_places
+from hartley.engines.crosstabs.results_folder import RESULTS, read_results_folder
+from hartley.errors import InputError, OptionError
+from hartley.guarantees.table_certificate import add_up
+from hartley.measures.sensitivity import Frequency, Rule, read_rule
+from hartley.ranges.tables.cover import SELECTION, Cover, Selections, cover, relation_words
+from hartley.ranges.tables.inference import Inference
+from hartley.ranges.tables.system import NoTableFits
+from hartley.studies.check_judging import Judge, Known
+from hartley.studies.check_ledger import LedgerAnswers, charge_publication, read_ledger
+from hartley.studies.check_questions import price_outputs, read_schema, select
+from hartley.studies.check_report import CheckedStatistic, CheckReport, PlacedCell
+from hartley.wording import bits_down, bits_up
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from hartley.engines.crosstabs.description import CategoryTree
+    from hartley.ranges.schema.schema import Schema
+
+INSIDERS = ("none", "sole")
+
+
+def check(  # noqa: PLR0913 - each is one choice of the user's
+    *outputs: str | os.PathLike[str] | Crosstab,
+    spec: str | os.PathLike[str] | Mapping[str, Any] | Descriptions | None = None,
+    rules: Sequence[Rule | str] | None = None,
+    insider: str = "none",
+    table: object = None,
+    contributor: str | None = None,
+    schema: Schema | Mapping[str, Any] | str | os.PathLike[str] | None = None,
+    marks: Mapping[str, str] | None = None,
+    rounding: str | None = None,
+    left: int = 2,
+    exact: bool = False,
+    against: str | os.PathLike[str] | None = None,
+    charge: bool = False,
+) -> CheckReport:
+    r"""Find out what published tables together reveal, and prove it.
+
+    Every cell gets two intervals. No table that fits all that is published lies outside the outer
+    one, which multipliers of the sums prove; the ends of the inner one are attained by whole tables
+    that fit. A cell is disclosed by its outer interval, protected by its inner one, and open
+    otherwise: nothing is guessed. Exact for tables of two dimensions, each a tree; sound in both
+    directions for more. The cost grows with the hidden cells: with a linear programme for ends
+    that neither sums nor earlier tables settle.
+
+    Args:
+        outputs: files (CSV, Parquet, Excel, JSON), results folders of ACRO, or tables already read.
+        spec: ``outputs.toml``: what the files do not say about themselves.
+        rules: rules or their texts, such as "frequency<10", "p%=10", "dominance=2,90" and
+            "homogeneous". By default, frequency<10.
+        insider: "sole" lets every sole contributor of a hidden cell know that cell.
+        table: the microdata, which rules about contributions and insiders need.
+        contributor: the column that names who contributes; without one, every row is another.
+        schema: the public schema: it decides how conditions lie to each other, and with it the
+            bits of a person are computed.
+        marks: the meaning of marks in all files, such as {"s": "hidden", "low": "1-4"}.
+        rounding: how all files are rounded, such as "nearest 5".
+        left: how many values a cell must keep if its mark or rounding says that it is small.
+        exact: whether to search whole tables for ends that programmes leave open.
+        against: the ledger of an agent about the same microdata: its answers are known too.
+        charge: whether to book the publication in that ledger, at its batch price.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "a.csv")
+        ...     _ = path.write_text("region,n\nnorth,15\nsouth,x\nwest,x\nTotal,23\n")
+        ...     report = check(path, rules=["frequency<11"])
+        >>> report.headline
+        '2 cells of 1 output are disclosed.'
+        >>> [cell.outer for cell in report.cells if cell.verdict == "disclosed"]
+        [(0, 8), (0, 8)]
+    """
+    wanted = tuple(read_rule(r) if isinstance(r, str) else r for r in rules or (Frequency(10),))
+    if insider not in INSIDERS:
+        raise OptionError(f"The insider '{insider}' is unknown", hint="write none or sole")
+    if left < 2:
+        raise OptionError(f"{left} values left hide nothing", hint="ask for 2 or more")
+    described = _described(spec, marks, rounding)
+    tables, notes = read_outputs(outputs, described)
+    known_schema = read_schema(schema)
+    if len(tables) > 1 and not all(t.where for t in tables):
+        notes.append("Outputs without where are taken to be about all rows.")
+    answers = _answers(against, known_schema, charge=charge)
+    notes += answers.notes
+    published = list(tables)
+    tables += answers.tables
+    judge = Judge(wanted, left=left, exact=exact, insider=insider)
+    judge.check_data(given=table is not None)
+    parts: list[CheckedStatistic] = []
+    for statistic in sorted({t.statistic for t in tables}):
+        group = sorted(
+            (t for t in tables if t.statistic == statistic), key=lambda t: (t.digest, t.name)
+        )
+        parts += _check_statistic(
+            _Job(
+                group, described.trees, known_schema, judge, table, contributor, answers.conditions
+            ),
+            parts,
+            notes,
+        )
+    effects, bits = None, None
+    if known_schema is not None:
+        effects, bits, _ = price_outputs(published, known_schema)
+    if charge and known_schema is not None and against is not None:
+        spent, remaining = charge_publication(published, known_schema, against)
+        notes.append(f"Booked in {against}: {bits_up(spent)} are spent, {_left(remaining)}.")
+    return CheckReport(
+        outputs=tuple(sorted((t.name, t.digest) for t in published)),
+        rules=tuple(map(str, wanted)),
+        insider=insider,
+        left=left,
+        statistics=tuple(parts),
+        notes=tuple(dict.fromkeys(notes)),
+        guesses=tuple(f"{t.name}: {guess}" for t in tables for guess in t.guesses),
+        effects=effects,
+        bits=bits,
+        trees=described.trees,
+    )
+
+
+def _answers(
+    against: str | os.PathLike[str] | None, schema: Schema | None, *, charge: bool
+) -> LedgerAnswers:
+    if against is None:
+        if charge:
+            raise OptionError("No ledger is named to charge", hint="give against= (--against)")
+        return LedgerAnswers()
+    if schema is None:
+        raise OptionError(
+            "The answers of a ledger are about the columns of a schema",
+            hint="give the schema that the agent was asked under (--schema)",
+        )
+    return read_ledger(against, schema)
+
+
+def _left(remaining: float | None) -> str:
+    return "there is no budget" if remaining is None else f"{bits_down(remaining)} remain"
+
+
+def _described(
+    spec: str | os.PathLike[str] | Mapping[str, Any] | Descriptions | None,
+    marks: Mapping[str, str] | None,
+    rounding: str | None,
+) -> Descriptions:
+    if spec is None:
+        described = Descriptions()
+    else:
+        described = spec if isinstance(spec, Descriptions) else read_descriptions(spec)
+    changes: dict[str, Any] = {}
+    if marks:
+        changes["marks"] = read_marks(marks)
+    if rounding is not None:
+        changes["rounding"] = None if rounding == "none" else Rounding.parse(rounding)
+    if not changes:
+        return described
+    return replace(
+        described,
+        outputs={name: replace(output, **changes) for name, output in described.outputs.items()},
+        default=replace(described.default, **changes),
+    )
+
+
+def read_outputs(
+    outputs: Sequence[str | os.PathLike[str] | Crosstab], described: Descriptions
+) -> tuple[list[Crosstab], list[str]]:
+    """Read all outputs of a check; also return what there is to say about them."""
+    if not outputs:
+        raise OptionError("No output was named", hint="name the files that are published")
+    tables: list[Crosstab] = []
+    notes: list[str] = []
+    for output in outputs:
+        if isinstance(output, Crosstab):
+            tables.append(output)
+            continue
+        place = Path(output)
+        if place.is_dir():
+            if not (place / RESULTS).is_file():
+                raise OptionError(
+                    f"{output} is a folder without {RESULTS}",
+                    hint="name files, or the folder that acro.finalise() wrote",
+                )
+            more, said = read_results_folder(str(output), described)
+            tables += more
+            notes += said
+        else:
+            tables.append(read_crosstab(str(output), described.of(str(output))))
+    if len({table.path for table in tables if table.path}) < sum(bool(t.path) for t in tables):
+        raise OptionError("An output is named twice", hint="name every file once")
+    return tables, notes
+
+
+@dataclass(frozen=True)
+class _Job:
+    """The outputs of one statistic, and what they are judged with."""
+
+    tables: list[Crosstab]
+    trees: Sequence[CategoryTree]
+    schema: Schema | None
+    judge: Judge
+    data: object
+    contributor: str | None
+    resolved: Mapping[str, Any]
+
+
+def _check_statistic(
+    job: _Job, before: list[CheckedStatistic], notes: list[str]
+) -> list[CheckedStatistic]:
+    places = max(table.places for table in job.tables)
+    tables = [with_places(table, places) for table in job.tables]
+    groups, nested = _universes(tables)
+    parts: list[CheckedStatistic] = []
+    for group in groups:
+        selections = _selections(group, job)
+        parts.append(_check_group(group, selections, job, len(before) + len(parts)))
+    for small, large in nested:
+        # The smaller output may be a part of the larger one; nobody says so.
+        condition = f"rows of {small.name}"
+        pair = [large, replace(small, where=condition)]
+        try:
+            found = _check_group(pair, Selections.part(condition), job, len(before) + len(parts))
+        except InputError:
+            continue
+        notes.append(
+            f"{small.name} is nowhere larger than {large.name}: if it is a part of it, the "
+            "differences follow; declare with where which rows each output is about."
+        )
+        doubtful = [
+            replace(
+                cell, verdict="open", certain=False, why=f"if {small.name} is a part: {cell.why}"
+            )
+            for cell in found.cells
+            if cell.derived and cell.verdict in {"disclosed", "open"}
+        ]
+        parts.append(replace(found, cells=tuple(doubtful), assumed=True))
+    return parts
+
+
+def _universes(
+    tables: list[Crosstab],
+) -> tuple[list[list[Crosstab]], list[tuple[Crosstab, Crosstab]]]:
+    """Split outputs that cannot be about the same rows, and find pairs that may be nested."""
+    groups: list[list[Crosstab]] = []
+    nested: list[tuple[Crosstab, Crosstab]] = []
+    for table in tables:
+        for group in groups:
+            rivals = [other for other in group if _differ(table, other)]
+            if not rivals:
+                group.append(table)
+                break
+            for other in rivals:
+                if _nowhere_larger(table, other):
+                    nested.append((table, other))
+                elif _nowhere_larger(other, table):
+                    nested.append((other, table))
+                else:
+                    raise InputError(
+                        f"{table.name} and {other.name} state different numbers for the same cells",
+                        hint="declare with where which rows each of them is about",
+                    )
+        else:
+            groups.append([table])
+    return groups, nested
+
+
+def _differ(table: Crosstab, other: Crosstab) -> bool:
+    """Tell whether two outputs about the same cells state what cannot both be true."""
+    if table.where != other.where or set(table.dims) != set(other.dims):
+        return False
+    return any(
+        first.low > (second.high if second.high is not None else first.low)
+        or second.low > (first.high if first.high is not None else second.low)
+        for first, second in _pairs(table, other)
+    )
+
+
+def _nowhere_larger(table: Crosstab, other: Crosstab) -> bool:
+    return all(
+        second.high is None or first.low <= second.high for first, second in _pairs(table, other)
+    )
+
+
+def _pairs(table: Crosstab, other: Crosstab) -> list[tuple[Any, Any]]:
+    order = [other.dims.index(dim) for dim in table.dims]
+    theirs = {tuple(cell.keys[at] for at in order): cell for cell in other.cells}
+    return [(cell, theirs[cell.keys]) for cell in table.cells if cell.keys in theirs]
+
+
+def _selections(tables: Sequence[Crosstab], job: _Job) -> Selections:
+    conditions = sorted({table.where for table in tables if table.where})
+    parents = {parent for tree in job.trees for parent in tree.parents}
+    dims = sorted({dim for table in tables for dim in table.dims})
+    categories = {
+        dim: sorted({k for t in tables if dim in t.dims for k in t.categories(dim)} - parents)
+        for dim in dims
+    }
+    return select(conditions, categories, job.schema, job.resolved)
+
+
+def _check_group(
+    tables: Sequence[Crosstab], selections: Selections, job: _Job, number: int
+) -> CheckedStatistic:
+    joint = cover(tables, job.trees, selections)
+    known = None if job.data is None else _known(joint, tables[0], selections, job)
+    try:
+        inference = Inference(joint.system, None if known is None else known.truth)
+    except NoTableFits as error:
+        raise _no_table(joint, tables, error, given=known is not None) from None
+    placed: dict[int, list[PlacedCell]] = {}
+    for output, place, cell in joint.stated:
+        source, stated = tables[output], tables[output].cells[place]
+        placed.setdefault(cell, []).append(
+            PlacedCell(source.name, source.path, stated.line, stated.text)
+        )
+    try:
+        counts = tables[0].statistic == "count"
+        cells = job.judge.judge(joint, inference, placed, known, number, counts=counts)
+    except NoTableFits as error:
+        raise _no_table(joint, tables, error, given=known is not None) from None
+    return CheckedStatistic(
+        statistic=tables[0].statistic,
+        outputs=tuple(sorted(table.name for table in tables)),
+        places=tables[0].places,
+        dims=joint.dims,
+        cells=tuple(cells),
+        unknown=int((inference.outer_low < inference.outer_high).sum()),
+        size=joint.system.size,
+        joint=joint,
+        inference=inference,
+        tables=tuple(tables),
+        selections=selections,
+    )
+
+
+def _no_table(
+    joint: Cover, tables: Sequence[Crosstab], error: NoTableFits, *, given: bool
+) -> InputError:
+    names = ", ".join(table.name for table in tables)
+    if given and not _fits_alone(joint):
+        return InputError(
+            f"The microdata do not have the numbers of {names}",
+            hint="give the table that the outputs were made from, and the conditions of each",
+        )
+    return InputError(
+        f"No table fits {names}: {relation_words(joint, error.relation)} cannot hold",
+        hint="check the totals; if the numbers are rounded, declare --rounding, and if totals are "
+        'those of the shown cells only, margins = "shown"',
+    )
+
+
+def _fits_alone(joint: Cover) -> bool:
+    try:
+        Inference(joint.system)
+    except NoTableFits:
+        return True
+    return False
+
+
+def _known(joint: Cover, table: Crosstab, selections: Selections, job: _Job) -> Known:
+    """Add up the microdata for every cell of the cover."""
+    dims = [dim for dim in joint.dims if dim != SELECTION]
+    value = None if table.statistic == "count" else table.statistic[4:-1]
+    # A condition about a column that is none of the table's would be a mistake of its own.
+    listed = contributions(
+        job.data, dims, selections.conditions, value=value, contributor=job.contributor
+    )
+    scale = 10**table.places
+    truth = np.zeros(joint.system.size, np.int64)
+    amounts: dict[int, dict[object, Fraction]] = {}
+    at_atoms: dict[int, int] = {}
+    for part in listed:
+        keys: dict[str, str | None] = dict(zip(dims, part.keys, strict=True))
+        if selections.conditions:
+            pattern = selections.patterns.index(part.held)
+            keys[SELECTION] = selections.axis.nodes[1 + pattern]
+        try:
+            cell = joint.cell(keys)
+        except ValueError:
+            raise InputError(
+                "The microdata have a category that no output has",
+                hint='give the table that the outputs were made from, or declare absent = "hidden"',
+            ) from None
+        amount = part.amount * scale
+        if amount.denominator != 1 or amount < 0:
+            raise InputError(
+                "The microdata have values that the last published digit cannot hold",
+                hint="publish more decimals, or leave the microdata out",
+            )
+        at_atoms[cell] = at_atoms.get(cell, 0) + int(amount)
+        who = amounts.setdefault(cell, {})
+        if value is None and part.contributor is None:
+            # Rows that are alike come together; for insiders it counts that there are several.
+            for _ in range(min(part.rows, 2)):
+                who[len(who)] = Fraction(1)
+            continue
+        name = part.contributor if part.contributor is not None else len(who)
+        who[name] = who.get(name, Fraction(0)) + amount
+    for cell, amount in at_atoms.items():
+        truth[cell] = amount
+    add_up(joint, truth)
+    return Known(truth, amounts, job.contributor is not None)

@@ -1,0 +1,142 @@
+"""Agents and publications together: answers as published cells, publications as charges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hartley.agent.answers.cells import cell_bounds
+from hartley.agent.asking import open_desk
+from hartley.agent.ledger.entries import NULL
+from hartley.agent.ledger.ledger import open_ledger
+from hartley.agent.pricing.given_price import RULES
+from hartley.agent.questions.batch import Statistic, from_plain, to_plain
+from hartley.agent.questions.condition import EVERY
+from hartley.agent.quotes import questions_of
+from hartley.engines.crosstabs.crosstab import Crosstab, PublishedCell
+from hartley.errors import InputError
+from hartley.files import one_line
+from hartley.studies.check_questions import publication_questions
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from hartley.agent.questions.batch import Question
+    from hartley.ranges.schema.schema import Schema
+
+
+@dataclass(frozen=True)
+class LedgerAnswers:
+    """The answers of a ledger as published cells, and the conditions that they are about."""
+
+    tables: tuple[Crosstab, ...] = ()
+    conditions: dict[str, Any] = field(default_factory=dict)
+    """For each name of a condition, the condition as the agent resolved it."""
+    notes: tuple[str, ...] = ()
+
+
+def read_ledger(path: str | os.PathLike[str], schema: Schema) -> LedgerAnswers:
+    """Read the answers about the present version of the schema's dataset.
+
+    Every count and every sum of one column states an interval for the rows of its condition.
+    Other answers are left out, and a note says how many.
+
+    Args:
+        path: the ledger.
+        schema: the public schema of the microdata.
+    """
+    ledger = open_ledger(path, create=False)
+    try:
+        state = ledger.state(schema.name)
+        if state is None or state.schema is None:
+            raise _another(path, schema)
+        if state.schema != schema.to_toml():
+            raise _another(path, schema)
+        charges = [c for c in ledger.history(schema.name) if c.version == state.version]
+        rows = state.rows if schema.rows == "public" else None
+    finally:
+        ledger.close()
+    tables: list[Crosstab] = []
+    conditions: dict[str, Any] = {}
+    left_out = 0
+    for charge in charges:
+        for plain, answer in zip(charge.questions, charge.answers, strict=True):
+            if answer is None or answer == NULL:
+                continue
+            question = from_plain(plain)
+            statistic = _statistic(question, schema)
+            if statistic is None:
+                left_out += 1
+                continue
+            low, high = cell_bounds(question, int(answer))
+            name = None
+            if question.where != EVERY:
+                note = one_line(charge.note or "an answer", 60)
+                name = f"{note} [{len(conditions) + 1}]"
+                conditions[name] = question.where
+            tables.append(_cell(f"answer {len(tables) + 1}", statistic, name, (low, high)))
+    if rows is not None:
+        tables.append(_cell("number of rows", "count", None, (rows, rows)))
+    notes = (f"{left_out} answers of the ledger are no counts or sums.",) if left_out else ()
+    return LedgerAnswers(tuple(tables), conditions, notes)
+
+
+def _another(path: object, schema: Schema) -> InputError:
+    return InputError(
+        f"The ledger {path} is of another schema than '{schema.name}'",
+        hint="give the schema that the agent was asked under",
+    )
+
+
+def _statistic(question: Question, schema: Schema) -> str | None:
+    """Return what an answer is about, as outputs say it; None for what outputs do not hold."""
+    if question.statistic is Statistic.COUNT:
+        return "count"
+    form = question.form
+    if question.statistic is not Statistic.SUM or form is None or form.unit != 1:
+        return None
+    if len(form.terms) != 1 or form.terms[0][1] != 1 or question.least < 0:
+        return None
+    column = form.terms[0][0]
+    # The form adds up the values themselves only if it begins with the smallest of them.
+    return f"sum({column})" if schema.columns[column].low == form.constant else None
+
+
+def _cell(name: str, statistic: str, where: str | None, ends: tuple[int, int]) -> Crosstab:
+    cell = PublishedCell((), ends[0], ends[1], "number", "", 1)
+    return Crosstab(name, None, name, (), statistic, where, (cell,), 0, ())
+
+
+def charge_publication(
+    tables: Sequence[Crosstab], schema: Schema, ledger: str | os.PathLike[str]
+) -> tuple[float, float | None]:
+    """Book the batch price of a publication in a ledger, before it leaves.
+
+    Raises Refused if the budget does not cover it; then nothing is recorded. What was paid for
+    before is free.
+
+    Args:
+        tables: the outputs.
+        schema: the public schema.
+        ledger: the ledger of the dataset.
+
+    Returns:
+        the bits that are spent of the budget after it, and those that remain.
+    """
+    texts = publication_questions(tables, schema)
+    opened = open_ledger(ledger, create=False)
+    try:
+        with open_desk(schema, ledger=opened) as (desk, _):
+            questions = questions_of(desk.plan(texts, 0, None))
+            paid = opened.reserve(
+                schema.name,
+                None,
+                [to_plain(question) for question in questions],
+                desk.prices(questions),
+                note="publication: " + "\n".join(texts),
+                rules=RULES,
+            )
+    finally:
+        opened.close()
+    return paid.balance.spent_bits, paid.balance.remaining

@@ -1,0 +1,208 @@
+"""Published tables in the words of the agent: how conditions lie to each other, and the price."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.agent.asking import open_desk, price
+from hartley.agent.questions.batch import Question, Statistic, columns_of
+from hartley.agent.quotes import questions_of
+from hartley.agent.transcript import Domain, cut_column
+from hartley.engines.tables.condition import evaluate_condition
+from hartley.errors import HartleyError, OptionError
+from hartley.files import one_line
+from hartley.ranges.schema.schema import Schema
+from hartley.ranges.tables.cover import Selections
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from hartley.engines.crosstabs.crosstab import Crosstab
+
+MOST_COMBINATIONS = 100_000
+"""Categories that conditions look at, combined."""
+
+
+def select(
+    conditions: Sequence[str],
+    categories: Mapping[str, Sequence[str]],
+    schema: Schema | None,
+    resolved: Mapping[str, Any] | None = None,
+) -> Selections:
+    """Decide which conditions can hold together, and for which categories.
+
+    Args:
+        conditions: the conditions of the outputs.
+        categories: the categories of each dimension that is a column.
+        schema: the public schema, whose finite ranges decide; without one, a single condition
+            about other columns than the dimensions, or conditions about dimensions alone.
+        resolved: conditions that an agent has resolved already, by their names.
+
+    Example:
+        >>> select(["age >= 20"], {"sex": ["F", "M"]}, None).patterns
+        ((True,), (False,))
+    """
+    distinct = list(dict.fromkeys(conditions))
+    if not distinct:
+        return Selections.nothing()
+    if schema is not None:
+        return _by_schema(distinct, categories, schema, resolved or {})
+    try:
+        return _by_dimensions(distinct, categories)
+    except OptionError:
+        if len(distinct) == 1:
+            mixed = [
+                dim
+                for dim in categories
+                if re.search(rf"\b{re.escape(dim)}\b", distinct[0], re.IGNORECASE)
+            ]
+            if not mixed:
+                return Selections.part(distinct[0])
+    raise OptionError(
+        f"How the condition '{one_line(distinct[-1])}' lies to the others is not known",
+        hint="give the schema of the table (--schema), whose ranges decide it",
+    )
+
+
+def _by_dimensions(conditions: list[str], categories: Mapping[str, Sequence[str]]) -> Selections:
+    """Evaluate conditions that look at dimensions alone, category by category."""
+    dims = tuple(categories)
+    combined = _combined(categories)
+    columns = {dim: [_number(keys[i]) for keys in combined] for i, dim in enumerate(dims)}
+    columns = {
+        dim: values if all(isinstance(v, int) for v in values) else [str(v) for v in values]
+        for dim, values in columns.items()
+    }
+    truth = np.stack([evaluate_condition(text, columns) for text in conditions], axis=1)
+    patterns = sorted({tuple(map(bool, row)) for row in truth.tolist()}, reverse=True)
+    possible = {
+        keys: frozenset([patterns.index(tuple(map(bool, row)))])
+        for keys, row in zip(combined, truth.tolist(), strict=True)
+    }
+    return Selections(tuple(conditions), tuple(patterns), dims, possible)
+
+
+def _number(text: str) -> int | str:
+    return int(text) if text.lstrip("-").isdigit() else text
+
+
+def _combined(categories: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
+    size = int(np.prod([len(keys) for keys in categories.values()]))
+    if size > MOST_COMBINATIONS:
+        raise OptionError(
+            f"The conditions look at {size:,} combinations of categories",
+            hint="check fewer outputs at once",
+        )
+    return list(product(*categories.values()))
+
+
+def _by_schema(
+    conditions: list[str],
+    categories: Mapping[str, Sequence[str]],
+    schema: Schema,
+    resolved: Mapping[str, Any],
+) -> Selections:
+    """Decide on the ranges of the schema, as the agent does for its prices."""
+    asked = [
+        _counted(resolved[text]) if text in resolved else _where(text, schema)
+        for text in conditions
+    ]
+    used = {name for question in asked for name in columns_of(question.where)}
+    dims = tuple(dim for dim in categories if dim in used)
+    names = {dim: categories[dim] for dim in dims}
+    tests = {
+        (dim, key): f'"{dim}" = {_literal(key, schema, dim)}' for dim in dims for key in names[dim]
+    }
+    wheres = [*asked, *(_where(text, schema) for text in tests.values())]
+    columns = sorted(used)
+    cuts = [cut_column(schema.columns[name], wheres) for name in columns]
+    domain = Domain(cuts, absent=False)
+    held = [domain.passing(question.where) for question in wheres]
+    truth = np.stack(held[: len(conditions)], axis=1)
+    inside = dict(zip(tests, held[len(conditions) :], strict=True))
+    patterns = sorted({tuple(map(bool, row)) for row in truth.tolist()}, reverse=True)
+    number = {pattern: at for at, pattern in enumerate(patterns)}
+    codes = np.array([number[tuple(map(bool, row))] for row in truth.tolist()])
+    possible = {}
+    for keys in _combined(names) if dims else []:
+        mine = np.ones(len(codes), bool)
+        for dim, key in zip(dims, keys, strict=True):
+            mine &= inside[dim, key]
+        possible[keys] = frozenset(np.unique(codes[mine]).tolist())
+    return Selections(tuple(conditions), tuple(patterns), dims, possible)
+
+
+def _where(text: str, schema: Schema) -> Any:  # noqa: ANN401 - a question of the agent
+    """Resolve a condition as the agent does."""
+    with open_desk(schema, rows=1) as (desk, _):
+        try:
+            plans = desk.plan([f'SELECT COUNT(*) FROM "{schema.name}" WHERE {text}'], 0, None)  # noqa: S608 - resolved, never run
+        except HartleyError as error:
+            raise OptionError(
+                f"The condition '{one_line(text)}' does not fit the schema: {error.problem}",
+                hint=error.hint,
+            ) from None
+        return questions_of(plans)[0]
+
+
+def _counted(where: Any) -> Question:  # noqa: ANN401 - a condition of the agent
+    """Return the count of the rows of a condition."""
+    return Question(Statistic.COUNT, where, None, None, 0, 1)
+
+
+def _literal(key: str, schema: Schema, dim: str) -> str:
+    if schema.columns[dim].values is None and isinstance(_number(key), int):
+        return key
+    escaped = key.replace("'", "''")
+    return f"'{escaped}'"
+
+
+def price_outputs(
+    tables: Sequence[Crosstab], schema: Schema, rows: int | None = None
+) -> tuple[int, float, list[str]]:
+    """Return how many publications one person can cause, their bits, and the questions priced.
+
+    What is hidden depends on the counts of the cells, so they are priced with a table that hides.
+
+    Args:
+        tables: the outputs.
+        schema: the public schema.
+        rows: the number of rows, if it is known.
+    """
+    questions = publication_questions(tables, schema)
+    quote = price(questions, schema, rows=rows or 1_000, error=0, vacuous=True)
+    return int(quote.cells), float(quote.bits), questions
+
+
+def publication_questions(tables: Sequence[Crosstab], schema: Schema) -> list[str]:
+    """Return the outputs as questions to an agent, each once."""
+    questions: dict[str, None] = {}
+    for table in tables:
+        for dim in table.dims:
+            if dim not in schema.columns:
+                raise OptionError(
+                    f"The dimension '{one_line(dim)}' of {table.name} is no column of the schema",
+                    hint="name the dims after the columns, or leave the schema out",
+                )
+        statistics = [table.statistic]
+        if table.statistic != "count" and any(cell.kind == "hidden" for cell in table.cells):
+            statistics.append("count")
+        for statistic in statistics:
+            number = "COUNT(*)" if statistic == "count" else f"SUM({statistic[4:-1]})"
+            dims = ", ".join(f'"{dim}"' for dim in table.dims)
+            where = f" WHERE {table.where}" if table.where else ""
+            text = f'SELECT {dims}, {number} FROM "{schema.name}"{where} GROUP BY {dims}'  # noqa: S608 - resolved, never run
+            questions[text] = None
+    return list(questions)
+
+
+def read_schema(
+    source: Schema | Mapping[str, Any] | str | os.PathLike[str] | None,
+) -> Schema | None:
+    """Read a schema, if there is one."""
+    return None if source is None else Schema.read(source)

@@ -1,0 +1,162 @@
+"""Gates for pipelines: whether a result passes, and what stands in reports about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from hartley.errors import OptionError
+from hartley.exact import parse_number
+
+if TYPE_CHECKING:
+    from hartley.adversaries.differencing_finding import DifferencingFinding
+    from hartley.studies.anonymity_findings import AnonymityReport
+    from hartley.studies.audit import AuditReport
+    from hartley.studies.check_report import CheckedCell, CheckReport
+
+FAIL_ON = ("disclosed", "open", "never")
+MOST_DENOMINATOR = 1000
+
+
+@dataclass(frozen=True)
+class GateFinding:
+    """One reason to stop, without a value of the data."""
+
+    rule: str
+    """disclosed, open, singled-out or above."""
+    message: str
+    file: str
+    line: int = 1
+    place: str = ""
+    """The keys of a cell, or another name inside the file."""
+
+
+@dataclass(frozen=True)
+class GateCase:
+    """One output or table that was tested, and what speaks against it."""
+
+    name: str
+    file: str
+    findings: tuple[GateFinding, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing speaks against it."""
+        return not self.findings
+
+
+def is_above(numerator: int, denominator: int, bits: object) -> bool:
+    """Tell whether a ratio of counts is larger than 2 to the power of so many bits, exactly.
+
+    Example:
+        >>> is_above(8, 1, 3), is_above(9, 1, 3), is_above(3, 1, "1.584"), is_above(3, 1, "1.585")
+        (False, True, True, False)
+    """
+    limit = parse_number(bits, name="the limit in bits")
+    if limit < 0 or limit > 100_000 or limit.denominator > MOST_DENOMINATOR:
+        raise OptionError(
+            f"The limit of {bits} bits is out of reach",
+            hint="give 0 bits or more, with at most three decimals",
+        )
+    power: int = numerator**limit.denominator
+    allowed: int = denominator**limit.denominator << limit.numerator
+    return power > allowed
+
+
+def leakage_of(report: AuditReport | AnonymityReport) -> tuple[int, int]:
+    """Return how many values there are, and how few a release leaves: its leakage as a ratio."""
+    narrowest = getattr(report, "narrowest", None)
+    if narrowest:
+        return int(getattr(report, "secret_values", 0)), int(narrowest[0].secrets_left)
+    return report.rows, int(getattr(report, "k", 1))
+
+
+def worst_difference(finding: DifferencingFinding) -> tuple[int, int]:
+    """Return how many values few rows could have, and how few the answers leave, at worst."""
+    ratios = [(d.before, d.after) for d in finding.isolating]
+    return max(ratios, key=lambda ratio: Fraction(*ratio), default=(1, 1))
+
+
+def above_cases(name: str, ratio: tuple[int, int], bits: object) -> list[GateCase]:
+    """Test a ratio against a limit, if there is one; without a limit everything passes."""
+    return [GateCase(name, name, ())] if bits is None else [above_case(name, ratio, bits)]
+
+
+def above_case(name: str, ratio: tuple[int, int], bits: object) -> GateCase:
+    """Test a ratio of counts against a limit in bits."""
+    numerator, denominator = ratio
+    finding = GateFinding("above", f"more is revealed than {bits} bits", name)
+    return GateCase(name, name, (finding,) if is_above(numerator, denominator, bits) else ())
+
+
+def check_cases(
+    report: CheckReport, fail_on: str, fail_above: object = None, *, values: bool = False
+) -> list[GateCase]:
+    """Test every output of a check: one case an output, and one for the bits of a person."""
+    if fail_on not in FAIL_ON:
+        raise OptionError(f"'{fail_on}' is no reason to fail", hint=f"write {', '.join(FAIL_ON)}")
+    counted = {"disclosed": {"disclosed"}, "open": {"disclosed", "open"}, "never": set()}[fail_on]
+    findings: dict[str, list[GateFinding]] = {name: [] for name, _ in report.outputs}
+    for part in report.statistics:
+        for cell in part.cells:
+            if cell.verdict not in counted and not (cell.singled_out and counted):
+                continue
+            for output, file, line in _places(cell, part.outputs, part.tables):
+                message = f"{cell.name} is {cell.verdict} under {cell.rule}"
+                if values:
+                    message += f": {cell.interval(part.places)}"
+                rule = "singled-out" if cell.singled_out and cell.certain else cell.verdict
+                findings[output].append(GateFinding(rule, message, file, line, cell.name))
+    files = {t.name: t.path or t.name for part in report.statistics for t in part.tables}
+    cases = [GateCase(name, files.get(name, name), tuple(mine)) for name, mine in findings.items()]
+    if fail_above is not None:
+        if report.effects is None:
+            raise OptionError(
+                "The bits of a person are not known without a schema", hint="give --schema"
+            )
+        cases.append(above_case("bits of a person", (report.effects, 1), fail_above))
+    return cases
+
+
+def _places(
+    cell: CheckedCell, outputs: tuple[str, ...], tables: tuple[object, ...]
+) -> list[tuple[str, str, int]]:
+    """Return where a cell stands; a derived one belongs to the last output of those together."""
+    if cell.places:
+        return [(place.output, place.path or place.output, place.line) for place in cell.places]
+    paths = {t.name: t.path or t.name for t in tables}  # type: ignore[attr-defined]  # crosstabs
+    return [(outputs[-1], paths.get(outputs[-1], outputs[-1]), 1)]
+
+
+def assert_safe(
+    *paths: object,
+    rules: tuple[str, ...] = ("frequency<10",),
+    fail_on: str = "disclosed",
+    **more: object,
+) -> None:
+    r"""Fail a test if published tables disclose something: for use in a test suite.
+
+    The message names cells and rules, never a number.
+
+    Args:
+        paths: what ``hartley.check`` takes.
+        rules: the rules.
+        fail_on: "disclosed" or "open".
+        more: further arguments of ``hartley.check``.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "a.csv")
+        ...     _ = path.write_text("region,n\nnorth,15\nsouth,12\nTotal,27\n")
+        ...     assert_safe(path)
+    """
+    from hartley.studies.check import check
+
+    report = check(*paths, rules=rules, **more)  # type: ignore[arg-type]  # checked there
+    cases = check_cases(report, fail_on)
+    messages = [f"{f.file}:{f.line}: {f.message}" for case in cases for f in case.findings]
+    if messages:
+        raise AssertionError("\n".join([report.headline, *messages]))

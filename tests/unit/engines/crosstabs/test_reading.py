@@ -1,0 +1,180 @@
+"""Published tables as people really write them, and every mistake in one sentence."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hartley.engines.crosstabs.crosstab import Rounding
+from hartley.engines.crosstabs.description import (
+    CategoryTree,
+    Descriptions,
+    OutputDescription,
+    read_description,
+    read_descriptions,
+)
+from hartley.engines.crosstabs.reading import read_crosstab
+from hartley.engines.crosstabs.results_folder import read_results_folder
+from hartley.errors import InputError
+
+ACRO = Path(__file__).parents[3] / "fixtures" / "acro"
+WIDE = "region,F,M,Total\nnorth,12,x,20\nsouth,5,6,11\n"
+
+
+def read(tmp_path, text, name="a.csv", **fields):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return read_crosstab(str(path), read_description(fields))
+
+
+def ends(table):
+    return {cell.keys: (cell.low, cell.high) for cell in table.cells}
+
+
+def test_a_wide_table_and_a_list_of_cells_say_the_same(tmp_path):
+    wide = read(tmp_path, WIDE, dims=["region", "sex"])
+    long = "region;sex;n\nnorth;F;12\nnorth;M;x\nnorth;Total;20\n"
+    long += "south;F;5\nsouth;M;6\nsouth;Total;11\n"
+    assert ends(wide) == ends(read(tmp_path, long))
+    assert wide.dims == ("region", "sex")
+    assert wide.guesses == ("'Total' is the total of sex",)
+    assert wide.cells[1].line == 2
+
+
+def test_parquet_excel_and_json_say_the_same(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {"F": [12, 5], "M": [None, 6], "Total": [20, 11]},
+        index=pandas.Index(["north", "south"], name="region"),
+    )
+    expected = ends(read(tmp_path, WIDE, dims=["region", "sex"]))
+    described = OutputDescription(dims=("region", "sex"))
+    frame.to_parquet(tmp_path / "a.parquet")
+    assert ends(read_crosstab(str(tmp_path / "a.parquet"), described)) == expected
+    frame.reset_index().to_json(tmp_path / "a.json", orient="records")
+    assert ends(read_crosstab(str(tmp_path / "a.json"), described)) == expected
+    with pandas.ExcelWriter(tmp_path / "a.xlsx") as book:  # a title block above the table
+        frame.rename_axis(columns="sex").to_excel(book, startrow=3)
+        book.book.active["A1"] = "Table 1: people by region and sex"
+    assert ends(read_crosstab(str(tmp_path / "a.xlsx"), OutputDescription())) == expected
+    assert read_crosstab(str(tmp_path / "a.xlsx"), OutputDescription()).dims[0] == "region"
+
+
+def test_two_dimensions_above_the_columns(tmp_path):
+    text = "year,2020,2020,2021,2021\nsex,F,M,F,M\nregion,,,,\nnorth,1,2,3,4\nsouth,5,6,7,8\n"
+    table = read(tmp_path, text)
+    assert table.dims == ("region", "year", "sex")
+    assert ends(table)["south", "2021", "F"] == (7, 7)
+
+
+def test_a_row_that_hides_all_its_cells_is_no_header(tmp_path):
+    table = read(tmp_path, "region,F,M\nnorth,,\nsouth,5,6\n", dims=["region", "sex"])
+    assert ends(table)["north", "F"] == (0, None)
+
+
+def test_every_mark_and_rounding(tmp_path):
+    text = "r,n\na,x\nb,*\nc,:\nd,..\ne,[c]\nf,D\ng,NaN\nh,[REDACTED]\ni,\nj,<5\nk,low\nl,7.0\n"
+    table = read(tmp_path, text, marks={"low": "1-4"})
+    cells = ends(table)
+    assert {cells[key,] for key in "abcdefghi"} == {(0, None)}
+    assert cells["j",] == cells["k",] == (1, 4)
+    assert cells["l",] == (7, 7)
+    rounded = ends(read(tmp_path, "r,n\na,0\nb,10\nc,<5\n", rounding="nearest 5"))
+    assert rounded == {("a",): (0, 2), ("b",): (8, 12), ("c",): (1, 4)}
+
+
+@pytest.mark.parametrize(
+    ("rounding", "base", "rounded"),
+    [
+        ("nearest", 5, lambda v: (v + 2) // 5 * 5),
+        ("nearest", 10, lambda v: (v + 5) // 10 * 10),
+        ("midpoint", 6, lambda v: 0 if v == 0 else (v - 1) // 6 * 6 + 3),
+    ],
+)
+def test_an_interval_holds_exactly_what_is_rounded_to_it(rounding, base, rounded):
+    for value in range(60):
+        if Rounding(rounding, base).fits(value):
+            low, high = Rounding(rounding, base).interval(value)
+            assert list(range(low, high + 1)) == [v for v in range(100) if rounded(v) == value]
+
+
+def test_sums_count_the_last_digit(tmp_path):
+    table = read(tmp_path, "r,n\na,1.25\nb,3\n", statistic="sum(pay)")
+    assert table.places == 2
+    assert ends(table) == {("a",): (125, 125), ("b",): (300, 300)}
+    comma = read(tmp_path, "r;n\na;1 234,5\nb;1.000\n", statistic="sum(pay)", decimal=",")
+    assert ends(comma) == {("a",): (12345, 12345), ("b",): (10000, 10000)}
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "problem"),
+    [
+        ("r;n\na;1 234,5\n", {}, "can be read in two ways"),
+        ("r,F,M\na,12 %,88 %\n", {}, "percentage"),
+        ("r,n\na,0.5\nb,0.5\n", {}, "count has decimals"),
+        ("r,n\na,-3\n", {"statistic": "sum(pay)"}, "negative"),
+        ("r,n\na,3\na,4\n", {}, "occurs twice"),
+        ("r,F,M,All,Total\na,1,2,3,3\n", {}, "2 totals, All and Total"),
+        ("r,F,M\na,1,suppressed\n", {"dims": ["r", "s"]}, "'suppressed' is not declared"),
+        ("r,n\na,7\n", {"rounding": "nearest 5"}, "not one that rounding to nearest 5 gives"),
+        ("r,n\na,7\n", {"rounding": "nearest 1"}, "smaller than 2"),
+        ("r,n\na,7\n", {"statistic": "mean(pay)"}, "not covered"),
+        ("r,n\na,7\n", {"dims": ["r", "s", "t"]}, "declared dims"),
+        ("r,n\na,7\n", {"total": "Sum"}, "no dimension has the total 'Sum'"),
+        ("r,n\na,7\n", {"colour": "red"}, "unknown field 'colour'"),
+        ("r,n\na,7\n", {"absent": "maybe"}, "absent"),
+        ("nothing\n", {}, "holds no table"),
+        ("r,n\na,99999999999999999\n", {}, "too large"),
+    ],
+)
+def test_a_mistake_is_one_sentence_with_a_hint(tmp_path, text, fields, problem):
+    with pytest.raises(InputError, match=problem) as caught:
+        read(tmp_path, text, **fields)
+    assert caught.value.hint
+
+
+def test_merged_cells_and_unnamed_sheets_are_refused(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["r", "F", "M"], ["a", 1, 2]):
+        book.active.append(row)
+    book.create_sheet("second")
+    book.save(tmp_path / "two.xlsx")
+    with pytest.raises(InputError, match="2 sheets"):
+        read_crosstab(str(tmp_path / "two.xlsx"), OutputDescription())
+    named = OutputDescription(sheet="Sheet")
+    assert len(read_crosstab(str(tmp_path / "two.xlsx"), named).cells) == 2
+    book.active.merge_cells("B1:C1")
+    book.save(tmp_path / "merged.xlsx")
+    with pytest.raises(InputError, match="merged cells at B1:C1"):
+        read_crosstab(str(tmp_path / "merged.xlsx"), named)
+
+
+def test_descriptions_and_trees_are_checked():
+    with pytest.raises(InputError, match="twice"):
+        CategoryTree("r", {"a": ("x", "y"), "b": ("y", "z")})
+    with pytest.raises(InputError, match="cycle"):
+        CategoryTree("r", {"a": ("b",), "b": ("a",)})
+    with pytest.raises(InputError, match="unknown part"):
+        read_descriptions({"output": []})
+    with pytest.raises(InputError, match="a file twice"):
+        read_descriptions({"outputs": [{"file": "a"}, {"file": "a"}]})
+
+
+def test_the_totals_of_shown_cells_are_not_taken_for_totals(tmp_path):
+    table = read(tmp_path, "r,F,M,All\na,12,x,12\nb,5,6,11\nAll,17,6,23\n", dims=["r", "s"])
+    assert all(None not in cell.keys for cell in table.cells)
+    assert any("shown cells only" in guess for guess in table.guesses)
+    whole = read(tmp_path, "r,F,M,All\na,12,x,20\nb,5,6,11\n", dims=["r", "s"])
+    assert ends(whole)["a", None] == (20, 20)
+
+
+def test_a_results_folder_of_acro():
+    tables, notes = read_results_folder(str(ACRO), Descriptions())
+    assert [table.name for table in tables] == [f"acro/output_{i}_0.csv" for i in range(3)]
+    assert {table.dims for table in tables} == {("region", "diagnosis")}
+    assert [len(table.cells) for table in tables] == [36, 36, 36]
+    assert any("shown cells only" in guess for guess in tables[2].guesses)
+    assert any("no table" in note for note in notes)
+    listed = json.loads((ACRO / "results.json").read_text())["results"]
+    assert len(listed) == len(tables) + len(notes)
