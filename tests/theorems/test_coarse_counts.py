@@ -206,6 +206,16 @@ def test_no_data_of_one_person_cause_more_answers_than_the_price():
     assert seen["cheaper"] > seen["worlds"] / 4
 
 
+@pytest.mark.slow
+def test_prices_beyond_the_caps_are_sound_too(monkeypatch):
+    monkeypatch.setattr("hartley.agent.pricing.atoms.MOST_ATOMS", (2, 0))
+    monkeypatch.setattr("hartley.agent.pricing.several_rows.MOST_MULTISETS", 3)
+    monkeypatch.setattr("hartley.agent.pricing.worst_case.MOST_TYPES", 2)
+    seen = explore(range(200, 260))
+    assert seen["exceeded"] == 0
+    assert seen["worlds"] > 30
+
+
 @pytest.mark.long
 def test_no_data_of_one_person_cause_more_answers_in_many_more_worlds():
     seen = explore(range(1000, 4000))
