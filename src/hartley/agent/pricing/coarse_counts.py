@@ -36,12 +36,12 @@ class CoarseCount(NamedTuple):
 
 def without_known_counts(questions: Collection[Question]) -> tuple[Question, ...]:
     """Leave out coarse counts that finer ones of the same batch decide."""
-    steps: dict[Question, list[Fraction]] = {}
-    for question in questions:
-        if question.statistic is Statistic.COUNT:
-            steps.setdefault(replace(question, step=Fraction(1)), []).append(question.step)
-    if all(len(listed) == 1 for listed in steps.values()):
+    counts = [question for question in questions if question.statistic is Statistic.COUNT]
+    if all(question.step == 1 for question in counts):
         return tuple(questions)
+    steps: dict[Question, list[Fraction]] = {}
+    for question in counts:
+        steps.setdefault(replace(question, step=Fraction(1)), []).append(question.step)
 
     def decided(question: Question) -> bool:
         finer = steps.get(replace(question, step=Fraction(1)), ())
