@@ -269,6 +269,8 @@ def test_a_count_in_two_steps_costs_as_much_as_the_finer():
     assert price([exact, coarse], schema).cells == price([exact], schema).cells
     assert price([finer, coarse], schema).cells == price([finer], schema).cells
     assert price([count(0, 2, 3), finer], schema).cells > price([finer], schema).cells
+    many = [count(0, 2, step) for step in (2, 3, 5, 7)]
+    assert price(many, schema).cells <= price([exact], schema).cells
 
 
 # --- wishes -------------------------------------------------------------------------------------
