@@ -18,6 +18,7 @@ demo: $(VENV)/.installed  ## Audit a sample table, design and release, audit aga
 
 test: $(VENV)/.developing check  ## Run the checks and all tests
 	@tools/need-java
+	@tools/need-chromium
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 test-fast: $(VENV)/.developing  ## Run the unit tests and the tests of the house, in under three minutes

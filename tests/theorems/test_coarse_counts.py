@@ -206,6 +206,16 @@ def test_no_data_of_one_person_cause_more_answers_than_the_price():
     assert seen["cheaper"] > seen["worlds"] / 4
 
 
+@pytest.mark.slow
+def test_prices_beyond_the_caps_are_sound_too(monkeypatch):
+    monkeypatch.setattr("hartley.agent.pricing.atoms.MOST_ATOMS", (2, 0))
+    monkeypatch.setattr("hartley.agent.pricing.several_rows.MOST_MULTISETS", 3)
+    monkeypatch.setattr("hartley.agent.pricing.worst_case.MOST_TYPES", 2)
+    seen = explore(range(200, 260))
+    assert seen["exceeded"] == 0
+    assert seen["worlds"] > 30
+
+
 @pytest.mark.long
 def test_no_data_of_one_person_cause_more_answers_in_many_more_worlds():
     seen = explore(range(1000, 4000))
@@ -259,6 +269,8 @@ def test_a_count_in_two_steps_costs_as_much_as_the_finer():
     assert price([exact, coarse], schema).cells == price([exact], schema).cells
     assert price([finer, coarse], schema).cells == price([finer], schema).cells
     assert price([count(0, 2, 3), finer], schema).cells > price([finer], schema).cells
+    many = [count(0, 2, step) for step in (2, 3, 5, 7)]
+    assert price(many, schema).cells <= price([exact], schema).cells
 
 
 # --- wishes -------------------------------------------------------------------------------------

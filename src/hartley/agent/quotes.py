@@ -43,6 +43,8 @@ MOST_PLANS, MOST_KEPT = 1000, 100
 
 SOME_ROWS = (10, 100, 1000)
 """For these numbers of rows a quote names errors that depend on a private number of rows."""
+MOST_NEARBY = 16
+"""In a batch of more texts, the next useful prices are not searched for."""
 MOST_TRIES = 8
 """The number of prices tried, at doubling distances, until one reveals something."""
 
@@ -252,12 +254,24 @@ class Desk:
         rows = None if set(named) <= {*certain} else self.rows
         return Useful(limit, named, rows)
 
+    def _nearby(
+        self,
+        plan: Selection,
+        first: Sequence[Useful],
+        plans: Sequence[Selection],
+        together: int,
+        known: Callable[[Selection], Selection],
+    ) -> NextPrices:
+        if first:  # vacuous for less: there is no useful price below
+            return NextPrices(above=first[0])
+        if len(plans) > MOST_NEARBY or len(plan.questions) > MOST_KEPT:  # searches take long
+            return NextPrices()
+        return self._next_prices(plan, self._cells_alone(plan, plans, together), known)
+
     def _next_prices(
         self, plan: Selection, cells: int, known: Callable[[Selection], Selection]
     ) -> NextPrices:
         """Return the next prices of a plan at which some error changes, and say more or less."""
-        if len(plan.questions) > MOST_KEPT:  # a search takes long
-            return NextPrices()
         below, above = next_limits(plan.questions, self.schema, plan.coarse_counts)
         return NextPrices(
             self._price_within(plan, below, known) if below else None,
@@ -363,12 +377,7 @@ class Desk:
             useful=useful,
             errors_if=tuple(map(self._errors_if, plans)),
             next_prices=tuple(
-                # A text with vacuous numbers has its first useful price, and none below.
-                NextPrices(above=first[0])
-                if first
-                else self._next_prices(
-                    plan, self._cells_alone(plan, plans, priced.cells), in_known_cells
-                )
+                self._nearby(plan, first, plans, priced.cells, in_known_cells)
                 for plan, first in zip(plans, useful, strict=True)
             ),
         )

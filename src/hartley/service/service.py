@@ -21,7 +21,7 @@ from hartley.service.shown import shown_answer, shown_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hartley.agent.answers.answer import Quote
+    from hartley.agent.answers.quote import Quote
     from hartley.agent.quotes import Wish
     from hartley.service.accounts import Identity
     from hartley.service.hosted_dataset import OpenVersion

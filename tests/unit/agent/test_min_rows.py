@@ -315,6 +315,14 @@ def test_an_exact_answer_has_no_next_price():
     assert "Next useful" not in str(quote)
 
 
+def test_a_long_batch_has_no_next_prices():
+    texts = ["SELECT MEDIAN(a) FROM t"] * 17
+    quote = hartley.price(texts, TINY, rows=50, bits=2)
+    assert {*quote.next_prices} == {(None, None)}
+    few = hartley.price(texts[:16], TINY, rows=50, bits=2)
+    assert any(any(prices) for prices in few.next_prices)
+
+
 def test_the_next_prices_start_from_what_is_known(tmp_path):
     table = {"a": [1, 2, 3], "g": list("uvw")}
     with hartley.Agent(table, TINY, ledger=tmp_path / "ledger.db", budget=20) as agent:

@@ -147,7 +147,8 @@ class Quote:
     errors_if: tuple[tuple[ErrorsIf, ...], ...] = ()
     """For every text, the errors if at least so many rows count, where their number is private."""
     next_prices: tuple[NextPrices, ...] = ()
-    """For every text, the next prices below and above its own at which some error changes."""
+    """For every text, the next prices below and above its own at which some error changes; not
+    searched for in batches of more than 16 texts, nor for a text with more than 100 statistics."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the quote as plain values, ready for JSON."""

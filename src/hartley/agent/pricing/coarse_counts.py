@@ -36,23 +36,47 @@ class CoarseCount(NamedTuple):
 
 def without_known_counts(questions: Collection[Question]) -> tuple[Question, ...]:
     """Leave out coarse counts that finer ones of the same batch decide."""
-    steps: dict[Question, list[Fraction]] = {}
-    for question in questions:
-        if question.statistic is Statistic.COUNT:
-            steps.setdefault(replace(question, step=Fraction(1)), []).append(question.step)
-    if all(len(listed) == 1 for listed in steps.values()):
+    counts = [question for question in questions if question.statistic is Statistic.COUNT]
+    if all(question.step == 1 for question in counts):
         return tuple(questions)
+    steps: dict[Question, list[Fraction]] = {}
+    for question in counts:
+        steps.setdefault(replace(question, step=Fraction(1)), []).append(question.step)
 
     def decided(question: Question) -> bool:
         finer = steps.get(replace(question, step=Fraction(1)), ())
         # One cell holds a whole number of finer ones. A count of one cell costs nothing.
-        coarse = 1 < question.step <= question.most - question.least
+        coarse = 1 < question.step <= _range(question)
         return coarse and any(
             step <= 1 or (step < question.step and (question.step / step).denominator == 1)
             for step in finer
         )
 
     return tuple(question for question in questions if not decided(question))
+
+
+def with_exact_counts(questions: Collection[Question]) -> tuple[Question, ...] | None:
+    """Return a batch with exact counts instead of those in several steps; None if there is none.
+
+    An exact count decides the same count in every step, so its price bounds that of all of them.
+    """
+    coarse = [
+        question
+        for question in questions
+        if question.statistic is Statistic.COUNT
+        and question.step != 1  # most counts are exact
+        and 1 < question.step <= _range(question)
+    ]
+    if not coarse:
+        return None
+    exact = {question: replace(question, step=Fraction(1)) for question in coarse}
+    if len(set(exact.values())) == len(coarse):
+        return None
+    return tuple(dict.fromkeys(exact.get(question, question) for question in questions))
+
+
+def _range(question: Question) -> int:
+    return question.most - question.least
 
 
 def cells_with_coarse(

@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import comb, prod
 from typing import TYPE_CHECKING
 
-from hartley.agent.pricing.coarse_counts import without_known_counts
+from hartley.agent.pricing.coarse_counts import with_exact_counts, without_known_counts
 from hartley.agent.pricing.public_parts import PublicParts
 from hartley.agent.pricing.regions import CellGrid
 from hartley.agent.pricing.worst_case import PriceCase, Pricer, contributions
@@ -137,7 +137,9 @@ def _price(questions: Sequence[Question], schema: Schema, known: Pricer | None =
     if known is None or len(known.questions) != len(asked) or known.silent != silent:
         known = Pricer(asked, schema, silent)
     case = known.worst(grids)
-    return Price(case.cells, len(asked), case)
+    alone = Price(case.cells, len(asked), case)
+    exact = with_exact_counts(asked)
+    return alone if exact is None else min(alone, _price(exact, schema), key=lambda p: p.cells)
 
 
 def _steps_of(
@@ -161,7 +163,7 @@ def price_by_public(questions: Sequence[Question], schema: Schema) -> PublicPart
     """
     asked, grids, silent = _steps_of(questions)
     pricer = Pricer(asked, schema, silent)
-    most = PublicParts((), (pricer.worst(grids).cells,))
+    most = PublicParts((), (_price(questions, schema, pricer).cells,))
     parts = pricer.by_public(grids)
     return most if parts is None else parts.smaller(most)
 
