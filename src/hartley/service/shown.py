@@ -8,8 +8,8 @@ from hartley.agent.answers.estimate import shown
 
 if TYPE_CHECKING:
     from hartley.agent.answers.answer import Answer
-    from hartley.agent.answers.quote import Quote
     from hartley.agent.answers.estimate import Estimate, Reading
+    from hartley.agent.answers.quote import Quote
     from hartley.agent.plan import Plan
     from hartley.agent.price_curve import PriceCurve
 
