@@ -166,7 +166,7 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         local = {"--schema": schema, "--ledger": ledger, "--table": table, "--budget": budget}
         others = {"--place": place, "--analyst": analyst, "--update": update}
         refuse_local(local | others | {"--null": null, "--names": names})
-        wishes = {"error": error, "bits": bits, "vacuous": vacuous}
+        wishes = {"error": error, "bits": bits, "min_rows": min_rows, "vacuous": vacuous}
         remote = connected(url, token_file, dataset, certificates)
         ask_service(remote, asked, wishes, json)
         return
@@ -253,7 +253,7 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         local = {"--schema": schema, "--ledger": ledger, "--table": table, "--rows": rows}
         others = {"--analyst": analyst, "--html": html, "--csv": csv}
         refuse_local(local | others | {"--null": null, "--names": names})
-        wishes = {"error": error, "bits": bits, "vacuous": vacuous}
+        wishes = {"error": error, "bits": bits, "min_rows": min_rows, "vacuous": vacuous}
         asked = _asked(question, file)
         remote = connected(url, token_file, dataset, certificates)
         price_at_service(remote, asked, wishes, json, explain=explain, curve=curve)

@@ -103,6 +103,7 @@ class RemoteAgent:
         *,
         error: object = None,
         bits: object = None,
+        min_rows: object = None,
         vacuous: bool = False,
     ) -> RemoteQuote:
         """Return what questions would cost the account now; nothing is spent.
@@ -111,19 +112,21 @@ class RemoteAgent:
             question: SQL, a wish, or a list of them: a batch.
             error: the largest error that the answers may have.
             bits: the price of each question, instead of an error. By default, the schema's.
+            min_rows: from how many rows on averages and spreads keep the error.
             vacuous: whether to accept answers that say no more than the schema.
         """
-        body = _asked(question, error, bits, vacuous=vacuous)
+        body = _asked(question, error, bits, min_rows, vacuous=vacuous)
         reply = self._post("price", body)
         with reading_reply():
             return RemoteQuote(reply)
 
-    def ask(
+    def ask(  # noqa: PLR0913 - each is one choice of the user's
         self,
         question: object,
         *,
         error: object = None,
         bits: object = None,
+        min_rows: object = None,
         vacuous: bool = False,
         given: Sequence[str] | None = None,
     ) -> RemoteAnswer | RemoteBatch:
@@ -133,13 +136,14 @@ class RemoteAgent:
             question: SQL, a wish, or a list of them: a batch, priced together.
             error: the largest error that the answers may have.
             bits: the price of each question, instead of an error. By default, the schema's.
+            min_rows: from how many rows on averages and spreads keep the error.
             vacuous: whether to pay even for an answer that certainly says no more than the schema.
             given: the rows of a quote, which is then not exceeded.
 
         Returns:
             a ``RemoteAnswer``, or a ``RemoteBatch`` for a list.
         """
-        body = _asked(question, error, bits, vacuous=vacuous)
+        body = _asked(question, error, bits, min_rows, vacuous=vacuous)
         if given is not None:
             body["given"] = list(given)
         # One key for all attempts of this call: a reply that was lost on the way is not paid twice.
@@ -148,10 +152,16 @@ class RemoteAgent:
             return RemoteAnswer.read(reply) if "question" in body else _batch(reply)
 
     def curve(
-        self, question: object, *, error: object = None, bits: object = None, most: object = 16
+        self,
+        question: object,
+        *,
+        error: object = None,
+        bits: object = None,
+        min_rows: object = None,
+        most: object = 16,
     ) -> RemoteCurve:
         """Return the prices of a question at which some error becomes smaller, up to some bits."""
-        body = _asked(question, error, bits) | {"curve": True, "most": _number(most)}
+        body = _asked(question, error, bits, min_rows) | {"curve": True, "most": _number(most)}
         reply = self._post("price", body)
         with reading_reply():
             return RemoteCurve(reply["curves"][0])
@@ -183,9 +193,16 @@ class RemoteAgent:
         with reading_reply():
             return RemotePlan(reply)
 
-    def explain(self, question: object, *, error: object = None, bits: object = None) -> str:
+    def explain(
+        self,
+        question: object,
+        *,
+        error: object = None,
+        bits: object = None,
+        min_rows: object = None,
+    ) -> str:
         """Explain a price: its atoms and factors."""
-        body = _asked(question, error, bits, vacuous=True) | {"explain": True}
+        body = _asked(question, error, bits, min_rows, vacuous=True) | {"explain": True}
         reply = self._post("price", body)
         with reading_reply():
             return RemoteQuote(reply).explanation
@@ -276,13 +293,18 @@ class RemoteAgent:
 
 
 def _asked(
-    question: object, error: object, bits: object, *, vacuous: bool = False
+    question: object,
+    error: object,
+    bits: object,
+    min_rows: object = None,
+    *,
+    vacuous: bool = False,
 ) -> dict[str, Any]:
     """Return the body of a request: one question, or a list of them."""
     body: dict[str, Any] = {"vacuous": vacuous}
     body |= {
         name: _number(value)
-        for name, value in (("error", error), ("bits", bits))
+        for name, value in (("error", error), ("bits", bits), ("min_rows", min_rows))
         if value is not None
     }
     if isinstance(question, (list, tuple)):
@@ -296,7 +318,8 @@ def _wish(question: Any) -> str | dict[str, Any]:  # noqa: ANN401 - a text, or a
     if isinstance(question, str):
         return question
     try:
-        text, named = question.text, {"error": question.error, "bits": question.bits}
+        names = ("error", "bits", "min_rows")
+        text, named = question.text, {name: getattr(question, name) for name in names}
     except AttributeError:
         raise InputError(
             "A question is neither a text nor a wish", hint="write SQL, or a list of questions"

@@ -45,7 +45,9 @@ class AskRequest:
     @property
     def digest(self) -> str:
         """A digest of what is asked, by which a key that is sent with other questions is found."""
-        wishes = [[wish.text, str(wish.error), str(wish.bits)] for wish in self.wishes]
+        wishes = [
+            [wish.text, str(wish.error), str(wish.bits), str(wish.min_rows)] for wish in self.wishes
+        ]
         about = json.dumps([self.hosted.name, wishes, self.batch, self.vacuous])
         return hashlib.sha256(about.encode()).hexdigest()
 

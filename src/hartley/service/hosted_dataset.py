@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from hartley.agent.ledger.chain import RowPlace
     from hartley.agent.ledger.ledger import Ledger
+    from hartley.agent.pricing.public_parts import PublicParts
     from hartley.agent.quotes import Desk, Wish
     from hartley.service.settings import DatasetSettings, ServiceSettings
 
@@ -37,7 +38,7 @@ class OpenVersion:
     agent: Agent
     version: str
     schema_version: str
-    repeats: dict[object, tuple[PaidQuestions, int]] = field(default_factory=dict)
+    repeats: dict[object, tuple[PaidQuestions, PublicParts]] = field(default_factory=dict)
     """Questions that accounts have paid for, each with what the account had spent by then."""
     users: int = 0
     retired: bool = False
@@ -191,7 +192,7 @@ class HostedDataset:
             questions, spent = known
             planned = questions.look_up(self.ledger)
             # What the account was charged for since may have told it the same in finer cells.
-            if planned is not None and planned.place.account.spent == spent:
+            if planned is not None and planned.place.account.parts == spent:
                 return questions.contents(planned)
         desk = desk_of(opened.agent)
         plans = desk.known_plans(desk.plan(list(wishes), None, None), self.ledger, analyst)
@@ -202,12 +203,14 @@ class HostedDataset:
             return None
         if len(opened.repeats) >= MOST_REMEMBERED:
             opened.repeats.clear()
-        opened.repeats[key] = (questions, planned.place.account.spent)
+        opened.repeats[key] = (questions, planned.place.account.parts)
         return questions.contents(planned)
 
 
 def _key(analyst: str, wishes: Sequence[Wish]) -> object:
-    return analyst, *((wish.text, repr(wish.error), repr(wish.bits)) for wish in wishes)
+    return analyst, *(
+        (wish.text, repr(wish.error), repr(wish.bits), repr(wish.min_rows)) for wish in wishes
+    )
 
 
 def desk_of(agent: Agent) -> Desk:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from fractions import Fraction
 
+    from hartley.agent.pricing.public_parts import PublicParts
     from hartley.service.accounts import Identity
     from hartley.service.service import Service
 
@@ -26,7 +27,7 @@ MOST_REPLIES, MOST_BYTES = 4096, 32 << 20
 """What a worker keeps; then it starts again from nothing."""
 T = TypeVar("T")
 ReplyKey = tuple[str, bytes, bytes, bytes]
-Standing = tuple[str, str, "Fraction | None", int]
+Standing = tuple[str, str, "Fraction | None", "PublicParts | None"]
 
 
 @dataclass
@@ -78,7 +79,7 @@ class KeptReplies:
         if len(self._replies) >= MOST_REPLIES or self._bytes + len(body) > MOST_BYTES:
             self._replies.clear()
             self._bytes = 0
-        kept = KeptReply(identity, dataset, ("", "", None, 0), stamp, body)
+        kept = KeptReply(identity, dataset, ("", "", None, None), stamp, body)
         kept.standing = await self._looked_up(lambda: self._standing(kept))
         if await self.stamp() != stamp:
             return  # the reply may be older than the standing
@@ -97,8 +98,8 @@ class KeptReplies:
         )
         standing, account = place.standing, place.account
         if place.holder != kept.identity.account:
-            return "", "", None, 0
-        return standing.version, standing.schema, account.bits, account.spent
+            return "", "", None, None
+        return standing.version, standing.schema, account.bits, account.parts
 
     async def stamp(self) -> object:
         """Return something that differs after every change of the ledger's database."""

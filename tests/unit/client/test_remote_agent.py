@@ -69,6 +69,14 @@ def test_prices_read_like_those_of_the_agent(people, beside):
     assert wide.errors[0][0][1] <= 50.5
 
 
+def test_an_error_that_holds_from_a_number_of_rows_on(people, beside):
+    question = "SELECT AVG(age) FROM people WHERE age < 55 AND city = 'south'"
+    remote = people.price(question, error=20, min_rows=2)
+    assert remote.cells == beside.price(question, error=20, min_rows=2).cells
+    with pytest.raises(Refused, match=r"min[-_]rows|least number of rows|private"):
+        people.price(question, error=20)
+
+
 def test_a_quote_is_not_exceeded(people):
     question = "SELECT COUNT(*) FROM people WHERE age < 20"
     quote = people.price(question, bits=1)

@@ -36,6 +36,10 @@ class AskedQuestion(Body):
     question: QuestionText
     bits: Number | None = Field(default=None, description="The price, in bits.")
     error: Number | None = Field(default=None, description="The largest error, instead of bits.")
+    min_rows: Number | None = Field(
+        default=None,
+        description="The least number of rows from which averages and spreads keep the error.",
+    )
 
 
 class QuestionBody(Body):
@@ -49,6 +53,10 @@ class QuestionBody(Body):
         default=None, description="The price of each question without a wish of its own, in bits."
     )
     error: Number | None = Field(default=None, description="The largest error, instead of bits.")
+    min_rows: Number | None = Field(
+        default=None,
+        description="The least number of rows from which averages and spreads keep the error.",
+    )
     vacuous: bool = Field(
         default=False, description="Also accept answers that say no more than the schema."
     )
@@ -73,11 +81,12 @@ class QuestionBody(Body):
         for asked in listed:
             assert asked is not None
             if isinstance(asked, str):
-                wishes.append(Wish(asked, self.error, self.bits))
+                wishes.append(Wish(asked, self.error, self.bits, self.min_rows))
             elif asked.bits is None and asked.error is None:
-                wishes.append(Wish(asked.question, self.error, self.bits))
+                least = self.min_rows if asked.min_rows is None else asked.min_rows
+                wishes.append(Wish(asked.question, self.error, self.bits, least))
             else:
-                wishes.append(Wish(asked.question, asked.error, asked.bits))
+                wishes.append(Wish(asked.question, asked.error, asked.bits, asked.min_rows))
         return wishes
 
 
