@@ -148,6 +148,27 @@ def test_history_in_pages_from_both_ends(live):
         assert seen == (texts[::-1] if newest else texts)
 
 
+def test_a_search_of_the_history_goes_through_all_pages(live, monkeypatch):
+    monkeypatch.setattr("hartley.service.service.ROWS_SEARCHED", 2)
+    api = live.api("ana")
+    texts = [COUNT.replace("ill = 'yes'", f"age > {n}") for n in (10, 21, 30, 41, 50)]
+    for text in texts:
+        assert api.ask(text, bits=1).status_code == 200
+    seen, after = [], None
+    while True:
+        params = {"limit": 1, "find": "1"} | ({"after": after} if after else {})
+        page = api.get("/v1/datasets/people/history", params=params).json()
+        seen += [row["question"] for row in page["rows"]]
+        after = page["next"]
+        if after is None:
+            break
+    assert seen == [text for text in texts if "1" in text]
+    upper = api.get("/v1/datasets/people/history", params={"find": "AGE > 10"}).json()
+    assert [row["question"] for row in upper["rows"]] == texts[:1]
+    none = api.get("/v1/datasets/people/history", params={"find": "height"}).json()
+    assert none["rows"] == []
+
+
 def test_the_own_budget(live):
     live.api("ana").ask(bits=2)
     content = live.api("ana").get("/v1/datasets/people/budget").json()

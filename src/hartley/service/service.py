@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from hartley.service.own_rows import OwnBalance, OwnCharge
     from hartley.service.settings import ServiceSettings
 
+ROWS_SEARCHED = 1000
+"""Rows of the history that one page of a search looks at."""
+
 
 class Service:
     """The datasets of one worker, and everything that an account may do with them.
@@ -293,7 +296,7 @@ class Service:
 
         return await self.lanes.quick(lambda: hosted.run(work))
 
-    async def history(
+    async def history(  # noqa: PLR0913 - parts of a request
         self,
         identity: Identity,
         name: str,
@@ -301,8 +304,12 @@ class Service:
         after: str | None = None,
         limit: int = 50,
         newest: bool = False,
+        find: str | None = None,
     ) -> dict[str, Any]:
-        """Return a page of what the account paid for, and where the next page starts."""
+        """Return a page of what the account paid for, and where the next page starts.
+
+        ``find`` keeps the questions that contain a text; a page then looks at so many rows only.
+        """
         hosted = self.dataset(identity, name)
         start = self._row(after)
         most = self.settings.limits.rows
@@ -310,13 +317,23 @@ class Service:
             raise OptionError(f"The limit is not from 1 to {most:,}", hint="ask for fewer rows")
 
         def work(opened: OpenVersion) -> dict[str, Any]:
+            looked_at = limit if find is None else max(limit, ROWS_SEARCHED)
             charges = own_charges(
-                self.ledger, name, identity.account, after=start, limit=limit + 1, newest=newest
+                self.ledger, name, identity.account, after=start, limit=looked_at + 1, newest=newest
             )
-            page = charges[:limit]
+            matching = [
+                charge
+                for charge in charges[:looked_at]
+                if find is None or find.casefold() in charge.note.casefold()
+            ]
+            page, last = matching[:limit], None
+            if len(matching) > limit:
+                last = page[-1]
+            elif len(charges) > looked_at:
+                last = charges[looked_at - 1]
             return {
                 "rows": [self._charge_content(opened, charge) for charge in page],
-                "next": self.ids.name(page[-1].sequence) if len(charges) > limit else None,
+                "next": None if last is None else self.ids.name(last.sequence),
             }
 
         return await self.lanes.quick(lambda: hosted.run(work))

@@ -126,9 +126,12 @@ async def history(  # noqa: PLR0913, PLR0917 - parts of a request
     after: Annotated[str | None, Query(max_length=16, description="The field next.")] = None,
     limit: Annotated[int, Query(description="Rows of a page.")] = 50,
     newest: Annotated[bool, Query(description="Newest first.")] = False,  # noqa: FBT002 - a query parameter
+    find: Annotated[
+        str | None, Query(max_length=200, description="Only questions that contain this text.")
+    ] = None,
 ) -> dict[str, Any]:
     """Return what the account paid for, in pages; the rows of others do not exist here."""
-    return await host.history(caller, name, after=after, limit=limit, newest=newest)
+    return await host.history(caller, name, after=after, limit=limit, newest=newest, find=find)
 
 
 @router.get("/datasets/{name}/answers/{row}", tags=["questions"])

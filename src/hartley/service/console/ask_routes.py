@@ -264,12 +264,14 @@ async def budget(request: Request, name: str) -> Response:
 
 
 @router.get("/d/{name}/history")
-async def history(request: Request, name: str, after: str | None = None) -> Response:
-    """Show what was paid for, newest first, in pages."""
+async def history(
+    request: Request, name: str, after: str | None = None, find: str = ""
+) -> Response:
+    """Show what was paid for, newest first, in pages; all of it, or what contains a text."""
     visit = await visit_of(request)
     opened = await open_dataset(visit.service, visit.identity, name)
     rows = await visit.service.history(
-        visit.identity, name, after=after or None, limit=PAGE, newest=True
+        visit.identity, name, after=after or None, limit=PAGE, newest=True, find=find[:200] or None
     )
     return page(
         "history.html",
@@ -277,6 +279,7 @@ async def history(request: Request, name: str, after: str | None = None) -> Resp
         dataset=opened.card,
         charges=[_shown_charge(row) for row in rows["rows"]],
         first_page=not after,
+        find=find[:200],
         next_page=rows["next"],
     )
 

@@ -153,6 +153,9 @@ def test_an_analyst_sees_own_rows_alone(house):
     assert _ask(carl, "SELECT COUNT(*) FROM people WHERE age >= 41", "1").status_code == 200
     row = re.search(r"/answers/(\w+)", carl.get("/d/people/history").text)[1]
     assert carl.get(f"/d/people/answers/{row}").status_code == 200
+    assert "age &gt;= 41" in carl.get("/d/people/history?find=41").text
+    assert "contains this text" in carl.get("/d/people/history?find=%3Cb%3E").text
+    assert "<b>&lt;" not in carl.reply.text
     assert dora.get(f"/d/people/answers/{row}").status_code == 404
     history = dora.get("/d/people/history").text
     assert "Nothing was asked yet" in history
