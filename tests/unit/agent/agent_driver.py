@@ -25,7 +25,7 @@ from hartley.agent.agent import Agent
 from hartley.agent.asking import price
 from hartley.agent.ledger import open_ledger
 from hartley.agent.quotes import Wish
-from hartley.agent.repricing import open_cells, reprice
+from hartley.agent.repricing import open_cells, reprice_by_public
 from hartley.errors import Refused
 
 ROWS = 400
@@ -131,7 +131,7 @@ class Repricing:
     def __call__(self, schema, questions, rules, told=()):
         key = json.dumps([questions, rules, schema, told])
         if key not in self._known:
-            self._known[key] = reprice(schema, questions, rules, told)
+            self._known[key] = reprice_by_public(schema, questions, rules, told)
         return self._known[key]
 
 

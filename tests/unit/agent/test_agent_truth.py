@@ -24,8 +24,9 @@ import pytest
 from hartley.agent import data as loading, earlier
 from hartley.agent.agent import Agent
 from hartley.agent.ledger import Ledger, open_ledger
-from hartley.agent.pricing.given_price import price_given
+from hartley.agent.pricing.given_price import price_paths
 from hartley.agent.pricing.price import open_factor
+from hartley.agent.pricing.public_parts import PublicParts
 from hartley.agent.repricing import verify_prices
 from hartley.engines.coded.coded_copy import CodedTable
 from hartley.engines.dialects.duckdb import EmbeddedStore
@@ -356,10 +357,12 @@ def test_the_enumeration_notices_a_price_that_is_too_low(quick, tmp_path, monkey
     """Else the test above would show nothing."""
 
     def less(questions, told):
-        priced = price_given(questions, told)
-        return replace(priced, cells=max(1, priced.cells - 1))
+        priced = price_paths(questions, told)
+        less_by_type = tuple(max(1, cells - 1) for cells in priced.parts.cells)
+        parts = PublicParts.of(priced.parts.cuts, less_by_type)
+        return replace(priced, cells=parts.most, parts=parts)
 
-    monkeypatch.setattr(earlier, "price_given", less)
+    monkeypatch.setattr(earlier, "price_paths", less)
     found = soundness(quick, tmp_path / "l.db", range(CASES))
     assert any(kraft > 1 for kraft, _, _ in found)
 
