@@ -94,8 +94,9 @@ def hospital(tmp_path_factory):
     service.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
+    """A browser; closed after each module: its event loop keeps other tests from their own."""
     from playwright.sync_api import sync_playwright
 
     program = shutil.which("chromium")

@@ -2,6 +2,8 @@
 
 import pytest
 
+from hartley.service import administration
+
 AVERAGE = "SELECT AVG(age) FROM people"
 COUNT = "SELECT COUNT(*) FROM people WHERE ill = 'yes'"
 AGES = [(17 * i + 5) % 101 for i in range(60)]
@@ -275,3 +277,45 @@ def test_openapi_has_every_route_and_examples(shared):
         for method in methods.values():
             assert method["responses"]["404"], path
             assert method["description"], path
+
+
+@pytest.mark.parametrize("scope", ["price", "repeat"])
+def test_a_token_of_an_owner_for_prices_does_no_act_of_an_owner(live, scope):
+    api = live.api(token=live.place.issue("owner", scope).text)
+    body = {"account": "ana", "scope": "ask"}
+    assert api.post("/v1/tokens", json=body).status_code == 403
+    assert api.put("/v1/datasets/people/budget", json={"bits": 50}).status_code == 403
+    assert api.get("/v1/accounts").status_code == 403
+    assert api.get("/v1/datasets").status_code == 200
+
+
+def test_a_question_with_the_path_of_the_ledger_is_a_question_like_others(live):
+    path = live.place.folder / "ledger.db"
+    reply = live.api("ana").ask(f'SELECT AVG("{path}") FROM people', bits=1)  # noqa: S608
+    assert (reply.status_code, reply.json()["error"]["code"]) == (422, "question")
+
+
+def test_cover_is_checked_while_nobody_else_writes(live, monkeypatch):
+    """A check before the record would miss an allowance that is set in between."""
+    ledger = live.app.state.service.ledger
+    recorded, covered, seen = type(ledger).record, administration.require_covered, []
+    writing = []
+
+    def record(self, dataset, kind, content, *, check=None, **more):
+        def checked():
+            writing.append(kind)
+            check()
+            writing.pop()
+
+        return recorded(self, dataset, kind, content, check=check and checked, **more)
+
+    def require_covered(*of, **more):
+        seen.extend(writing)
+        covered(*of, **more)
+
+    monkeypatch.setattr(type(ledger), "record", record)
+    monkeypatch.setattr(administration, "require_covered", require_covered)
+    owner = live.api("owner")
+    assert owner.put("/v1/datasets/people/budget", json={"bits": 39}).status_code == 200
+    assert owner.post("/v1/datasets/people/versions", json={}).status_code in {200, 201}
+    assert seen == ["budget", "version"]

@@ -293,19 +293,28 @@ class Agent:
         self.ledger.record(self.schema.name, "allowance", {"analyst": analyst, "bits": str(bits)})
         self._note_head()
 
-    def update(self, data: object, *, erasure: bool = False) -> None:
+    def update(
+        self, data: object, *, erasure: bool = False, check: Callable[[], None] | None = None
+    ) -> None:
         """Replace the table by a new version; earlier charges stay.
 
         Args:
             data: the complete new table.
             erasure: whether the reason is that a person was removed.
+            check: one more condition, called while nobody else writes; see ``Ledger.record``.
         """
-        self._replace(self.schema, data, "erasure" if erasure else "version")
+        self._replace(self.schema, data, "erasure" if erasure else "version", check)
 
     def change_schema(
-        self, schema: Schema | Mapping[str, Any] | str | os.PathLike[str], data: object
+        self,
+        schema: Schema | Mapping[str, Any] | str | os.PathLike[str],
+        data: object,
+        *,
+        check: Callable[[], None] | None = None,
     ) -> None:
         """Use another schema from now on, as a new version; earlier charges stay as they are.
+
+        ``check`` is one more condition, as in ``update``.
 
         The unit and the population cannot change after the first charge, since a charge is counted
         for a unit. The rows per unit, the ranges and the kinds of columns may change: each version
@@ -318,17 +327,27 @@ class Agent:
                 f"The changed schema is of '{changed.name}', not of '{self.schema.name}'",
                 hint="keep the name of the table; another name is another dataset",
             )
-        self._replace(changed, data, "schema")
+        self._replace(changed, data, "schema", check)
 
     def _replace(
-        self, schema: Schema, data: object, kind: Literal["version", "erasure", "schema"]
+        self,
+        schema: Schema,
+        data: object,
+        kind: Literal["version", "erasure", "schema"],
+        check: Callable[[], None] | None,
     ) -> None:
         """Use another version from now on; questions in progress finish with the old one."""
         table = open_table(data)
         with self._changing:
             old = self._ready()
             fresh = replace_copy(
-                table, schema, self.ledger, before=old.schema, place=self._place, kind=kind
+                table,
+                schema,
+                self.ledger,
+                before=old.schema,
+                place=self._place,
+                kind=kind,
+                check=check,
             )
             self._held = Holding(schema, fresh)
             self._note_head()

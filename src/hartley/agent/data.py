@@ -43,7 +43,7 @@ from hartley.exact import bits_at_least, floor_power, parse_number
 from hartley.files import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from hartley.agent.ledger.ledger import Ledger, State
     from hartley.agent.questions.batch import Condition
@@ -189,6 +189,7 @@ def replace_copy(  # noqa: PLR0913 - what a version is made of, each by name
     before: Schema,
     place: Place | None,
     kind: Literal["version", "erasure", "schema"] = "version",
+    check: Callable[[], None] | None = None,
 ) -> CodedTable:
     """Make a new coded copy and record it as a new version; earlier charges stay.
 
@@ -199,10 +200,11 @@ def replace_copy(  # noqa: PLR0913 - what a version is made of, each by name
         before: the schema before; an error is raised if the dataset now has another one.
         place: the place of the coded copies.
         kind: why there is a new version.
+        check: one more condition, called while nobody else writes.
     """
     content = {"schema": schema.to_toml()} if kind == "schema" else {}
     under = schema_version(before.to_toml())
-    return _recorded(table, schema, ledger, place, kind, content, under)
+    return _recorded(table, schema, ledger, place, kind, content, under, check)
 
 
 def _recorded(  # noqa: PLR0913, PLR0917 - what a version is made of
@@ -213,6 +215,7 @@ def _recorded(  # noqa: PLR0913, PLR0917 - what a version is made of
     kind: str,
     content: dict[str, Any],
     under: str | None = None,
+    check: Callable[[], None] | None = None,
 ) -> CodedTable:
     """Code a table, then record it; a copy that cannot be recorded is removed."""
     if table is None:
@@ -241,7 +244,9 @@ def _recorded(  # noqa: PLR0913, PLR0917 - what a version is made of
         if kind != "erasure":  # an erasure records as little as possible
             content["rules"] = RULES
 
-        def check() -> None:
+        def check_copy() -> None:
+            if check is not None:
+                check()
             if coded.digest is not None and not holds_copy(str(where), table):
                 raise InputError(
                     f"The coded copy of '{schema.name}' was removed before it was recorded",
@@ -250,7 +255,7 @@ def _recorded(  # noqa: PLR0913, PLR0917 - what a version is made of
 
         try:
             ledger.record(
-                schema.name, kind, content, schema=under, copy_digest=coded.digest, check=check
+                schema.name, kind, content, schema=under, copy_digest=coded.digest, check=check_copy
             )
         except (InputError, Refused):  # nothing was recorded; after other errors it may have been
             coded.close()

@@ -48,12 +48,12 @@ class PlanningAgent(AnsweringAgent):
         ...     {"table": {"name": "people"}, "columns": age},
         ...     budget=4, ledger=folder.name + "/ledger.db",
         ... )
+        >>> [point.cells for point in agent.curve("SELECT MAX(age) FROM people").points]
+        [1, 2, 3, 4, 8]
         >>> texts = ["SELECT MEDIAN(age) FROM people", "SELECT MAX(age) FROM people"]
         >>> planned = agent.plan(texts, budget=3)
         >>> planned.bits, agent.ask(planned.wishes).bits, agent.remaining
         (3.0, 3.0, 1.0)
-        >>> [point.cells for point in agent.curve("SELECT MAX(age) FROM people").points]
-        [1, 2, 3, 4, 8]
         >>> agent.close(); folder.cleanup()
     """
 

@@ -101,7 +101,7 @@ def _tried(
     if schema is None:
         raise OptionError(
             "A table was given without its schema",
-            hint="add --schema FILE; hartley schema init drafts one",
+            hint="add --schema FILE; hartley schema draft writes one",
         )
     name = Schema.read(schema).name
     folder = Path() if "://" in table else Path(table).absolute().parent

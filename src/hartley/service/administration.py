@@ -17,7 +17,7 @@ from hartley.agent.repricing import verify_prices
 from hartley.errors import InputError, OptionError
 from hartley.exact import bits_at_least, parse_number
 from hartley.ranges.schema.schema import Schema
-from hartley.service.accounts import Role
+from hartley.service.accounts import Role, TokenScope
 from hartley.service.coverage import require_covered, set_allowance, uncovered
 from hartley.service.envelope import forbidden, not_found
 from hartley.service.metrics import is_alive
@@ -40,10 +40,16 @@ class Administration:
 
     @staticmethod
     def require(identity: Identity, *roles: Role) -> None:
-        """Raise an error if an account has none of some roles."""
+        """Raise an error if an account has none of some roles, or a token of an owner no scope."""
         if identity.role not in roles:
             words = " or ".join(role.value for role in roles)
             raise forbidden(f"Only an {words} may do this", "use a token of such an account")
+        # An owner can issue tokens that spend: a token for prices must not do that.
+        if identity.role is Role.OWNER and not identity.scope.includes(TokenScope.ASK):
+            raise forbidden(
+                "This token of an owner may see prices or repeat answers, and nothing else",
+                "use a token with the scope 'ask'",
+            )
 
     # --- accounts and tokens ---
 
@@ -198,12 +204,14 @@ class Administration:
         self.require(identity, Role.OWNER)
         self._service.dataset(identity, dataset)
         wanted = parse_number(bits, name="the budget")
-        with self._changing:
+
+        def check() -> None:  # while nobody else writes
             before = self._ledger.state(dataset).budget
             if wanted < before:
                 require_covered(self._ledger, dataset, more_bits=before - wanted)
-            entry = self._ledger.record(dataset, "budget", {"bits": str(wanted)})
-            self._accounts.note(identity.account, "set budget", dataset, str(wanted))
+
+        entry = self._ledger.record(dataset, "budget", {"bits": str(wanted)}, check=check)
+        self._accounts.note(identity.account, "set budget", dataset, str(wanted))
         return {
             "dataset": dataset,
             "budget_bits": str(wanted),
@@ -251,12 +259,16 @@ class Administration:
         with self._changing:
             present = hosted.schema
             factor = open_factor(changed or present)
-            require_covered(self._ledger, dataset, more_charges=factor)
+
+            def check() -> None:
+                require_covered(self._ledger, dataset, more_charges=factor)
+
+            check()  # before the table is coded, and again while nobody else writes
             with Agent(hosted.near, present, ledger=self._ledger, place=hosted.place) as agent:
                 if changed is None:
-                    agent.update(table, erasure=erasure)
+                    agent.update(table, erasure=erasure, check=check)
                 else:
-                    agent.change_schema(changed, table)
+                    agent.change_schema(changed, table, check=check)
             kind = "erasure" if erasure else "version" if changed is None else "schema"
             state = self._ledger.state(dataset)
             self._accounts.note(identity.account, f"add {kind}", dataset, state.version)

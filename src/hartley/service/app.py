@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from hartley.errors import EngineError, HartleyError
+from hartley.errors import EngineError, HartleyError, Refused
 from hartley.service.administration import Administration
 from hartley.service.api import administration, datasets, operations
 from hartley.service.api.models import ErrorEnvelope
@@ -115,7 +115,9 @@ async def _save_metrics(service: Service) -> None:
 def _reply(request: Request, error: Exception) -> JSONResponse:
     service: Service = request.app.state.service
     request_id = request.scope["state"]["request_id"]
-    if not isinstance(error, ServiceError) and service.ledger.name in str(error):
+    # A refused question repeats its own text, which may hold anything.
+    asked = isinstance(error, (ServiceError, Refused))
+    if not asked and service.ledger.name in str(error):
         error = EngineError(str(error), hint="see the ledger")  # where it lies is the operator's
     reply = as_service_error(error)
     if reply.status >= 500 and not isinstance(error, ServiceError):

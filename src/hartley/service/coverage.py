@@ -8,7 +8,8 @@ spent much. It never happens while
 
 because then all charges together are at most floor(2^(budget - allowances)) times the product of
 floor(2^allowance), which is at most floor(2^budget). Charges outside allowances are those of open
-columns, which every new version pays again, and those of analysts without an account.
+columns, which every new version pays again, and those of analysts without an account. A budget by
+period covers no allowance: what one analyst asks in a year is refused to the others.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ def uncovered(
         more_charges: a charge outside allowances that is about to be made, in cells.
     """
     state = ledger.state(dataset)
+    if state.period is not None and state.allowances:
+        return f"the part of every {state.period.per} of the dataset '{dataset}'"
     if not _covers(state.free.bits - more_bits, state.free.spent * more_charges):
         return f"the budget of the dataset '{dataset}'"
     population = state.population

@@ -50,10 +50,10 @@ class Rates:
         now = self._clock()
         place, tokens, counted = self._find(key, per_minute, now)
         tokens = min(per_minute, tokens + max(0.0, now - counted) * per_minute / MINUTE)
+        count = min(count, per_minute)  # a batch larger than that takes a whole minute
         if tokens < count:
             SLOT.pack_into(self._memory, place, key, tokens, now)
-            missing = min(count, per_minute) - tokens
-            raise too_many(kind, max(1, math.ceil(missing * MINUTE / per_minute)))
+            raise too_many(kind, max(1, math.ceil((count - tokens) * MINUTE / per_minute)))
         SLOT.pack_into(self._memory, place, key, tokens - count, now)
 
     def _find(self, key: bytes, per_minute: int, now: float) -> tuple[int, float, float]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hartley.service.settings import DatasetSettings, ServiceSettings
 
 BACKLOG = 2048
-WORKER_SECONDS = 60
+WORKER_SECONDS = 30
 """Seconds that a worker may take to start, or to answer its parent, before it is replaced."""
 EXTRA_SECONDS = 5
 """Seconds after the time limit of a question that a worker may take to end."""

@@ -40,6 +40,15 @@ def test_a_batch_counts_its_questions():
     assert refused(rates) is None
 
 
+def test_a_batch_of_more_than_a_minute_has_is_taken_when_nothing_was_asked():
+    clock = Clock()
+    rates = Rates(clock=clock)
+    assert refused(rates, count=9) is None
+    assert refused(rates, count=9) == 60
+    clock.now += 60
+    assert refused(rates, count=9) is None
+
+
 def test_workers_count_together(tmp_path):
     create_rates(tmp_path)
     clock = Clock()

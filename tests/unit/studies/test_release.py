@@ -347,7 +347,7 @@ def test_what_is_refused_would_have_been_decided_and_what_is_allowed_is_not(tmp_
     whole = grid(Fraction(1))
     assert decided(whole, line("stretch")) == 171  # all of them, though 8 were promised
     blurred = decided(whole, line("blur"))
-    assert blurred == 171 - 8  # 83 to 91: 4.3 on either side of 86.7
+    assert blurred == 171 - 9  # 83 to 91, which lies 4.3 from the line at 86.7
     release(whole, line("blur"), tmp_path / "out.csv")
 
 

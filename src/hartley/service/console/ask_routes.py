@@ -136,7 +136,7 @@ def _wished(fields: Mapping[str, str], text: str) -> str | None:
         return read_bits(fields["wish"])
     wishes, place = fields.get("wishes", "").split(), fields.get("place", "")
     same = text == fields.get("quoted", "").strip()  # a slider is of one question
-    if same and place.isdecimal() and int(place) < len(wishes):
+    if same and place.isdecimal() and len(place) < 6 and int(place) < len(wishes):
         return read_bits(wishes[int(place)])
     return None
 

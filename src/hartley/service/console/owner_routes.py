@@ -294,13 +294,16 @@ async def issue_token(request: Request, name: str) -> Response:
     visit = await visit_of(request)
     fields = await visit.form()
     days = fields.get("days", "").strip()
+    if days and not (days.isascii() and days.isdecimal() and len(days) < 6 and int(days)):
+        problem = f"'{days[:20]}' is not a number of days; write a whole number, or nothing."
+        return await _account(visit, name, status=422, failed=problem)
 
     def work() -> dict[str, Any]:
         return visit.administration.issue_token(
             visit.identity,
             name,
             scope=fields.get("scope", ""),
-            days=int(days) if days.isdecimal() and len(days) < 6 else None,
+            days=int(days) if days else None,
             label=fields.get("label", "").strip() or None,
         )
 

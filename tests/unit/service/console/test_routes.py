@@ -289,6 +289,25 @@ def test_a_token_is_shown_once_and_stands_in_no_address(house):
     assert "&lt;b&gt;bi&lt;/b&gt;" in again
 
 
+def test_a_token_with_a_wrong_number_of_days_is_not_issued(house):
+    house.analyst("mona", "0")
+    owner = house.window(house.owner_token)
+    owner.get("/owner/accounts/mona")
+    before = len(house.service.accounts.tokens("mona"))
+    for days in ("1.5", "-3", "30 days", "100000", "1e2", "0", "٣"):
+        reply = owner.post("/owner/accounts/mona/tokens", scope="ask", days=days)
+        assert reply.status_code == 422, days
+    assert len(house.service.accounts.tokens("mona")) == before
+
+
+def test_a_place_on_the_slider_that_is_no_number_prices_at_the_default(house):
+    window = house.window(house.analyst("nell", "0"))
+    window.get("/d/people/ask")
+    text = "SELECT AVG(age) FROM people"
+    fields = {"question": text, "quoted": text, "wishes": "1 2", "place": "9" * 5000}
+    assert window.post("/d/people/price", **fields).status_code == 200
+
+
 def test_the_audit_log_has_pages(house):
     for number in range(30):
         house.service.accounts.note("owner", "tested", f"act-{number:02}")
@@ -351,7 +370,7 @@ def test_a_charge_without_an_answer_is_finished_from_the_history(house):
 
 
 def test_an_answer_about_replaced_data_says_so(house):
-    window = house.window(house.analyst("kim"))
+    window = house.window(house.analyst("lara"))
     _ask(window, "SELECT COUNT(*) FROM people WHERE age >= 20", "1")
     house.app.state.administration.add_version(
         house.service.accounts.authenticate(house.owner_token), "people"
