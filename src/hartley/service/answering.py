@@ -178,6 +178,8 @@ def own_refusal(bits: float, own: OwnBalance) -> Refused:
             f"{bits_down(own.remaining)} left"
         )
         hint = "ask for a coarser answer, with a larger error or fewer bits; repeats are free"
+        if not own.remaining:
+            hint = "ask the owner of the service for a larger allowance; repeats are free"
     else:
         problem = "The owner has not set enough bits aside for the allowances of this dataset"
         hint = "ask the owner of the service to look at the budget"

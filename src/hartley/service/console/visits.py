@@ -181,11 +181,13 @@ def set_cookie(response: Response, request: Request, text: str) -> None:
 
 
 def is_secure(request: Request) -> bool:
-    """Tell whether the browser speaks TLS: with the service, or with a trusted reverse proxy."""
+    """Tell whether the browser speaks TLS: with the service, or with a reverse proxy.
+
+    The proxy's word is taken whoever sends it: a wrong one only keeps the sender's own cookie from
+    being sent without TLS.
+    """
     settings = request.app.state.service.settings
-    proxy, client = settings.proxy, request.client
-    trusted = proxy is not None and client is not None and client.host in proxy.addresses
-    forwarded = trusted and request.headers.get("x-forwarded-proto") == "https"
+    forwarded = request.headers.get("x-forwarded-proto") == "https"
     return settings.tls is not None or request.url.scheme == "https" or forwarded
 
 

@@ -394,14 +394,14 @@ def test_a_proxy_names_the_visitor_and_nobody_else_does(proxied, house):
     assert house.window(headers={"X-Remote-User": "owner"}).get("").url.path.endswith("/login")
 
 
-def test_a_trusted_proxy_says_that_the_browser_speaks_tls(proxied, house):
+def test_a_proxy_says_that_the_browser_speaks_tls(proxied, house):
     header = {"X-Remote-User": "owner", "X-Forwarded-Proto": "https"}
     assert "Secure" in proxied.window(headers=header).get("/owner").headers["set-cookie"]
     del header["X-Forwarded-Proto"]
     assert "Secure" not in proxied.window(headers=header).get("/owner").headers["set-cookie"]
     window = house.window(headers={"X-Forwarded-Proto": "https"})  # nobody is trusted here
     window.client.follow_redirects = False
-    assert "Secure" not in window.post("/login", token=house.owner_token).headers["set-cookie"]
+    assert "Secure" in window.post("/login", token=house.owner_token).headers["set-cookie"]
 
 
 @pytest.mark.parametrize("kind", ["audit", "anonymity", "design"])
