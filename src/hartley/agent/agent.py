@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from hartley.agent.answers.answer import Answer, BatchAnswer, certificate_of
 from hartley.agent.answers.cells import read_cells
+from hartley.agent.answers.quote import Quote
 from hartley.agent.data import Holding, head_note, lasting_place, load, remove_copy, replace_copy
 from hartley.agent.ledger.entries import NULL, digest
 from hartley.agent.ledger.ledger import open_ledger
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Literal
 
-    from hartley.agent.answers.quote import Quote
     from hartley.agent.ledger.charging import Reservation
     from hartley.agent.ledger.ledger import Charge, Ledger, State
     from hartley.agent.ledger.reading import Overview
@@ -139,7 +139,7 @@ class Agent:
         min_rows: object = None,
         analyst: str | None = None,
         vacuous: bool = False,
-        given: Sequence[int] | None = None,
+        given: Quote | Sequence[int] | None = None,
         check: Callable[[Transaction, int], None] | None = None,
     ) -> Answer | BatchAnswer:
         """Answer a question, or a batch of them, if the budget covers its price.
@@ -155,13 +155,17 @@ class Agent:
             min_rows: how many rows must count for the error, if their number is private.
             analyst: the analyst who asks.
             vacuous: whether to pay even for an answer that certainly says no more than the schema.
-            given: the rows of a quote, which is then not exceeded.
+            given: a quote, which is then not exceeded: nothing is charged if more is due by now. Or
+                the rows that the price is to rest on.
             check: one more condition of a charge, see ``Ledger.reserve``; never for a repeat.
 
         Returns:
             an ``Answer``, or a ``BatchAnswer`` for a list.
         """
         held = self._ready()  # one version until the reply, even if others replace it meanwhile
+        most = None
+        if isinstance(given, Quote):
+            most, given = given.bits if given.due is None else given.due, given.given
         plans = held.desk.plan(question, error, bits, min_rows)
         plans = held.desk.known_plans(plans, self.ledger, analyst)
         if not vacuous:
@@ -172,7 +176,7 @@ class Agent:
             analyst,
             [to_plain(asked) for asked in questions],
             # A copy that changed could not be asked once the question is charged.
-            held.desk.prices(questions, given, check=held.coded.check_unchanged),
+            held.desk.prices(questions, given, most_bits=most, check=held.coded.check_unchanged),
             note="\n".join(texts),
             version=held.coded.version,
             schema=held.schema_version,

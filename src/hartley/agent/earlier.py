@@ -118,13 +118,15 @@ class GivenPrices(BatchPrices):
         earlier: Earlier,
         *,
         given: Sequence[int] | None = None,
+        most_bits: float | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> None:
         """Price a batch; ``check`` is called before a price, and what it raises refuses it."""
         super().__init__()
+        self.most_bits = most_bits
         if given is not None and not _are_rows(given):
             raise OptionError(
-                "given= does not list the numbers of rows", hint="pass quote.given of a quote"
+                "given= does not list the numbers of rows", hint="pass a quote, or its field given"
             )
         self._questions, self._earlier, self._given, self._check = questions, earlier, given, check
 

@@ -110,10 +110,12 @@ class Desk:
         self,
         questions: Sequence[Question],
         given: Sequence[int] | None = None,
+        *,
+        most_bits: float | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> GivenPrices:
         """Return the prices of parts of a batch after what was charged before."""
-        return GivenPrices(questions, self.earlier, given=given, check=check)
+        return GivenPrices(questions, self.earlier, given=given, most_bits=most_bits, check=check)
 
     def plan(
         self,

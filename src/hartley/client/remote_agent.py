@@ -138,7 +138,7 @@ class RemoteAgent:
             bits: the price of each question, instead of an error. By default, the schema's.
             min_rows: from how many rows on averages and spreads keep the error.
             vacuous: whether to pay even for an answer that certainly says no more than the schema.
-            given: the rows of a quote, which is then not exceeded.
+            given: the rows of a quote, which the price may rest on.
 
         Returns:
             a ``RemoteAnswer``, or a ``RemoteBatch`` for a list.

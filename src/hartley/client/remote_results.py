@@ -379,7 +379,7 @@ class RemoteQuote(RemoteResult):
 
     @property
     def given(self) -> tuple[str, ...]:
-        """The rows that lower what is due; ``ask`` takes them, and then never charges more."""
+        """The rows that lower what is due; ``ask`` takes them."""
         return tuple(self.content["given"])
 
     @property

@@ -251,7 +251,7 @@ class Service:
             wishes: the questions.
             batch: whether to reply with a list of answers, also for one question.
             vacuous: whether to pay for answers that say no more than the schema.
-            given: the rows of a price, which is then not exceeded.
+            given: the rows of a price, which the new one may rest on.
             key: an idempotency key: the same key and questions give the same reply for 24 hours.
         """
         hosted = self.dataset(identity, name)

@@ -291,3 +291,40 @@ def test_only_whole_numbers_name_earlier_rows(agent, rows):
     with pytest.raises(OptionError, match="given= does not list the numbers of rows"):
         agent.ask("SELECT COUNT(*) FROM people WHERE pay < 1", given=rows)
     assert len(agent.history()) == 1  # nothing was charged
+
+
+# --- a quote is never exceeded --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "quoted", "between"),
+    [
+        # The type that was not the largest is asked about in between, so its maximum rises.
+        (
+            ["SELECT COUNT(*) FROM people WHERE area = 'north' AND age >= 50"],
+            ["SELECT COUNT(*) FROM people WHERE area = 'south' AND age >= 50"],
+            "SELECT COUNT(*) FROM people WHERE area = 'south' AND age >= 20",
+        ),
+    ],
+)
+def test_a_quote_that_no_longer_holds_charges_nothing(agent, before, quoted, between):
+    for text in before:
+        agent.ask(text)
+    quote = agent.price(quoted)
+    assert quote.due == 0
+    assert agent.ask(between).bits == 0
+    charged = len(agent.history())
+    with pytest.raises(Stale, match="more is due now than the quote said"):
+        agent.ask(quoted, given=quote)
+    assert len(agent.history()) == charged
+    again = agent.price(quoted)
+    assert agent.ask(quoted, given=again).bits == again.due == 1
+
+
+def test_a_quote_of_earlier_data_charges_nothing(agent, people):
+    agent.ask(OLD)
+    quote = agent.price(YOUNG)
+    assert quote.due == 0
+    agent.update(people)
+    with pytest.raises(Stale, match="more is due now than the quote said"):
+        agent.ask(YOUNG, given=quote)

@@ -129,6 +129,8 @@ class BatchPrices(ABC):
 
     by_holder = False
     """Whether a price depends on whose earlier rows count."""
+    most_bits: float | None = None
+    """What may be due at most, by a quote; then nothing is charged instead."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[tuple[int, ...], str | None], RowPrice] = {}
@@ -311,6 +313,12 @@ def check_charge(
     # A refusal depends only on public things (prices and balances), so it reveals nothing.
     terms = charge_terms(charge_plan, prices, rules)
     after = terms.after
+    due = bits_at_least(terms.due.numerator, terms.due.denominator)
+    if prices.most_bits is not None and due > prices.most_bits:
+        raise Stale(
+            "Nothing was charged, because more is due now than the quote said",
+            hint="price the question again, and ask with the new quote",
+        )
     own, shared = place.standing.balance_of(place.account), None
     if place.population is not None:
         shared = place.population.balance
@@ -319,7 +327,7 @@ def check_charge(
     if fits_own and fits_whole and (after.population is None or after.population.balance.holds(1)):
         _check_period(place.standing.period, after.standing.period)
         return terms
-    bits, remaining = bits_at_least(terms.due.numerator, terms.due.denominator), own.remaining
+    bits, remaining = due, own.remaining
     if fits_own and fits_whole and shared is not None and place.population is not None:
         remaining = shared.remaining
         problem = (

@@ -114,7 +114,7 @@ class AskBody(QuestionBody):
     given: list[Annotated[StrictStr, Field(max_length=16)]] | None = Field(
         default=None,
         max_length=10_000,
-        description="The field given of a price, whose due_bits are then not exceeded.",
+        description="The field given of a price: rows that the new one may rest on.",
     )
 
 
