@@ -153,8 +153,11 @@ def read_terms(schema: object) -> list[str | None]:
 def multiplied(before: Spent, price: Spent, after: Spent) -> Spent:
     """Return what a row says was spent after it, if it is the product for every public type."""
     runs: dict[str, set[int]] = {}  # of every public column, the codes at which runs begin
-    for cuts in (each["parts"]["cuts"] for each in (before, price, after) if "parts" in each):
-        for column, starts in cuts.items():
+    for parts in (each["parts"] for each in (before, price, after) if "parts" in each):
+        size = math.prod(map(len, parts["cuts"].values()))
+        known = {*parts} == {"cells", "cuts"} and len(parts["cells"]) == size
+        require(known, "has parts that a ledger does not write")
+        for column, starts in parts["cuts"].items():
             require(starts[0] == 0 and starts == sorted({*starts}), "cuts a column wrongly")
             runs.setdefault(column, set()).update(starts)
     most, many = 0, math.prod(map(len, runs.values())) > 512

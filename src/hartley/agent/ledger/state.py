@@ -553,6 +553,7 @@ def read_parts(plain: Mapping[str, Any]) -> PublicParts:
         starts[0] == 0 and starts == sorted({*starts}) and all(type(code) is int for code in starts)
         for starts in codes
     ) and len(parts.cells) == math.prod(map(len, codes))
+    good &= plain.keys() == {"cells", "cuts"}
     if not good or min(parts.cells) < 1 or parts != PublicParts.of(*(cuts, parts.cells)):
         raise ValueError
     return parts

@@ -203,8 +203,17 @@ def test_forged_parts_are_found(ledger):
         state["parts"]["cells"][0] = "2"
         return replace(entry, state=canonical(state))
 
+    def hidden(entry):
+        """Hide a text where nothing is computed from it."""
+        parts = entry.told["parts"] | {"secret": "a name"}
+        return replace(entry, content=canonical({**entry.told, "parts": parts}))
+
+    def longer(entry):
+        parts = entry.told["parts"] | {"cells": [*entry.told["parts"]["cells"], "a name"]}
+        return replace(entry, content=canonical({**entry.told, "parts": parts}))
+
     assert replay(entries)[1].holds
-    for change in (left_out, cheaper, elsewhere, smaller):
+    for change in (left_out, cheaper, elsewhere, smaller, hidden, longer):
         rows = changed(entries, "reserve", change)
         assert rows != entries
         assert not replay(rows)[1].holds, change
